@@ -1,0 +1,26 @@
+// @ts-check
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/*
+ * The CommonJS build carries the code of packages whose licence asks for its text to go along. Which ones is read from
+ * the build's own configuration, so that a package added there cannot be forgotten here.
+ */
+const root = fileURLToPath(new URL('..', import.meta.url));
+/** @type {{ tsdown: { deps?: { alwaysBundle?: string[] } }[] }} */
+const { tsdown } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const inlined = [...new Set(tsdown.flatMap(({ deps }) => deps?.alwaysBundle ?? []))].sort();
+
+const sections = inlined.map((name) => {
+  const folder = join(root, 'node_modules', name);
+  /** @type {{ version: string, license: string }} */
+  const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const file = readdirSync(folder).find((entry) => /^licen[sc]e(\.|$)/i.test(entry));
+  if (!file) throw new Error(`${name} ships no licence text`);
+  return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
+});
+
+const rule = `\n${'-'.repeat(80)}\n\n`;
+const preface = 'dist/index.cjs contains code of the following packages.\n';
+writeFileSync(join(root, 'THIRD-PARTY-LICENSES'), [preface, ...sections].join(rule));

@@ -1,0 +1,24 @@
+-- lock/acquire-nested: adds a hold to a lock that its owner has
+-- KEYS[1]  lock      hash    owner -> hold count
+-- ARGV[1]  owner     string  owner id
+-- ARGV[2]  count     int     hold count after this call; absolute, so a repeated request counts once
+-- ARGV[3]  lease     int     ms
+-- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  1   held with that count
+--          0   the owner does not hold the lock any more; nothing changed
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/lock.ts (acquireNested)
+
+local lock = KEYS[1]
+local owner, count, lease, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+-- Never creates the field: a lock that was lost must not come back through a nested call.
+if redis.call('HEXISTS', lock, owner) == 0 then return 0 end
+local left = redis.call('PTTL', lock)
+redis.call('HSET', lock, owner, count)
+if left >= 0 and left < lease then redis.call('PEXPIRE', lock, lease) end
+return 1

@@ -1,0 +1,41 @@
+-- lock/hand-off: gives a lock straight to the next owner of the same client, or frees it where others wait too
+-- KEYS[1]  lock     hash    owner -> hold count
+-- KEYS[2]  channel  pubsub  wake-up channel of this lock
+-- ARGV[1]  from      string  owner that gives the lock
+-- ARGV[2]  to        string  owner that gets it
+-- ARGV[3]  lease     int     ms for the new owner
+-- ARGV[4]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[5]  ours      int     free the lock if the channel has more subscribers than this; -1 = do not ask
+-- ARGV[6]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  1   the next owner holds it, hold count 1
+--          2   freed and published, because others wait at other clients
+--          0   neither owner holds it; nothing changed
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/lock.ts (handOff)
+
+local lock, channel = KEYS[1], KEYS[2]
+local from, to, lease, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local ours, notAfter = tonumber(ARGV[5]), tonumber(ARGV[6])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+-- A repeat writes nothing, so the new lease counts from the first attempt.
+if redis.call('HEXISTS', lock, to) == 1 then return 1 end
+if redis.call('HEXISTS', lock, from) == 0 then return 0 end
+if ours >= 0 then
+  local ask = 'NUMSUB'
+  if publish == 'SPUBLISH' then ask = 'SHARDNUMSUB' end
+  local subscribers = redis.pcall('PUBSUB', ask, channel)
+  -- Refused: there may be others, and nobody may starve.
+  if subscribers.err or subscribers[2] > ours then
+    redis.call('DEL', lock)
+    redis.call(publish, channel, '0')
+    return 2
+  end
+end
+redis.call('DEL', lock)
+redis.call('HSET', lock, to, 1)
+redis.call('PEXPIRE', lock, lease)
+return 1

@@ -1,0 +1,22 @@
+-- lock/release-partial: gives back one of several holds of an owner
+-- KEYS[1]  lock      hash    owner -> hold count
+-- ARGV[1]  owner     string  owner id
+-- ARGV[2]  count     int     hold count after this call, at least 1; absolute, so a repeated request counts once
+-- ARGV[3]  lease     int     ms that the remaining holds have left
+-- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  1   held with that count
+--          0   the owner does not hold the lock any more; nothing changed
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/lock.ts (releasePartial)
+
+local lock = KEYS[1]
+local owner, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+if redis.call('HEXISTS', lock, owner) == 0 then return 0 end
+redis.call('HSET', lock, owner, count)
+redis.call('PEXPIRE', lock, lease)
+return 1

@@ -1,0 +1,32 @@
+-- lock/renew: extends the leases of locks that their owners still have
+-- KEYS[1..n]  locks  hash  owner -> hold count; all of one slot
+-- ARGV[1]  notAfter  int  epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[2..n]  owners and leases  one pair of owner id and lease in ms for each lock, in order of KEYS
+-- Returns  an array with one integer for each lock: ms that it has left, 0 = its owner does not hold it any more
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/lock.ts (renew)
+
+local notAfter = tonumber(ARGV[1])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+local left = {}
+for i = 1, #KEYS do
+  local lock, owner, lease = KEYS[i], ARGV[2 * i], tonumber(ARGV[2 * i + 1])
+  -- Never shortens: another hold of this owner may have a longer lease. Never creates: what was lost stays lost.
+  if redis.call('HEXISTS', lock, owner) == 0 then
+    left[i] = 0
+  else
+    local ttl = redis.call('PTTL', lock)
+    if ttl >= 0 and ttl < lease then
+      redis.call('PEXPIRE', lock, lease)
+      ttl = lease
+    end
+    -- A key without expiry is held at least as long as asked for.
+    if ttl < 0 then ttl = lease end
+    left[i] = math.max(ttl, 1)
+  end
+end
+return left

@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { LeaseClock, systemClock, type Clock } from './clock.js';
+import { supportsBoundPromises } from './core/bound-promise.js';
+import { CallSite } from './core/call-site.js';
+import { Compensations } from './core/compensations.js';
+import { EntryRegistry } from './core/entry-registry.js';
+import { runOutside } from './core/flow.js';
+import type { LockContext } from './core/lock-context.js';
+import type { LockRuntime } from './core/lock-runtime.js';
+import type { Tenure } from './core/tenure.js';
+import { Watchdog } from './core/watchdog.js';
+import { ClientClosedError, InvalidArgumentError, RedisUnavailableError } from './errors.js';
+import { createEvents, type EventBus } from './events.js';
+import { inspectionOf, type Inspection } from './inspection.js';
+import { resolveOptions, type ClientOptions } from './options.js';
+import { checkContext, checkName, type ContextOptions } from './primitives/arguments.js';
+import { Lock } from './primitives/lock.js';
+import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
+import { CommandConnection } from './redis/command-connection.js';
+import { fairQueueKey, tokenKey } from './redis/keys.js';
+import { openOwnConnection, prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
+import { ScriptExecutor } from './redis/script-executor.js';
+import { inspect } from './redis/scripts/inspect.js';
+import { Subscriber } from './redis/subscriber.js';
+
+/** Where Redis is: a URL, or a connection of yours. It is duplicated, never used, and stays yours to close. */
+export type Connection = { url: string; redis?: never } | { redis: GivenRedis; url?: never };
+
+export type CreateClientOptions = Connection & ClientOptions;
+
+/** One open lock of this client, as `holds()` lists it. */
+export interface HoldInfo {
+  readonly lockName: string;
+  readonly owner: string;
+  readonly holdCount: number;
+  /** ms since the outermost of the holds was opened. */
+  readonly age: number;
+  /** The line that opened it, with `callSites` on. */
+  readonly callSite: string | undefined;
+}
+
+export interface CloseOptions {
+  /** Give every open hold back before the connections close. Default: they end with their leases. */
+  releaseHolds?: boolean;
+}
+
+/** A client of one Redis: Redisson's `RedissonClient`, as far as locks go. Each one is a stranger to every other. */
+export interface LockClient extends AsyncDisposable {
+  /** Redisson's client id: the part before the colon of every owner of this client. */
+  readonly id: string;
+  readonly events: EventBus;
+  /**
+   * Resolves when Redis can be used. Calls need not wait for it: they wait by themselves, within their own deadlines.
+   *
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: not within `commandTimeout`.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the credentials are wrong.
+   */
+  ready(): Promise<void>;
+  /** A reentrant lock. @see Redisson `RedissonClient#getLock` */
+  getLock(name: string, options?: ContextOptions): Lock;
+  /** The locks that this client holds now. */
+  holds(): HoldInfo[];
+  /** What Redis has under a name, in one moment. */
+  inspect(name: string): Promise<Inspection>;
+  /**
+   * Ends the client: renewals stop, waiters reject and open holds abort with `ClientClosedError`. Settles within two
+   * command deadlines, also with Redis down. Every call returns the promise of the first one.
+   */
+  close(options?: CloseOptions): Promise<void>;
+}
+
+/** @internal Parts that tests replace. */
+export interface ClientParts {
+  readonly clock?: Clock;
+}
+
+/**
+ * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: at once, for a bad option.
+ */
+export function createClient(options: CreateClientOptions, parts: ClientParts = {}): LockClient {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidArgumentError('options', 'an object with url or redis', options);
+  }
+  const source = sourceOf(options);
+  const resolved = resolveOptions(options, prefixOf(source));
+  // What is made here lives as long as the client; it must not be inside a hold of whoever happened to make it.
+  return runOutside(() => new RedisLockClient(source, resolved, parts.clock ?? systemClock(runOutside)));
+}
+
+function sourceOf({ url, redis }: CreateClientOptions): RedisSource {
+  if ((url === undefined) === (redis === undefined)) {
+    throw new InvalidArgumentError('options', 'an object with either url or redis', 'both or neither');
+  }
+  if (redis !== undefined) {
+    if (typeof redis !== 'object' || typeof redis.duplicate !== 'function') {
+      throw new InvalidArgumentError('redis', 'a connection of ioredis', redis);
+    }
+    return { redis };
+  }
+  if (typeof url !== 'string' || !/^rediss?:\/\//.test(url)) {
+    throw new InvalidArgumentError('url', 'a string that begins with redis:// or rediss://', typeof url);
+  }
+  return { url };
+}
+
+class RedisLockClient implements LockClient {
+  readonly id = randomUUID();
+  readonly events = createEvents(runOutside);
+  readonly #runtime: LockRuntime & { closed: boolean };
+  readonly #connection: CommandConnection;
+  readonly #subscriber: Subscriber;
+  readonly #executor: ScriptExecutor;
+  readonly #port: ProtocolPort;
+  #closing: Promise<void> | undefined;
+
+  constructor(source: RedisSource, options: LockRuntime['options'], clock: Clock) {
+    const { attemptMs, commandTimeout, lockWatchdogTimeout, renewEveryMs, callSites } = options;
+    const report = (connection: 'command' | 'subscriber') => (cause: unknown) =>
+      this.events.emit('connectionError', { connection, cause });
+    this.#connection = new CommandConnection(openOwnConnection(source, attemptMs), clock, {
+      error: report('command'),
+      clockUnavailable: (cause) => this.events.emit('clockUnavailable', { cause }),
+    });
+    this.#subscriber = new Subscriber(openOwnConnection(source, attemptMs), clock, report('subscriber'));
+    const executor = new ScriptExecutor({ connectionFor: () => this.#connection }, clock, commandTimeout, attemptMs);
+    this.#executor = executor;
+    const slotGroup = (): number => 0;
+    this.#port = {
+      executor,
+      keyPrefix: options.keyPrefix,
+      publish: 'PUBLISH',
+      slotGroup,
+      renewals: { plain: plainRenewal(executor, slotGroup) },
+    };
+    const leaseClock = new LeaseClock(clock);
+    let tenures = 0;
+    this.#runtime = {
+      clientId: this.id,
+      options,
+      clock: leaseClock,
+      events: this.events,
+      entries: new EntryRegistry(
+        () => this.#runtime,
+        () => this.#subscriber,
+      ),
+      watchdog: new Watchdog(leaseClock, this.events, lockWatchdogTimeout, renewEveryMs),
+      compensations: new Compensations(leaseClock),
+      closed: false,
+      newOwner: () => `${this.id}:${++tenures}`,
+      callSite: (above) => (callSites ? CallSite.capture(above) : undefined),
+    };
+    void supportsBoundPromises();
+  }
+
+  async ready(): Promise<void> {
+    if (this.#runtime.closed) throw new ClientClosedError();
+    const { commandTimeout } = this.#runtime.options;
+    try {
+      await this.#connection.whenReady(this.#runtime.clock.clock.monotonic() + commandTimeout);
+    } catch (cause) {
+      if (cause instanceof Error && 'code' in cause) throw cause;
+      if (this.#runtime.closed) throw new ClientClosedError();
+      throw new RedisUnavailableError(`Redis was not ready within ${commandTimeout} ms`, 'none', { cause });
+    }
+  }
+
+  getLock(name: string, options: ContextOptions = {}): Lock {
+    return this.#lock(new PlainLockProtocol(this.#port, checkName(name)), options);
+  }
+
+  #lock(protocol: PlainLockProtocol, { context }: { context?: LockContext | undefined }): Lock {
+    return new Lock(this.#runtime, this.#executor, protocol, checkContext(context));
+  }
+
+  holds(): HoldInfo[] {
+    const now = this.#runtime.clock.now();
+    return [...this.#tenures()]
+      .filter((tenure) => tenure.check() !== 'lost' && tenure.holds.length > 0)
+      .map(({ protocol, owner, holds }) => ({
+        lockName: protocol.name,
+        owner,
+        holdCount: holds.length,
+        age: Math.round(now - (holds[0]?.openedAt ?? now)),
+        callSite: holds[0]?.site?.toString(),
+      }));
+  }
+
+  async inspect(name: string): Promise<Inspection> {
+    if (this.#runtime.closed) throw new ClientClosedError();
+    const key = this.#port.keyPrefix + checkName(name);
+    const reply = await this.#executor.ask(inspect, [key, fairQueueKey(key), tokenKey(key)], []);
+    return inspectionOf(name, this.id, reply);
+  }
+
+  close(options: CloseOptions = {}): Promise<void> {
+    this.#closing ??= runOutside(() => this.#close(options));
+    return this.#closing;
+  }
+
+  async #close({ releaseHolds = false }: CloseOptions): Promise<void> {
+    const runtime = this.#runtime;
+    runtime.closed = true;
+    const closed = new ClientClosedError();
+    runtime.entries.rejectWaiters(closed);
+    if (releaseHolds) {
+      const open = [...this.#tenures()].flatMap((tenure) => [...tenure.holds].reverse());
+      await Promise.allSettled(open.map((hold) => hold.tenure.release(hold)));
+    }
+    for (const tenure of [...this.#tenures()]) tenure.abandon(closed);
+    runtime.watchdog.close();
+    runtime.entries.close(closed);
+    await runtime.compensations.close();
+    this.#executor.closed = true;
+    this.#connection.close();
+    this.#subscriber.close();
+  }
+
+  *#tenures(): Iterable<Tenure> {
+    for (const entry of this.#runtime.entries) yield* entry.holders;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

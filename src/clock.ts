@@ -1,0 +1,69 @@
+/** Time, behind one interface so that tests can move it. All values are milliseconds. */
+export interface Clock {
+  /** Never goes back; stands still while the machine sleeps. */
+  monotonic(): number;
+  /** Epoch time; may be set by hand. */
+  wall(): number;
+  /** The callback runs outside of every hold and does not keep the process alive. */
+  setTimer(ms: number, fn: () => void): Timer;
+}
+
+export interface Timer {
+  cancel(): void;
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export function systemClock(outside: (fn: () => void) => void): Clock {
+  return {
+    monotonic: () => performance.now(),
+    wall: () => Date.now(),
+    setTimer(ms, fn) {
+      // A longer wait fires early and is looked at again by whoever set it.
+      let handle: NodeJS.Timeout | undefined;
+      outside(() => {
+        handle = setTimeout(fn, Math.min(Math.max(Math.ceil(ms), 0), MAX_TIMER_MS));
+        handle.unref();
+      });
+      return { cancel: () => clearTimeout(handle) };
+    },
+  };
+}
+
+/** A jump of the wall clock beyond this is a sleep or a correction, not the rounding of two clocks read in turn. */
+const JUMP_MS = 50;
+
+/**
+ * The time that leases are counted in: the monotonic or the wall clock, whichever has moved further. A machine that
+ * slept must not believe in a lease that ended meanwhile.
+ */
+export class LeaseClock {
+  #base: number;
+  #jumped = 0;
+
+  constructor(readonly clock: Clock) {
+    this.#base = clock.wall() - clock.monotonic();
+  }
+
+  now(): number {
+    const monotonic = this.clock.monotonic();
+    const drift = this.clock.wall() - monotonic - this.#base;
+    if (drift > JUMP_MS) {
+      this.#jumped += drift;
+      this.#base += drift;
+    } else if (drift < -JUMP_MS) {
+      this.#base += drift;
+    }
+    return monotonic + this.#jumped;
+  }
+
+  /** How far the wall clock has run ahead in all; a hold confirmed at a smaller value is unconfirmed. */
+  get jumped(): number {
+    return this.#jumped;
+  }
+
+  /** Runs `fn` once this clock has reached `at`, by the monotonic clock alone. */
+  setTimer(at: number, fn: () => void): Timer {
+    return this.clock.setTimer(at - this.now(), fn);
+  }
+}

@@ -1,0 +1,148 @@
+/*
+ * From a call to a hold. A call from inside a hold of the same lock re-enters: it becomes a child of that hold, in its
+ * turn. Every other call is a stranger and gets an owner id of its own.
+ */
+import { ConcurrentContextError, LockAbortedError, LockTimeoutError, NonReentrantError, type LockError } from '../errors.js';
+import { currentHolds } from './flow.js';
+import { Hold } from './hold.js';
+import type { HoldRecord } from './hold-record.js';
+import { holdsOf, type LockContext } from './lock-context.js';
+import type { LockProtocol } from './lock-protocol.js';
+import type { LockRuntime } from './lock-runtime.js';
+import { LONG_WAIT_MS, warnLongWait } from './long-wait.js';
+import type { HoldTerms } from './tenure.js';
+import { Waiter, type Patience } from './waiter.js';
+
+export interface Acquisition {
+  readonly protocol: LockProtocol;
+  readonly terms: HoldTerms;
+  readonly patience: Patience;
+  readonly context: LockContext | undefined;
+}
+
+/** Rejects with `LockTimeoutError` if the lock stays busy. Nothing is left behind by a call that rejected. */
+export function acquire(runtime: LockRuntime, acquisition: Acquisition): Promise<Hold> {
+  const { protocol, patience, context } = acquisition;
+  if (patience.signal?.aborted === true) {
+    return Promise.reject(new LockAbortedError(protocol.name, patience.signal.reason));
+  }
+  if (context !== undefined) return acquireForContext(runtime, acquisition, context);
+  const parent = innermostHold(runtime, protocol);
+  if (parent === undefined) return acquireOutermost(runtime, acquisition);
+  return acquireInside(runtime, acquisition, Hold.recordOf(parent));
+}
+
+/** The innermost hold of this lock that the calling code, or the context, is inside of; it may be lost. */
+export function innermostHold(
+  runtime: LockRuntime,
+  protocol: LockProtocol,
+  context?: LockContext,
+  accepts: (record: HoldRecord) => boolean = (record) => record.state !== 'closed',
+): Hold | undefined {
+  const holds =
+    context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(runtime, protocol)) ?? []);
+  for (let i = holds.length - 1; i >= 0; i -= 1) {
+    const hold = holds[i];
+    if (!(hold instanceof Hold)) continue;
+    const record = Hold.recordOf(hold);
+    const { tenure } = record;
+    if (tenure.runtime === runtime && tenure.protocol.key === protocol.key && accepts(record)) return hold;
+  }
+  return undefined;
+}
+
+function acquireOutermost(runtime: LockRuntime, { protocol, terms, patience }: Acquisition): Promise<Hold> {
+  const waiter = new Waiter(runtime, protocol, terms, patience, runtime.newOwner());
+  return runtime.entries.entry(protocol.channel).acquire(waiter);
+}
+
+async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, parent: HoldRecord): Promise<Hold> {
+  const { protocol, terms, patience } = acquisition;
+  parent.tenure.check();
+  if (parent.loss !== undefined) throw parent.loss;
+  if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
+  if (!(await takeTurn(runtime, acquisition, parent))) return acquireOutermost(runtime, acquisition);
+  let record: HoldRecord | undefined;
+  try {
+    record = await parent.tenure.openNested(parent, terms);
+  } finally {
+    if (record === undefined) parent.leave();
+  }
+  // The parent was given back while we waited: from then on we are a stranger.
+  if (record === undefined) return acquireOutermost(runtime, acquisition);
+  if (patience.signal?.aborted === true) {
+    await parent.tenure.release(record).catch(() => undefined); // a lost parent is told by its own means
+    throw new LockAbortedError(protocol.name, patience.signal.reason);
+  }
+  return new Hold(record);
+}
+
+/** Directly inside a hold one branch has the lock at a time. False: the parent was given back meanwhile. */
+function takeTurn(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, parent: HoldRecord): Promise<boolean> {
+  if (!parent.occupied) {
+    parent.occupied = true;
+    return Promise.resolve(true);
+  }
+  const { clock } = runtime;
+  if (patience.until <= clock.now()) {
+    return Promise.reject(new LockTimeoutError(protocol.name, patience.waitTime));
+  }
+  return new Promise((resolve, reject) => {
+    const turns = (parent.turns ??= new Set());
+    const { until, signal } = patience;
+    const leave = (): void => {
+      turns.delete(wake);
+      timer?.cancel();
+      longWait.cancel();
+      signal?.removeEventListener('abort', abort);
+    };
+    const fail = (error: LockError): void => (leave(), reject(error));
+    const wake = (): void => {
+      if (parent.loss !== undefined) return fail(parent.loss);
+      if (parent.state === 'open' && parent.occupied) return;
+      leave();
+      if (parent.state === 'open') parent.occupied = true;
+      resolve(parent.state === 'open');
+    };
+    const abort = (): void => fail(new LockAbortedError(protocol.name, signal?.reason));
+    const timer =
+      until === Infinity
+        ? undefined
+        : clock.setTimer(until, () => fail(new LockTimeoutError(protocol.name, patience.waitTime)));
+    const longWait = clock.clock.setTimer(LONG_WAIT_MS, () =>
+      warnLongWait(protocol.name, protocol.key, terms.site, parent.site),
+    );
+    signal?.addEventListener('abort', abort, { once: true });
+    turns.add(wake);
+  });
+}
+
+async function acquireForContext(runtime: LockRuntime, acquisition: Acquisition, context: LockContext): Promise<Hold> {
+  const { protocol } = acquisition;
+  const { holds, acquiring } = holdsOf(context);
+  const identity = lockIdentity(runtime, protocol);
+  if (acquiring.has(identity)) throw new ConcurrentContextError(protocol.name, context.id);
+  acquiring.add(identity);
+  try {
+    const parent = innermostHold(runtime, protocol, context);
+    const hold = await (parent === undefined
+      ? acquireOutermost(runtime, acquisition)
+      : acquireInside(runtime, acquisition, Hold.recordOf(parent)));
+    const open = (holds.get(identity) ?? []).filter((other) => other.open);
+    holds.set(identity, [...open, hold]);
+    return hold;
+  } finally {
+    acquiring.delete(identity);
+  }
+}
+
+/** A context forgets what it has given back. */
+export function forgetClosed(runtime: LockRuntime, protocol: LockProtocol, context: LockContext): void {
+  const { holds } = holdsOf(context);
+  const identity = lockIdentity(runtime, protocol);
+  const open = (holds.get(identity) ?? []).filter((hold) => hold.open);
+  if (open.length > 0) holds.set(identity, open);
+  else holds.delete(identity);
+}
+
+const lockIdentity = (runtime: LockRuntime, protocol: LockProtocol): string => `${runtime.clientId} ${protocol.key}`;

@@ -1,0 +1,89 @@
+import { ClientClosedError, LockLostError } from '../errors.js';
+import type { CallSite } from './call-site.js';
+import { runOutside } from './flow.js';
+import type { Tenure } from './tenure.js';
+
+/** A hold ends, for us, this much before its lease does in Redis: max(5 ms, 1 %). */
+const marginMs = (leaseMs: number): number => Math.max(5, leaseMs / 100);
+
+/**
+ * What the client knows of one hold. The tenure keeps it; the caller's {@link Hold} only points here, so that a hold
+ * nobody can give back any more is noticed.
+ *
+ * `open` -> `lost` -> `closed`, or `open` -> `closed`.
+ */
+export class HoldRecord {
+  state: 'open' | 'lost' | 'closed' = 'open';
+  loss: LockLostError | ClientClosedError | undefined;
+  /** Lease clock ms at which the lease that this hold asked for ends in Redis, by the last confirmation. */
+  leaseEnd: number;
+  /** A branch directly inside this hold has the lock, or is about to: the others wait in `turns`. */
+  occupied = false;
+  turns: Set<() => void> | undefined;
+  /** The release that is under way or over. */
+  released: Promise<void> | undefined;
+  /** A release of unknown outcome that goes on in the background; an `unlock()` that follows waits for it. */
+  givingBack: Promise<void> | undefined;
+  #controller: AbortController | undefined;
+
+  constructor(
+    readonly tenure: Tenure,
+    readonly parent: HoldRecord | undefined,
+    readonly leaseMs: number,
+    /** Renewed by the watchdog; otherwise the lease was given by the caller. */
+    readonly watched: boolean,
+    /** Taken by lock() or tryLock(), so that unlock() gives it back. */
+    readonly bare: boolean,
+    sentAt: number,
+    readonly openedAt: number,
+    readonly site: CallSite | undefined,
+  ) {
+    this.leaseEnd = sentAt + leaseMs;
+  }
+
+  /** Lease clock ms from which on this hold alone does not count any more. */
+  get deadline(): number {
+    return this.leaseEnd - marginMs(this.leaseMs);
+  }
+
+  /** Whether a call from inside belongs to this hold still: also a lost one stays around its flow until given back. */
+  get aroundItsFlow(): boolean {
+    return this.state !== 'closed' || this.givingBack !== undefined;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.loss !== undefined) this.#controller.abort(this.loss);
+    return this.#controller.signal;
+  }
+
+  lose(error: LockLostError | ClientClosedError): void {
+    if (this.state !== 'open') return;
+    this.state = 'lost';
+    this.loss = error;
+    const controller = this.#controller;
+    if (controller !== undefined) runOutside(() => controller.abort(error));
+    this.#wakeTurns();
+  }
+
+  close(): void {
+    this.state = 'closed';
+    this.#wakeTurns();
+    const parent = this.parent;
+    if (parent !== undefined) parent.leave();
+  }
+
+  /** A branch directly inside has ended: the next one may try. */
+  leave(): void {
+    this.occupied = false;
+    const next = this.turns?.values().next().value;
+    next?.();
+  }
+
+  #wakeTurns(): void {
+    for (const wake of [...(this.turns ?? [])]) wake();
+  }
+}
+
+/** When a hold asked for at `sentAt` must have been granted to count at all. */
+export const grantDeadline = (sentAt: number, leaseMs: number): number => sentAt + leaseMs - marginMs(leaseMs);

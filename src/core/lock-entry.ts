@@ -1,0 +1,407 @@
+/*
+ * All local waiters of one channel, and the one wait loop. Only the head contends in Redis:
+ *
+ *   try -> busy: subscribe -> confirmed: try again -> busy: park
+ *   park until a message, the end of the holder's lease, the waiter's own time, or its signal
+ *
+ * A wake-up belongs to the entry, not to a waiter: it sets `mark`, and whoever is the head tries. Sending a try clears
+ * the mark and forgets the holder's ttl; only the answer to the newest try makes the ttl known again. Nobody parks
+ * while the mark is set or the ttl is not known, so no wake-up is lost with a waiter that leaves, nor under a reply
+ * that was on its way. tests/model/Waiting.tla is this file.
+ */
+import { LockTimeoutError, RedisUnavailableError, type LockError, type RefusedError } from '../errors.js';
+import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js';
+import type { AcquireReply } from '../redis/scripts/lock.js';
+import type { ChannelListener, Subscriber } from '../redis/subscriber.js';
+import type { Timer } from '../clock.js';
+import type { CallSite } from './call-site.js';
+import type { EntryRegistry } from './entry-registry.js';
+import { Hold } from './hold.js';
+import { grantDeadline } from './hold-record.js';
+import { HandOffStreak } from './hand-off-streak.js';
+import type { LockRuntime } from './lock-runtime.js';
+import { LongWaitWatch } from './long-wait.js';
+import { Tenure, type TenureEnd } from './tenure.js';
+import type { Waiter } from './waiter.js';
+
+/** The lease ends in Redis at some moment of its last millisecond; looking sooner would find it busy once more. */
+const AFTER_LEASE_MS = 2;
+/** A ttl of 0: the key is in its last millisecond. */
+const TTL_ZERO_MS = 10;
+/** After a lock was published the local head leaves others this much time from the message, or from the release. */
+const YIELD_AFTER_MESSAGE_MS = 2;
+const YIELD_MS = 20;
+const PAUSE_MS = { first: 100, longest: 1_000 };
+
+export class LockEntry implements ChannelListener {
+  readonly #waiters = new Set<Waiter>();
+  /** Tenures of this client that have the lock. */
+  readonly holders = new Set<Tenure>();
+  readonly #streak: HandOffStreak;
+  readonly #longWait: LongWaitWatch;
+  /** Something happened since the last try was sent: the next head tries. */
+  #mark = false;
+  /** Lease clock ms at which to look again without a wake-up; undefined: not known. */
+  #lookAt: number | undefined;
+  #newestTry = 0;
+  #triesUnderWay = 0;
+  #pausedUntil = 0;
+  #pauseMs = PAUSE_MS.first;
+  #yielding = false;
+  #timer: Timer | undefined;
+  #timerAt = Infinity;
+  #wanted = false;
+
+  constructor(
+    private readonly runtime: LockRuntime,
+    private readonly registry: EntryRegistry,
+    private readonly subscriber: Subscriber,
+    readonly channel: string,
+  ) {
+    this.#streak = new HandOffStreak(runtime.options.handOff, runtime.clock);
+    this.#longWait = new LongWaitWatch(runtime, this);
+  }
+
+  get waiterCount(): number {
+    return this.#waiters.size;
+  }
+
+  get idle(): boolean {
+    return this.#waiters.size === 0 && this.holders.size === 0 && this.#triesUnderWay === 0;
+  }
+
+  get wanted(): boolean {
+    return this.#wanted;
+  }
+
+  /** Takes the lock for `waiter`, in its turn. A call that does not wait makes one try beside the line. */
+  acquire(waiter: Waiter): Promise<Hold> {
+    waiter.watchSignal((reason) => this.#leave(waiter, reason));
+    if (waiter.patience.until <= this.runtime.clock.now()) {
+      this.#try(waiter);
+    } else {
+      this.#waiters.add(waiter);
+      this.#step();
+      if (!waiter.busy) this.#standInLine(waiter);
+    }
+    return waiter.granted;
+  }
+
+  /** From here on the call really waits. */
+  #standInLine(waiter: Waiter): void {
+    waiter.watchTime((reason) => this.#leave(waiter, reason));
+    this.#longWait.waiting();
+    const { events } = this.runtime;
+    if (events.heard('waiting')) {
+      events.emit('waiting', { lockName: waiter.protocol.name, waiters: this.#waiters.size });
+    }
+  }
+
+  #remove(waiter: Waiter): void {
+    if (!this.#waiters.delete(waiter) || this.#waiters.size > 0) return;
+    this.#lookAt = undefined; // the last one forgets what it knew of the holder
+    this.#longWait.stop();
+    this.registry.attend(this, false);
+  }
+
+  /** The waiter's time is up or its signal fired. */
+  #leave(waiter: Waiter, reason: LockError): void {
+    waiter.leaving = reason;
+    waiter.unwatch();
+    waiter.trying?.abandon();
+    this.#remove(waiter);
+    // A try or hand-off that is under way settles the call; until then it could still be granted.
+    if (!waiter.busy) waiter.reject(reason);
+    this.#step();
+    this.registry.dropIfIdle(this);
+  }
+
+  /** Does what there is to do next, if anything; called whenever something has changed. */
+  #step(): void {
+    const head = this.#head();
+    if (head === undefined || head.busy) return;
+    const now = this.runtime.clock.now();
+    if (now < this.#pausedUntil) return this.#wakeAt(this.#pausedUntil);
+    const localDeadline = this.#localDeadline(now);
+    if (head.busy) return; // a loss that was noticed just now has made it try
+    if (this.#lookAt !== undefined && now >= this.#lookAt) this.#lookAt = undefined;
+    const lookAt = localDeadline > 0 ? localDeadline : this.#lookAt;
+    if (this.#mark || head.again || lookAt === undefined) return this.#try(head);
+    this.registry.attend(this, true);
+    if (!this.#wanted) {
+      this.#wanted = true;
+      this.subscriber.want(this.channel, this);
+    }
+    // The subscription may be long in coming: the lease of the holder ends nevertheless.
+    this.#wakeAt(lookAt);
+  }
+
+  #try(waiter: Waiter): void {
+    const inLine = this.#waiters.has(waiter);
+    if (inLine) {
+      this.#mark = false;
+      this.#lookAt = undefined;
+      this.#yielding = false;
+    }
+    waiter.again = false;
+    waiter.busy = true;
+    const sequence = ++this.#newestTry;
+    const jumped = this.runtime.clock.jumped;
+    const request = waiter.protocol.acquire(waiter.owner, waiter.terms.leaseMs);
+    waiter.trying = request;
+    this.#triesUnderWay += 1;
+    void request.done.then(() => {
+      this.#triesUnderWay -= 1;
+      waiter.busy = false;
+      waiter.trying = undefined;
+      this.#tried(waiter, request, jumped, sequence);
+      this.#step();
+      this.registry.dropIfIdle(this);
+    });
+  }
+
+  #tried(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): void {
+    if (this.#settleTry(waiter, request, jumped)) return;
+    const { error } = request;
+    if (error === undefined && request.reply !== undefined) this.#learn(request.reply, request.sentAt + jumped, sequence);
+    if (waiter.leaving !== undefined) return this.#settleLater(waiter, waiter.leaving, request);
+    if (!this.#waiters.has(waiter)) {
+      const busy = new LockTimeoutError(waiter.protocol.name, waiter.patience.waitTime);
+      return this.#settleLater(waiter, error ?? (request.reply === undefined ? answeredTooLate() : busy), request);
+    }
+    this.#standInLine(waiter);
+    if (error === undefined) return;
+    if (!isUnavailable(error)) {
+      this.#remove(waiter);
+      return this.#settleLater(waiter, error, request);
+    }
+    this.#pause(waiter, error);
+    // One command deadline without Redis is enough for those who set no limit themselves.
+    for (const other of [...this.#waiters]) {
+      if (!other.unlimited) continue;
+      this.#remove(other);
+      if (other === waiter) this.#settleLater(other, error, request);
+      else other.reject(error);
+    }
+  }
+
+  /** True if the try was granted, to whomever. Whatever it may have taken that nobody gets is given back. */
+  #settleTry(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number): boolean {
+    const { clock, compensations } = this.runtime;
+    const { protocol, terms, owner } = waiter;
+    const sentAt = request.sentAt + jumped;
+    const taken = request.error === undefined && request.reply === undefined;
+    if (taken && clock.now() < grantDeadline(sentAt, terms.leaseMs)) {
+      this.#streak.reset();
+      this.#grant(waiter, request.openUntil, sentAt, jumped, false);
+      return true;
+    }
+    if (request.error === undefined && !taken) {
+      waiter.unavailable = undefined;
+      if (request.inDoubt) this.#markAt(request.openUntil);
+      // An attempt that is still open may take the lock for this owner: it keeps the name while it waits.
+      if (!request.inDoubt || waiter.leaving === undefined) return false;
+    }
+    if (taken || request.inDoubt) {
+      void compensations.add({
+        protocol,
+        owners: [owner],
+        notBefore: request.openUntil,
+        until: clock.now() + this.runtime.options.commandTimeout + terms.leaseMs,
+      });
+      this.#markAt(request.openUntil);
+      waiter.owner = this.runtime.newOwner();
+    }
+    if (taken) waiter.again = true; // granted too late to count
+    return false;
+  }
+
+  /** The lock is the waiter's owner's. If nobody wants it any more it goes on to the next. */
+  #grant(waiter: Waiter, strayUntil: number, sentAt: number, jumped: number, handedOff: boolean): void {
+    const tenure = new Tenure(this.runtime, this, waiter.protocol, waiter.owner, strayUntil, jumped);
+    this.#remove(waiter);
+    this.#lookAt = undefined;
+    this.#pauseMs = PAUSE_MS.first;
+    this.holders.add(tenure);
+    if (!waiter.wantsGrant) {
+      tenure.endUnclaimed();
+      waiter.reject(waiter.leaving as LockError);
+      return;
+    }
+    const record = tenure.open(waiter.terms, sentAt);
+    this.#longWait.holderChanged();
+    const { events } = this.runtime;
+    if (events.heard('acquired')) {
+      events.emit('acquired', { lockName: waiter.protocol.name, owner: waiter.owner, holdCount: 1, handedOff });
+    }
+    waiter.resolve(new Hold(record));
+  }
+
+  /** The holder's lease, from the newest try; an older answer says nothing about now. */
+  #learn(ttl: number, sentAt: number, sequence: number): void {
+    if (sequence !== this.#newestTry || this.#waiters.size === 0) return;
+    const { lockWatchdogTimeout } = this.runtime.options;
+    const waitMs = ttl < 0 ? lockWatchdogTimeout : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
+    this.#pauseMs = PAUSE_MS.first;
+    this.#lookAt = Math.max(sentAt + waitMs, this.runtime.clock.now() + 1);
+  }
+
+  /** Rejects when no attempt of the request can take effect any more. */
+  #settleLater(waiter: Waiter, error: LockError, request: RequestAttempts): void {
+    waiter.leaving ??= error;
+    if (!request.inDoubt) waiter.reject(error);
+    else void request.whenQuiet().then(() => waiter.reject(error));
+  }
+
+  #pause(waiter: Waiter, error: LockError): void {
+    waiter.unavailable = error;
+    waiter.again = true;
+    this.#pausedUntil = this.runtime.clock.now() + this.#pauseMs;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
+  }
+
+  /** Who gets the lock when `tenure` ends, without it being free in between. */
+  heirOf(tenure: Tenure): Waiter | undefined {
+    const head = this.#head();
+    if (head === undefined || head.busy || !tenure.protocol.handsOff || !head.protocol.handsOff) return undefined;
+    return this.#streak.mayGoOn() ? head : undefined;
+  }
+
+  /** One script gives the lock to the heir. Its lease counts from the first attempt: a repeat writes nothing. */
+  async handOff(tenure: Tenure, heir: Waiter): Promise<TenureEnd> {
+    const { clock, options } = this.runtime;
+    const jumped = clock.jumped;
+    const ours = this.#streak.asksForOthers() ? (this.subscriber.isConfirmed(this.channel) ? 1 : 0) : -1;
+    heir.busy = true;
+    const { leaseMs } = heir.terms;
+    const request = await heir.protocol.handOff(tenure.owner, heir.owner, leaseMs, ours).done;
+    heir.busy = false;
+    const named = heir.owner;
+    const sentAt = request.firstSentAt + jumped;
+    const until = clock.now() + options.commandTimeout + leaseMs;
+    if (request.error === undefined && request.reply === 'handed' && clock.now() < grantDeadline(sentAt, leaseMs)) {
+      this.holders.delete(tenure);
+      this.#streak.count();
+      this.#grant(heir, request.openUntil, sentAt, jumped, true);
+      return { kind: 'handed' };
+    }
+    // The name is spent: somebody may still act on it.
+    heir.owner = this.runtime.newOwner();
+    if (heir.leaving !== undefined) this.#settleLater(heir, heir.leaving, request);
+    if (request.error !== undefined) {
+      return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
+    }
+    if (request.reply === 'published') return { kind: 'freed' };
+    if (request.reply === 'gone') return { kind: 'gone', inDoubt: request.inDoubt && ours >= 0 };
+    void this.runtime.compensations.add({ protocol: heir.protocol, owners: [named], notBefore: request.openUntil, until });
+    this.#mark = true;
+    return { kind: 'handed' };
+  }
+
+  /** A tenure of ours does not have the lock any more. */
+  ended(tenure: Tenure, how: 'freed' | 'handed' | 'lost' | 'unknown'): void {
+    this.holders.delete(tenure);
+    this.#longWait.holderChanged();
+    if (how === 'freed') {
+      this.#streak.reset();
+      if (this.#waiters.size > 0 && this.holders.size === 0) this.#yield();
+    } else if (how !== 'handed') {
+      this.#streak.reset();
+      this.#mark = true;
+    }
+    this.#step();
+    this.registry.dropIfIdle(this);
+  }
+
+  /** The lock was published: others get their chance before the local head, which is a round trip ahead of them. */
+  #yield(): void {
+    this.#yielding = true;
+    this.#mark = true;
+    this.#pausedUntil = this.runtime.clock.now() + YIELD_MS;
+  }
+
+  message(): void {
+    if (this.#yielding) {
+      this.#yielding = false;
+      this.#pausedUntil = this.runtime.clock.now() + YIELD_AFTER_MESSAGE_MS;
+    }
+    this.#mark = true;
+    this.#step();
+  }
+
+  /** What was published before the subscription stood was missed: the head looks again. */
+  confirmed(): void {
+    this.#mark = true;
+    this.#step();
+  }
+
+  refused(error: RefusedError): void {
+    this.#wanted = false;
+    this.subscriber.forget(this.channel);
+    this.rejectAll(error);
+  }
+
+  rejectAll(error: LockError): void {
+    for (const waiter of [...this.#waiters]) this.#leave(waiter, error);
+  }
+
+  /** The lingering subscription is over. */
+  forgetChannel(): void {
+    if (!this.#wanted) return;
+    this.#wanted = false;
+    this.#mark = false;
+    this.#lookAt = undefined;
+    this.subscriber.forget(this.channel);
+  }
+
+  /** Where the first in line called from. */
+  get headSite(): CallSite | undefined {
+    return this.#head()?.terms.site;
+  }
+
+  close(error: LockError): void {
+    this.rejectAll(error);
+    this.#timer?.cancel();
+    this.#longWait.stop();
+  }
+
+  #head(): Waiter | undefined {
+    return this.#waiters.values().next().value;
+  }
+
+  /** While a tenure of ours has the lock, its deadline is when to look again; 0 without one. */
+  #localDeadline(now: number): number {
+    let latest = 0;
+    for (const tenure of this.holders) {
+      const sure = tenure.state === 'held' && tenure.check() === 'valid';
+      // Its end, or the answer that settles the doubt, makes the next step.
+      if (sure) latest = Math.max(latest, tenure.deadline);
+      else if (tenure.state !== 'over') latest = Math.max(latest, now + YIELD_MS);
+    }
+    return latest;
+  }
+
+  /** An attempt that may still run is settled by then, one way or the other. */
+  #markAt(monotonic: number): void {
+    const { clock } = this.runtime;
+    clock.clock.setTimer(monotonic - clock.clock.monotonic() + 1, () => {
+      this.#mark = true;
+      this.#step();
+    });
+  }
+
+  #wakeAt(at: number): void {
+    if (this.#timerAt === at) return;
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = this.runtime.clock.setTimer(at, () => {
+      this.#timerAt = Infinity;
+      this.#step();
+    });
+  }
+}
+
+const answeredTooLate = (): LockError =>
+  new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');
+
+const isUnavailable = (error: LockError): boolean => error instanceof RedisUnavailableError;

@@ -1,0 +1,24 @@
+import type { LeaseClock } from '../clock.js';
+import type { EventSource } from '../events.js';
+import type { ResolvedOptions } from '../options.js';
+import type { CallSite } from './call-site.js';
+import type { Compensations } from './compensations.js';
+import type { EntryRegistry } from './entry-registry.js';
+import type { Watchdog } from './watchdog.js';
+
+/** What the mechanisms of one client share. */
+export interface LockRuntime {
+  /** Redisson's client id: a random UUID. */
+  readonly clientId: string;
+  readonly options: ResolvedOptions;
+  readonly clock: LeaseClock;
+  readonly events: EventSource;
+  readonly entries: EntryRegistry;
+  readonly watchdog: Watchdog;
+  readonly compensations: Compensations;
+  readonly closed: boolean;
+  /** `<client id>:<number>`, never given twice. */
+  newOwner(): string;
+  /** The line that called `above`, if call sites are kept. */
+  callSite(above: (...args: never[]) => unknown): CallSite | undefined;
+}

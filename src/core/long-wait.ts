@@ -1,0 +1,59 @@
+import type { Timer } from '../clock.js';
+import type { LockEntry } from './lock-entry.js';
+import type { LockRuntime } from './lock-runtime.js';
+import type { Tenure } from './tenure.js';
+
+export const LONG_WAIT_MS = 5_000;
+const warned = new Set<string>();
+
+/** Warns once per name when calls wait long behind one hold of their own client: it may be waiting for them. */
+export class LongWaitWatch {
+  #behind: Tenure | undefined;
+  #timer: Timer | undefined;
+
+  constructor(
+    private readonly runtime: LockRuntime,
+    private readonly entry: LockEntry,
+  ) {}
+
+  /** A waiter stands in line. */
+  waiting(): void {
+    if (this.#timer !== undefined || this.entry.waiterCount === 0) return;
+    const [tenure] = this.entry.holders;
+    if (tenure === undefined || warned.has(tenure.protocol.key)) return;
+    this.#behind = tenure;
+    this.#timer = this.runtime.clock.clock.setTimer(LONG_WAIT_MS, () => this.#warn());
+  }
+
+  holderChanged(): void {
+    if (this.#behind === undefined || this.entry.holders.has(this.#behind)) return;
+    this.stop();
+    this.waiting();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#behind = undefined;
+  }
+
+  #warn(): void {
+    const tenure = this.#behind;
+    this.stop();
+    const hold = tenure?.holds[0];
+    if (tenure === undefined || hold === undefined || this.entry.waiterCount === 0) return;
+    warnLongWait(tenure.protocol.name, tenure.protocol.key, this.entry.headSite, hold.site);
+  }
+}
+
+export function warnLongWait(name: string, key: string, waiting: unknown, held: unknown): void {
+  if (warned.has(key)) return;
+  warned.add(key);
+  const where = waiting === undefined ? '' : ` at ${String(waiting)}`;
+  const since = held === undefined ? '' : ` since ${String(held)}`;
+  process.emitWarning(
+    `waiting ${LONG_WAIT_MS / 1000} s for lock "${name}"${where}, held in this process${since}. ` +
+      'If the holder is waiting for this call it never ends: see README, "Who owns a lock".',
+    { code: 'HOLDFAST_LONG_WAIT' },
+  );
+}

@@ -1,0 +1,410 @@
+/*
+ * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Its
+ * requests on the key go out one at a time, so the client always knows the hold count and sends it as an absolute
+ * number. When the count is 0, the lock is lost or its state in doubt, the tenure is over and its owner id is never
+ * used again: a request still under way somewhere then names an owner that no longer exists.
+ */
+import { LockLostError, RedisUnavailableError, type ClientClosedError, type LockError, type LossReason } from '../errors.js';
+import type { RequestAttempts } from '../redis/script-executor.js';
+import type { CallSite } from './call-site.js';
+import { grantDeadline, HoldRecord } from './hold-record.js';
+import type { LockEntry } from './lock-entry.js';
+import type { LockProtocol, RenewalItem } from './lock-protocol.js';
+import type { LockRuntime } from './lock-runtime.js';
+
+/** What a hold is asked for with. */
+export interface HoldTerms {
+  readonly leaseMs: number;
+  /** No lease was given: the watchdog renews. */
+  readonly watched: boolean;
+  readonly bare: boolean;
+  readonly site: CallSite | undefined;
+}
+
+/** What a renewal has to know again when its answer comes. */
+export interface RenewalTicket {
+  readonly partials: number;
+  readonly confirms: boolean;
+  readonly jumped: number;
+}
+
+export class Tenure {
+  /** Open holds, outermost first. */
+  readonly holds: HoldRecord[] = [];
+  /** `held` -> `releasing` -> `over`; `held` -> `over` when it is lost. */
+  state: 'held' | 'releasing' | 'over' = 'held';
+  loss: LockLostError | undefined;
+  /** Attempts of the first acquire that were unanswered at the grant may run until then (monotonic ms). */
+  readonly #strayUntil: number;
+  /** A nested acquire or partial release of which an attempt may still run. */
+  #stray: RequestAttempts | undefined;
+  #turn: Promise<unknown> | undefined;
+  /** Partial releases begun: a renewal that was under way meanwhile proves no deadline. */
+  #partials = 0;
+  /** The latest end of any lease that a request of this tenure can have set (lease clock ms). */
+  #lastLeaseEnd = 0;
+  #confirmedAtJump: number;
+  #confirming: Promise<void> | undefined;
+
+  constructor(
+    readonly runtime: LockRuntime,
+    private readonly entry: LockEntry,
+    readonly protocol: LockProtocol,
+    readonly owner: string,
+    strayUntil: number,
+    jumpedAtSending: number,
+  ) {
+    this.#strayUntil = strayUntil;
+    this.#confirmedAtJump = jumpedAtSending;
+  }
+
+  /** Lease clock ms at which the last of the open holds stops to count. */
+  get deadline(): number {
+    let latest = -Infinity;
+    for (const hold of this.holds) latest = Math.max(latest, hold.deadline);
+    return latest;
+  }
+
+  get watched(): boolean {
+    return this.holds.some((hold) => hold.watched);
+  }
+
+  /** ms for which the lock is surely ours; 0 when it is not, or when nobody can say before a renewal has answered. */
+  validFor(): number {
+    this.check();
+    return this.state === 'held' ? Math.max(0, this.deadline - this.runtime.clock.now()) : 0;
+  }
+
+  /**
+   * Looks at the clock before anything is believed: after a blocked event loop this comes before any timer. Past its
+   * deadline the lock is lost, unless only the wall clock jumped: then a renewal has to tell.
+   */
+  check(): 'valid' | 'unconfirmed' | 'lost' {
+    if (this.state !== 'held') return this.loss === undefined ? 'valid' : 'lost';
+    const now = this.runtime.clock.now();
+    if (now < this.deadline) return 'valid';
+    const jump = this.runtime.clock.jumped - this.#confirmedAtJump;
+    if (now - jump < this.deadline) {
+      // A machine that slept or a clock that was set: the server knows which.
+      void this.confirm();
+      return 'unconfirmed';
+    }
+    this.lose('expired');
+    return 'lost';
+  }
+
+  /** The deadline is here, or as good as: lost, unless only the clock jumped. */
+  expire(): 'unconfirmed' | 'lost' {
+    if (this.check() === 'unconfirmed') return 'unconfirmed';
+    this.lose('expired');
+    return 'lost';
+  }
+
+  /** Settles a doubt that a jump of the clock has raised; afterwards the tenure is valid or lost. */
+  confirm(): Promise<void> {
+    this.#confirming ??= this.#confirm().finally(() => (this.#confirming = undefined));
+    return this.#confirming;
+  }
+
+  async #confirm(): Promise<void> {
+    const { clock } = this.runtime;
+    const jumped = clock.jumped;
+    // 1 ms extends nothing: a lease that the caller gave stays what it was.
+    const leaseMs = this.watched ? this.runtime.options.lockWatchdogTimeout : 1;
+    const request = await this.protocol.renewal.renew([this.renewalItem(leaseMs)]).done;
+    if (this.state !== 'held') return;
+    const left = request.reply?.[0] ?? 0;
+    if (request.error !== undefined || left === 0) {
+      this.lose(left === 0 && request.error === undefined ? 'gone' : 'expired', request.error);
+      return;
+    }
+    const sentAt = request.sentAt + jumped;
+    const jump = jumped - this.#confirmedAtJump;
+    for (const hold of this.holds) {
+      if (hold.watched) hold.leaseEnd = sentAt + Math.min(left, hold.leaseMs);
+      else hold.leaseEnd = Math.min(hold.leaseEnd + jump, sentAt + left);
+    }
+    this.#confirmedAtJump = jumped;
+    this.runtime.watchdog.deadlineMoved(this);
+  }
+
+  /** The first hold; the acquire that it came from was sent at `sentAt` (lease clock ms). */
+  open(terms: HoldTerms, sentAt: number, parent?: HoldRecord): HoldRecord {
+    const { leaseMs, watched, bare, site } = terms;
+    const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, this.runtime.clock.now(), site);
+    this.holds.push(hold);
+    this.#mayLast(sentAt, leaseMs);
+    this.runtime.watchdog.add(this);
+    return hold;
+  }
+
+  /** A hold inside `parent`, or undefined if the parent was given back meanwhile. */
+  openNested(parent: HoldRecord, terms: HoldTerms): Promise<HoldRecord | undefined> {
+    return this.#inTurn(async () => {
+      if (this.check() === 'unconfirmed') await this.confirm();
+      await this.#whenNoStray();
+      if (parent.loss !== undefined) throw parent.loss;
+      if (parent.state !== 'open' || this.state !== 'held') return undefined;
+      const { clock } = this.runtime;
+      const jumped = clock.jumped;
+      this.#mayLast(clock.now() + this.runtime.options.commandTimeout, terms.leaseMs);
+      const request = await this.protocol.acquireNested(this.owner, this.holds.length + 1, terms.leaseMs).done;
+      if (request.inDoubt) this.#stray = request;
+      if (this.loss !== undefined) throw this.loss;
+      if (request.error !== undefined) {
+        await request.whenQuiet();
+        throw request.error;
+      }
+      if (request.reply === 'gone') throw this.lose('gone');
+      const sentAt = request.sentAt + jumped;
+      if (clock.now() >= grantDeadline(sentAt, terms.leaseMs)) {
+        // Not given back: the next request carries an absolute count, and a release would free the outer hold.
+        await request.whenQuiet();
+        throw new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');
+      }
+      return this.open(terms, sentAt, parent);
+    });
+  }
+
+  /** Gives one hold back. Rejects if it was lost, or if nobody can say what became of the release. */
+  release(hold: HoldRecord): Promise<void> {
+    hold.released ??= this.#release(hold);
+    return hold.released;
+  }
+
+  async #release(hold: HoldRecord): Promise<void> {
+    if (this.check() === 'unconfirmed') await this.confirm();
+    if (hold.loss !== undefined) {
+      hold.close();
+      throw hold.loss;
+    }
+    const deadline = this.deadline;
+    // Closed before anything is sent: what the caller does next without awaiting us is no longer inside.
+    this.holds.splice(this.holds.indexOf(hold), 1);
+    hold.close();
+    if (this.#turn === undefined && this.holds.length === 0) return this.#end(hold, deadline);
+    return this.#inTurn(() => this.#giveBack(hold, deadline));
+  }
+
+  async #giveBack(hold: HoldRecord, deadline: number): Promise<void> {
+    if (this.holds.length > 0) await this.#whenNoStray();
+    if (this.loss !== undefined) throw this.loss;
+    const { clock } = this.runtime;
+    if (this.holds.length === 0) return this.#end(hold, deadline);
+    if (this.deadline <= clock.now()) {
+      // Nothing is left to the others: the lock is freed, and they are told.
+      const others = this.holds.splice(0);
+      await this.#end(hold, deadline).finally(() => {
+        for (const other of others) this.#tellLoss(other, new LockLostError(this.protocol.name, this.owner, 'expired'));
+      });
+      return;
+    }
+    const leaseMs = Math.ceil(Math.max(...this.holds.map((other) => other.leaseEnd)) - clock.now());
+    const holdCount = this.holds.length;
+    this.#partials += 1;
+    const request = await this.protocol.releasePartial(this.owner, holdCount, leaseMs).done;
+    this.#partials += 1;
+    if (request.inDoubt) this.#stray = request;
+    if (this.loss !== undefined) throw this.loss;
+    if (request.error !== undefined) {
+      // No undoing: the next request carries an absolute count again.
+      await request.whenQuiet();
+      throw request.error;
+    }
+    if (request.reply === 'gone') throw this.lose('gone');
+    this.#emitReleased(holdCount);
+  }
+
+  /** Gives the lock on, or back, when nobody holds it: it was granted to somebody who is not there any more. */
+  endUnclaimed(): void {
+    this.#end(undefined, Infinity).catch(() => undefined); // what could not be released is compensated
+  }
+
+  async #end(hold: HoldRecord | undefined, deadline: number): Promise<void> {
+    this.state = 'releasing';
+    this.runtime.watchdog.remove(this);
+    const heir = this.entry.heirOf(this);
+    const end = heir === undefined ? await this.#free() : await this.entry.handOff(this, heir);
+    this.state = 'over';
+    if (end.kind === 'failed') {
+      const givingBack = this.#compensate([this.owner, ...end.alsoOwners], end.openUntil, end.until);
+      if (hold !== undefined) {
+        hold.givingBack = givingBack;
+        void givingBack.then(() => (hold.givingBack = undefined));
+      }
+      this.entry.ended(this, 'unknown');
+      throw end.error;
+    }
+    if (this.#strayUntil > this.runtime.clock.clock.monotonic()) void this.#compensate([this.owner], 0, 0);
+    // A repeat that finds the field gone: an earlier attempt of ours removed it, unless the lease had ended by now.
+    if (end.kind === 'gone' && !(end.inDoubt && this.runtime.clock.now() < deadline)) {
+      this.loss = new LockLostError(this.protocol.name, this.owner, 'gone');
+      this.entry.ended(this, 'lost');
+      if (hold !== undefined) this.#emitLoss(hold, this.loss);
+      throw this.loss;
+    }
+    this.entry.ended(this, end.kind === 'handed' ? 'handed' : 'freed');
+    this.#emitReleased(0);
+  }
+
+  async #free(): Promise<TenureEnd> {
+    const request = await this.protocol.release([this.owner]).done;
+    if (request.error !== undefined) {
+      return { kind: 'failed', error: request.error, alsoOwners: [], openUntil: 0, until: 0 };
+    }
+    return request.reply === 'freed' ? { kind: 'freed' } : { kind: 'gone', inDoubt: request.inDoubt };
+  }
+
+  /** The lock is not ours any more, or nobody can say that it is. Every open hold is told, once. */
+  lose(reason: LossReason, cause?: unknown): LockLostError {
+    if (this.loss !== undefined) return this.loss;
+    const loss = new LockLostError(this.protocol.name, this.owner, reason, cause === undefined ? undefined : { cause });
+    this.#drop(loss);
+    // A renewal or nested acquire whose answer was lost may have set a longer lease than we know of.
+    if (reason === 'expired') void this.#compensate([this.owner], this.#stray?.openUntil ?? 0, 0);
+    else if (this.#strayUntil > this.runtime.clock.clock.monotonic()) void this.#compensate([this.owner], 0, 0);
+    return loss;
+  }
+
+  /** This client forced the lock open. */
+  force(): void {
+    if (this.state === 'held') this.lose('forced');
+  }
+
+  /** The client is closed: holds are told; what Redis has of them ends with its lease. */
+  abandon(error: ClientClosedError): void {
+    this.state = 'over';
+    this.runtime.watchdog.remove(this);
+    for (const hold of this.holds.splice(0)) hold.lose(error);
+  }
+
+  #drop(loss: LockLostError): void {
+    this.loss = loss;
+    this.state = 'over';
+    this.runtime.watchdog.remove(this);
+    this.entry.ended(this, 'lost');
+    for (const hold of this.holds.splice(0)) this.#tellLoss(hold, loss);
+  }
+
+  #tellLoss(hold: HoldRecord, loss: LockLostError): void {
+    if (hold.state !== 'open') return;
+    hold.lose(loss);
+    this.#emitLoss(hold, loss);
+  }
+
+  #emitLoss(hold: HoldRecord, loss: LockLostError): void {
+    hold.loss ??= loss;
+    const { reason, cause } = loss;
+    this.runtime.events.emit('leaseLost', { lockName: this.protocol.name, owner: this.owner, reason, cause });
+  }
+
+  #emitReleased(holdCount: number): void {
+    const { events } = this.runtime;
+    if (events.heard('released')) {
+      events.emit('released', { lockName: this.protocol.name, owner: this.owner, holdCount });
+    }
+  }
+
+  #compensate(owners: readonly string[], openUntil: number, until: number): Promise<void> {
+    return this.runtime.compensations.add({
+      protocol: this.protocol,
+      owners,
+      notBefore: Math.max(this.#strayUntil, openUntil),
+      until: Math.max(this.#lastLeaseEnd, until),
+    });
+  }
+
+  renewalItem(leaseMs: number): RenewalItem {
+    return { key: this.protocol.key, owner: this.owner, leaseMs };
+  }
+
+  /** To be taken right before a renewal of this tenure is sent. */
+  renewalTicket(leaseMs: number): RenewalTicket {
+    const { clock } = this.runtime;
+    this.#mayLast(clock.now() + this.runtime.options.commandTimeout, leaseMs);
+    const partialOpen = this.#partials % 2 === 1 || this.#strayIsOpen();
+    return { partials: this.#partials, confirms: !partialOpen, jumped: clock.jumped };
+  }
+
+  /** What Redis answered: `left` ms from `sentAt` (monotonic), 0 if the owner does not hold the lock. */
+  renewed(ticket: RenewalTicket, sentAt: number, left: number, only?: HoldRecord): void {
+    // Given back or lost while the renewal was under way: then "gone" is no news.
+    if (this.state !== 'held') return;
+    if (left === 0) {
+      this.lose('gone');
+      return;
+    }
+    // That attempt of a partial release may run last, with the shorter lease.
+    if (!ticket.confirms || ticket.partials !== this.#partials) return;
+    this.#confirmedAtJump = Math.max(this.#confirmedAtJump, ticket.jumped);
+    for (const hold of only === undefined ? this.holds : [only]) {
+      // The key may have longer, for another hold; that is not this one's to count on.
+      const leaseMs = only === undefined ? Math.min(left, hold.leaseMs) : left;
+      if (only !== undefined || hold.watched) hold.leaseEnd = Math.max(hold.leaseEnd, sentAt + ticket.jumped + leaseMs);
+    }
+  }
+
+  /** Raises the lease of a hold that the caller wants longer; never shortens it. */
+  extend(hold: HoldRecord, leaseMs: number): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.check() === 'unconfirmed') await this.confirm();
+      await this.#whenNoStray();
+      if (hold.loss !== undefined) throw hold.loss;
+      if (hold.state !== 'open') throw new LockLostError(this.protocol.name, this.owner, 'gone');
+      const ticket = this.renewalTicket(leaseMs);
+      const request = await this.protocol.renewal.renew([this.renewalItem(leaseMs)]).done;
+      if (request.inDoubt) this.#stray = request;
+      if (this.loss !== undefined) throw this.loss;
+      if (request.error !== undefined) throw request.error;
+      const left = request.reply?.[0] ?? 0;
+      this.renewed(ticket, request.sentAt, Math.min(left, leaseMs), hold);
+      if (this.loss !== undefined) throw this.loss;
+      this.runtime.watchdog.deadlineMoved(this);
+    });
+  }
+
+  #mayLast(from: number, leaseMs: number): void {
+    this.#lastLeaseEnd = Math.max(this.#lastLeaseEnd, from + leaseMs);
+  }
+
+  #strayIsOpen(): boolean {
+    const stray = this.#stray;
+    if (stray === undefined) return false;
+    if (stray.inDoubt && stray.openUntil >= this.runtime.clock.clock.monotonic()) return true;
+    this.#stray = undefined;
+    return false;
+  }
+
+  async #whenNoStray(): Promise<void> {
+    if (this.#strayIsOpen()) await this.#stray?.whenQuiet();
+    this.#stray = undefined;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const before = this.#turn;
+    const run = before === undefined ? work() : before.then(work);
+    const turn = run.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#turn = turn;
+    void turn.then(() => {
+      if (this.#turn === turn) this.#turn = undefined;
+    });
+    return run;
+  }
+}
+
+/** How the last request of a tenure ended. */
+export type TenureEnd =
+  | { readonly kind: 'freed' | 'handed' }
+  | { readonly kind: 'gone'; readonly inDoubt: boolean }
+  | {
+      readonly kind: 'failed';
+      readonly error: LockError;
+      /** A hand-off may have made this owner the holder. */
+      readonly alsoOwners: readonly string[];
+      /** Monotonic ms until which the request may still run, and the end of the lease that it may set. */
+      readonly openUntil: number;
+      readonly until: number;
+    };

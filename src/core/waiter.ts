@@ -1,0 +1,101 @@
+import type { Timer } from '../clock.js';
+import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
+import type { RequestAttempts } from '../redis/script-executor.js';
+import type { Hold } from './hold.js';
+import type { LockProtocol } from './lock-protocol.js';
+import type { LockRuntime } from './lock-runtime.js';
+import type { HoldTerms } from './tenure.js';
+
+/** How long a call waits, and what ends it before. */
+export interface Patience {
+  /** Lease clock ms; Infinity without a limit. */
+  readonly until: number;
+  readonly waitTime: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * One call that wants an outermost hold. Its promise settles once; a call that has given up while a request of it is
+ * under way settles when that request can take effect no more.
+ */
+export class Waiter {
+  /** The owner its requests name; a fresh one whenever the old one's state is in doubt. */
+  owner: string;
+  /** A try or a hand-off to it is under way. */
+  busy = false;
+  /** Its try, which need not be repeated once the waiter has left. */
+  trying: RequestAttempts | undefined;
+  /** Its last try failed: it tries again even if nothing woke it. */
+  again = false;
+  /** It has given up, for this reason, and may not have settled yet. */
+  leaving: LockError | undefined;
+  /** Why its last try failed, if it did: then nobody can say that the lock is busy. */
+  unavailable: LockError | undefined;
+  readonly granted: Promise<Hold>;
+  #resolve!: (hold: Hold) => void;
+  #reject!: (error: LockError) => void;
+  #timer: Timer | undefined;
+  #onAbort: (() => void) | undefined;
+
+  constructor(
+    private readonly runtime: LockRuntime,
+    readonly protocol: LockProtocol,
+    readonly terms: HoldTerms,
+    readonly patience: Patience,
+    owner: string,
+  ) {
+    this.owner = owner;
+    this.granted = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  get unlimited(): boolean {
+    return this.patience.until === Infinity;
+  }
+
+  /** Calls `leave` when the signal fires. */
+  watchSignal(leave: (reason: LockError) => void): void {
+    const { signal } = this.patience;
+    if (signal === undefined || this.#onAbort !== undefined) return;
+    this.#onAbort = () => leave(new LockAbortedError(this.protocol.name, signal.reason));
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** Calls `leave` when the time is up. Not needed for a first try, which a command deadline ends. */
+  watchTime(leave: (reason: LockError) => void): void {
+    const { until, waitTime } = this.patience;
+    if (until === Infinity || this.#timer !== undefined) return;
+    this.#watchTime(until, () => leave(new LockTimeoutError(this.protocol.name, waitTime)));
+  }
+
+  #watchTime(until: number, expire: () => void): void {
+    this.#timer = this.runtime.clock.setTimer(until, () => {
+      if (this.runtime.clock.now() < until) this.#watchTime(until, expire);
+      else expire();
+    });
+  }
+
+  unwatch(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#onAbort !== undefined) this.patience.signal?.removeEventListener('abort', this.#onAbort);
+    this.#onAbort = undefined;
+  }
+
+  /** A grant counts even if the time is up; a call that was aborted wants nothing any more. */
+  get wantsGrant(): boolean {
+    return !(this.leaving instanceof LockAbortedError || this.leaving instanceof ClientClosedError);
+  }
+
+  resolve(hold: Hold): void {
+    this.unwatch();
+    this.#resolve(hold);
+  }
+
+  reject(error: LockError): void {
+    this.unwatch();
+    this.#reject(error instanceof LockTimeoutError && this.unavailable !== undefined ? this.unavailable : error);
+  }
+}

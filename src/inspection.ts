@@ -1,0 +1,46 @@
+import type { InspectReply } from './redis/scripts/inspect.js';
+
+export interface OwnerInspection {
+  /** `<client id>:<number>`; a JVM's number is its thread id. */
+  readonly owner: string;
+  readonly holdCount: number;
+  readonly mode: 'exclusive' | 'read' | 'write';
+  /** Whether the owner is this client. */
+  readonly isThisClient: boolean;
+}
+
+/** What `client.inspect(name)` found under a name, as far as the keys show it. */
+export interface Inspection {
+  readonly name: string;
+  /** `lock` stands for plain, spin, non-reentrant and a fair lock without queue, which look alike. */
+  readonly kind: 'free' | 'lock' | 'fenced' | 'fair' | 'read-write' | 'counter' | 'unknown';
+  readonly owners: readonly OwnerInspection[];
+  /** Owners that wait in a fair lock's queue, head first. */
+  readonly queue: readonly string[];
+  /** ms of lease left; -1: no expiry, -2: nothing there. */
+  readonly remaining: number;
+  /** Value of a semaphore or latch. */
+  readonly value: string | undefined;
+}
+
+export function inspectionOf(name: string, clientId: string, reply: InspectReply): Inspection {
+  const { type, pttl, content, queue, token } = reply;
+  const common = { name, queue, remaining: pttl, owners: [], value: undefined };
+  if (type === 'none') return { ...common, kind: queue.length > 0 ? 'fair' : 'free' };
+  if (type === 'string') return { ...common, kind: 'counter', value: content[0] };
+  if (type !== 'hash') return { ...common, kind: 'unknown' };
+  const fields = new Map<string, string>();
+  for (let i = 0; i + 1 < content.length; i += 2) fields.set(content[i] as string, content[i + 1] as string);
+  const readWrite = fields.delete('mode');
+  const owners = [...fields].map(([field, count]) => {
+    const writes = readWrite && field.endsWith(':write');
+    return {
+      owner: writes ? field.slice(0, -':write'.length) : field,
+      holdCount: Number(count),
+      mode: readWrite ? (writes ? ('write' as const) : ('read' as const)) : ('exclusive' as const),
+      isThisClient: field.startsWith(`${clientId}:`),
+    };
+  });
+  const kind = readWrite ? 'read-write' : queue.length > 0 ? 'fair' : token !== '' ? 'fenced' : 'lock';
+  return { ...common, kind, owners };
+}

@@ -1,0 +1,76 @@
+import { InvalidArgumentError } from './errors.js';
+
+export interface HandOffOptions {
+  /** Sections in a row that stay in this process while other clients wait. Default 16. */
+  maxSections?: number;
+  /** ms that a row of sections may last while other clients wait. Default 100. */
+  maxTime?: number;
+}
+
+export interface ClientOptions {
+  /** ms of lease for acquisitions without one; renewed at a third of it. Default 30,000, as in Redisson. */
+  lockWatchdogTimeout?: number;
+  /** ms within which one command settles, with all its attempts. Default 3,000. */
+  commandTimeout?: number;
+  /** Put in front of every name, as a Redisson name mapper would. Default: ioredis's own `keyPrefix`, else none. */
+  keyPrefix?: string;
+  /** How long a lock may go from hand to hand inside this process; `false`: every release goes through Redis. */
+  handOff?: HandOffOptions | false;
+  /** Keep the line that took each hold, for messages. Default: on, unless `NODE_ENV` is `production`. */
+  callSites?: boolean;
+}
+
+export interface ResolvedOptions {
+  readonly lockWatchdogTimeout: number;
+  readonly renewEveryMs: number;
+  readonly commandTimeout: number;
+  /** One of the three attempts that fit into a command deadline. */
+  readonly attemptMs: number;
+  readonly keyPrefix: string;
+  readonly handOff: { readonly maxSections: number; readonly maxTimeMs: number } | undefined;
+  readonly callSites: boolean;
+}
+
+export const DEFAULTS = Object.freeze({
+  lockWatchdogTimeout: 30_000,
+  commandTimeout: 3_000,
+  handOff: Object.freeze({ maxSections: 16, maxTime: 100 }),
+});
+
+export function resolveOptions(given: ClientOptions, prefixOfRedis: string): ResolvedOptions {
+  const lockWatchdogTimeout = integer(given, 'lockWatchdogTimeout', DEFAULTS.lockWatchdogTimeout, 100);
+  const commandTimeout = integer(given, 'commandTimeout', DEFAULTS.commandTimeout, 30);
+  const keyPrefix = given.keyPrefix ?? prefixOfRedis;
+  if (typeof keyPrefix !== 'string') throw new InvalidArgumentError('keyPrefix', 'a string', keyPrefix);
+  const callSites = given.callSites ?? process.env['NODE_ENV'] !== 'production';
+  if (typeof callSites !== 'boolean') throw new InvalidArgumentError('callSites', 'true or false', callSites);
+  return {
+    lockWatchdogTimeout,
+    renewEveryMs: Math.floor(lockWatchdogTimeout / 3),
+    commandTimeout,
+    attemptMs: Math.floor(commandTimeout / 3),
+    keyPrefix,
+    handOff: resolveHandOff(given.handOff),
+    callSites,
+  };
+}
+
+function resolveHandOff(given: ClientOptions['handOff']): ResolvedOptions['handOff'] {
+  if (given === false) return undefined;
+  if (given !== undefined && (typeof given !== 'object' || given === null)) {
+    throw new InvalidArgumentError('handOff', 'an object or false', given);
+  }
+  return {
+    maxSections: integer(given ?? {}, 'maxSections', DEFAULTS.handOff.maxSections, 1),
+    maxTimeMs: integer(given ?? {}, 'maxTime', DEFAULTS.handOff.maxTime, 0),
+  };
+}
+
+function integer<K extends string>(from: { [P in K]?: number }, option: K, byDefault: number, least: number): number {
+  const value = from[option] ?? byDefault;
+  // setTimeout cannot count further than 2^31 - 1.
+  if (!Number.isInteger(value) || value < least || value > 2 ** 31 - 1) {
+    throw new InvalidArgumentError(option, `an integer of at least ${least}`, value);
+  }
+  return value;
+}

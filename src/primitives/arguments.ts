@@ -1,0 +1,75 @@
+/* Checks of what callers give, all before any command. */
+import { isLockContext, type LockContext } from '../core/lock-context.js';
+import { InvalidArgumentError } from '../errors.js';
+
+/** Options of a call that acquires. */
+export interface AcquireOptions {
+  /** ms to wait. Absent: without limit for `acquire` and `withLock`, one try for `tryAcquire` and `tryLock`. */
+  waitTime?: number | undefined;
+  /** ms that the hold lasts. Absent or -1: the watchdog renews it until it is given back. */
+  leaseTime?: number | undefined;
+  /** Ends the wait; a hold that was granted is not affected. */
+  signal?: AbortSignal | undefined;
+  /** The owner, whoever calls. No flow enters such a hold. */
+  context?: LockContext | undefined;
+}
+
+/** Options beside `leaseTime` of a `lock()`, which waits without limit. */
+export type LockOptions = Omit<AcquireOptions, 'waitTime'>;
+
+export interface ContextOptions {
+  context?: LockContext | undefined;
+}
+
+const MOST_MS = Number.MAX_SAFE_INTEGER;
+
+export function checkName(name: unknown, argument = 'name'): string {
+  if (typeof name !== 'string' || name === '') throw new InvalidArgumentError(argument, 'a non-empty string', name);
+  return name;
+}
+
+/** `undefined`: the watchdog renews. */
+export function checkLeaseTime(value: unknown): number | undefined {
+  if (value === undefined || value === -1) return undefined;
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MOST_MS) {
+    throw new InvalidArgumentError('leaseTime', 'an integer of at least 1 (ms), or -1 for the watchdog', value);
+  }
+  return value;
+}
+
+export function checkWaitTime(value: unknown, byDefault: number): number {
+  if (value === undefined) return byDefault;
+  if (value === Infinity) return Infinity;
+  if (typeof value !== 'number' || !Number.isInteger(value) || Math.abs(value) > MOST_MS) {
+    throw new InvalidArgumentError('waitTime', 'an integer (ms) or Infinity', value);
+  }
+  return value;
+}
+
+export function checkOptions<T extends AcquireOptions>(value: T | undefined, known: readonly (keyof AcquireOptions)[]): T {
+  if (value === undefined) return {} as T;
+  // A ported `lock(10, TimeUnit.SECONDS)` or `tryLock(1, 10, 'SECONDS')` would be off by a factor of a thousand.
+  if (typeof value !== 'object' || value === null) {
+    throw new InvalidArgumentError('options', 'an object; times are milliseconds', value);
+  }
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key as keyof AcquireOptions)) {
+      throw new InvalidArgumentError('options', `an object of ${known.join(', ')}`, `one with ${key}`);
+    }
+  }
+  const { signal, context } = value;
+  if (signal !== undefined && !isAbortSignal(signal)) {
+    throw new InvalidArgumentError('signal', 'an AbortSignal', signal);
+  }
+  checkContext(context);
+  return value;
+}
+
+export function checkContext(context: unknown): LockContext | undefined {
+  if (context === undefined || isLockContext(context)) return context;
+  throw new InvalidArgumentError('context', 'a LockContext', context);
+}
+
+function isAbortSignal(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+}

@@ -1,0 +1,69 @@
+import type { LockProtocol, RenewalItem, RenewalScript } from '../core/lock-protocol.js';
+import { lockChannel } from '../redis/keys.js';
+import type { ScriptExecutor, ScriptRequest } from '../redis/script-executor.js';
+import * as scripts from '../redis/scripts/lock.js';
+
+/** How the client reaches Redis, for every kind of lock. */
+export interface ProtocolPort {
+  readonly executor: ScriptExecutor;
+  readonly keyPrefix: string;
+  readonly publish: 'PUBLISH' | 'SPUBLISH';
+  /** Keys of one group may go in one script. */
+  slotGroup(key: string): string | number;
+  readonly renewals: { readonly plain: RenewalScript };
+}
+
+/** Redisson's RLock: a hash of one owner and its hold count, one channel. */
+export class PlainLockProtocol implements LockProtocol {
+  readonly key: string;
+  readonly channel: string;
+  readonly reentrant: boolean = true;
+  readonly handsOff = true;
+
+  constructor(
+    private readonly port: ProtocolPort,
+    readonly name: string,
+  ) {
+    this.key = port.keyPrefix + name;
+    this.channel = lockChannel(this.key);
+  }
+
+  get renewal(): RenewalScript {
+    return this.port.renewals.plain;
+  }
+
+  acquire(owner: string, leaseMs: number): ScriptRequest<scripts.AcquireReply> {
+    return this.port.executor.run(scripts.acquire, [this.key], [owner, leaseMs]);
+  }
+
+  acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<scripts.HeldReply> {
+    return this.port.executor.run(scripts.acquireNested, [this.key], [owner, holdCount, leaseMs]);
+  }
+
+  releasePartial(owner: string, holdCount: number, leaseMs: number): ScriptRequest<scripts.HeldReply> {
+    return this.port.executor.run(scripts.releasePartial, [this.key], [owner, holdCount, leaseMs]);
+  }
+
+  release(owners: readonly string[]): ScriptRequest<scripts.ReleaseReply> {
+    return this.port.executor.run(scripts.release, [this.key, this.channel], [this.port.publish, ...owners]);
+  }
+
+  handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<scripts.HandOffReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.handOff, [this.key, this.channel], [from, to, leaseMs, publish, ours]);
+  }
+}
+
+/** Renews every lock that is one hash with one owner field. */
+export function plainRenewal(executor: ScriptExecutor, slotGroup: (key: string) => string | number): RenewalScript {
+  return {
+    groupOf: (item) => slotGroup(item.key),
+    renew(items: readonly RenewalItem[]) {
+      return executor.run(
+        scripts.renew,
+        items.map((item) => item.key),
+        items.flatMap((item) => [item.owner, item.leaseMs]),
+      );
+    },
+  };
+}

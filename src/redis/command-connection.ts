@@ -1,0 +1,163 @@
+import type { Redis } from 'ioredis';
+import type { Clock } from '../clock.js';
+import { AttemptDeadlines, type Attempt } from './attempt.js';
+import { isCredentialsError, NotSentError, refusal } from './server-error.js';
+
+/** An estimate of the server's clock is looked at again after this long: clocks drift. */
+const CLOCK_AGE_MS = 60_000;
+
+export interface ConnectionReports {
+  error(cause: unknown): void;
+  clockUnavailable(cause: unknown): void;
+}
+
+/**
+ * The connection that carries commands to one server, and what we know of that server's clock. It sends what it is
+ * given once; repeating is the executor's business.
+ *
+ * States: `away` until ioredis is ready and TIME was answered, then `ready` until the socket closes, `closed` for good.
+ */
+export class CommandConnection {
+  #state: 'away' | 'ready' | 'closed' = 'away';
+  /** Server epoch ms minus our monotonic ms, at most: the server's clock is never behind what this says. */
+  #clockOffset: number | undefined;
+  #clockLookedAt = -Infinity;
+  #clockRefused = false;
+  #corked = false;
+  #lastError: Error | undefined;
+  readonly #waiting = new Set<{ resolve(): void; reject(error: Error): void }>();
+  readonly #deadlines: AttemptDeadlines;
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly clock: Clock,
+    private readonly reports: ConnectionReports,
+  ) {
+    this.#deadlines = new AttemptDeadlines(clock);
+    redis.on('ready', () => void this.#becomeReady());
+    redis.on('close', () => {
+      if (this.#state === 'ready') this.#state = 'away';
+    });
+    redis.on('error', (error: Error) => {
+      this.#lastError = error;
+      reports.error(error);
+      // Waiting longer does not help against a wrong password; the next connection may still find it mended.
+      if (isCredentialsError(error)) this.#endWaiting(refusal('the connection', error));
+    });
+  }
+
+  get ready(): boolean {
+    return this.#state === 'ready';
+  }
+
+  /** Attempts that wait for their answer. */
+  get inFlight(): number {
+    return this.#deadlines.size;
+  }
+
+  /** Resolves when commands can be sent; rejects at `until` (monotonic ms) or when the server refuses us. */
+  whenReady(until: number): Promise<void> {
+    if (this.#state === 'ready') return Promise.resolve();
+    if (this.#state === 'closed') return Promise.reject(new NotSentError('the connection is closed'));
+    if (this.redis.status === 'wait') this.redis.connect().catch(() => undefined); // its errors arrive as events
+    return new Promise((resolve, reject) => {
+      const done = (): void => {
+        timer.cancel();
+        this.#waiting.delete(waiter);
+      };
+      const waiter = {
+        resolve: () => (done(), resolve()),
+        reject: (error: Error) => (done(), reject(error)),
+      };
+      const timer = this.clock.setTimer(until - this.clock.monotonic(), () =>
+        waiter.reject(new NotSentError('Redis was not ready in time', { cause: this.#lastError })),
+      );
+      this.#waiting.add(waiter);
+    });
+  }
+
+  /**
+   * The server time up to which an attempt of this length may take effect, as text for its script, and the moment of
+   * ours when that has surely passed. A tenth before the attempt's own deadline: its answer must still reach us.
+   */
+  notAfter(sentAt: number, deadline: number): { text: string; openUntil: number } {
+    if (this.#clockOffset === undefined) return { text: '0', openUntil: deadline };
+    if (sentAt - this.#clockLookedAt > CLOCK_AGE_MS) {
+      this.#clockLookedAt = sentAt;
+      this.lookAtClock().catch(() => undefined); // the old estimate stands; the next command looks again
+    }
+    const notAfter = Math.floor(this.#clockOffset + sentAt + 0.9 * (deadline - sentAt));
+    return { text: String(notAfter), openUntil: notAfter - this.#clockOffset + 1 };
+  }
+
+  /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
+  send(name: string, args: string[], attempt: Attempt): void {
+    this.#cork();
+    this.#deadlines.add(attempt);
+    this.redis.call(name, ...args).then(
+      (raw) => {
+        this.#deadlines.delete(attempt);
+        attempt.answered(raw);
+      },
+      (error: Error) => {
+        this.#deadlines.delete(attempt);
+        attempt.failed(error);
+      },
+    );
+  }
+
+  /** Learns the server's clock; the answer was true at some moment before it arrived, so it is a lower bound. */
+  async lookAtClock(): Promise<void> {
+    if (this.#clockRefused) return;
+    try {
+      const [seconds, micros] = await this.redis.time();
+      const now = this.clock.monotonic();
+      this.#clockOffset = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000) - now;
+      this.#clockLookedAt = now;
+    } catch (error) {
+      if (!(error instanceof Error) || error.name !== 'ReplyError' || !/NOPERM|unknown command/i.test(error.message)) {
+        throw error;
+      }
+      this.#clockRefused = true;
+      this.#clockOffset = undefined;
+      this.reports.clockUnavailable(error);
+    }
+  }
+
+  close(): void {
+    this.#state = 'closed';
+    this.redis.disconnect();
+    this.#deadlines.close();
+    this.#endWaiting(new NotSentError('the connection is closed'));
+  }
+
+  async #becomeReady(): Promise<void> {
+    try {
+      await this.lookAtClock();
+    } catch {
+      // The socket closed again, or the server cannot even tell the time: from the start.
+      if (this.redis.status === 'ready') this.redis.disconnect(true);
+      return;
+    }
+    if (this.#state === 'closed' || this.redis.status !== 'ready') return;
+    this.#state = 'ready';
+    this.#lastError = undefined;
+    for (const waiter of [...this.#waiting]) waiter.resolve();
+  }
+
+  #endWaiting(error: Error): void {
+    for (const waiter of [...this.#waiting]) waiter.reject(error);
+  }
+
+  /** Under load the commands of one turn leave in one system call; a lone one leaves at once. */
+  #cork(): void {
+    if (this.#corked || this.#deadlines.size === 0) return;
+    const stream = this.redis.stream;
+    this.#corked = true;
+    stream.cork();
+    process.nextTick(() => {
+      this.#corked = false;
+      stream.uncork();
+    });
+  }
+}

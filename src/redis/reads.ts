@@ -1,0 +1,9 @@
+import { defineRead, replyInt } from './script.js';
+
+export const exists = defineRead<[], boolean>('exists', 0, (raw) => replyInt(raw) === 1);
+/** ms; -2: no such key, -1: no expiry. */
+export const pttl = defineRead<[], number>('pttl', 0, replyInt);
+export const hexists = defineRead<[field: string], boolean>('hexists', 1, (raw) => replyInt(raw) === 1);
+/** A counter in a hash; 0 if there is none. */
+export const hgetCount = defineRead<[field: string], number>('hget', 1, (raw) => (raw === null ? 0 : replyInt(raw)));
+export const hkeys = defineRead<[], string[]>('hkeys', 0, (raw) => (Array.isArray(raw) ? raw.map(String) : []));

@@ -1,0 +1,305 @@
+import pRetry, { AbortError } from 'p-retry';
+import type { Clock } from '../clock.js';
+import { ClientClosedError, LockError, RedisUnavailableError } from '../errors.js';
+import type { Attempt } from './attempt.js';
+import type { CommandConnection } from './command-connection.js';
+import { TOO_LATE, type Operation } from './script.js';
+import { failureKind, refusal, TooLateError } from './server-error.js';
+
+/** What the executor needs of the servers behind it. */
+export interface CommandRoutes {
+  /** The connection to the server that has this key. */
+  connectionFor(key: string): CommandConnection;
+}
+
+/** What is left to know of a request, whatever its reply meant. */
+export interface RequestAttempts {
+  /** Some attempt was written and has not been answered, so its effect is not known. */
+  readonly inDoubt: boolean;
+  /** Monotonic ms until which such an attempt may still take effect; 0 if there is none. */
+  readonly openUntil: number;
+  /** Resolves when no attempt can take effect any more: all are answered, or the not-after of the rest has passed. */
+  whenQuiet(): Promise<void>;
+  /** Sends nothing any more; what is under way is still read. */
+  abandon(): void;
+}
+
+/**
+ * One request with all its attempts. The same request may be sent several times, with the same identity; the scripts
+ * are written so that running twice is running once. `done` resolves with the request itself, never rejects:
+ * `error` is undefined exactly when `reply` counts.
+ */
+export class ScriptRequest<Reply> implements RequestAttempts {
+  reply: Reply | undefined;
+  error: LockError | undefined;
+  /** Monotonic ms before the attempt was written that `reply` answers, and before the very first one. */
+  sentAt = 0;
+  firstSentAt = 0;
+  openUntil = 0;
+  readonly done: Promise<this>;
+
+  #settle!: (request: this) => void;
+  #settled = false;
+  #abandoned = false;
+  /** The newest attempt has neither been answered nor timed out. */
+  #awaiting = false;
+  /** Attempts that were written and not answered. */
+  #unanswered = 0;
+  #written = 0;
+  #useSource = false;
+  #attemptOver: ((error?: Error) => void) | undefined;
+  #quiet: (() => void) | undefined;
+  readonly #until: number;
+
+  constructor(
+    private readonly executor: ScriptExecutor,
+    private readonly operation: Operation<readonly string[], readonly (string | number)[], Reply>,
+    private readonly keys: readonly string[],
+    private readonly args: readonly (string | number)[],
+  ) {
+    this.done = new Promise((resolve) => (this.#settle = resolve));
+    this.#until = executor.clock.monotonic() + executor.commandTimeout;
+    const connection = executor.routes.connectionFor(keys[0] as string);
+    if (connection.ready) this.#send(connection);
+    else this.#retry(undefined);
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  get inDoubt(): boolean {
+    return this.#unanswered > 0;
+  }
+
+  abandon(): void {
+    this.#abandoned = true;
+    if (!this.#awaiting) this.#fail(undefined);
+  }
+
+  async whenQuiet(): Promise<void> {
+    const { clock } = this.executor;
+    while (this.#unanswered > 0 && clock.monotonic() <= this.openUntil) {
+      await new Promise<void>((resolve) => {
+        const timer = clock.setTimer(this.openUntil - clock.monotonic() + 1, resolve);
+        this.#quiet = () => (timer.cancel(), resolve());
+      });
+      this.#quiet = undefined;
+    }
+  }
+
+  #send(connection: CommandConnection): void {
+    const { operation, keys, args } = this;
+    const { clock, attemptMs } = this.executor;
+    const sentAt = clock.monotonic();
+    const deadline = Math.min(sentAt + attemptMs, this.#until);
+    const { text, openUntil } = operation.notAfter
+      ? connection.notAfter(sentAt, deadline)
+      : { text: undefined, openUntil: deadline };
+    const words: string[] = [];
+    if (operation.script !== undefined) {
+      words.push(this.#useSource ? operation.script.source : operation.script.sha, String(keys.length));
+    }
+    for (const key of keys) words.push(key);
+    if (text !== undefined && operation.args === 'variable') words.push(text);
+    for (const arg of args) words.push(typeof arg === 'string' ? arg : String(arg));
+    if (text !== undefined && operation.args !== 'variable') words.push(text);
+    if (this.#written === 0) this.firstSentAt = sentAt;
+    this.#written += 1;
+    this.#unanswered += 1;
+    this.#awaiting = true;
+    this.openUntil = Math.max(this.openUntil, openUntil);
+    const command = operation.script === undefined ? operation.name : this.#useSource ? 'eval' : 'evalsha';
+    connection.send(command, words, new RequestAttempt(this, connection, sentAt, deadline, openUntil));
+  }
+
+  answered(attempt: RequestAttempt, raw: unknown): void {
+    if (raw === TOO_LATE && this.operation.notAfter) {
+      // Late only by an estimate that is off: look at the clock before the next attempt.
+      const surprising = this.executor.clock.monotonic() <= attempt.openUntil;
+      this.#answeredWith(attempt, new TooLateError('the server says that the request came too late'));
+      if (surprising) attempt.connection.lookAtClock().catch(() => undefined);
+      return;
+    }
+    this.#closeAttempt();
+    attempt.over = true;
+    if (this.#settled) return;
+    try {
+      this.reply = this.operation.reply(raw);
+    } catch (error) {
+      this.#fail(refusal(this.operation.name, error as Error));
+      return;
+    }
+    this.sentAt = attempt.sentAt;
+    this.#finish();
+  }
+
+  failed(attempt: RequestAttempt, error: Error): void {
+    const kind = failureKind(error);
+    if (kind === 'unanswered') this.#overWith(attempt, error);
+    else this.#answeredWith(attempt, error);
+  }
+
+  timedOut(attempt: RequestAttempt): void {
+    this.#overWith(attempt, new Error(`no answer within ${Math.round(attempt.deadline - attempt.sentAt)} ms`));
+  }
+
+  /** The attempt did nothing, for certain. */
+  #answeredWith(attempt: RequestAttempt, error: Error): void {
+    this.#closeAttempt();
+    if (failureKind(error) === 'not-sent') this.#written -= 1;
+    this.#overWith(attempt, error);
+  }
+
+  #closeAttempt(): void {
+    this.#unanswered -= 1;
+    if (this.#unanswered === 0) {
+      this.openUntil = 0;
+      this.#quiet?.();
+    }
+  }
+
+  #overWith(attempt: RequestAttempt, error: Error): void {
+    // A connection that closes fails what had timed out on it before: that attempt has been followed up already.
+    if (attempt.over) return;
+    attempt.over = true;
+    this.#awaiting = false;
+    if (this.#settled) return;
+    const kind = failureKind(error);
+    if (kind === 'refused') {
+      this.#fail(refusal(this.operation.name, error));
+    } else if (kind === 'unknown-script' && !this.#useSource) {
+      // Nothing ran; the text goes along and is cached by the server again.
+      this.#useSource = true;
+      if (attempt.connection.ready && !this.#abandoned) this.#send(attempt.connection);
+      else this.#next(error);
+    } else {
+      this.#next(error);
+    }
+  }
+
+  #next(error: Error): void {
+    if (this.#abandoned || this.executor.clock.monotonic() >= this.#until) this.#fail(error);
+    else if (this.#attemptOver !== undefined) this.#attemptOver(error);
+    else this.#retry(error);
+  }
+
+  /** The first attempt is made directly: a retry loop costs more than the rest of an uncontended acquire. */
+  #retry(first: Error | undefined): void {
+    let pending = first;
+    pRetry(
+      () => {
+        if (pending === undefined) return this.#again();
+        const error = pending;
+        pending = undefined;
+        throw error;
+      },
+      { retries: Infinity, minTimeout: 25, maxTimeout: 400, factor: 2, unref: true },
+    ).catch((error: unknown) => this.#fail(error as Error));
+  }
+
+  async #again(): Promise<void> {
+    const { executor } = this;
+    if (this.#settled) return;
+    const connection = executor.routes.connectionFor(this.keys[0] as string);
+    if (this.#abandoned || executor.clock.monotonic() >= this.#until) throw new AbortError('out of time');
+    try {
+      await connection.whenReady(this.#until);
+    } catch (error) {
+      throw new AbortError(error as Error);
+    }
+    if (this.#settled) return;
+    if (this.#abandoned || executor.clock.monotonic() >= this.#until) throw new AbortError('out of time');
+    this.#useSource = false;
+    await new Promise<void>((resolve, reject) => {
+      this.#attemptOver = (error) => {
+        this.#attemptOver = undefined;
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+      this.#send(connection);
+    });
+  }
+
+  #fail(error: Error | undefined): void {
+    if (this.#settled) return;
+    if (error instanceof LockError) {
+      this.error = error;
+    } else if (this.executor.closed) {
+      this.error = new ClientClosedError();
+    } else {
+      this.error = new RedisUnavailableError(
+        `Redis did not answer ${this.operation.name} within ${this.executor.commandTimeout} ms`,
+        this.inDoubt ? 'unknown' : 'none',
+        error === undefined ? undefined : { cause: error },
+      );
+    }
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#settled = true;
+    this.#awaiting = false;
+    this.#attemptOver?.();
+    this.#settle(this);
+  }
+}
+
+/** The request as its attempts see it. */
+interface AttemptOwner {
+  answered(attempt: RequestAttempt, raw: unknown): void;
+  failed(attempt: RequestAttempt, error: Error): void;
+  timedOut(attempt: RequestAttempt): void;
+}
+
+class RequestAttempt implements Attempt {
+  /** Answered, failed or timed out: what follows cannot start another attempt. */
+  over = false;
+  constructor(
+    private readonly request: AttemptOwner,
+    readonly connection: CommandConnection,
+    readonly sentAt: number,
+    readonly deadline: number,
+    readonly openUntil: number,
+  ) {}
+  answered(raw: unknown): void {
+    this.request.answered(this, raw);
+  }
+  failed(error: Error): void {
+    this.request.failed(this, error);
+  }
+  timedOut(): void {
+    this.request.timedOut(this);
+  }
+}
+
+/** The one place that runs scripts and reads. */
+export class ScriptExecutor {
+  closed = false;
+
+  constructor(
+    readonly routes: CommandRoutes,
+    readonly clock: Clock,
+    readonly commandTimeout: number,
+    readonly attemptMs: number,
+  ) {}
+
+  run<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
+    operation: Operation<Keys, Args, Reply>,
+    keys: Keys,
+    args: Args,
+  ): ScriptRequest<Reply> {
+    return new ScriptRequest(this, operation as Operation<readonly string[], readonly (string | number)[], Reply>, keys, args);
+  }
+
+  /** For calls whose effect needs no bookkeeping: the reply, or the request's error. */
+  async ask<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
+    operation: Operation<Keys, Args, Reply>,
+    keys: Keys,
+    args: Args,
+  ): Promise<Reply> {
+    const request = await this.run(operation, keys, args).done;
+    if (request.error !== undefined) throw request.error;
+    return request.reply as Reply;
+  }
+}

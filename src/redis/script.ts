@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+
+/** What a script, or a plain read, needs to be sent, and what its reply means. */
+export interface Operation<Keys extends readonly string[], Args extends readonly (string | number)[], Reply> {
+  /** `lock/acquire` for lua/lock/acquire.lua; for a read the command's name. */
+  readonly name: string;
+  readonly keys: number | 'variable';
+  readonly args: number | 'variable';
+  /** The script's text and address; a plain read has none. */
+  readonly script: { readonly source: string; readonly sha: string } | undefined;
+  /** The executor adds a last argument: the server time after which the script changes nothing. */
+  readonly notAfter: boolean;
+  reply(raw: unknown): Reply;
+  /** Never set: keeps the tuples in the type. */
+  readonly types?: [Keys, Args];
+}
+
+type Counted<T extends readonly unknown[]> = number extends T['length'] ? 'variable' : T['length'];
+
+interface ScriptDefinition<Keys extends readonly string[], Args extends readonly (string | number)[], Reply> {
+  file: string;
+  source: string;
+  keys: Counted<Keys>;
+  /** Without the not-after, which the executor adds as the last one (or, with a variable tail, as the first). */
+  args: Counted<Args>;
+  notAfter: boolean;
+  reply(raw: unknown): Reply;
+}
+
+export function defineScript<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
+  definition: ScriptDefinition<Keys, Args, Reply>,
+): Operation<Keys, Args, Reply> {
+  const { file, source, keys, args, notAfter, reply } = definition;
+  const sha = createHash('sha1').update(source).digest('hex');
+  return { name: file, keys, args, script: { source, sha }, notAfter, reply };
+}
+
+export function defineRead<Args extends readonly string[], Reply>(
+  command: string,
+  args: Counted<Args>,
+  reply: (raw: unknown) => Reply,
+): Operation<readonly [string], Args, Reply> {
+  return { name: command, keys: 1, args, script: undefined, notAfter: false, reply };
+}
+
+/** Every script with a not-after answers this when it came too late to change anything. */
+export const TOO_LATE = -3;
+
+/** Accepts 1 and "1": ioredis has a stringNumbers option, and a hash field is text. */
+export function replyInt(raw: unknown): number {
+  const n = typeof raw === 'number' ? raw : typeof raw === 'string' && raw !== '' ? Number(raw) : NaN;
+  if (!Number.isSafeInteger(n)) throw new TypeError(`expected an integer from Redis, got ${JSON.stringify(raw)}`);
+  return n;
+}
+
+export function replyInts(raw: unknown): number[] {
+  if (!Array.isArray(raw)) throw new TypeError(`expected an array from Redis, got ${JSON.stringify(raw)}`);
+  return raw.map(replyInt);
+}

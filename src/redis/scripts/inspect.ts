@@ -1,0 +1,23 @@
+import inspectSource from '../../../lua/lock/inspect.lua';
+import { defineScript, replyInt } from '../script.js';
+
+export interface InspectReply {
+  readonly type: string;
+  readonly pttl: number;
+  /** Fields and values in turn, or the value of a string. */
+  readonly content: readonly string[];
+  readonly queue: readonly string[];
+  readonly token: string;
+}
+
+export const inspect = defineScript<[object: string, queue: string, token: string], [], InspectReply>({
+  file: 'lock/inspect',
+  source: inspectSource,
+  keys: 3,
+  args: 0,
+  notAfter: false,
+  reply(raw) {
+    const [type, pttl, content, queue, token] = raw as [string, unknown, string[], string[], string];
+    return { type, pttl: replyInt(pttl), content, queue, token };
+  },
+});

@@ -1,0 +1,87 @@
+import acquireSource from '../../../lua/lock/acquire.lua';
+import acquireNestedSource from '../../../lua/lock/acquire-nested.lua';
+import handOffSource from '../../../lua/lock/hand-off.lua';
+import releaseSource from '../../../lua/lock/release.lua';
+import releasePartialSource from '../../../lua/lock/release-partial.lua';
+import renewSource from '../../../lua/lock/renew.lua';
+import { defineScript, replyInt, replyInts } from '../script.js';
+
+/** ms until the holder's lease ends, -1 without one; `undefined`: taken. */
+export type AcquireReply = number | undefined;
+export type HeldReply = 'held' | 'gone';
+export type ReleaseReply = 'freed' | 'gone';
+export type HandOffReply = 'handed' | 'published' | 'gone';
+
+const heldReply = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');
+
+export const acquire = defineScript<[lock: string], [owner: string, leaseMs: number], AcquireReply>({
+  file: 'lock/acquire',
+  source: acquireSource,
+  keys: 1,
+  args: 2,
+  notAfter: true,
+  reply: (raw) => (raw === null ? undefined : replyInt(raw)),
+});
+
+export const acquireNested = defineScript<
+  [lock: string],
+  [owner: string, holdCount: number, leaseMs: number],
+  HeldReply
+>({
+  file: 'lock/acquire-nested',
+  source: acquireNestedSource,
+  keys: 1,
+  args: 3,
+  notAfter: true,
+  reply: heldReply,
+});
+
+export const releasePartial = defineScript<
+  [lock: string],
+  [owner: string, holdCount: number, leaseMs: number],
+  HeldReply
+>({
+  file: 'lock/release-partial',
+  source: releasePartialSource,
+  keys: 1,
+  args: 3,
+  notAfter: true,
+  reply: heldReply,
+});
+
+export const release = defineScript<[lock: string, channel: string], [publish: string, ...owners: string[]], ReleaseReply>(
+  {
+    file: 'lock/release',
+    source: releaseSource,
+    keys: 2,
+    args: 'variable',
+    notAfter: false,
+    reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+  },
+);
+
+export const handOff = defineScript<
+  [lock: string, channel: string],
+  [from: string, to: string, leaseMs: number, publish: string, ours: number],
+  HandOffReply
+>({
+  file: 'lock/hand-off',
+  source: handOffSource,
+  keys: 2,
+  args: 5,
+  notAfter: true,
+  reply(raw) {
+    const n = replyInt(raw);
+    return n === 1 ? 'handed' : n === 2 ? 'published' : 'gone';
+  },
+});
+
+/** For each lock the ms that it has left, 0 if its owner does not hold it any more. */
+export const renew = defineScript<string[], (string | number)[], number[]>({
+  file: 'lock/renew',
+  source: renewSource,
+  keys: 'variable',
+  args: 'variable',
+  notAfter: true,
+  reply: replyInts,
+});

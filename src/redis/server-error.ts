@@ -1,0 +1,45 @@
+import { RefusedError } from '../errors.js';
+
+/**
+ * What an error of one attempt says about the command.
+ * - `not-sent`: it never left the client.
+ * - `not-executed`: the server answered without running it, and a later attempt may do better.
+ * - `unknown-script`: the server does not have the script's text any more.
+ * - `refused`: the server answered without running it, and will again.
+ * - `unanswered`: its bytes were written and nobody said what became of them.
+ */
+export type FailureKind = 'not-sent' | 'not-executed' | 'unknown-script' | 'refused' | 'unanswered';
+
+const TRANSIENT = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|UNKILLABLE|MOVED|ASK)\b/;
+const CREDENTIALS = /^(NOAUTH|WRONGPASS|NOPERM)\b|invalid password|without any password/i;
+
+export class NotSentError extends Error {}
+export class TooLateError extends Error {}
+
+export function failureKind(error: Error): FailureKind {
+  if (error instanceof NotSentError || error.message.startsWith("Stream isn't writeable")) return 'not-sent';
+  if (error instanceof TooLateError) return 'not-executed';
+  // Only an answer of the server has this name; everything else is the connection's.
+  if (error.name !== 'ReplyError') return 'unanswered';
+  // A script's error carries the server's own word after its text when a command inside it was refused.
+  if (error.message.startsWith('NOSCRIPT')) return 'unknown-script';
+  if (TRANSIENT.test(error.message)) return 'not-executed';
+  if (/-(READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS)\b/.test(error.message)) return 'not-executed';
+  return 'refused';
+}
+
+export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
+
+/** Says what was refused and what to allow; never repeats arguments, which may be secrets of the user. */
+export function refusal(operation: string, error: Error): RefusedError {
+  const message = error.message;
+  let hint = '';
+  if (/NOPERM|no permissions|permission/i.test(message)) {
+    hint = ': give the user of this connection the commands, keys and channels that the README lists for it';
+  } else if (/\bOOM\b/.test(message)) {
+    hint = ': the server is at its maxmemory; free memory or raise it';
+  } else if (message.startsWith('WRONGTYPE') || message.includes('WRONGTYPE')) {
+    hint = ': the key of this name holds something that is no lock';
+  }
+  return new RefusedError(`Redis refused ${operation}: ${message}${hint}`, { cause: error });
+}

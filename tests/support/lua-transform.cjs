@@ -1,0 +1,1 @@
+module.exports = { process: (text) => ({ code: `export default ${JSON.stringify(text)};` }) };

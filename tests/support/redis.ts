@@ -1,0 +1,73 @@
+import { afterAll, expect } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { basename } from 'node:path';
+import { Redis } from 'ioredis';
+import { until } from './until.js';
+
+/**
+ * Test files run side by side on one server. Each worker has a database of its own, so one file's keys are no other's
+ * business; channels know no databases, so every name carries the mark of its file.
+ */
+const mark = `${basename(expect.getState().testPath ?? 'test', '.test.ts')}-${randomBytes(4).toString('hex')}`;
+
+/** Requests' lanes and the fencing counters outlive the holds they were made for, by design. */
+const OUTLIVES = /^(holdfast_requests:|redisson_lock_token:)/;
+
+let names = 0;
+let connection: Redis | undefined;
+
+afterAll(async () => {
+  await connection?.quit();
+  connection = undefined;
+});
+
+/** The suite's server, with this worker's database in the path. */
+export function testRedisUrl(): string {
+  const url = process.env.HOLDFAST_TEST_REDIS_URL;
+  if (!url) throw new Error('HOLDFAST_TEST_REDIS_URL is not set: run the tests with npm test or npm run jest');
+  return `${url}/${process.env.JEST_WORKER_ID ?? '0'}`;
+}
+
+/** The binary of that server, for tests that need servers of their own. */
+export function testRedisBinary(): string {
+  const path = process.env.HOLDFAST_TEST_REDIS_BINARY;
+  if (!path) throw new Error('HOLDFAST_TEST_REDIS_BINARY is not set: run the tests with npm test or npm run jest');
+  return path;
+}
+
+/** A second pair of eyes: one connection per test file, closed after its last test. */
+export function admin(): Redis {
+  connection ??= new Redis(testRedisUrl());
+  return connection;
+}
+
+/** A lock name no other test has had. */
+export function freshName(label = 'lock'): string {
+  names += 1;
+  return `${mark}:${label}:${names}`;
+}
+
+/**
+ * Fails if this file has left a key or a subscription. Both may still be on their way out when a test ends: a release
+ * goes on in the background, a subscription lingers after its last waiter.
+ */
+export async function expectNothingLeft(limitMs = 2_000): Promise<void> {
+  let keys: string[] = [];
+  let channels: string[] = [];
+  try {
+    await until(
+      async () => {
+        keys = (await admin().keys('*')).filter((key) => !OUTLIVES.test(key));
+        channels = ((await admin().pubsub('CHANNELS', `*${mark}*`)) as string[]).sort();
+        return keys.length === 0 && channels.length === 0;
+      },
+      'nothing left',
+      limitMs,
+    );
+  } catch {
+    expect({ keys, channels }).toEqual({ keys: [], channels: [] });
+  } finally {
+    // The next test starts clean and is not blamed for this one.
+    await admin().flushdb();
+  }
+}

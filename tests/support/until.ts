@@ -1,0 +1,15 @@
+/** What a busy machine may take for something that needs no time of its own. */
+export const LONG_MS = 10_000;
+
+/** Waits for a fact, looked at again and again, and fails with its description if it does not come true. */
+export async function until(
+  fact: () => boolean | Promise<boolean>,
+  what: string,
+  limitMs: number = LONG_MS,
+): Promise<void> {
+  const deadline = performance.now() + limitMs;
+  while (!(await fact())) {
+    if (performance.now() > deadline) throw new Error(`still not true after ${limitMs} ms: ${what}`);
+    await new Promise((resume) => setImmediate(resume));
+  }
+}
