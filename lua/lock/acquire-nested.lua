@@ -10,7 +10,7 @@
 -- Used by  src/redis/scripts/lock.ts (acquireNested)
 
 local lock = KEYS[1]
-local owner, count, lease, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local owner, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 if notAfter > 0 then
   local time = redis.call('TIME')
@@ -20,5 +20,5 @@ end
 if redis.call('HEXISTS', lock, owner) == 0 then return 0 end
 local left = redis.call('PTTL', lock)
 redis.call('HSET', lock, owner, count)
-if left >= 0 and left < lease then redis.call('PEXPIRE', lock, lease) end
+if left >= 0 and left < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
 return 1

@@ -36,6 +36,6 @@ if ours >= 0 then
   end
 end
 redis.call('DEL', lock)
-redis.call('HSET', lock, to, 1)
+redis.call('HSET', lock, to, '1')
 redis.call('PEXPIRE', lock, lease)
 return 1

@@ -14,18 +14,15 @@ if notAfter > 0 then
 end
 local left = {}
 for i = 1, #KEYS do
-  local lock, owner, lease = KEYS[i], ARGV[2 * i], tonumber(ARGV[2 * i + 1])
+  local lock, owner, lease = KEYS[i], ARGV[2 * i], ARGV[2 * i + 1]
   -- Never shortens: another hold of this owner may have a longer lease. Never creates: what was lost stays lost.
   if redis.call('HEXISTS', lock, owner) == 0 then
     left[i] = 0
   else
-    local ttl = redis.call('PTTL', lock)
-    if ttl >= 0 and ttl < lease then
-      redis.call('PEXPIRE', lock, lease)
-      ttl = lease
-    end
+    local ttl, least = redis.call('PTTL', lock), tonumber(lease)
+    if ttl >= 0 and ttl < least then redis.call('PEXPIRE', lock, lease) end
     -- A key without expiry is held at least as long as asked for.
-    if ttl < 0 then ttl = lease end
+    if ttl < least then ttl = least end
     left[i] = math.max(ttl, 1)
   end
 end

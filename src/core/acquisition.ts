@@ -11,7 +11,7 @@ import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LONG_WAIT_MS, warnLongWait } from './long-wait.js';
 import type { HoldTerms } from './tenure.js';
-import { Waiter, type Patience } from './waiter.js';
+import { Waiter, type Patience, type Settle } from './waiter.js';
 
 export interface Acquisition {
   readonly protocol: LockProtocol;
@@ -20,16 +20,23 @@ export interface Acquisition {
   readonly context: LockContext | undefined;
 }
 
-/** Rejects with `LockTimeoutError` if the lock stays busy. Nothing is left behind by a call that rejected. */
-export function acquire(runtime: LockRuntime, acquisition: Acquisition): Promise<Hold> {
+/** Fails with `LockTimeoutError` if the lock stays busy. Nothing is left behind by a call that failed. */
+export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: Settle): void {
   const { protocol, patience, context } = acquisition;
   if (patience.signal?.aborted === true) {
-    return Promise.reject(new LockAbortedError(protocol.name, patience.signal.reason));
+    settle.failed(new LockAbortedError(protocol.name, patience.signal.reason));
+    return;
   }
-  if (context !== undefined) return acquireForContext(runtime, acquisition, context);
-  const parent = innermostHold(runtime, protocol);
-  if (parent === undefined) return acquireOutermost(runtime, acquisition);
-  return acquireInside(runtime, acquisition, Hold.recordOf(parent));
+  const parent = context === undefined ? innermostHold(runtime, protocol) : undefined;
+  if (context === undefined && parent === undefined) {
+    standInLine(runtime, acquisition, settle);
+    return;
+  }
+  const acquired =
+    parent === undefined
+      ? acquireForContext(runtime, acquisition, context as LockContext)
+      : acquireInside(runtime, acquisition, Hold.recordOf(parent));
+  acquired.then(settle.granted, settle.failed);
 }
 
 /** The innermost hold of this lock that the calling code, or the context, is inside of; it may be lost. */
@@ -51,9 +58,12 @@ export function innermostHold(
   return undefined;
 }
 
-function acquireOutermost(runtime: LockRuntime, { protocol, terms, patience }: Acquisition): Promise<Hold> {
-  const waiter = new Waiter(runtime, protocol, terms, patience, runtime.newOwner());
-  return runtime.entries.entry(protocol.channel).acquire(waiter);
+function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
+  runtime.entries.entry(protocol.channel).acquire(new Waiter(runtime, protocol, terms, patience, settle));
+}
+
+function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<Hold> {
+  return new Promise((granted, failed) => standInLine(runtime, acquisition, { granted, failed }));
 }
 
 async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, parent: HoldRecord): Promise<Hold> {

@@ -6,12 +6,14 @@ import type { LockRuntime } from './lock-runtime.js';
 
 /** A subscription outlives its last waiter by this much: a hot lock must not subscribe once per section. */
 const LINGER_MS = 500;
+const KEPT_IDLE = 1_024;
 
-/** channel -> entry, for as long as anybody of this client holds, waits or listens there. */
+/** channel -> entry, at least for as long as anybody of this client holds, waits or listens there. */
 export class EntryRegistry {
   readonly #entries = new Map<string, LockEntry>();
   readonly #attended = new Set<LockEntry>();
   readonly #lingering = new Map<LockEntry, Timer>();
+  #sweepAt = KEPT_IDLE;
 
   constructor(
     private readonly runtime: () => LockRuntime,
@@ -21,6 +23,7 @@ export class EntryRegistry {
   entry(channel: string): LockEntry {
     let entry = this.#entries.get(channel);
     if (entry === undefined) {
+      if (this.#entries.size >= this.#sweepAt) this.#sweep();
       entry = new LockEntry(this.runtime(), this, this.subscriberFor(channel), channel);
       this.#entries.set(channel, entry);
     }
@@ -31,8 +34,11 @@ export class EntryRegistry {
     return this.#entries.get(channel);
   }
 
+  /** Entries in use. */
   get size(): number {
-    return this.#entries.size;
+    let inUse = 0;
+    for (const entry of this.#entries.values()) if (!entry.idle || entry.wanted) inUse += 1;
+    return inUse;
   }
 
   [Symbol.iterator](): Iterator<LockEntry> {
@@ -47,21 +53,22 @@ export class EntryRegistry {
     this.subscriberFor(entry.channel).attend(this.#attended.size > 0);
   }
 
-  dropIfIdle(entry: LockEntry): void {
-    if (!entry.idle) return;
-    if (!entry.wanted) {
-      if (this.#entries.get(entry.channel) === entry) this.#entries.delete(entry.channel);
-      return;
-    }
-    if (this.#lingering.has(entry)) return;
+  /** Ends the entry's subscription some time after it was last needed. */
+  linger(entry: LockEntry): void {
+    if (!entry.wanted || !entry.idle || this.#lingering.has(entry)) return;
     const timer = this.runtime().clock.clock.setTimer(LINGER_MS, () => {
       this.#lingering.delete(entry);
       // In use again: whoever leaves last starts another linger.
       if (entry.waiterCount > 0) return;
       entry.forgetChannel();
-      this.dropIfIdle(entry);
     });
     this.#lingering.set(entry, timer);
+  }
+
+  /** Idle entries are kept for the next section on their lock, up to a number that grows with those in use. */
+  #sweep(): void {
+    for (const [channel, entry] of this.#entries) if (entry.idle && !entry.wanted) this.#entries.delete(channel);
+    this.#sweepAt = Math.max(KEPT_IDLE, 2 * this.#entries.size);
   }
 
   rejectWaiters(error: LockError): void {

@@ -7,7 +7,7 @@ const HARD_LIMIT = { sections: 256, ms: 1_000 };
 /** How long the lock has been going from hand to hand inside this process. */
 export class HandOffStreak {
   #sections = 0;
-  #startedAt = 0;
+  #startedAt: number | undefined;
 
   constructor(
     private readonly limit: ResolvedOptions['handOff'],
@@ -17,7 +17,7 @@ export class HandOffStreak {
   /** The lock came from Redis, or went back there. */
   reset(): void {
     this.#sections = 0;
-    this.#startedAt = this.clock.now();
+    this.#startedAt = undefined;
   }
 
   count(): void {
@@ -26,12 +26,19 @@ export class HandOffStreak {
 
   mayGoOn(): boolean {
     if (this.limit === undefined) return false;
-    return this.#sections < HARD_LIMIT.sections && this.clock.now() - this.#startedAt < HARD_LIMIT.ms;
+    return this.#sections < HARD_LIMIT.sections && this.#lastedMs() < HARD_LIMIT.ms;
   }
 
   /** From here on it goes on only if nobody else waits. */
   asksForOthers(): boolean {
     if (this.limit === undefined) return true;
-    return this.#sections >= this.limit.maxSections || this.clock.now() - this.#startedAt >= this.limit.maxTimeMs;
+    return this.#sections >= this.limit.maxSections || this.#lastedMs() >= this.limit.maxTimeMs;
+  }
+
+  /** Since the first release that somebody here was waiting for. */
+  #lastedMs(): number {
+    const now = this.clock.now();
+    this.#startedAt ??= now;
+    return now - this.#startedAt;
   }
 }

@@ -24,6 +24,8 @@ export class HoldRecord {
   released: Promise<void> | undefined;
   /** A release of unknown outcome that goes on in the background; an `unlock()` that follows waits for it. */
   givingBack: Promise<void> | undefined;
+  /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
+  hold: object | undefined;
   #controller: AbortController | undefined;
 
   constructor(

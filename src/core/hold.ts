@@ -16,6 +16,13 @@ const leaked = new FinalizationRegistry<HoldRecord>((record) => {
   );
 });
 
+/** From the first renewal on: watching every short section would cost it more than the rest of its bookkeeping. */
+export function watchForLeak(record: HoldRecord): void {
+  if (record.hold === undefined) return;
+  leaked.register(record.hold, record, record);
+  record.hold = undefined;
+}
+
 /** One hold of a lock: what `acquire()` and `tryAcquire()` give, and what `withLock()` passes to its body. */
 export class Hold implements FlowHold, AsyncDisposable {
   readonly #record: HoldRecord;
@@ -23,7 +30,7 @@ export class Hold implements FlowHold, AsyncDisposable {
   /** @internal */
   constructor(record: HoldRecord) {
     this.#record = record;
-    leaked.register(this, record, record);
+    record.hold = this;
   }
 
   /** The name that the lock was asked for by. */

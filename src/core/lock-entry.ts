@@ -75,16 +75,15 @@ export class LockEntry implements ChannelListener {
   }
 
   /** Takes the lock for `waiter`, in its turn. A call that does not wait makes one try beside the line. */
-  acquire(waiter: Waiter): Promise<Hold> {
+  acquire(waiter: Waiter): void {
     waiter.watchSignal((reason) => this.#leave(waiter, reason));
-    if (waiter.patience.until <= this.runtime.clock.now()) {
+    if (waiter.patience.until === -Infinity) {
       this.#try(waiter);
     } else {
       this.#waiters.add(waiter);
       this.#step();
       if (!waiter.busy) this.#standInLine(waiter);
     }
-    return waiter.granted;
   }
 
   /** From here on the call really waits. */
@@ -113,11 +112,12 @@ export class LockEntry implements ChannelListener {
     // A try or hand-off that is under way settles the call; until then it could still be granted.
     if (!waiter.busy) waiter.reject(reason);
     this.#step();
-    this.registry.dropIfIdle(this);
+    if (this.#wanted) this.registry.linger(this);
   }
 
   /** Does what there is to do next, if anything; called whenever something has changed. */
   #step(): void {
+    if (this.#waiters.size === 0) return;
     const head = this.#head();
     if (head === undefined || head.busy) return;
     const now = this.runtime.clock.now();
@@ -150,13 +150,13 @@ export class LockEntry implements ChannelListener {
     const request = waiter.protocol.acquire(waiter.owner, waiter.terms.leaseMs);
     waiter.trying = request;
     this.#triesUnderWay += 1;
-    void request.done.then(() => {
+    request.onDone(() => {
       this.#triesUnderWay -= 1;
       waiter.busy = false;
       waiter.trying = undefined;
       this.#tried(waiter, request, jumped, sequence);
       this.#step();
-      this.registry.dropIfIdle(this);
+      if (this.#wanted) this.registry.linger(this);
     });
   }
 
@@ -310,7 +310,7 @@ export class LockEntry implements ChannelListener {
       this.#mark = true;
     }
     this.#step();
-    this.registry.dropIfIdle(this);
+    if (this.#wanted) this.registry.linger(this);
   }
 
   /** The lock was published: others get their chance before the local head, which is a round trip ahead of them. */

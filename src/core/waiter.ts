@@ -14,6 +14,12 @@ export interface Patience {
   readonly signal: AbortSignal | undefined;
 }
 
+/** Told once how a call ended. */
+export interface Settle {
+  granted(hold: Hold): void;
+  failed(error: unknown): void;
+}
+
 /**
  * One call that wants an outermost hold. Its promise settles once; a call that has given up while a request of it is
  * under way settles when that request can take effect no more.
@@ -31,9 +37,6 @@ export class Waiter {
   leaving: LockError | undefined;
   /** Why its last try failed, if it did: then nobody can say that the lock is busy. */
   unavailable: LockError | undefined;
-  readonly granted: Promise<Hold>;
-  #resolve!: (hold: Hold) => void;
-  #reject!: (error: LockError) => void;
   #timer: Timer | undefined;
   #onAbort: (() => void) | undefined;
 
@@ -42,13 +45,9 @@ export class Waiter {
     readonly protocol: LockProtocol,
     readonly terms: HoldTerms,
     readonly patience: Patience,
-    owner: string,
+    private readonly settle: Settle,
   ) {
-    this.owner = owner;
-    this.granted = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
+    this.owner = runtime.newOwner();
   }
 
   get unlimited(): boolean {
@@ -91,11 +90,11 @@ export class Waiter {
 
   resolve(hold: Hold): void {
     this.unwatch();
-    this.#resolve(hold);
+    this.settle.granted(hold);
   }
 
   reject(error: LockError): void {
     this.unwatch();
-    this.#reject(error instanceof LockTimeoutError && this.unavailable !== undefined ? this.unavailable : error);
+    this.settle.failed(error instanceof LockTimeoutError && this.unavailable !== undefined ? this.unavailable : error);
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { LeaseClock, Timer } from '../clock.js';
 import type { EventSource } from '../events.js';
+import { watchForLeak } from './hold.js';
 import type { RenewalScript } from './lock-protocol.js';
 import type { Tenure } from './tenure.js';
 
@@ -85,6 +86,7 @@ export class Watchdog {
     if (now >= this.#nextTick) {
       const watched = [...this.#tenures].filter((tenure) => tenure.watched);
       this.#nextTick = watched.length > 0 ? now + this.everyMs : Infinity;
+      for (const tenure of watched) tenure.holds.forEach(watchForLeak);
       this.#renew(watched);
     }
     if (now >= this.#nextRetry) {

@@ -6,6 +6,7 @@ import type { HoldRecord } from '../core/hold-record.js';
 import { isLockContext, type LockContext } from '../core/lock-context.js';
 import type { LockProtocol } from '../core/lock-protocol.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
+import type { Settle } from '../core/waiter.js';
 import {
   ClientClosedError,
   InvalidArgumentError,
@@ -86,7 +87,7 @@ export class Lock {
           ? checkOptions(first, LOCK_OPTIONS)
           : { ...checkOptions(second, CALL_OPTIONS), leaseTime: first };
       const acquisition = this.#acquisition(options, Infinity, true, this.lock);
-      return this.#bound('lock', acquisition, (deferred: BoundDeferred<void>, hold) => deferred.resolve(undefined, hold));
+      return this.#bare<void>('lock', acquisition, undefined, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -110,9 +111,7 @@ export class Lock {
           ? checkOptions(first, ACQUIRE_OPTIONS)
           : { ...checkOptions(third, CALL_OPTIONS), waitTime: first, leaseTime };
       const acquisition = this.#acquisition(options, 0, true, this.tryLock);
-      return this.#bound('tryLock', acquisition, (deferred: BoundDeferred<boolean>, hold) =>
-        deferred.resolve(hold !== undefined, hold ?? undefined),
-      );
+      return this.#bare('tryLock', acquisition, true, false);
     } catch (error) {
       return boundRejection(error);
     }
@@ -131,17 +130,18 @@ export class Lock {
    *   goes on being given back in the background; a further `unlock()` waits for that.
    * @see Redisson `RLock#unlock()`.
    */
-  async unlock(options?: ContextOptions): Promise<void> {
-    const { context } = checkOptions(options, ['context']);
-    const owner = context ?? this.#context;
-    const hold = innermostHold(this.#runtime, this.#protocol, owner, (record) => record.bare && record.aroundItsFlow);
-    if (hold === undefined) throw new NotOwnerError(this.name, this.#notOwnerMessage());
-    const record = Hold.recordOf(hold);
-    if (record.givingBack !== undefined) return record.givingBack;
+  unlock(options?: ContextOptions): Promise<void> {
     try {
-      await hold.release();
-    } finally {
-      if (owner !== undefined) forgetClosed(this.#runtime, this.#protocol, owner);
+      const owner = options === undefined ? this.#context : (checkOptions(options, ['context']).context ?? this.#context);
+      const hold = innermostHold(this.#runtime, this.#protocol, owner, canBeUnlocked);
+      if (hold === undefined) throw new NotOwnerError(this.name, this.#notOwnerMessage());
+      const { givingBack } = Hold.recordOf(hold);
+      if (givingBack !== undefined) return givingBack;
+      const released = hold.release();
+      if (owner === undefined) return released;
+      return released.finally(() => forgetClosed(this.#runtime, this.#protocol, owner));
+    } catch (error) {
+      return boundRejection(error);
     }
   }
 
@@ -236,7 +236,7 @@ export class Lock {
   acquire(options?: AcquireOptions): Promise<Hold> {
     try {
       const acquisition = this.#acquisition(checkOptions(options, ACQUIRE_OPTIONS), Infinity, false, this.acquire);
-      return this.#boundHold<Hold>(acquisition, undefined);
+      return this.#asHold<Hold>(acquisition, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -250,7 +250,7 @@ export class Lock {
   tryAcquire(options?: AcquireOptions): Promise<Hold | null> {
     try {
       const acquisition = this.#acquisition(checkOptions(options, ACQUIRE_OPTIONS), 0, false, this.tryAcquire);
-      return this.#boundHold<Hold | null>(acquisition, null);
+      return this.#asHold<Hold | null>(acquisition, null);
     } catch (error) {
       return boundRejection(error);
     }
@@ -273,7 +273,8 @@ export class Lock {
     const fn = typeof first === 'function' ? first : second;
     if (typeof fn !== 'function') throw new InvalidArgumentError('fn', 'a function', fn);
     const options = checkOptions(typeof first === 'function' ? undefined : first, ACQUIRE_OPTIONS);
-    const hold = await acquire(this.#runtime, this.#acquisition(options, Infinity, false, this.withLock));
+    const acquisition = this.#acquisition(options, Infinity, false, this.withLock);
+    const hold = await new Promise<Hold>((granted, failed) => acquire(this.#runtime, acquisition, { granted, failed }));
     let result: T;
     try {
       result = await runInside(hold, () => fn(hold));
@@ -318,40 +319,24 @@ export class Lock {
   }
 
   /** The acquisition itself is unbound; only the promise that the caller gets knows who awaits it. */
-  #bound<T>(
-    method: string,
-    acquisition: Acquisition,
-    grant: (deferred: BoundDeferred<T>, hold: Hold | undefined) => void,
-  ): Promise<T> {
-    const runtime = this.#runtime;
-    if (acquisition.context !== undefined) {
-      const deferred = boundDeferred<T>();
-      const unentered = { ...deferred, resolve: (value: T) => deferred.resolve(value) };
-      settle(acquire(runtime, acquisition), unentered, grant);
-      return deferred.promise;
-    }
-    const supported = supportsBoundPromises();
+  #bare<T>(method: string, acquisition: Acquisition, granted: T, busy: T): Promise<T> {
+    const supported = acquisition.context !== undefined || supportsBoundPromises();
     if (supported === false) return boundRejection(new UnsupportedRuntimeError(method));
     const deferred = boundDeferred<T>();
-    if (supported === true) settle(acquire(runtime, acquisition), deferred, grant);
+    const settle = settleWith(deferred, acquisition, () => granted, busy);
+    if (supported === true) acquire(this.#runtime, acquisition, settle);
     else {
       void supported.then((yes) => {
-        if (yes) settle(acquire(runtime, acquisition), deferred, grant);
+        if (yes) acquire(this.#runtime, acquisition, settle);
         else deferred.reject(new UnsupportedRuntimeError(method));
       });
     }
     return deferred.promise;
   }
 
-  #boundHold<T extends Hold | null>(acquisition: Acquisition, busy: T | undefined): Promise<T> {
+  #asHold<T extends Hold | null>(acquisition: Acquisition, busy: T | undefined): Promise<T> {
     const deferred = boundDeferred<T>();
-    acquire(this.#runtime, acquisition).then(
-      (hold) => deferred.resolve(hold as T, acquisition.context === undefined ? hold : undefined),
-      (error: unknown) => {
-        if (busy !== undefined && error instanceof LockTimeoutError) deferred.resolve(busy);
-        else deferred.reject(error);
-      },
-    );
+    acquire(this.#runtime, acquisition, settleWith(deferred, acquisition, (hold) => hold as T, busy));
     return deferred.promise;
   }
 
@@ -379,16 +364,21 @@ export class Lock {
   }
 }
 
-function settle<T>(
-  acquired: Promise<Hold>,
+const canBeUnlocked = (record: HoldRecord): boolean => record.bare && record.aroundItsFlow;
+
+/** `busy`: what the promise resolves with when the lock stayed busy; undefined: it rejects. */
+function settleWith<T>(
   deferred: BoundDeferred<T>,
-  grant: (deferred: BoundDeferred<T>, hold: Hold | undefined) => void,
-): void {
-  acquired.then(
-    (hold) => grant(deferred, hold),
-    (error: unknown) => {
-      if (error instanceof LockTimeoutError) grant(deferred, undefined);
+  { context }: Acquisition,
+  value: (hold: Hold) => T,
+  busy: T | undefined,
+): Settle {
+  return {
+    // No flow enters a hold of a context.
+    granted: (hold) => deferred.resolve(value(hold), context === undefined ? hold : undefined),
+    failed: (error) => {
+      if (busy !== undefined && error instanceof LockTimeoutError) deferred.resolve(busy);
       else deferred.reject(error);
     },
-  );
+  };
 }

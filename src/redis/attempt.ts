@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '../clock.js';
 import type { CommandConnection } from './command-connection.js';
 
 /** One sending of a request. Its bytes may lie anywhere until it is answered or its not-after has passed. */
@@ -17,33 +18,52 @@ export interface Attempt {
 
 /**
  * The deadlines of all attempts of a connection behind one timer. A timer for each would cost more than the rest of
- * an uncontended acquire; here the timer is armed once and looks at what is still pending when it fires.
+ * an uncontended acquire; here the timer is armed once and looks at what is still pending when it fires. Answers come
+ * in the order of the requests, so what is answered is nearly always at the front.
  */
 export class AttemptDeadlines {
-  readonly #pending = new Set<Attempt>();
-  #timer: { cancel(): void } | undefined;
+  #queue: (Attempt | undefined)[] = [];
+  #front = 0;
+  #pending = 0;
+  #timer: Timer | undefined;
   #firesAt = Infinity;
 
-  constructor(private readonly clock: { monotonic(): number; setTimer(ms: number, fn: () => void): { cancel(): void } }) {}
+  constructor(private readonly clock: Clock) {}
 
   get size(): number {
-    return this.#pending.size;
+    return this.#pending;
   }
 
   add(attempt: Attempt): void {
-    this.#pending.add(attempt);
+    this.#queue.push(attempt);
+    this.#pending += 1;
     if (attempt.deadline < this.#firesAt) this.#arm(attempt.deadline);
   }
 
-  delete(attempt: Attempt): boolean {
-    return this.#pending.delete(attempt);
+  delete(attempt: Attempt): void {
+    const at = this.#queue[this.#front] === attempt ? this.#front : this.#queue.indexOf(attempt, this.#front);
+    if (at < 0) return;
+    this.#queue[at] = undefined;
+    this.#pending -= 1;
+    while (this.#front < this.#queue.length && this.#queue[this.#front] === undefined) this.#front += 1;
+    if (this.#front === this.#queue.length) this.#clear();
+    else if (this.#front > 1_024) {
+      this.#queue = this.#queue.slice(this.#front);
+      this.#front = 0;
+    }
   }
 
   close(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#firesAt = Infinity;
-    this.#pending.clear();
+    this.#clear();
+  }
+
+  #clear(): void {
+    this.#queue.length = 0;
+    this.#front = 0;
+    this.#pending = 0;
   }
 
   #arm(at: number): void {
@@ -57,9 +77,14 @@ export class AttemptDeadlines {
     this.#timer = undefined;
     const now = this.clock.monotonic();
     let next = Infinity;
-    for (const attempt of [...this.#pending]) {
-      if (attempt.deadline > now) next = Math.min(next, attempt.deadline);
-      else if (this.#pending.delete(attempt)) attempt.timedOut();
+    for (const attempt of this.#queue.slice(this.#front)) {
+      if (attempt === undefined) continue;
+      if (attempt.deadline > now) {
+        next = Math.min(next, attempt.deadline);
+      } else {
+        this.delete(attempt);
+        attempt.timedOut();
+      }
     }
     if (next < this.#firesAt) this.#arm(next);
   }

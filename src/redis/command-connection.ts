@@ -5,6 +5,7 @@ import { isCredentialsError, NotSentError, refusal } from './server-error.js';
 
 /** An estimate of the server's clock is looked at again after this long: clocks drift. */
 const CLOCK_AGE_MS = 60_000;
+const CORK_MOST = 16;
 
 export interface ConnectionReports {
   error(cause: unknown): void;
@@ -23,7 +24,8 @@ export class CommandConnection {
   #clockOffset: number | undefined;
   #clockLookedAt = -Infinity;
   #clockRefused = false;
-  #corked = false;
+  /** Commands written since the socket was corked; 0: it is not. */
+  #corked = 0;
   #lastError: Error | undefined;
   readonly #waiting = new Set<{ resolve(): void; reject(error: Error): void }>();
   readonly #deadlines: AttemptDeadlines;
@@ -149,15 +151,24 @@ export class CommandConnection {
     for (const waiter of [...this.#waiting]) waiter.reject(error);
   }
 
-  /** Under load the commands of one turn leave in one system call; a lone one leaves at once. */
+  /**
+   * Under load the commands of one turn leave together, a system call for up to CORK_MOST of them, so that the server
+   * has work while we still write. A lone command leaves at once.
+   */
   #cork(): void {
-    if (this.#corked || this.#deadlines.size === 0) return;
-    const stream = this.redis.stream;
-    this.#corked = true;
-    stream.cork();
-    process.nextTick(() => {
-      this.#corked = false;
-      stream.uncork();
-    });
+    if (this.#corked > 0) {
+      this.#corked += 1;
+      if (this.#corked % CORK_MOST !== 0) return;
+      this.redis.stream.uncork();
+      this.redis.stream.cork();
+    } else if (this.#deadlines.size > 0) {
+      const stream = this.redis.stream;
+      this.#corked = 1;
+      stream.cork();
+      process.nextTick(() => {
+        this.#corked = 0;
+        stream.uncork();
+      });
+    }
   }
 }

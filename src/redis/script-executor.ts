@@ -36,9 +36,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   sentAt = 0;
   firstSentAt = 0;
   openUntil = 0;
-  readonly done: Promise<this>;
-
-  #settle!: (request: this) => void;
+  #onDone: (() => void) | undefined;
   #settled = false;
   #abandoned = false;
   /** The newest attempt has neither been answered nor timed out. */
@@ -57,15 +55,21 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     private readonly keys: readonly string[],
     private readonly args: readonly (string | number)[],
   ) {
-    this.done = new Promise((resolve) => (this.#settle = resolve));
     this.#until = executor.clock.monotonic() + executor.commandTimeout;
     const connection = executor.routes.connectionFor(keys[0] as string);
     if (connection.ready) this.#send(connection);
     else this.#retry(undefined);
   }
 
-  get settled(): boolean {
-    return this.#settled;
+  /** Resolves with the request itself, never rejects. */
+  get done(): Promise<this> {
+    return new Promise((resolve) => this.onDone(() => resolve(this)));
+  }
+
+  /** What `done` tells, without the promise: an uncontended section is short enough to notice one. */
+  onDone(fn: () => void): void {
+    if (this.#settled) fn();
+    else this.#onDone = fn;
   }
 
   get inDoubt(): boolean {
@@ -241,7 +245,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     this.#settled = true;
     this.#awaiting = false;
     this.#attemptOver?.();
-    this.#settle(this);
+    this.#onDone?.();
   }
 }
 

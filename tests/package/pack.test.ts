@@ -103,8 +103,8 @@ test('imported, required and bundled into one file without a lua folder, it excl
     exec(process.execPath, [file, ...args], { cwd: dirname(file) }),
   );
   const said = (await Promise.all(runs)).map(({ stdout, stderr }) => ({ said: JSON.parse(stdout) as unknown, stderr }));
-  expect(said).toEqual(runs.map(() => ({ said: { deepest: 2 }, stderr: '' })));
   expect(readFileSync(counter, 'utf8')).toBe(String(runs.length * rounds));
+  expect(said).toEqual(runs.map(() => ({ said: { deepest: 2 }, stderr: '' })));
 });
 
 test('a process that imports and requires it has two copies that know each other: contexts and holds are shared', async () => {

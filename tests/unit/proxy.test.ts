@@ -82,7 +82,7 @@ describe.each([2, 3] as const)('without faults, RESP%d', (protocol) => {
     expect(await subscriber.subscribe('a', 'b')).toBe(2);
     expect(await subscriber.psubscribe('p*')).toBe(3);
     await publisher.publish('a', 'one');
-    expect(await subscriber.unsubscribe()).toBe(1);
+    expect(await subscriber.unsubscribe('a', 'b')).toBe(1);
     await publisher.publish('b', 'lost');
     await subscriber.subscribe('c');
     await publisher.publish('c', 'two');
@@ -92,6 +92,16 @@ describe.each([2, 3] as const)('without faults, RESP%d', (protocol) => {
     expect(proxy.connections({ kind: 'command' }).map(({ id }) => id)).toEqual([2]);
     expect(proxy.log.filter(({ answeredAt }) => answeredAt === undefined)).toEqual([]);
   });
+});
+
+test('UNSUBSCRIBE without channels is answered once per channel, and once without any', async () => {
+  const { socket, received } = await openSocket();
+  const empty = [request('UNSUBSCRIBE'), request('SUBSCRIBE', 'a', 'b'), request('PSUBSCRIBE', 'p*')];
+  socket.write(Buffer.concat([...empty, request('UNSUBSCRIBE'), request('PING'), request('PUNSUBSCRIBE'), request('PING')]));
+  await until(() => received().endsWith('+PONG\r\n'), 'the last reply has come');
+  expect(proxy.log.map(({ name, answeredAt }) => [name, answeredAt !== undefined])).toEqual(
+    ['UNSUBSCRIBE', 'SUBSCRIBE', 'PSUBSCRIBE', 'UNSUBSCRIBE', 'PING', 'PUNSUBSCRIBE', 'PING'].map((name) => [name, true]),
+  );
 });
 
 describe('cut', () => {
@@ -477,7 +487,7 @@ describe('whole connections', () => {
       await closed;
       const { socket: late } = await openSocket(onward.port);
       await once(late, 'close');
-      expect(onward.stats.open).toBe(0);
+      await until(() => onward.stats.open === 0, 'the proxy has noticed');
     } finally {
       await onward.close();
       await mortal.stop();
@@ -523,7 +533,8 @@ describe('the proxy itself', () => {
 
   test('close ends every connection and rejects who waits for a fault that never struck', async () => {
     const own = await FaultProxy.start(server.address);
-    const { socket } = await openSocket(own.port);
+    const { port } = own;
+    const { socket } = await openSocket(port);
     const fault = own.holdCommand(incr);
     const never = own.cutAfter({ command: 'NEVER' });
     const closed = once(socket, 'close');
@@ -533,7 +544,7 @@ describe('the proxy itself', () => {
     await closed;
     await expect(never.applied).rejects.toThrow('cut-after');
     expect(await server.admin.get('counter')).toBeNull();
-    await expect(openSocket(own.port)).rejects.toThrow();
+    await expect(openSocket(port)).rejects.toThrow();
   });
 
   test('the log keeps no more commands than it was told to', async () => {

@@ -1,6 +1,16 @@
 import { forks } from './forks.js';
+import { libraryScenarios } from './libraries.js';
 import { limits } from './limits.js';
-import { straight } from './straight.js';
+import { nodeScenarios } from './node.js';
 import type { OwnershipScenario } from './scenario.js';
+import { serverScenarios } from './servers.js';
+import { straight } from './straight.js';
 
-export const scenarios: readonly OwnershipScenario[] = [...straight, ...forks, ...limits];
+export const scenarioSets: Record<string, readonly OwnershipScenario[]> = {
+  'one flow': straight,
+  'several flows': forks,
+  limits,
+  'what Node provides': nodeScenarios,
+  'libraries that run tasks': libraryScenarios,
+  servers: serverScenarios,
+};

@@ -21,7 +21,7 @@ type AddTask = <T>(task: Task<T>) => Promise<T>;
 /** Runs what is added, so many at a time. */
 interface Pool {
   readonly library: string;
-  make(concurrency: number): AddTask;
+  readonly make: (concurrency: number) => AddTask;
   /** Whether it runs one caller's task in the async context of another. */
   readonly lends: boolean;
 }

@@ -1,10 +1,11 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { EventEmitter, on, once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { createContext, runInContext } from 'node:vm';
 import { NOT_OWNER, isInside, nested, outcome, pause, type OwnershipScenario } from './scenario.js';
 
 /** What Node itself puts between a hold and the code that runs inside it. */
@@ -32,9 +33,7 @@ export const nodeScenarios: readonly OwnershipScenario[] = [
         promisified: await promisify<boolean>(
           (done) => void nested(newLock(name)).then((value) => done(null, value)),
         )(),
-        file: await readFile(process.execPath, { flag: 'r', signal: AbortSignal.abort() }).catch(() =>
-          nested(newLock(name)),
-        ),
+        file: await stat(process.execPath).then(() => nested(newLock(name))),
         sleep: await sleep(1).then(() => nested(newLock(name))),
       };
       await lock.unlock();
@@ -162,5 +161,24 @@ export const nodeScenarios: readonly OwnershipScenario[] = [
       return { fromOutside, fromInside, locked: await lock.isLocked() };
     },
     expected: { fromOutside: [false, NOT_OWNER], fromInside: true, locked: false },
+  },
+  {
+    name: 'code of another realm stays outside, and can use withLock',
+    async run({ newLock }, name) {
+      const lock = newLock(name);
+      const realm = createContext({ lock });
+      const inside = await (runInContext(
+        '(async () => { await lock.lock(); return lock.currentHold() !== undefined; })()',
+        realm,
+      ) as Promise<boolean>);
+      const unlocked = await outcome(lock.unlock());
+      await lock.forceUnlock();
+      const inWithLock = await (runInContext(
+        'lock.withLock(async () => { await null; return lock.currentHold() !== undefined; })',
+        realm,
+      ) as Promise<boolean>);
+      return { inside, unlocked, inWithLock, locked: await lock.isLocked() };
+    },
+    expected: { inside: false, unlocked: NOT_OWNER, inWithLock: true, locked: false },
   },
 ];

@@ -1,13 +1,17 @@
 import express from 'express';
-import { Agent, createServer, request, type RequestListener } from 'node:http';
+import { Agent, createServer, request, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Section, exclusive, nested, outcome, type OwnershipAdapter, type OwnershipScenario } from './scenario.js';
 
-/** Sends `requests` at a time, `rounds` times, over connections that are kept. */
-async function answersOf(listener: RequestListener, requests: number, rounds: number): Promise<Record<string, number>> {
+async function listening(listener: RequestListener): Promise<Server> {
   const server = createServer(listener).listen(0, '127.0.0.1');
-  const agent = new Agent({ keepAlive: true, maxSockets: requests });
   await new Promise((resolve) => server.once('listening', resolve));
+  return server;
+}
+
+/** Sends `requests` at a time, `rounds` times, over connections that are kept. */
+async function answersFrom(server: Server, requests: number, rounds: number): Promise<Record<string, number>> {
+  const agent = new Agent({ keepAlive: true, maxSockets: requests });
   const { port } = server.address() as AddressInfo;
   const get = (): Promise<string> =>
     new Promise((resolve, reject) => {
@@ -29,6 +33,12 @@ async function answersOf(listener: RequestListener, requests: number, rounds: nu
   await new Promise((resolve) => server.close(resolve));
   return answers;
 }
+
+const answersOf = async (
+  listener: RequestListener,
+  requests: number,
+  rounds: number,
+): Promise<Record<string, number>> => answersFrom(await listening(listener), requests, rounds);
 
 /** Locks, works, and calls a service that locks again. */
 async function handle({ newLock }: OwnershipAdapter, name: string, section: Section): Promise<string> {
@@ -64,11 +74,16 @@ export const serverScenarios: readonly OwnershipScenario[] = [
       const listener: RequestListener = (_request, response) =>
         void nested(newLock(name)).then((reentered) => response.end(String(reentered)));
       await lock.lock();
-      const apart = await lockContext.run(() => answersOf(listener, 2, 1));
+      const inside = await listening(listener);
+      const outside = await lockContext.run(() => listening(listener));
+      const answers = await lockContext.run(async () => [
+        await answersFrom(inside, 1, 2),
+        await answersFrom(outside, 1, 2),
+      ]);
       await lock.unlock();
-      return { apart, locked: await lock.isLocked() };
+      return { answers, locked: await lock.isLocked() };
     },
-    expected: { apart: { false: 2 }, locked: false },
+    expected: { answers: [{ true: 2 }, { false: 2 }], locked: false },
   },
   {
     name: 'Express: a module-level lock, a nested service',

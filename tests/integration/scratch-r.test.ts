@@ -1,0 +1,74 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import { freshName, testRedisUrl, expectNothingLeft, admin } from '../support/redis.js';
+import { FaultProxy } from '../support/proxy.js';
+const clients: LockClient[] = [];
+const make = (url = testRedisUrl(), o = {}) => { const c = createClient({ url, ...o }); clients.push(c); return c; };
+const sleep = (ms: number) => new Promise((r) => setTimeout(r, ms));
+afterEach(async () => { for (const c of clients.splice(0)) await c.close(); await expectNothingLeft(); });
+const elsewhere = <T>(fn: () => Promise<T>): Promise<T> => fn();
+test('two nested holds released together', async () => {
+  const c = make(); const name = freshName();
+  const lost: unknown[] = []; c.events.on('leaseLost', (e) => lost.push(e));
+  const l = c.getLock(name);
+  await elsewhere(async () => {
+    const a = await l.acquire();
+    const b = await l.acquire();
+    const r = await Promise.allSettled([a.release(), b.release()]);
+    expect({ r: r.map((x) => x.status === 'rejected' ? String(x.reason) : 'ok'), lost }).toEqual({ r: ['ok', 'ok'], lost: [] });
+  });
+});
+test('both released while the entry is looked at', async () => {
+  const c = make(); const name = freshName();
+  const lost: unknown[] = []; c.events.on('leaseLost', (e) => lost.push(e));
+  const l = c.getLock(name);
+  let waiter!: Promise<unknown>;
+  await elsewhere(async () => {
+    const a = await l.acquire();
+    const b = await l.acquire();
+    waiter = elsewhere(async () => 0);
+    const ra = b.release();
+    const rb = a.release();
+    c.holds();
+    const r = await Promise.allSettled([ra, rb]);
+    expect({ r: r.map((x) => x.status === 'rejected' ? String(x.reason) : 'ok'), lost }).toEqual({ r: ['ok', 'ok'], lost: [] });
+  });
+  await waiter;
+});
+test('close with acquires in flight', async () => {
+  const c = make(); const name = freshName();
+  await c.ready();
+  const l = c.getLock(name);
+  const p = Promise.allSettled([l.acquire(), l.acquire(), l.acquire()]);
+  await c.close();
+  const r = await p;
+  expect(r.map((x) => x.status === 'rejected' ? (x.reason as Error).name : 'ok')).toEqual(['ClientClosedError', 'ClientClosedError', 'ClientClosedError']);
+  await sleep(50);
+  expect(await admin().keys('*')).toEqual([]);
+});
+test('busy in doubt', async () => {
+  const { port } = new URL(testRedisUrl());
+  const proxy = await FaultProxy.start({ host: '127.0.0.1', port: Number(port) });
+  const db = new URL(testRedisUrl()).pathname;
+  const c = make(proxy.url + db); const other = make();
+  const name = freshName();
+  await c.ready(); await other.ready();
+  const oh = await other.getLock(name).acquire();
+  const held = proxy.holdCommand({ contains: name, kind: 'command' });
+  const id = proxy.connections({ kind: 'command' }).map((x) => x.id);
+  const ac = new AbortController();
+  const t0 = performance.now();
+  const p = c.getLock(name).acquire({ signal: ac.signal }).catch((e: Error) => e);
+  await held.applied;
+  proxy.cut({ connection: id, side: 'client' });
+  await sleep(200);
+  ac.abort();
+  const r = await p;
+  const at = performance.now() - t0;
+  await oh.release();
+  held.lift();
+  await sleep(300);
+  console.log('rejected at', at, String(r), await admin().keys('*'));
+  expect(await admin().keys('*')).toEqual([]);
+  await proxy.close();
+});

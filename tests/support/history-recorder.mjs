@@ -1,0 +1,197 @@
+// @ts-check
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+
+/**
+ * @typedef {import('./history.js').HistoryEvent} HistoryEvent
+ * @typedef {{ readonly owner: string, readonly signal: AbortSignal, validFor(): number, readonly token?: string | number | bigint }} RecordedHold
+ */
+
+/**
+ * An event without its stamp.
+ * @template T
+ * @typedef {T extends unknown ? Omit<T, 'at' | 'process'> & { at?: number } : never} Unstamped
+ */
+
+/** CLOCK_MONOTONIC in ms: the same for all processes of the machine. */
+export const stamp = () => Number(process.hrtime.bigint()) / 1e6;
+
+const TICK_MS = 10;
+const STALL_MS = 40;
+
+/** Writes down what one process does with its locks. */
+export class HistoryRecorder {
+  /** @type {HistoryEvent[]} */
+  events = [];
+  /** @type {number | undefined} */
+  #file;
+  /** @type {Map<RecordedHold, string>} */
+  #open = new Map();
+  #made = 0;
+  /** @type {NodeJS.Timeout} */
+  #ticking;
+  #lastTick = stamp();
+
+  /**
+   * @param {string} name  of the process; no two in a history are alike
+   * @param {string} [path]  a file to append to: what is written there survives a kill -9
+   */
+  constructor(name, path) {
+    this.name = name;
+    this.#file = path === undefined ? undefined : openSync(path, 'a');
+    this.#ticking = setInterval(() => this.#tick(), TICK_MS);
+    this.#ticking.unref();
+  }
+
+  /** @param {Unstamped<HistoryEvent>} event */
+  write(event) {
+    const stamped = /** @type {HistoryEvent} */ ({ at: stamp(), process: this.name, ...event });
+    if (this.#file === undefined) this.events.push(stamped);
+    else writeSync(this.#file, `${JSON.stringify(stamped, plain)}\n`);
+  }
+
+  /**
+   * Before the call is made. Returns what the outcome has to name.
+   *
+   * @param {string} lock
+   * @param {number} [settlesWithin]
+   */
+  invoked(lock, settlesWithin) {
+    const call = `${this.name}/${++this.#made}`;
+    this.write({ type: 'acquire-invoke', call, lock, ...(settlesWithin !== undefined && { settlesWithin }) });
+    return call;
+  }
+
+  /**
+   * @param {string} call
+   * @param {RecordedHold} hold
+   * @param {{ parent?: RecordedHold | undefined, shared?: boolean }} [terms]
+   */
+  granted(call, hold, { parent, shared } = {}) {
+    const id = `${call}!`;
+    const { owner, token } = hold;
+    const above = parent && this.#open.get(parent);
+    this.write({
+      type: 'acquire-ok',
+      call,
+      hold: id,
+      owner,
+      validUntil: stamp() + hold.validFor(),
+      ...(above !== undefined && { parent: above }),
+      ...(token !== undefined && { token: String(token) }),
+      ...(shared !== undefined && { shared }),
+    });
+    this.confirm(owner); // the holds around it may last longer now
+    this.#open.set(hold, id);
+    const { signal } = hold;
+    const told = () => this.write({ type: 'loss-signal', hold: id, cause: reasonOf(signal.reason) });
+    if (signal.aborted) told();
+    else signal.addEventListener('abort', told, { once: true });
+  }
+
+  /**
+   * @param {string} call
+   * @param {unknown} reason  what it rejected with, or 'busy'
+   */
+  refused(call, reason) {
+    const unknown = typeof reason === 'object' && reason !== null && 'outcome' in reason && reason.outcome === 'unknown';
+    this.write({ type: unknown ? 'acquire-unknown' : 'acquire-fail', call, reason: reasonOf(reason) });
+  }
+
+  /**
+   * Before the release is called.
+   *
+   * @param {RecordedHold} hold
+   * @param {number} [settlesWithin]
+   */
+  releasing(hold, settlesWithin) {
+    const at = stamp();
+    const validUntil = at + hold.validFor();
+    this.#write(hold, (id) => ({
+      type: 'release-invoke',
+      at,
+      hold: id,
+      validUntil,
+      ...(settlesWithin !== undefined && { settlesWithin }),
+    }));
+  }
+
+  /**
+   * @param {RecordedHold} hold
+   * @param {unknown} [error]  what the release rejected with
+   */
+  released(hold, error) {
+    this.#write(hold, (id) =>
+      error === undefined ? { type: 'release-ok', hold: id } : { type: 'release-fail', hold: id, reason: reasonOf(error) },
+    );
+    this.#open.delete(hold);
+    this.confirm(hold.owner); // and what they were good for may have been this one's lease
+  }
+
+  /**
+   * Asks every open hold of an owner, or of all owners, how long it is good for. To be called after each renewal.
+   *
+   * @param {string} [owner]
+   */
+  confirm(owner) {
+    for (const [hold, id] of this.#open) {
+      if (owner !== undefined && hold.owner !== owner) continue;
+      const at = stamp();
+      this.write({ type: 'valid', hold: id, at, until: at + hold.validFor() });
+    }
+  }
+
+  close() {
+    this.confirm();
+    this.#tick();
+    clearInterval(this.#ticking);
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+
+  /**
+   * @param {RecordedHold} hold
+   * @param {(id: string) => Unstamped<HistoryEvent>} event
+   */
+  #write(hold, event) {
+    const id = this.#open.get(hold);
+    if (id !== undefined) this.write(event(id));
+  }
+
+  #tick() {
+    const now = stamp();
+    if (now - this.#lastTick > STALL_MS) this.write({ type: 'stalled', from: this.#lastTick, at: now });
+    this.#lastTick = now;
+  }
+}
+
+/**
+ * What the recorders have written to their files.
+ *
+ * @param {readonly string[]} paths
+ * @returns {HistoryEvent[]}
+ */
+export function readHistory(paths) {
+  return paths.flatMap((path) =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .slice(0, -1) // nothing, or a line that its writer did not live to finish
+      .map((line) => {
+        /** @type {HistoryEvent} */
+        const event = JSON.parse(line, revived);
+        return event;
+      }),
+  );
+}
+
+/** @param {unknown} reason */
+function reasonOf(reason) {
+  if (typeof reason !== 'object' || reason === null) return String(reason);
+  if ('code' in reason) return String(reason.code);
+  return reason instanceof Error ? reason.message : JSON.stringify(reason);
+}
+
+// JSON has no Infinity, which is how long a hold on a key without expiry is good for.
+/** @param {string} _key @param {unknown} value */
+const plain = (_key, value) => (value === Infinity ? 'Infinity' : value);
+/** @param {string} _key @param {unknown} value */
+const revived = (_key, value) => (value === 'Infinity' ? Infinity : value);

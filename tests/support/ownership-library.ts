@@ -1,0 +1,23 @@
+import { fakeAdapter } from './fake-acquisition.js';
+import type { OwnershipAdapter } from '../ownership/scenarios/scenario.js';
+
+/*
+ * What a process outside of the test runner needs of the sources, bundled into one file; and the locks it tries the
+ * scenarios on. Another module with the same `openLocks` puts them on other locks.
+ */
+
+export { boundDeferred, boundRejection, supportsBoundPromises } from '../../src/core/bound-promise.js';
+export { currentHolds, runInside, runOutside } from '../../src/core/flow.js';
+export { Random } from './random.js';
+export { runRandomFlows } from '../ownership/random-flows.js';
+export { expectedUnhandledRejections, unhandledRejections } from '../ownership/rejections.js';
+export { reschedule } from '../ownership/rescheduling.js';
+
+export interface OpenedLocks {
+  readonly adapter: OwnershipAdapter;
+  readonly close: () => Promise<void>;
+}
+
+export function openLocks(): Promise<OpenedLocks> {
+  return Promise.resolve({ adapter: fakeAdapter(), close: () => Promise.resolve() });
+}
