@@ -20,7 +20,7 @@ import { CommandConnection } from './redis/command-connection.js';
 import { fairQueueKey, tokenKey } from './redis/keys.js';
 import { openOwnConnection, prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
 import { ScriptExecutor } from './redis/script-executor.js';
-import { inspect } from './redis/scripts/inspect.js';
+import { inspect } from './redis/scripts/object.js';
 import { Subscriber } from './redis/subscriber.js';
 
 /** Where Redis is: a URL, or a connection of yours. It is duplicated, never used, and stays yours to close. */
@@ -117,7 +117,7 @@ class RedisLockClient implements LockClient {
     const { attemptMs, commandTimeout, lockWatchdogTimeout, renewEveryMs, callSites } = options;
     const report = (connection: 'command' | 'subscriber') => (cause: unknown) =>
       this.events.emit('connectionError', { connection, cause });
-    this.#connection = new CommandConnection(openOwnConnection(source, attemptMs), clock, {
+    this.#connection = new CommandConnection(openOwnConnection(source, attemptMs), clock, attemptMs, {
       error: report('command'),
       clockUnavailable: (cause) => this.events.emit('clockUnavailable', { cause }),
     });

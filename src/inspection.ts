@@ -1,4 +1,4 @@
-import type { InspectReply } from './redis/scripts/inspect.js';
+import type { InspectReply } from './redis/scripts/object.js';
 
 export interface OwnerInspection {
   /** `<client id>:<number>`; a JVM's number is its thread id. */

@@ -31,7 +31,7 @@ export interface ResolvedOptions {
   readonly callSites: boolean;
 }
 
-export const DEFAULTS = Object.freeze({
+const DEFAULTS = Object.freeze({
   lockWatchdogTimeout: 30_000,
   commandTimeout: 3_000,
   handOff: Object.freeze({ maxSections: 16, maxTime: 100 }),

@@ -2,7 +2,13 @@
  * From a call to a hold. A call from inside a hold of the same lock re-enters: it becomes a child of that hold, in its
  * turn. Every other call is a stranger and gets an owner id of its own.
  */
-import { ConcurrentContextError, LockAbortedError, LockTimeoutError, NonReentrantError, type LockError } from '../errors.js';
+import {
+  ConcurrentContextError,
+  LockAbortedError,
+  LockTimeoutError,
+  NonReentrantError,
+  type LockError,
+} from '../errors.js';
 import { currentHolds } from './flow.js';
 import { Hold } from './hold.js';
 import type { HoldRecord } from './hold-record.js';
@@ -88,7 +94,11 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
 }
 
 /** Directly inside a hold one branch has the lock at a time. False: the parent was given back meanwhile. */
-function takeTurn(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, parent: HoldRecord): Promise<boolean> {
+function takeTurn(
+  runtime: LockRuntime,
+  { protocol, terms, patience }: Acquisition,
+  parent: HoldRecord,
+): Promise<boolean> {
   if (!parent.occupied) {
     parent.occupied = true;
     return Promise.resolve(true);

@@ -17,7 +17,10 @@ export class CallSite {
     const frame = frames.find((line) => !line.includes('(node:') && !line.includes('at node:')) ?? '';
     const named = /^\s*at (?:async )?(?:(.+?) \()?(.*?)\)?$/.exec(frame);
     if (named === null) return 'an unknown place';
-    const place = (named[2] ?? '').replace(/^file:\/\//, '').replace(/^.*[\\/]/, '').replace(/:\d+$/, '');
+    const place = (named[2] ?? '')
+      .replace(/^file:\/\//, '')
+      .replace(/^.*[\\/]/, '')
+      .replace(/:\d+$/, '');
     return named[1] === undefined ? place : `${named[1]} (${place})`;
   }
 }

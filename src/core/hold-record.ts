@@ -1,4 +1,4 @@
-import { ClientClosedError, LockLostError } from '../errors.js';
+import type { ClientClosedError, LockLostError } from '../errors.js';
 import type { CallSite } from './call-site.js';
 import { runOutside } from './flow.js';
 import type { Tenure } from './tenure.js';

@@ -120,8 +120,10 @@ export class LockEntry implements ChannelListener {
     if (this.#waiters.size === 0) return;
     const head = this.#head();
     if (head === undefined || head.busy) return;
+    if (this.#pausedUntil === 0 && this.#lookAt === undefined && this.holders.size === 0) return this.#try(head);
     const now = this.runtime.clock.now();
     if (now < this.#pausedUntil) return this.#wakeAt(this.#pausedUntil);
+    this.#pausedUntil = 0;
     const localDeadline = this.#localDeadline(now);
     if (head.busy) return; // a loss that was noticed just now has made it try
     if (this.#lookAt !== undefined && now >= this.#lookAt) this.#lookAt = undefined;
@@ -163,7 +165,8 @@ export class LockEntry implements ChannelListener {
   #tried(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): void {
     if (this.#settleTry(waiter, request, jumped)) return;
     const { error } = request;
-    if (error === undefined && request.reply !== undefined) this.#learn(request.reply, request.sentAt + jumped, sequence);
+    if (error === undefined && request.reply !== undefined)
+      this.#learn(request.reply, request.sentAt + jumped, sequence);
     if (waiter.leaving !== undefined) return this.#settleLater(waiter, waiter.leaving, request);
     if (!this.#waiters.has(waiter)) {
       const busy = new LockTimeoutError(waiter.protocol.name, waiter.patience.waitTime);
@@ -191,9 +194,10 @@ export class LockEntry implements ChannelListener {
     const { protocol, terms, owner } = waiter;
     const sentAt = request.sentAt + jumped;
     const taken = request.error === undefined && request.reply === undefined;
-    if (taken && clock.now() < grantDeadline(sentAt, terms.leaseMs)) {
+    const now = clock.now();
+    if (taken && now < grantDeadline(sentAt, terms.leaseMs)) {
       this.#streak.reset();
-      this.#grant(waiter, request.openUntil, sentAt, jumped, false);
+      this.#grant(waiter, request.openUntil, sentAt, jumped, false, now);
       return true;
     }
     if (request.error === undefined && !taken) {
@@ -217,7 +221,7 @@ export class LockEntry implements ChannelListener {
   }
 
   /** The lock is the waiter's owner's. If nobody wants it any more it goes on to the next. */
-  #grant(waiter: Waiter, strayUntil: number, sentAt: number, jumped: number, handedOff: boolean): void {
+  #grant(waiter: Waiter, strayUntil: number, sentAt: number, jumped: number, handedOff: boolean, now: number): void {
     const tenure = new Tenure(this.runtime, this, waiter.protocol, waiter.owner, strayUntil, jumped);
     this.#remove(waiter);
     this.#lookAt = undefined;
@@ -228,7 +232,7 @@ export class LockEntry implements ChannelListener {
       waiter.reject(waiter.leaving as LockError);
       return;
     }
-    const record = tenure.open(waiter.terms, sentAt);
+    const record = tenure.open(waiter.terms, sentAt, now);
     this.#longWait.holderChanged();
     const { events } = this.runtime;
     if (events.heard('acquired')) {
@@ -278,13 +282,14 @@ export class LockEntry implements ChannelListener {
     heir.busy = false;
     const named = heir.owner;
     const sentAt = request.firstSentAt + jumped;
-    const until = clock.now() + options.commandTimeout + leaseMs;
-    if (request.error === undefined && request.reply === 'handed' && clock.now() < grantDeadline(sentAt, leaseMs)) {
+    const now = clock.now();
+    if (request.error === undefined && request.reply === 'handed' && now < grantDeadline(sentAt, leaseMs)) {
       this.holders.delete(tenure);
       this.#streak.count();
-      this.#grant(heir, request.openUntil, sentAt, jumped, true);
+      this.#grant(heir, request.openUntil, sentAt, jumped, true, now);
       return { kind: 'handed' };
     }
+    const until = now + options.commandTimeout + leaseMs;
     // The name is spent: somebody may still act on it.
     heir.owner = this.runtime.newOwner();
     if (heir.leaving !== undefined) this.#settleLater(heir, heir.leaving, request);
@@ -293,7 +298,12 @@ export class LockEntry implements ChannelListener {
     }
     if (request.reply === 'published') return { kind: 'freed' };
     if (request.reply === 'gone') return { kind: 'gone', inDoubt: request.inDoubt && ours >= 0 };
-    void this.runtime.compensations.add({ protocol: heir.protocol, owners: [named], notBefore: request.openUntil, until });
+    void this.runtime.compensations.add({
+      protocol: heir.protocol,
+      owners: [named],
+      notBefore: request.openUntil,
+      until,
+    });
     this.#mark = true;
     return { kind: 'handed' };
   }

@@ -1,4 +1,5 @@
 import type { Timer } from '../clock.js';
+import type { CallSite } from './call-site.js';
 import type { LockEntry } from './lock-entry.js';
 import type { LockRuntime } from './lock-runtime.js';
 import type { Tenure } from './tenure.js';
@@ -46,11 +47,16 @@ export class LongWaitWatch {
   }
 }
 
-export function warnLongWait(name: string, key: string, waiting: unknown, held: unknown): void {
+export function warnLongWait(
+  name: string,
+  key: string,
+  waiting: CallSite | undefined,
+  held: CallSite | undefined,
+): void {
   if (warned.has(key)) return;
   warned.add(key);
-  const where = waiting === undefined ? '' : ` at ${String(waiting)}`;
-  const since = held === undefined ? '' : ` since ${String(held)}`;
+  const where = waiting === undefined ? '' : ` at ${waiting.toString()}`;
+  const since = held === undefined ? '' : ` since ${held.toString()}`;
   process.emitWarning(
     `waiting ${LONG_WAIT_MS / 1000} s for lock "${name}"${where}, held in this process${since}. ` +
       'If the holder is waiting for this call it never ends: see README, "Who owns a lock".',

@@ -4,7 +4,13 @@
  * number. When the count is 0, the lock is lost or its state in doubt, the tenure is over and its owner id is never
  * used again: a request still under way somewhere then names an owner that no longer exists.
  */
-import { LockLostError, RedisUnavailableError, type ClientClosedError, type LockError, type LossReason } from '../errors.js';
+import {
+  LockLostError,
+  RedisUnavailableError,
+  type ClientClosedError,
+  type LockError,
+  type LossReason,
+} from '../errors.js';
 import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js';
 import type { ReleaseReply } from '../redis/scripts/lock.js';
 import type { CallSite } from './call-site.js';
@@ -131,9 +137,9 @@ export class Tenure {
   }
 
   /** The first hold; the acquire that it came from was sent at `sentAt` (lease clock ms). */
-  open(terms: HoldTerms, sentAt: number, parent?: HoldRecord): HoldRecord {
+  open(terms: HoldTerms, sentAt: number, now: number, parent?: HoldRecord): HoldRecord {
     const { leaseMs, watched, bare, site } = terms;
-    const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, this.runtime.clock.now(), site);
+    const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site);
     this.holds.push(hold);
     this.#mayLast(sentAt, leaseMs);
     this.runtime.watchdog.add(this);
@@ -152,19 +158,20 @@ export class Tenure {
       this.#mayLast(clock.now() + this.runtime.options.commandTimeout, terms.leaseMs);
       const request = await this.protocol.acquireNested(this.owner, this.holds.length + 1, terms.leaseMs).done;
       if (request.inDoubt) this.#stray = request;
-      if (this.loss !== undefined) throw this.loss;
+      this.#throwIfLost();
       if (request.error !== undefined) {
         await request.whenQuiet();
         throw request.error;
       }
       if (request.reply === 'gone') throw this.lose('gone');
       const sentAt = request.sentAt + jumped;
-      if (clock.now() >= grantDeadline(sentAt, terms.leaseMs)) {
+      const now = clock.now();
+      if (now >= grantDeadline(sentAt, terms.leaseMs)) {
         // Not given back: the next request carries an absolute count, and a release would free the outer hold.
         await request.whenQuiet();
         throw new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');
       }
-      return this.open(terms, sentAt, parent);
+      return this.open(terms, sentAt, now, parent);
     });
   }
 
@@ -202,7 +209,7 @@ export class Tenure {
 
   async #giveBack(hold: HoldRecord, deadline: number): Promise<void> {
     if (this.holds.length > 0) await this.#whenNoStray();
-    if (this.loss !== undefined) throw this.loss;
+    this.#throwIfLost();
     const { clock } = this.runtime;
     if (this.holds.length === 0) return this.#end(hold, deadline);
     if (this.deadline <= clock.now()) {
@@ -219,7 +226,7 @@ export class Tenure {
     const request = await this.protocol.releasePartial(this.owner, holdCount, leaseMs).done;
     this.#partials += 1;
     if (request.inDoubt) this.#stray = request;
-    if (this.loss !== undefined) throw this.loss;
+    this.#throwIfLost();
     if (request.error !== undefined) {
       // No undoing: the next request carries an absolute count again.
       await request.whenQuiet();
@@ -238,21 +245,24 @@ export class Tenure {
     this.state = 'releasing';
     this.runtime.watchdog.remove(this);
     const heir = this.entry.heirOf(this);
-    if (heir !== undefined) return this.entry.handOff(this, heir).then((end) => this.#ended(end, hold, deadline));
+    if (heir !== undefined) {
+      return this.entry.handOff(this, heir).then((end) => {
+        const error = this.#ended(end, hold, deadline);
+        if (error !== undefined) throw error;
+      });
+    }
     return new Promise((resolve, reject) => {
       const request = this.protocol.release([this.owner]);
       request.onDone(() => {
-        try {
-          this.#ended(freeingEnd(request), hold, deadline);
-          resolve();
-        } catch (error) {
-          reject(error as Error);
-        }
+        const error = this.#ended(freeingEnd(request), hold, deadline);
+        if (error === undefined) resolve();
+        else reject(error);
       });
     });
   }
 
-  #ended(end: TenureEnd, hold: HoldRecord | undefined, deadline: number): void {
+  /** What the release must reject with, if anything. */
+  #ended(end: TenureEnd, hold: HoldRecord | undefined, deadline: number): LockError | undefined {
     this.state = 'over';
     if (end.kind === 'failed') {
       const givingBack = this.#compensate([this.owner, ...end.alsoOwners], end.openUntil, end.until);
@@ -261,9 +271,9 @@ export class Tenure {
         void givingBack.then(() => (hold.givingBack = undefined));
       }
       this.entry.ended(this, 'unknown');
-      throw end.error;
+      return end.error;
     }
-    if (this.#strayUntil > this.runtime.clock.clock.monotonic()) void this.#compensate([this.owner], 0, 0);
+    if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
     // A repeat that finds the field gone: an earlier attempt of ours removed it, unless the lease had ended by now.
     if (end.kind === 'gone' && !(end.inDoubt && this.runtime.clock.now() < deadline)) {
       this.loss = new LockLostError(this.protocol.name, this.owner, 'gone');
@@ -273,6 +283,7 @@ export class Tenure {
     }
     this.entry.ended(this, end.kind === 'handed' ? 'handed' : 'freed');
     this.#emitReleased(0);
+    return undefined;
   }
 
   /** The lock is not ours any more, or nobody can say that it is. Every open hold is told, once. */
@@ -282,7 +293,7 @@ export class Tenure {
     this.#drop(loss);
     // A renewal or nested acquire whose answer was lost may have set a longer lease than we know of.
     if (reason === 'expired') void this.#compensate([this.owner], this.#stray?.openUntil ?? 0, 0);
-    else if (this.#strayUntil > this.runtime.clock.clock.monotonic()) void this.#compensate([this.owner], 0, 0);
+    else if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
     return loss;
   }
 
@@ -374,17 +385,26 @@ export class Tenure {
       const ticket = this.renewalTicket(leaseMs);
       const request = await this.protocol.renewal.renew([this.renewalItem(leaseMs)]).done;
       if (request.inDoubt) this.#stray = request;
-      if (this.loss !== undefined) throw this.loss;
+      this.#throwIfLost();
       if (request.error !== undefined) throw request.error;
       const left = request.reply?.[0] ?? 0;
       this.renewed(ticket, request.sentAt, Math.min(left, leaseMs), hold);
-      if (this.loss !== undefined) throw this.loss;
+      this.#throwIfLost();
       this.runtime.watchdog.deadlineMoved(this);
     });
   }
 
+  #throwIfLost(): void {
+    if (this.loss !== undefined) throw this.loss;
+  }
+
   #mayLast(from: number, leaseMs: number): void {
     this.#lastLeaseEnd = Math.max(this.#lastLeaseEnd, from + leaseMs);
+  }
+
+  /** Another attempt of the first acquire may still run, and create the key anew. */
+  #strayIsDue(): boolean {
+    return this.#strayUntil > 0 && this.#strayUntil >= this.runtime.clock.clock.monotonic();
   }
 
   #strayIsOpen(): boolean {

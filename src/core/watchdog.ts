@@ -6,7 +6,7 @@ import type { LeaseClock, Timer } from '../clock.js';
 import type { EventSource } from '../events.js';
 import { watchForLeak } from './hold.js';
 import type { RenewalScript } from './lock-protocol.js';
-import type { Tenure } from './tenure.js';
+import type { RenewalTicket, Tenure } from './tenure.js';
 
 const BATCH = 100;
 const RETRY_MS = 1_000;
@@ -140,7 +140,7 @@ export class Watchdog {
         return;
       }
       const left = request.reply?.[i] ?? 0;
-      tenure.renewed(tickets[i]!, request.sentAt, left);
+      tenure.renewed(tickets[i] as RenewalTicket, request.sentAt, left);
       if (left > 0) this.events.emit('renewed', { lockName, owner: tenure.owner, remaining: left });
     });
   }

@@ -46,7 +46,10 @@ export function checkWaitTime(value: unknown, byDefault: number): number {
   return value;
 }
 
-export function checkOptions<T extends AcquireOptions>(value: T | undefined, known: readonly (keyof AcquireOptions)[]): T {
+export function checkOptions<T extends AcquireOptions>(
+  value: T | undefined,
+  known: readonly (keyof AcquireOptions)[],
+): T {
   if (value === undefined) return {} as T;
   // A ported `lock(10, TimeUnit.SECONDS)` or `tryLock(1, 10, 'SECONDS')` would be off by a factor of a thousand.
   if (typeof value !== 'object' || value === null) {

@@ -15,7 +15,7 @@ import {
   NotOwnerError,
   UnsupportedRuntimeError,
 } from '../errors.js';
-import * as reads from '../redis/reads.js';
+import * as reads from '../redis/scripts/reads.js';
 import type { ScriptExecutor } from '../redis/script-executor.js';
 import {
   checkContext,
@@ -48,7 +48,12 @@ export class Lock {
   readonly #context: LockContext | undefined;
 
   /** @internal */
-  constructor(runtime: LockRuntime, executor: ScriptExecutor, protocol: LockProtocol, context: LockContext | undefined) {
+  constructor(
+    runtime: LockRuntime,
+    executor: ScriptExecutor,
+    protocol: LockProtocol,
+    context: LockContext | undefined,
+  ) {
     this.#runtime = runtime;
     this.#executor = executor;
     this.#protocol = protocol;
@@ -87,7 +92,7 @@ export class Lock {
           ? checkOptions(first, LOCK_OPTIONS)
           : { ...checkOptions(second, CALL_OPTIONS), leaseTime: first };
       const acquisition = this.#acquisition(options, Infinity, true, this.lock);
-      return this.#bare<void>('lock', acquisition, undefined, undefined);
+      return this.#bare('lock', acquisition, undefined, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -132,7 +137,8 @@ export class Lock {
    */
   unlock(options?: ContextOptions): Promise<void> {
     try {
-      const owner = options === undefined ? this.#context : (checkOptions(options, ['context']).context ?? this.#context);
+      const owner =
+        options === undefined ? this.#context : (checkOptions(options, ['context']).context ?? this.#context);
       const hold = innermostHold(this.#runtime, this.#protocol, owner, canBeUnlocked);
       if (hold === undefined) throw new NotOwnerError(this.name, this.#notOwnerMessage());
       const { givingBack } = Hold.recordOf(hold);
@@ -313,7 +319,7 @@ export class Lock {
         bare,
         site: runtime.callSite(method),
       },
-      patience: { until: waitTime > 0 ? runtime.clock.now() + waitTime : -Infinity, waitTime, signal: options.signal },
+      patience: { until: patientUntil(runtime, waitTime), waitTime, signal: options.signal },
       context: checkContext(options.context) ?? this.#context,
     };
   }
@@ -336,7 +342,11 @@ export class Lock {
 
   #asHold<T extends Hold | null>(acquisition: Acquisition, busy: T | undefined): Promise<T> {
     const deferred = boundDeferred<T>();
-    acquire(this.#runtime, acquisition, settleWith(deferred, acquisition, (hold) => hold as T, busy));
+    acquire(
+      this.#runtime,
+      acquisition,
+      settleWith(deferred, acquisition, (hold) => hold as T, busy),
+    );
     return deferred.promise;
   }
 
@@ -362,6 +372,11 @@ export class Lock {
     }
     return `${message} Details: README, "Who owns a lock".`;
   }
+}
+
+function patientUntil({ clock }: LockRuntime, waitTime: number): number {
+  if (waitTime === Infinity) return Infinity;
+  return waitTime > 0 ? clock.now() + waitTime : -Infinity;
 }
 
 const canBeUnlocked = (record: HoldRecord): boolean => record.bare && record.aroundItsFlow;

@@ -10,6 +10,8 @@ export interface Attempt {
   readonly deadline: number;
   /** Monotonic ms after which the server cannot act on it any more, by the lower bound of its clock that we have. */
   readonly openUntil: number;
+  /** Answers that its connection had got when it was sent. */
+  answersBefore: number;
   answered(raw: unknown): void;
   failed(error: Error): void;
   /** Nothing came before `deadline`; an answer may still follow. */
@@ -28,7 +30,10 @@ export class AttemptDeadlines {
   #timer: Timer | undefined;
   #firesAt = Infinity;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly overdue: (attempt: Attempt) => void,
+  ) {}
 
   get size(): number {
     return this.#pending;
@@ -83,7 +88,7 @@ export class AttemptDeadlines {
         next = Math.min(next, attempt.deadline);
       } else {
         this.delete(attempt);
-        attempt.timedOut();
+        this.overdue(attempt);
       }
     }
     if (next < this.#firesAt) this.#arm(next);

@@ -24,6 +24,7 @@ export class CommandConnection {
   #clockOffset: number | undefined;
   #clockLookedAt = -Infinity;
   #clockRefused = false;
+  #answers = 0;
   /** Commands written since the socket was corked; 0: it is not. */
   #corked = 0;
   #lastError: Error | undefined;
@@ -33,11 +34,13 @@ export class CommandConnection {
   constructor(
     private readonly redis: Redis,
     private readonly clock: Clock,
+    private readonly attemptMs: number,
     private readonly reports: ConnectionReports,
   ) {
-    this.#deadlines = new AttemptDeadlines(clock);
+    this.#deadlines = new AttemptDeadlines(clock, (attempt) => this.#overdue(attempt));
     redis.on('ready', () => void this.#becomeReady());
     redis.on('close', () => {
+      redis.options.socketTimeout = attemptMs;
       if (this.#state === 'ready') this.#state = 'away';
     });
     redis.on('error', (error: Error) => {
@@ -95,17 +98,25 @@ export class CommandConnection {
   /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
   send(name: string, args: string[], attempt: Attempt): void {
     this.#cork();
-    this.#deadlines.add(attempt);
+    attempt.answersBefore = this.#answers;
     this.redis.call(name, ...args).then(
       (raw) => {
         this.#deadlines.delete(attempt);
+        this.#answers += 1;
         attempt.answered(raw);
       },
-      (error: Error) => {
+      (error: unknown) => {
         this.#deadlines.delete(attempt);
-        attempt.failed(error);
+        attempt.failed(error as Error);
       },
     );
+    this.#deadlines.add(attempt);
+  }
+
+  /** Nothing at all was answered since it was sent: the server hangs, or the path to it does. Another socket may not. */
+  #overdue(attempt: Attempt): void {
+    attempt.timedOut();
+    if (this.#answers === attempt.answersBefore && this.redis.status === 'ready') this.redis.disconnect(true);
   }
 
   /** Learns the server's clock; the answer was true at some moment before it arrived, so it is a lower bound. */
@@ -143,6 +154,8 @@ export class CommandConnection {
     }
     if (this.#state === 'closed' || this.redis.status !== 'ready') return;
     this.#state = 'ready';
+    // From here on the attempts' own deadlines notice silence; a timer of ioredis for each command would do it twice.
+    delete this.redis.options.socketTimeout;
     this.#lastError = undefined;
     for (const waiter of [...this.#waiting]) waiter.resolve();
   }

@@ -7,5 +7,4 @@ function prefixName(prefix: string, name: string): string {
 
 export const lockChannel = (name: string): string => prefixName('redisson_lock__channel', name);
 export const fairQueueKey = (name: string): string => prefixName('redisson_lock_queue', name);
-export const fairTimeoutsKey = (name: string): string => prefixName('redisson_lock_timeout', name);
 export const tokenKey = (name: string): string => prefixName('redisson_lock_token', name);

@@ -29,7 +29,8 @@ function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' 
     blockingTimeout: undefined,
     reconnectOnError: null,
     retryStrategy: (times: number) =>
-      Math.min(RECONNECT_MS.first * 2 ** Math.min(times - 1, 10), RECONNECT_MS.most) + Math.random() * RECONNECT_MS.jitter,
+      Math.min(RECONNECT_MS.first * 2 ** Math.min(times - 1, 10), RECONNECT_MS.most) +
+      Math.random() * RECONNECT_MS.jitter,
     keyPrefix: '',
     stringNumbers: false,
     readOnly: false,
@@ -45,14 +46,14 @@ function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' 
   return options as unknown as RedisOptions & { replyMapping: 'legacy' };
 }
 
-export function isCluster(redis: GivenRedis): redis is Cluster {
+function isCluster(redis: GivenRedis): redis is Cluster {
   return redis.isCluster;
 }
 
 /** The `keyPrefix` of a given connection: it is part of the name, not ioredis's business. */
 export function prefixOf(source: RedisSource): string {
   if ('url' in source || isCluster(source.redis)) return '';
-  return String(source.redis.options.keyPrefix ?? '');
+  return source.redis.options.keyPrefix ?? '';
 }
 
 export function openOwnConnection(source: RedisSource, attemptMs: number): Redis {

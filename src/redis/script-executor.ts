@@ -55,9 +55,10 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     private readonly keys: readonly string[],
     private readonly args: readonly (string | number)[],
   ) {
-    this.#until = executor.clock.monotonic() + executor.commandTimeout;
+    const now = executor.clock.monotonic();
+    this.#until = now + executor.commandTimeout;
     const connection = executor.routes.connectionFor(keys[0] as string);
-    if (connection.ready) this.#send(connection);
+    if (connection.ready) this.#send(connection, now);
     else this.#retry(undefined);
   }
 
@@ -92,11 +93,9 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     }
   }
 
-  #send(connection: CommandConnection): void {
+  #send(connection: CommandConnection, sentAt = this.executor.clock.monotonic()): void {
     const { operation, keys, args } = this;
-    const { clock, attemptMs } = this.executor;
-    const sentAt = clock.monotonic();
-    const deadline = Math.min(sentAt + attemptMs, this.#until);
+    const deadline = Math.min(sentAt + this.executor.attemptMs, this.#until);
     const { text, openUntil } = operation.notAfter
       ? connection.notAfter(sentAt, deadline)
       : { text: undefined, openUntil: deadline };
@@ -259,6 +258,7 @@ interface AttemptOwner {
 class RequestAttempt implements Attempt {
   /** Answered, failed or timed out: what follows cannot start another attempt. */
   over = false;
+  answersBefore = 0;
   constructor(
     private readonly request: AttemptOwner,
     readonly connection: CommandConnection,
@@ -293,7 +293,7 @@ export class ScriptExecutor {
     keys: Keys,
     args: Args,
   ): ScriptRequest<Reply> {
-    return new ScriptRequest(this, operation as Operation<readonly string[], readonly (string | number)[], Reply>, keys, args);
+    return new ScriptRequest(this, operation, keys, args);
   }
 
   /** For calls whose effect needs no bookkeeping: the reply, or the request's error. */

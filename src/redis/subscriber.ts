@@ -114,7 +114,8 @@ export class Subscriber {
     for (const [name, channel] of this.#channels) {
       if (channel.listener !== undefined && !channel.confirmed && channel.unanswered === 0) missing.push(name);
     }
-    for (let i = 0; i < missing.length; i += RESUBSCRIBE_BATCH) this.#subscribe(missing.slice(i, i + RESUBSCRIBE_BATCH));
+    for (let i = 0; i < missing.length; i += RESUBSCRIBE_BATCH)
+      this.#subscribe(missing.slice(i, i + RESUBSCRIBE_BATCH));
   }
 
   #subscribe(names: string[]): void {
@@ -130,14 +131,14 @@ export class Subscriber {
           channel.listener.confirmed();
         }
       },
-      (error: Error) => {
+      (error: unknown) => {
         if (epoch !== this.#epoch) return;
-        const refused = failureKind(error) === 'refused';
+        const refused = failureKind(error as Error) === 'refused';
         for (const name of names) {
           const channel = this.#answered(name);
           // One refused channel fails its whole batch: ask for each alone to find out which.
           if (refused && names.length > 1) this.#subscribe([name]);
-          else if (refused) channel?.listener?.refused(refusal(`the subscription to ${name}`, error));
+          else if (refused) channel?.listener?.refused(refusal(`the subscription to ${name}`, error as Error));
         }
         if (!refused) this.#subscribeMissingSoon();
       },

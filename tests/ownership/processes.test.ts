@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { buildOwnership, compileTargets, removeBuilt } from '../support/ownership-build.mjs';
 import { surroundings } from '../support/ownership-surroundings.mjs';
+import { PROJECT_ROOT } from '../support/project-files.js';
+import { until } from '../support/until.js';
 
 const exec = promisify(execFile);
 const RUNNER = fileURLToPath(new URL('../support/ownership-runner.mjs', import.meta.url));
@@ -37,8 +38,8 @@ const NO_FAILURES = { scenarios: expect.any(Number), failures: [] };
 
 describe('every usage behaves the same', () => {
   test.each(Object.keys(surroundings))('R24: with %s, begun before and after the library is loaded', async (name) => {
-    expect(await run(folder, '--surrounding', name)).toMatchObject(NO_FAILURES);
-    expect(await run(folder, '--surrounding', name, '--late')).toMatchObject(NO_FAILURES);
+    const runs = [run(folder, '--surrounding', name), run(folder, '--surrounding', name, '--late')];
+    for (const report of await Promise.all(runs)) expect(report).toMatchObject(NO_FAILURES);
   });
 
   test('R24: in a worker thread', async () => {
@@ -71,15 +72,24 @@ test('R24: each line of a REPL is a flow of its own', async () => {
     env: { ...ENV, NO_COLOR: '1', HOLDFAST_LOCKS: pathToFileURL(join(folder, 'library.mjs')).href },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  repl.stdin.end(readFileSync(fixture('repl-lines.txt')));
-  const printed = await text(repl.stdout);
+  let printed = '';
+  repl.stdout.setEncoding('utf8').on('data', (chunk: string) => (printed += chunk));
+  const ended = once(repl, 'close');
+  const lines = readFileSync(fixture('repl-lines.txt'), 'utf8').trim().split('\n');
+  for (const [at, line] of lines.entries()) {
+    // A line typed while the one before still awaits would be evaluated beside it.
+    await until(() => printed.split('> ').length > at + 1, `prompt ${at + 1} in: ${printed}`);
+    repl.stdin.write(`${line}\n`);
+  }
+  await ended;
   expect(printed).toMatch(/on one line ok/);
   expect(printed).toMatch(/on two lines ERR_LOCK_NOT_OWNER/);
 });
 
 test('R24: a test of Jest in CommonJS mode is inside what it awaits', async () => {
-  const jest = createRequire(import.meta.url).resolve('jest/bin/jest.js');
-  const { stderr } = await exec(process.execPath, [jest, '--rootDir', fixture('jest-cjs'), '--no-cache'], {
+  const jest = join(PROJECT_ROOT, 'node_modules/jest/bin/jest.js');
+  const config = { rootDir: fixture('jest-cjs'), testMatch: ['**/*.cjs'], transform: {} };
+  const { stderr } = await exec(process.execPath, [jest, '--config', JSON.stringify(config)], {
     env: { ...ENV, HOLDFAST_LOCKS: join(folder, 'library.cjs') },
   });
   expect(stderr).toMatch(/2 passed, 2 total/);

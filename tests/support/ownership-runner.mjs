@@ -113,5 +113,6 @@ if (isMainThread) {
   // What a surrounding leaves running is not waited for.
   process.exit(report.failures.length === 0 ? 0 : 1);
 } else {
-  parentPort?.postMessage(await run(/** @type {Options} */ (workerData)));
+  const options = /** @type {Options} */ (/** @type {unknown} */ (workerData));
+  parentPort?.postMessage(await run(options));
 }

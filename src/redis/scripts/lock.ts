@@ -49,16 +49,18 @@ export const releasePartial = defineScript<
   reply: heldReply,
 });
 
-export const release = defineScript<[lock: string, channel: string], [publish: string, ...owners: string[]], ReleaseReply>(
-  {
-    file: 'lock/release',
-    source: releaseSource,
-    keys: 2,
-    args: 'variable',
-    notAfter: false,
-    reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
-  },
-);
+export const release = defineScript<
+  [lock: string, channel: string],
+  [publish: string, ...owners: string[]],
+  ReleaseReply
+>({
+  file: 'lock/release',
+  source: releaseSource,
+  keys: 2,
+  args: 'variable',
+  notAfter: false,
+  reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+});
 
 export const handOff = defineScript<
   [lock: string, channel: string],

@@ -1,4 +1,4 @@
-import inspectSource from '../../../lua/lock/inspect.lua';
+import inspectSource from '../../../lua/object/inspect.lua';
 import { defineScript, replyInt } from '../script.js';
 
 export interface InspectReply {
@@ -11,7 +11,7 @@ export interface InspectReply {
 }
 
 export const inspect = defineScript<[object: string, queue: string, token: string], [], InspectReply>({
-  file: 'lock/inspect',
+  file: 'object/inspect',
   source: inspectSource,
   keys: 3,
   args: 0,

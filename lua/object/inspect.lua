@@ -1,9 +1,9 @@
--- lock/inspect: reads everything that Redis has about one name, in one moment
+-- object/inspect: reads everything that Redis has about one name, in one moment
 -- KEYS[1]  object  any     the name itself
 -- KEYS[2]  queue   list    waiters of a fair lock
 -- KEYS[3]  token   string  fencing token
 -- Returns  type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none)
--- Used by  src/redis/scripts/inspect.ts (inspect)
+-- Used by  src/redis/scripts/object.ts (inspect)
 
 local object, queue, token = KEYS[1], KEYS[2], KEYS[3]
 

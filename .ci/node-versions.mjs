@@ -1,0 +1,116 @@
+// @ts-check
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { buildOwnership, compileTargets } from '../tests/support/ownership-build.mjs';
+import { surroundings } from '../tests/support/ownership-surroundings.mjs';
+
+/*
+ * Runs everything about ownership on each supported version of Node, in every surrounding and as every compile target.
+ * The versions come from the npm package `node`. Arguments go to the runner: `--locks <module>` for other locks.
+ */
+
+const CACHE = fileURLToPath(new URL('../node_modules/.cache/holdfast/', import.meta.url));
+const RUNNER = fileURLToPath(new URL('../tests/support/ownership-runner.mjs', import.meta.url));
+const COMPARISONS = 100_000;
+const AT_ONCE = 2;
+
+/** AsyncContextFrame and async_hooks carry the list of holds in different ways, so both count. */
+const modes = [
+  { version: '20', flags: [] },
+  { version: '22', flags: [] },
+  { version: '22', flags: ['--experimental-async-context-frame'] },
+  { version: '24', flags: [] },
+  { version: '24', flags: ['--no-async-context-frame'] },
+  { version: 'latest', flags: [] },
+];
+
+const exec = promisify(execFile);
+const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
+
+/**
+ * @param {string} version
+ * @returns the path of its binary
+ */
+async function node(version) {
+  const folder = join(CACHE, `node-${version}`);
+  const installed = join(folder, 'node_modules', 'node');
+  const binary = join(installed, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  if (!existsSync(binary)) {
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'package.json'), '{ "private": true }');
+    await exec(npm, ['install', '--prefix', folder, '--ignore-scripts', `node@${version}`], { shell: npm !== 'npm' });
+    // Its preinstall script, which npm may be told not to run.
+    await exec(process.execPath, ['installArchSpecificPackage.js'], { cwd: installed });
+  }
+  return binary;
+}
+
+/**
+ * @param {string} binary
+ * @param {string[]} args
+ * @returns {Promise<import('../tests/support/ownership-runner.mjs').Report>}
+ */
+async function run(binary, args) {
+  const { stdout, stderr } = await exec(binary, args).catch(
+    (/** @type {{ stdout?: string, stderr?: string }} */ error) => {
+      if (!error.stdout) throw error;
+      return { stdout: error.stdout, stderr: error.stderr ?? '' };
+    },
+  );
+  try {
+    return JSON.parse(stdout);
+  } catch {
+    throw new Error(`${args.join(' ')} printed ${stdout}${stderr}`);
+  }
+}
+
+/** @type {Map<string, string>} */
+const built = new Map();
+for (const target of Object.keys(compileTargets)) {
+  built.set(target, await buildOwnership(`node-versions-${target.replaceAll(' ', '-')}`, target));
+}
+const plain = built.get('TypeScript to ES2022') ?? '';
+
+const runs = [
+  { title: 'random programs', args: ['--folder', plain, '--comparisons', String(COMPARISONS)] },
+  { title: 'a worker thread', args: ['--folder', plain, '--worker'] },
+  ...[...built].map(([target, folder]) => ({ title: target, args: ['--folder', folder] })),
+  ...Object.keys(surroundings).flatMap((name) => [
+    { title: name, args: ['--folder', plain, '--surrounding', name] },
+    { title: `${name}, begun late`, args: ['--folder', plain, '--surrounding', name, '--late'] },
+  ]),
+];
+
+let failed = false;
+for (const { version, flags } of modes) {
+  const started = performance.now();
+  const binary = await node(version);
+  const left = [...runs];
+  let [scenarios, comparisons] = [0, 0];
+  /** @type {string[]} */
+  const failures = [];
+  /** @type {string | undefined} */
+  let exactVersion;
+  const work = async () => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const report = await run(binary, [...flags, RUNNER, ...next.args, ...process.argv.slice(2)]);
+      exactVersion = report.node;
+      scenarios += report.scenarios;
+      comparisons += report.comparisons;
+      for (const failure of report.failures) failures.push(`${next.title}: ${failure}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(
+    `Node ${[exactVersion, ...flags].join(' ')}: ${runs.length} runs, ${scenarios} scenarios, ` +
+      `${comparisons} comparisons, ${failures.length} failed (${seconds} s)`,
+  );
+  for (const failure of failures) console.log(`  ${failure}`);
+  failed ||= failures.length > 0;
+}
+process.exitCode = failed ? 1 : 0;

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { lockChannel } from '../../src/redis/keys.js';
+import type { Operation } from '../../src/redis/script.js';
+import { parseLuaHeader } from '../support/lua-header.js';
+import { Published, type Message } from '../support/published.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { readState, type KeyState } from '../support/redis-state.js';
+
+/** One script on a real server, without anything of the client around it. */
+export interface ScriptBench {
+  /** Fresh for each test. */
+  readonly name: string;
+  readonly channel: string;
+  /** What Redis answers. */
+  run(keys: readonly string[], ...args: (string | number)[]): Promise<unknown>;
+  state(): Promise<Record<string, KeyState>>;
+  /** What was published since it was last asked. */
+  published(): Promise<Message[]>;
+  /** A not-after that has passed on the server's clock, and one that has not. */
+  notAfter(ms: number): Promise<number>;
+}
+
+type Property = (bench: ScriptBench) => Promise<void>;
+
+/** For each value on the Returns lines of the header: what it stands for, each property with its proof. */
+export function describeScript(
+  operation: Pick<Operation<never, never, unknown>, 'name' | 'script'>,
+  answers: Record<string, Record<string, Property>>,
+): void {
+  describe(operation.name, () => {
+    const source = operation.script!.source;
+    let bench: ScriptBench & { close(): Promise<void> };
+
+    beforeEach(async () => {
+      bench = await openBench(source);
+    });
+    afterEach(async () => {
+      await bench.close();
+      await admin().flushdb();
+      await expectNothingLeft();
+    });
+
+    test('each line of Returns has its tests', () => {
+      expect(Object.keys(answers).sort()).toEqual([...parseLuaHeader(source).returns].sort());
+      expect(Object.values(answers).map((properties) => Object.keys(properties).length)).not.toContain(0);
+    });
+
+    for (const [answer, properties] of Object.entries(answers)) {
+      describe(answer, () => {
+        for (const [property, proof] of Object.entries(properties)) test(property, () => proof(bench));
+      });
+    }
+  });
+}
+
+async function openBench(source: string): Promise<ScriptBench & { close(): Promise<void> }> {
+  const name = freshName('script');
+  const published = await Published.on(name);
+  return {
+    name,
+    channel: lockChannel(name),
+    run: (keys, ...args) => admin().eval(source, keys.length, ...keys, ...args),
+    state: () => readState(admin()),
+    published: () => published.take(),
+    async notAfter(ms) {
+      const [seconds, micros] = await admin().time();
+      return Math.floor(Number(seconds) * 1_000 + Number(micros) / 1_000) + ms;
+    },
+    close: () => published.close(),
+  };
+}
+
+/** A hash of one owner, as scripts leave it: `pttl` within what a busy machine may take. */
+export function heldBy(owner: string, holdCount: number, leaseMs: number): KeyState {
+  return { type: 'hash', value: { [owner]: String(holdCount) }, pttl: ttlOf(leaseMs) };
+}
+
+/** Expiries are counted from the script; whoever reads one reads it later, never earlier. */
+export function ttlOf(leaseMs: number): number {
+  return leaseMs < 0 ? leaseMs : (between(leaseMs - 1_000, leaseMs) as unknown as number);
+}
+
+export function between(least: number, most: number): unknown {
+  return {
+    asymmetricMatch: (value: unknown) => typeof value === 'number' && value >= least && value <= most,
+    toString: () => 'between',
+    toAsymmetricMatcher: () => `between ${least} and ${most}`,
+  };
+}

@@ -1,0 +1,390 @@
+import type { ClientOptions, CloseOptions, LockEvents } from 'holdfast';
+import type { RedisOptions } from 'ioredis';
+import { fork, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { HistoryEvent } from './history.js';
+import { readHistory, stamp } from './history-recorder.mjs';
+import { reapWithUs, reaped } from './reaper.js';
+import { stopped } from './servers.js';
+import { LONG_MS } from './until.js';
+
+/** A lock by its name, or whatever else the client makes. */
+export type LockSpec =
+  | string
+  | {
+      factory?: string;
+      name?: string;
+      half?: 'readLock' | 'writeLock';
+      /** Of a multi-lock. */
+      members?: LockSpec[];
+      /** A LockContext of the worker, by a name of the test's own. */
+      context?: string;
+    };
+
+/** As for createClient, in what can be sent to another process. */
+export type WorkerClientOptions = ClientOptions & {
+  url?: string;
+  /** The client is given a connection of ioredis with these options. */
+  redisOptions?: Omit<RedisOptions, 'replyMapping'>;
+};
+
+/** As `AcquireOptions`; signal and context go by a name (`worker.abort(name)` fires the signal). */
+export interface WorkerAcquireOptions {
+  waitTime?: number;
+  leaseTime?: number;
+  signal?: string;
+  context?: string;
+}
+
+export interface HoldInfo {
+  /** What `release` and `extend` name it by. */
+  readonly hold: string;
+  readonly lockName: string;
+  readonly owner: string;
+  readonly validFor: number;
+  readonly lost: boolean;
+}
+
+export interface Load {
+  client: string;
+  locks: readonly LockSpec[];
+  /** The shared counter's. */
+  port: number;
+  flows: number;
+  /** Of each flow; Infinity until `stopContending`. */
+  rounds: number;
+  form: 'lock' | 'tryLock' | 'withLock';
+  waitTime?: number;
+  leaseTime?: number;
+  workMs?: number;
+  /** Each section re-enters the lock. */
+  nested?: boolean;
+}
+
+export interface LoadResult {
+  sections: number;
+  busy: number;
+  /** By error code. */
+  failures: Record<string, number>;
+}
+
+export type Step =
+  | { op: 'call'; lock: LockSpec; method: string; args: unknown[] }
+  | { op: 'enter'; lock: LockSpec; options: WorkerAcquireOptions }
+  | { op: 'run'; hold: string }
+  | { op: 'leave'; fails?: string | undefined }
+  | { op: 'release'; hold: string }
+  | { op: 'extend'; hold: string; leaseTime: number }
+  | { op: 'fork'; flow: string }
+  | { op: 'section'; port: number; name: string; who: string; workMs?: number | undefined };
+
+export type Order =
+  | { do: 'createClient'; client: string; options: WorkerClientOptions; events: (keyof LockEvents)[] }
+  | { do: 'closeClient'; client: string; options?: CloseOptions | undefined }
+  | { do: 'step'; client: string; flow: string; step: Step }
+  | { do: 'hold'; hold: string }
+  | { do: 'abort'; signal: string; reason?: unknown }
+  | { do: 'block'; ms: number }
+  | ({ do: 'contend' } & Load)
+  | { do: 'stopContending' }
+  | { do: 'resources' }
+  | { do: 'exit' };
+
+/** An event of a client, `signal` (a hold's signal has aborted), `unhandledRejection`, `warning`. */
+export interface WorkerEvent {
+  readonly type: string;
+  readonly detail: Record<string, unknown>;
+  /** On the clock of `stamp()`. */
+  readonly at: number;
+}
+
+/** What a call in the worker has failed with. */
+export class WorkerError extends Error {
+  readonly code: string | undefined;
+  readonly outcome: string | undefined;
+  readonly reason: string | undefined;
+  readonly result: unknown;
+  constructor(described: { name: string; message: string; code?: string; outcome?: string; reason?: string; result?: unknown }) {
+    super(described.message);
+    this.name = described.name;
+    this.code = described.code;
+    this.outcome = described.outcome;
+    this.reason = described.reason;
+    this.result = described.result;
+  }
+}
+
+export interface WorkerOptions {
+  /** In histories and among the holders of a shared counter. */
+  name?: string;
+  /** Write down what is done with locks, for `history()`. */
+  history?: boolean;
+  execArgv?: readonly string[];
+}
+
+const QUIET_EVENTS: (keyof LockEvents)[] = ['leaseLost', 'renewFailed', 'releaseFailed', 'connectionError', 'clockUnavailable'];
+const WORKER = fileURLToPath(new URL('./worker.mjs', import.meta.url));
+let workers = 0;
+
+/** Starts a process with the built package. */
+export async function startWorker(options: WorkerOptions = {}): Promise<Worker> {
+  const worker = new Worker(options);
+  await worker.nextEvent('started');
+  return worker;
+}
+
+type Answer = { id: number; value?: unknown; error?: ConstructorParameters<typeof WorkerError>[0] } | { event: WorkerEvent };
+
+export class Worker {
+  readonly name: string;
+  readonly events: WorkerEvent[] = [];
+  readonly #process: ChildProcess;
+  readonly #directory: string | undefined;
+  readonly #exited: Promise<void>;
+  readonly #unanswered = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+  #watchers: { wanted: (event: WorkerEvent) => boolean; resolve: (event: WorkerEvent) => void; reject: (error: Error) => void }[] = [];
+  #orders = 0;
+  #said = '';
+  #diedAt: number | undefined;
+  #historyAtEnd: HistoryEvent[] | undefined;
+
+  constructor({ name = `worker-${++workers}`, history = false, execArgv = [] }: WorkerOptions) {
+    this.name = name;
+    this.#directory = history ? mkdtempSync(join(tmpdir(), 'holdfast-worker-')) : undefined;
+    this.#process = fork(WORKER, [name, ...(this.#directory === undefined ? [] : [this.#file])], {
+      execArgv: [...execArgv],
+      serialization: 'advanced',
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    const { pid } = this.#process;
+    if (pid !== undefined) reapWithUs(pid);
+    for (const stream of [this.#process.stdout, this.#process.stderr]) {
+      stream?.on('data', (chunk: Buffer) => (this.#said = (this.#said + chunk.toString()).slice(-8_192)));
+    }
+    this.#process.on('message', (answer: Answer) => this.#receive(answer));
+    this.#exited = new Promise((resolve) => {
+      this.#process.once('close', (code, signal) => {
+        if (pid !== undefined) reaped(pid);
+        this.#gone(new Error(`${name} has ended (${signal ?? String(code)})${this.#said && `:\n${this.#said}`}`));
+        resolve();
+      });
+    });
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? -1;
+  }
+
+  get running(): boolean {
+    return this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
+  order(order: Order): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (!this.#process.connected) return reject(new Error(`${this.name} has ended`));
+      const id = ++this.#orders;
+      this.#unanswered.set(id, { resolve, reject });
+      this.#process.send({ id, ...order });
+    });
+  }
+
+  /** Returns the client's id. `events`: those to tell of besides losses and failures. */
+  async createClient(options: WorkerClientOptions, client = 'client', events: (keyof LockEvents)[] = []): Promise<string> {
+    const told = [...new Set([...QUIET_EVENTS, ...events])];
+    return (await this.order({ do: 'createClient', client, options, events: told })) as string;
+  }
+
+  async closeClient(options?: CloseOptions, client = 'client'): Promise<void> {
+    await this.order({ do: 'closeClient', client, options });
+  }
+
+  /** A flow of the worker: one async function that does its steps in their order. It is there from its first step on. */
+  flow(name: string, client = 'client'): WorkerFlow {
+    return new WorkerFlow((step) => this.order({ do: 'step', client, flow: name, step }), (child) => this.flow(child, client));
+  }
+
+  async hold(hold: string): Promise<HoldInfo> {
+    return (await this.order({ do: 'hold', hold })) as HoldInfo;
+  }
+
+  /** Fires the signal that options name. */
+  async abort(signal: string, reason?: unknown): Promise<void> {
+    await this.order({ do: 'abort', signal, reason });
+  }
+
+  /** Blocks the event loop; answers when it is over. */
+  async block(ms: number): Promise<{ from: number; until: number }> {
+    return (await this.order({ do: 'block', ms })) as { from: number; until: number };
+  }
+
+  async contend(load: Omit<Load, 'client'> & { client?: string }): Promise<LoadResult> {
+    return (await this.order({ do: 'contend', client: 'client', ...load })) as LoadResult;
+  }
+
+  async stopContending(): Promise<void> {
+    await this.order({ do: 'stopContending' });
+  }
+
+  /** Heap after a collection (with `--expose-gc` among `execArgv`) and what keeps the process alive. */
+  async resources(): Promise<{ heapUsed: number; active: string[] }> {
+    return (await this.order({ do: 'resources' })) as { heapUsed: number; active: string[] };
+  }
+
+  /** The first event that matches, of those that have come or will come. */
+  nextEvent(wanted: string | ((event: WorkerEvent) => boolean), limitMs = LONG_MS): Promise<WorkerEvent> {
+    const matches = typeof wanted === 'function' ? wanted : (event: WorkerEvent) => event.type === wanted;
+    const already = this.events.find(matches);
+    if (already) return Promise.resolve(already);
+    return new Promise((resolve, reject) => {
+      const limit = setTimeout(() => reject(new Error(`${this.name} did not tell of ${String(wanted)}`)), limitMs);
+      const settle = <T>(then: (value: T) => void) => (value: T): void => {
+        clearTimeout(limit);
+        then(value);
+      };
+      this.#watchers.push({ wanted: matches, resolve: settle(resolve), reject: settle(reject) });
+    });
+  }
+
+  async pause(): Promise<void> {
+    this.#process.kill('SIGSTOP');
+    await stopped(this.pid);
+  }
+
+  resume(): void {
+    this.#process.kill('SIGCONT');
+  }
+
+  async kill9(): Promise<void> {
+    if (this.running) this.#diedAt = stamp();
+    this.#process.kill('SIGKILL');
+    await this.#exited;
+  }
+
+  /** Closes its clients and ends it; what will not end within the limit is killed. */
+  async close(limitMs = LONG_MS): Promise<void> {
+    if (this.running) {
+      const limit = setTimeout(() => this.#process.kill('SIGKILL'), limitMs);
+      this.resume();
+      await this.order({ do: 'exit' }).catch(() => undefined);
+      await this.#exited;
+      clearTimeout(limit);
+    }
+    if (this.#directory !== undefined) {
+      this.#historyAtEnd ??= this.history();
+      rmSync(this.#directory, { recursive: true, force: true });
+    }
+  }
+
+  /** What it has done so far, with its death if it was killed. */
+  history(): HistoryEvent[] {
+    if (this.#historyAtEnd) return this.#historyAtEnd;
+    const events = readHistory([this.#file]);
+    if (this.#diedAt !== undefined) events.push({ type: 'died', at: this.#diedAt, process: this.name });
+    return events;
+  }
+
+  get #file(): string {
+    if (this.#directory === undefined) throw new Error('the worker was started without history');
+    return join(this.#directory, 'history.jsonl');
+  }
+
+  #receive(answer: Answer): void {
+    if ('event' in answer) {
+      this.events.push(answer.event);
+      const served = this.#watchers.filter(({ wanted }) => wanted(answer.event));
+      this.#watchers = this.#watchers.filter((watcher) => !served.includes(watcher));
+      for (const { resolve } of served) resolve(answer.event);
+      return;
+    }
+    const order = this.#unanswered.get(answer.id);
+    this.#unanswered.delete(answer.id);
+    if (answer.error) order?.reject(new WorkerError(answer.error));
+    else order?.resolve(answer.value);
+  }
+
+  #gone(error: Error): void {
+    for (const { reject } of this.#unanswered.values()) reject(error);
+    this.#unanswered.clear();
+    for (const { reject } of this.#watchers.splice(0)) reject(error);
+  }
+}
+
+/** Steps of one flow. Each promise settles as the call in the worker does; an error comes as a WorkerError. */
+export class WorkerFlow {
+  constructor(
+    private readonly take: (step: Step) => Promise<unknown>,
+    private readonly flow: (name: string) => WorkerFlow,
+  ) {}
+
+  /** Any method of any primitive; `args` are sent as they are, but for options' `signal` and `context`. */
+  async call(lock: LockSpec, method: string, ...args: unknown[]): Promise<unknown> {
+    return (await this.#call(lock, method, args)).value;
+  }
+
+  async lock(lock: LockSpec, leaseTime?: number, options?: WorkerAcquireOptions): Promise<HoldInfo> {
+    return (await this.#call(lock, 'lock', [leaseTime, options])).hold!;
+  }
+
+  /** The hold, or undefined if the lock was busy. */
+  async tryLock(
+    lock: LockSpec,
+    waitTime?: number,
+    leaseTime?: number,
+    options?: WorkerAcquireOptions,
+  ): Promise<HoldInfo | undefined> {
+    return (await this.#call(lock, 'tryLock', [waitTime, leaseTime, options])).hold;
+  }
+
+  async unlock(lock: LockSpec, options?: { context?: string }): Promise<void> {
+    await this.#call(lock, 'unlock', options === undefined ? [] : [options]);
+  }
+
+  async acquire(lock: LockSpec, options: WorkerAcquireOptions = {}): Promise<HoldInfo> {
+    return (await this.#call(lock, 'acquire', [options])).hold!;
+  }
+
+  async tryAcquire(lock: LockSpec, options: WorkerAcquireOptions = {}): Promise<HoldInfo | undefined> {
+    return (await this.#call(lock, 'tryAcquire', [options])).hold;
+  }
+
+  async release(hold: HoldInfo): Promise<void> {
+    await this.take({ op: 'release', hold: hold.hold });
+  }
+
+  async extend(hold: HoldInfo, leaseTime: number): Promise<void> {
+    await this.take({ op: 'extend', hold: hold.hold, leaseTime });
+  }
+
+  /** Enters the body of a `withLock`: the flow's next steps are made inside, until `leave`. */
+  async enter(lock: LockSpec, options: WorkerAcquireOptions = {}): Promise<HoldInfo> {
+    return (await this.take({ op: 'enter', lock, options })) as HoldInfo;
+  }
+
+  /** The same with `hold.run`. */
+  async run(hold: HoldInfo): Promise<void> {
+    await this.take({ op: 'run', hold: hold.hold });
+  }
+
+  /** Ends the innermost body, with an error if one is given; settles as `withLock` does. */
+  async leave(fails?: string): Promise<void> {
+    await this.take({ op: 'leave', fails });
+  }
+
+  /** Starts another flow from inside of this one. */
+  async fork(name: string): Promise<WorkerFlow> {
+    await this.take({ op: 'fork', flow: name });
+    return this.flow(name);
+  }
+
+  /** One section of a shared counter. */
+  async section(port: number, name: string, who: string, workMs?: number): Promise<void> {
+    await this.take({ op: 'section', port, name, who, workMs });
+  }
+
+  async #call(lock: LockSpec, method: string, args: unknown[]): Promise<{ value: unknown; hold?: HoldInfo }> {
+    return (await this.take({ op: 'call', lock, method, args })) as { value: unknown; hold?: HoldInfo };
+  }
+}

@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { CounterClient, type CounterReply, type CounterRequest } from './counter-client.mjs';
+
+export interface Overlap {
+  readonly name: string;
+  readonly who: string;
+  /** Those who were inside when it came. */
+  readonly inside: readonly string[];
+}
+
+interface Counter {
+  value: number;
+  sections: number;
+  mostHolders: number;
+  readonly inside: { who: string; socket: Socket }[];
+}
+
+/**
+ * What a lock protects in the tests: plain numbers that several processes read, think about and write back, and a list
+ * of who is inside. If two are inside at once, the list shows it, and as a rule an update is lost as well.
+ */
+export class SharedCounter {
+  readonly overlaps: Overlap[] = [];
+  readonly #counters = new Map<string, Counter>();
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server = createServer((socket) => this.#serve(socket));
+
+  static async start(): Promise<SharedCounter> {
+    const counter = new SharedCounter();
+    counter.#server.listen(0, '127.0.0.1');
+    await once(counter.#server, 'listening');
+    return counter;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** For sections of this process; the workers open their own. */
+  open(): Promise<CounterClient> {
+    return CounterClient.open(this.port);
+  }
+
+  value(name: string): number {
+    return this.#counter(name).value;
+  }
+
+  /** How often somebody has left; equals the value unless an update was lost or somebody died inside. */
+  sections(name: string): number {
+    return this.#counter(name).sections;
+  }
+
+  mostHolders(name: string): number {
+    return this.#counter(name).mostHolders;
+  }
+
+  holders(name: string): string[] {
+    return this.#counter(name).inside.map(({ who }) => who);
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #serve(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.setNoDelay(true);
+    let rest = '';
+    socket.on('data', (chunk: Buffer) => {
+      const lines = (rest + chunk.toString()).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        const request = JSON.parse(line) as CounterRequest;
+        const reply: CounterReply = { id: request.id, value: this.#run(request, socket) };
+        socket.write(`${JSON.stringify(reply)}\n`);
+      }
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.#sockets.delete(socket);
+      // The dead are not inside any more.
+      for (const counter of this.#counters.values()) {
+        for (const each of counter.inside.filter((one) => one.socket === socket)) remove(counter, each);
+      }
+    });
+  }
+
+  #run({ op, name, value = 0, who = '' }: CounterRequest, socket: Socket): number {
+    const counter = this.#counter(name);
+    switch (op) {
+      case 'read':
+        return counter.value;
+      case 'write':
+        return (counter.value = value);
+      case 'enter':
+        if (counter.inside.length > 0) this.overlaps.push({ name, who, inside: this.holders(name) });
+        counter.inside.push({ who, socket });
+        counter.mostHolders = Math.max(counter.mostHolders, counter.inside.length);
+        return counter.inside.length;
+      case 'leave': {
+        const each = counter.inside.find((one) => one.who === who && one.socket === socket);
+        if (each) {
+          remove(counter, each);
+          counter.sections += 1;
+        }
+        return counter.inside.length;
+      }
+    }
+  }
+
+  #counter(name: string): Counter {
+    let counter = this.#counters.get(name);
+    if (!counter) this.#counters.set(name, (counter = { value: 0, sections: 0, mostHolders: 0, inside: [] }));
+    return counter;
+  }
+}
+
+function remove(counter: Counter, each: Counter['inside'][number]): void {
+  counter.inside.splice(counter.inside.indexOf(each), 1);
+}

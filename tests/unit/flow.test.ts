@@ -1,0 +1,81 @@
+import { afterEach, expect, jest, test } from '@jest/globals';
+import type * as Flow from '../../src/core/flow.js';
+
+const SHARED = Symbol.for('holdfast.flow');
+
+/** Another copy of the module, as `require` beside `import` makes one. */
+async function copyOfFlow(): Promise<typeof Flow> {
+  jest.resetModules();
+  return import('../../src/core/flow.js');
+}
+
+afterEach(() => void jest.restoreAllMocks());
+
+test('a copy that keeps its list in another format shares nothing and warns once', async () => {
+  const foreign = { version: 0, storage: { getStore: () => [{ open: true }] } };
+  Object.defineProperty(globalThis, SHARED, { value: foreign, configurable: true });
+  const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();
+  const flow = await copyOfFlow();
+  expect(flow.currentHolds()).toEqual([]);
+  const hold = { open: true };
+  expect(flow.runInside(hold, flow.currentHolds)).toEqual([hold]);
+  expect(warned.mock.calls).toEqual([[expect.stringMatching(/format 0.*format 1/), { code: 'HOLDFAST_VERSIONS' }]]);
+  Reflect.deleteProperty(globalThis, SHARED);
+});
+
+test('copies of the same format are inside the same holds, and say nothing', async () => {
+  const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();
+  const [one, other] = [await copyOfFlow(), await copyOfFlow()];
+  expect(one.runInside).not.toBe(other.runInside);
+  const [outer, inner] = [{ open: true }, { open: true }];
+  one.runInside(outer, () => {
+    expect(other.currentHolds()).toEqual([outer]);
+    other.runInside(inner, () => expect(one.currentHolds()).toEqual([outer, inner]));
+    other.runOutside(() => expect(one.currentHolds()).toEqual([]));
+  });
+  expect(warned).not.toHaveBeenCalled();
+});
+
+test('holds are listed outermost first, each once, and closed ones are left behind at the next entry', async () => {
+  const { currentHolds, runInside } = await copyOfFlow();
+  const [a, b, c] = [{ open: true }, { open: true }, { open: true }];
+  runInside(a, () =>
+    runInside(b, () => {
+      expect(currentHolds()).toEqual([a, b]);
+      expect(runInside(a, currentHolds)[0]).toBe(a);
+      expect(runInside(a, currentHolds)).toHaveLength(2);
+      a.open = false;
+      expect(currentHolds()).toHaveLength(2);
+      const holds = runInside(c, currentHolds);
+      expect(holds[0]).toBe(b);
+      expect(holds[1]).toBe(c);
+      expect(runInside(a, currentHolds)).toHaveLength(1);
+    }),
+  );
+  expect(currentHolds()).toEqual([]);
+});
+
+test('outside of every hold there is none, however deep, and the caller keeps its own', async () => {
+  const { currentHolds, runInside, runOutside } = await copyOfFlow();
+  const [around, started] = [{ open: true }, { open: true }];
+  await runInside(around, async () => {
+    const outside = runOutside(async () => {
+      await Promise.resolve();
+      expect(currentHolds()).toEqual([]);
+      return runInside(started, currentHolds);
+    });
+    expect(currentHolds()).toEqual([around]);
+    const seen = await outside;
+    expect(seen).toHaveLength(1);
+    expect(seen[0]).toBe(started);
+    expect(currentHolds()[0]).toBe(around);
+  });
+});
+
+test('in a runtime without AsyncLocalStorage everything is outside and still runs', async () => {
+  jest.resetModules();
+  jest.unstable_mockModule('node:async_hooks', () => ({ default: {} }));
+  const { currentHolds, runInside, runOutside } = await import('../../src/core/flow.js');
+  expect(runInside({ open: true }, () => currentHolds().length)).toBe(0);
+  expect(runOutside(() => 'ran')).toBe('ran');
+});
