@@ -352,7 +352,8 @@ export class LockEntry implements ChannelListener {
   }
 
   rejectAll(error: LockError): void {
-    for (const waiter of [...this.#waiters]) this.#leave(waiter, error);
+    // From the tail, so that nobody becomes the head and tries on the way.
+    for (const waiter of [...this.#waiters].reverse()) this.#leave(waiter, error);
   }
 
   /** The lingering subscription is over. */

@@ -46,6 +46,7 @@ export class Tenure {
   /** A nested acquire or partial release of which an attempt may still run. */
   #stray: RequestAttempts | undefined;
   #turn: Promise<unknown> | undefined;
+  #ending: Promise<void> | undefined;
   /** Partial releases begun: a renewal that was under way meanwhile proves no deadline. */
   #partials = 0;
   /** The latest end of any lease that a request of this tenure can have set (lease clock ms). */
@@ -65,8 +66,9 @@ export class Tenure {
     this.#confirmedAtJump = jumpedAtSending;
   }
 
-  /** Lease clock ms at which the last of the open holds stops to count. */
+  /** Lease clock ms at which the last of the open holds stops to count. What nobody holds any more cannot be lost. */
   get deadline(): number {
+    if (this.holds.length === 0) return Infinity;
     let latest = -Infinity;
     for (const hold of this.holds) latest = Math.max(latest, hold.deadline);
     return latest;
@@ -141,7 +143,7 @@ export class Tenure {
     const { leaseMs, watched, bare, site } = terms;
     const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site);
     this.holds.push(hold);
-    this.#mayLast(sentAt, leaseMs);
+    this.#mayLast(now + this.runtime.options.commandTimeout, leaseMs);
     this.runtime.watchdog.add(this);
     return hold;
   }
@@ -187,10 +189,11 @@ export class Tenure {
   }
 
   #releaseLast(hold: HoldRecord): Promise<void> {
-    const deadline = this.deadline;
+    const { deadline } = hold;
     this.holds.pop();
+    const released = this.#end(hold, deadline);
     hold.close();
-    return this.#end(hold, deadline);
+    return released;
   }
 
   async #release(hold: HoldRecord): Promise<void> {
@@ -211,7 +214,8 @@ export class Tenure {
     if (this.holds.length > 0) await this.#whenNoStray();
     this.#throwIfLost();
     const { clock } = this.runtime;
-    if (this.holds.length === 0) return this.#end(hold, deadline);
+    // Releases that were begun together find nothing left, and end the tenure together.
+    if (this.holds.length === 0) return (this.#ending ??= this.#end(hold, deadline));
     if (this.deadline <= clock.now()) {
       // Nothing is left to the others: the lock is freed, and they are told.
       const others = this.holds.splice(0);
@@ -243,16 +247,19 @@ export class Tenure {
 
   #end(hold: HoldRecord | undefined, deadline: number): Promise<void> {
     this.state = 'releasing';
-    this.runtime.watchdog.remove(this);
     const heir = this.entry.heirOf(this);
     if (heir !== undefined) {
-      return this.entry.handOff(this, heir).then((end) => {
+      const handed = this.entry.handOff(this, heir);
+      this.runtime.watchdog.remove(this);
+      return handed.then((end) => {
         const error = this.#ended(end, hold, deadline);
         if (error !== undefined) throw error;
       });
     }
     return new Promise((resolve, reject) => {
+      // Sent first: what is left to do here is done while the server works.
       const request = this.protocol.release([this.owner]);
+      this.runtime.watchdog.remove(this);
       request.onDone(() => {
         const error = this.#ended(freeingEnd(request), hold, deadline);
         if (error === undefined) resolve();
@@ -279,7 +286,7 @@ export class Tenure {
       this.loss = new LockLostError(this.protocol.name, this.owner, 'gone');
       this.entry.ended(this, 'lost');
       if (hold !== undefined) this.#emitLoss(hold, this.loss);
-      throw this.loss;
+      return this.loss;
     }
     this.entry.ended(this, end.kind === 'handed' ? 'handed' : 'freed');
     this.#emitReleased(0);
@@ -386,7 +393,10 @@ export class Tenure {
       const request = await this.protocol.renewal.renew([this.renewalItem(leaseMs)]).done;
       if (request.inDoubt) this.#stray = request;
       this.#throwIfLost();
-      if (request.error !== undefined) throw request.error;
+      if (request.error !== undefined) {
+        await request.whenQuiet();
+        throw request.error;
+      }
       const left = request.reply?.[0] ?? 0;
       this.renewed(ticket, request.sentAt, Math.min(left, leaseMs), hold);
       this.#throwIfLost();

@@ -351,8 +351,11 @@ export class Lock {
   }
 
   #openRecord(context: LockContext | undefined): HoldRecord | undefined {
-    const hold = innermostHold(this.#runtime, this.#protocol, context, (record) => record.state === 'open');
-    return hold === undefined ? undefined : Hold.recordOf(hold);
+    const hold = innermostHold(this.#runtime, this.#protocol, context);
+    if (hold === undefined) return undefined;
+    const record = Hold.recordOf(hold);
+    record.tenure.check();
+    return record.state === 'open' ? record : undefined;
   }
 
   #checkOpen(): void {

@@ -46,6 +46,11 @@ export class AttemptDeadlines {
   }
 
   delete(attempt: Attempt): void {
+    if (this.#queue.length === 1 && this.#queue[0] === attempt) {
+      this.#queue.pop();
+      this.#pending = 0;
+      return;
+    }
     const at = this.#queue[this.#front] === attempt ? this.#front : this.#queue.indexOf(attempt, this.#front);
     if (at < 0) return;
     this.#queue[at] = undefined;

@@ -96,7 +96,7 @@ export class CommandConnection {
   }
 
   /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
-  send(name: string, args: string[], attempt: Attempt): void {
+  send(name: string, args: (string | number)[], attempt: Attempt): void {
     this.#cork();
     attempt.answersBefore = this.#answers;
     this.redis.call(name, ...args).then(

@@ -107,7 +107,14 @@ export class WorkerError extends Error {
   readonly outcome: string | undefined;
   readonly reason: string | undefined;
   readonly result: unknown;
-  constructor(described: { name: string; message: string; code?: string; outcome?: string; reason?: string; result?: unknown }) {
+  constructor(described: {
+    name: string;
+    message: string;
+    code?: string;
+    outcome?: string;
+    reason?: string;
+    result?: unknown;
+  }) {
     super(described.message);
     this.name = described.name;
     this.code = described.code;
@@ -125,7 +132,13 @@ export interface WorkerOptions {
   execArgv?: readonly string[];
 }
 
-const QUIET_EVENTS: (keyof LockEvents)[] = ['leaseLost', 'renewFailed', 'releaseFailed', 'connectionError', 'clockUnavailable'];
+const QUIET_EVENTS: (keyof LockEvents)[] = [
+  'leaseLost',
+  'renewFailed',
+  'releaseFailed',
+  'connectionError',
+  'clockUnavailable',
+];
 const WORKER = fileURLToPath(new URL('./worker.mjs', import.meta.url));
 let workers = 0;
 
@@ -136,7 +149,8 @@ export async function startWorker(options: WorkerOptions = {}): Promise<Worker> 
   return worker;
 }
 
-type Answer = { id: number; value?: unknown; error?: ConstructorParameters<typeof WorkerError>[0] } | { event: WorkerEvent };
+type Answer =
+  { id: number; value?: unknown; error?: ConstructorParameters<typeof WorkerError>[0] } | { event: WorkerEvent };
 
 export class Worker {
   readonly name: string;
@@ -145,9 +159,14 @@ export class Worker {
   readonly #directory: string | undefined;
   readonly #exited: Promise<void>;
   readonly #unanswered = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
-  #watchers: { wanted: (event: WorkerEvent) => boolean; resolve: (event: WorkerEvent) => void; reject: (error: Error) => void }[] = [];
+  #watchers: {
+    wanted: (event: WorkerEvent) => boolean;
+    resolve: (event: WorkerEvent) => void;
+    reject: (error: Error) => void;
+  }[] = [];
   #orders = 0;
   #said = '';
+  #pausedAt: number | undefined;
   #diedAt: number | undefined;
   #historyAtEnd: HistoryEvent[] | undefined;
 
@@ -192,7 +211,11 @@ export class Worker {
   }
 
   /** Returns the client's id. `events`: those to tell of besides losses and failures. */
-  async createClient(options: WorkerClientOptions, client = 'client', events: (keyof LockEvents)[] = []): Promise<string> {
+  async createClient(
+    options: WorkerClientOptions,
+    client = 'client',
+    events: (keyof LockEvents)[] = [],
+  ): Promise<string> {
     const told = [...new Set([...QUIET_EVENTS, ...events])];
     return (await this.order({ do: 'createClient', client, options, events: told })) as string;
   }
@@ -203,7 +226,10 @@ export class Worker {
 
   /** A flow of the worker: one async function that does its steps in their order. It is there from its first step on. */
   flow(name: string, client = 'client'): WorkerFlow {
-    return new WorkerFlow((step) => this.order({ do: 'step', client, flow: name, step }), (child) => this.flow(child, client));
+    return new WorkerFlow(
+      (step) => this.order({ do: 'step', client, flow: name, step }),
+      (child) => this.flow(child, client),
+    );
   }
 
   async hold(hold: string): Promise<HoldInfo> {
@@ -240,10 +266,12 @@ export class Worker {
     if (already) return Promise.resolve(already);
     return new Promise((resolve, reject) => {
       const limit = setTimeout(() => reject(new Error(`${this.name} did not tell of ${String(wanted)}`)), limitMs);
-      const settle = <T>(then: (value: T) => void) => (value: T): void => {
-        clearTimeout(limit);
-        then(value);
-      };
+      const settle =
+        <T>(then: (value: T) => void) =>
+        (value: T): void => {
+          clearTimeout(limit);
+          then(value);
+        };
       this.#watchers.push({ wanted: matches, resolve: settle(resolve), reject: settle(reject) });
     });
   }
@@ -251,14 +279,17 @@ export class Worker {
   async pause(): Promise<void> {
     this.#process.kill('SIGSTOP');
     await stopped(this.pid);
+    this.#pausedAt = stamp();
   }
 
   resume(): void {
+    this.#pausedAt = undefined;
     this.#process.kill('SIGCONT');
   }
 
   async kill9(): Promise<void> {
-    if (this.running) this.#diedAt = stamp();
+    // One that is stopped does nothing any more.
+    if (this.running) this.#diedAt = this.#pausedAt ?? stamp();
     this.#process.kill('SIGKILL');
     await this.#exited;
   }

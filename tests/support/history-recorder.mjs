@@ -93,7 +93,8 @@ export class HistoryRecorder {
    * @param {unknown} reason  what it rejected with, or 'busy'
    */
   refused(call, reason) {
-    const unknown = typeof reason === 'object' && reason !== null && 'outcome' in reason && reason.outcome === 'unknown';
+    const unknown =
+      typeof reason === 'object' && reason !== null && 'outcome' in reason && reason.outcome === 'unknown';
     this.write({ type: unknown ? 'acquire-unknown' : 'acquire-fail', call, reason: reasonOf(reason) });
   }
 
@@ -121,7 +122,9 @@ export class HistoryRecorder {
    */
   released(hold, error) {
     this.#write(hold, (id) =>
-      error === undefined ? { type: 'release-ok', hold: id } : { type: 'release-fail', hold: id, reason: reasonOf(error) },
+      error === undefined
+        ? { type: 'release-ok', hold: id }
+        : { type: 'release-fail', hold: id, reason: reasonOf(error) },
     );
     this.#open.delete(hold);
     this.confirm(hold.owner); // and what they were good for may have been this one's lease

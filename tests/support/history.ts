@@ -225,9 +225,18 @@ class HistoryCheck {
     const late = this.#ranBetween(ok.process, deadline, Math.min(toldAt, watchedUntil, this.#end));
     if (late <= this.graceMs) return;
     if (toldAt <= Math.min(watchedUntil, this.#end)) {
-      this.#violate('loss signal too late', `${named(hold)} was told ${ms(late)} after its deadline`, ok, ...(loss ? [loss] : []));
+      this.#violate(
+        'loss signal too late',
+        `${named(hold)} was told ${ms(late)} after its deadline`,
+        ok,
+        ...(loss ? [loss] : []),
+      );
     } else {
-      this.#violate('lease ended without a loss signal', `${named(hold)} had ended ${ms(late)} before and nobody said so`, ok);
+      this.#violate(
+        'lease ended without a loss signal',
+        `${named(hold)} had ended ${ms(late)} before and nobody said so`,
+        ok,
+      );
     }
   }
 
@@ -290,14 +299,18 @@ class HistoryCheck {
 
   /** How often the counter had been lost; apart from the others where nobody can say. */
   #tokenEpoch({ lock, invoke, ok }: HeldLock): string {
-    const losses = this.#broken.filter(({ tokensLost, locks }) => tokensLost && (locks === 'all' || locks.includes(lock)));
+    const losses = this.#broken.filter(
+      ({ tokensLost, locks }) => tokensLost && (locks === 'all' || locks.includes(lock)),
+    );
     const unsure = losses.some(({ from, at }) => invoke.at < at && ok.at > from);
     return unsure ? ok.hold : String(losses.filter(({ at }) => at <= invoke.at).length);
   }
 
   /** Whoever asked after somebody else had been granted has the larger token. */
   #checkTokens(holds: readonly HeldLock[]): void {
-    const fenced = holds.flatMap((hold) => (hold.ok.token === undefined ? [] : [{ hold, token: BigInt(hold.ok.token) }]));
+    const fenced = holds.flatMap((hold) =>
+      hold.ok.token === undefined ? [] : [{ hold, token: BigInt(hold.ok.token) }],
+    );
     const granted = [...fenced].sort((a, b) => a.hold.ok.at - b.hold.ok.at);
     let largest: (typeof fenced)[number] | undefined;
     let next = 0;
@@ -352,8 +365,8 @@ function believe(hold: HeldLock, at: number, until: number): void {
   hold.deadline = until > at ? until : Math.min(hold.deadline, at);
 }
 
-function groupBy<T, K>(all: readonly T[], keyOf: (each: T) => K): T[][] {
-  const groups = new Map<K, T[]>();
+function groupBy<T>(all: readonly T[], keyOf: (each: T) => string | bigint): T[][] {
+  const groups = new Map<string | bigint, T[]>();
   for (const each of all) {
     const group = groups.get(keyOf(each));
     if (group) group.push(each);
@@ -363,4 +376,5 @@ function groupBy<T, K>(all: readonly T[], keyOf: (each: T) => K): T[][] {
 }
 
 const ms = (duration: number): string => `${duration.toFixed(1)} ms`;
-const named = ({ lock, ok }: HeldLock): string => `hold ${ok.hold} of ${lock} (owner ${ok.owner}, process ${ok.process})`;
+const named = ({ lock, ok }: HeldLock): string =>
+  `hold ${ok.hold} of ${lock} (owner ${ok.owner}, process ${ok.process})`;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type NetConnectOpts, type Server, type Socket } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Gate } from './delivery-queue.js';
 import {
   Fault,
@@ -248,9 +248,7 @@ export class FaultProxy {
       socket.on('error', () => undefined).on('close', () => this.#hung.delete(socket));
       socket.resume();
     } else {
-      this.#connections.add(
-        new ProxiedConnection(this.#accepted, socket, this.target as NetConnectOpts, this.#rules, opaque),
-      );
+      this.#connections.add(new ProxiedConnection(this.#accepted, socket, this.target, this.#rules, opaque));
     }
     refusal?.fault.apply();
   }

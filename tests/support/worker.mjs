@@ -210,7 +210,9 @@ class Flow {
         return infoOf(entered);
       },
       /** @param {unknown} error */
-      failed: (error) => void (call !== undefined && recorder?.refused(call, error)),
+      failed: (error) => {
+        if (call !== undefined) recorder?.refused(call, error);
+      },
     };
   }
 
@@ -223,7 +225,13 @@ class Flow {
       recorder?.released(entered.hold, error);
       entered.open = false;
     };
-    return { done: () => void over(undefined), failed: over };
+    return {
+      done: () => {
+        over(undefined);
+        return undefined;
+      },
+      failed: over,
+    };
   }
 
   /** @param {string} lockName @param {(entered: Entered) => boolean} wanted */
@@ -238,7 +246,9 @@ async function obey(message) {
     case 'createClient': {
       const { redisOptions, ...options } = message.options;
       const given = redisOptions && new Redis({ ...redisOptions, lazyConnect: true });
-      const client = createClient(/** @type {import('holdfast').CreateClientOptions} */ (given ? { redis: given, ...options } : options));
+      const client = createClient(
+        /** @type {import('holdfast').CreateClientOptions} */ (given ? { redis: given, ...options } : options),
+      );
       clients.set(message.client, client);
       for (const type of message.events) client.events.on(type, (event) => tell(type, sendable(event)));
       client.events.on('renewed', ({ owner }) => recorder?.confirm(owner));
@@ -267,7 +277,9 @@ async function obey(message) {
     }
     case 'contend': {
       const client = clientNamed(message.client);
-      const locks = message.locks.map((spec) => /** @type {import('holdfast').Lock} */ (/** @type {unknown} */ (lockOf(client, spec))));
+      const locks = message.locks.map(
+        (spec) => /** @type {import('holdfast').Lock} */ (/** @type {unknown} */ (lockOf(client, spec))),
+      );
       const counter = await counterAt(message.port);
       return contend({ ...message, who: name, locks, counter, recorder, stopping: stopping.signal });
     }
@@ -304,7 +316,13 @@ tell('started', undefined);
  * @returns {Methods}
  */
 function lockOf(client, spec) {
-  const { factory = 'getLock', name: lockName, half, members, context } = typeof spec === 'string' ? { name: spec } : spec;
+  const {
+    factory = 'getLock',
+    name: lockName,
+    half,
+    members,
+    context,
+  } = typeof spec === 'string' ? { name: spec } : spec;
   const factories = /** @type {Methods} */ (/** @type {unknown} */ (client));
   const given = members ? members.map((member) => lockOf(client, member)) : [lockName];
   const options = context === undefined ? [] : [{ context: contextNamed(context) }];
@@ -330,12 +348,13 @@ function sendable(value) {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, sendable(each)]));
 }
 
-/** @param {unknown} error */
+/** @param {unknown} error @returns {Record<string, unknown>} */
 function described(error) {
   if (!(error instanceof Error)) return { name: 'thrown', message: String(error) };
   const { name: kind, message } = error;
-  const cause = error.cause === undefined ? {} : { cause: String(error.cause) };
-  return { .../** @type {object} */ (sendable({ ...error })), ...cause, name: kind, message };
+  const cause = error.cause instanceof Error ? { cause: described(error.cause) } : {};
+  const fields = Object.fromEntries(Object.entries(error).map(([key, value]) => [key, sendable(value)]));
+  return { ...fields, ...cause, name: kind, message };
 }
 
 /** @param {Entered} entered @returns {HoldInfo} */

@@ -10,7 +10,7 @@ type Bare<T> = T extends unknown ? Omit<T, 'process'> & { process?: string } : n
 
 /** Two processes, A unless said otherwise. */
 const history = (...events: Bare<HistoryEvent>[]): HistoryEvent[] =>
-  events.map((event) => ({ process: 'A', ...event }) as HistoryEvent);
+  events.map((event) => ({ process: 'A', ...event }));
 
 interface HoldTerms {
   process?: string;
@@ -141,7 +141,10 @@ test('readers overlap with readers and not with a writer', () => {
 
 test('a hold after its lease without a loss signal is found', () => {
   const hold = held('a', { from: 100, validUntil: 1_000, until: 'never' });
-  const later = history({ type: 'acquire-invoke', at: 2_000, call: 'z', lock: 'z' }, { type: 'acquire-fail', at: 2_001, call: 'z', reason: 'busy' });
+  const later = history(
+    { type: 'acquire-invoke', at: 2_000, call: 'z', lock: 'z' },
+    { type: 'acquire-fail', at: 2_001, call: 'z', reason: 'busy' },
+  );
   expect(kinds(hold)).toEqual([]);
   expect(kinds([...hold, ...later])).toEqual(['lease ended without a loss signal']);
   const told = history({ type: 'loss-signal', at: 1_000, hold: 'a', cause: 'expired' });
@@ -153,7 +156,9 @@ test('a loss signal after the deadline is found, unless the process could not ru
   const told = history({ type: 'loss-signal', at: 3_000, hold: 'a', cause: 'expired' });
   expect(kinds([...hold, ...told])).toEqual(['loss signal too late']);
   expect(kinds([...hold, ...history({ type: 'stalled', from: 900, at: 3_001 }), ...told])).toEqual([]);
-  expect(kinds([...hold, ...history({ type: 'stalled', from: 900, at: 2_000 }), ...told])).toEqual(['loss signal too late']);
+  expect(kinds([...hold, ...history({ type: 'stalled', from: 900, at: 2_000 }), ...told])).toEqual([
+    'loss signal too late',
+  ]);
   const elsewhere = history({ type: 'stalled', process: 'B', from: 900, at: 3_001 });
   expect(kinds([...hold, ...elsewhere, ...told])).toEqual(['loss signal too late']);
 });
@@ -162,7 +167,9 @@ test('a dead process need not tell, but its hold still keeps others out', () => 
   const hold = held('a', { from: 100, validUntil: 1_000, until: 'never' });
   const died = history({ type: 'died', at: 500 });
   const unfinished = history({ type: 'acquire-invoke', at: 450, call: 'last', lock: 'y' });
-  expect(kinds([...hold, ...unfinished, ...died, ...held('b', { process: 'B', from: 1_001, until: 5_000 })])).toEqual([]);
+  expect(kinds([...hold, ...unfinished, ...died, ...held('b', { process: 'B', from: 1_001, until: 5_000 })])).toEqual(
+    [],
+  );
   expect(kinds([...hold, ...died, ...held('b', { process: 'B', from: 999 })])).toEqual(['two valid holds at once']);
 });
 
@@ -234,7 +241,9 @@ test('calls that run side by side may be granted in any order, but never with on
 test('nested holds may share the token of their owner', () => {
   const outer = held('a', { from: 100, until: 300, token: 5 });
   expect(kinds([...outer, ...held('b', { from: 200, owner: 'a', parent: 'a', token: 5 })])).toEqual([]);
-  expect(kinds([...outer, ...held('b', { from: 200, owner: 'a', parent: 'a', token: 4 })])).toEqual(['fencing token went back']);
+  expect(kinds([...outer, ...held('b', { from: 200, owner: 'a', parent: 'a', token: 4 })])).toEqual([
+    'fencing token went back',
+  ]);
 });
 
 test('a lock that was taken away lets the next one in, and the old holder must still be told', () => {
@@ -244,9 +253,9 @@ test('a lock that was taken away lets the next one in, and the old holder must s
   const told = history({ type: 'loss-signal', at: 900, hold: 'a', cause: 'gone' });
   expect(kinds([...victim, ...broken, ...next, ...told])).toEqual([]);
   expect(kinds([...victim, ...broken, ...next])).toEqual(['lease ended without a loss signal']);
-  expect(kinds([...victim, ...history({ type: 'broken', from: 200, at: 210, locks: ['y'] }), ...next, ...told])).toEqual([
-    'two valid holds at once',
-  ]);
+  expect(
+    kinds([...victim, ...history({ type: 'broken', from: 200, at: 210, locks: ['y'] }), ...next, ...told]),
+  ).toEqual(['two valid holds at once']);
   // What was granted after it is protected as ever.
   expect(kinds([...broken, ...held('c', { from: 250, until: 400 }), ...next])).toEqual(['two valid holds at once']);
 });
@@ -256,13 +265,18 @@ test('an emptied server may start its tokens anew, and they rise from there', ()
   const emptied = history({ type: 'broken', from: 200, at: 210, locks: 'all', tokensLost: true });
   const after = held('b', { from: 300, until: 310, token: 1 });
   expect(kinds([...before, ...emptied, ...after])).toEqual([]);
-  expect(kinds([...before, ...emptied, ...after, ...held('c', { from: 400, token: 1 })])).toEqual(['fencing token went back']);
+  expect(kinds([...before, ...emptied, ...after, ...held('c', { from: 400, token: 1 })])).toEqual([
+    'fencing token went back',
+  ]);
 });
 
-test.each(['key', 'queue entry', 'channel', 'timer', 'listener', 'waiter'] as const)('a %s that is left is found', (what) => {
-  const [violation] = check(history({ type: 'left', at: 100, what, name: 'its name' }));
-  expect(violation).toMatchObject({ kind: 'left behind', message: `a ${what} was left: its name` });
-});
+test.each(['key', 'queue entry', 'channel', 'timer', 'listener', 'waiter'] as const)(
+  'a %s that is left is found',
+  (what) => {
+    const [violation] = check(history({ type: 'left', at: 100, what, name: 'its name' }));
+    expect(violation).toMatchObject({ kind: 'left behind', message: `a ${what} was left: its name` });
+  },
+);
 
 test('a call that never settles is found, and one that settles later than it said', () => {
   expect(kinds(history({ type: 'acquire-invoke', at: 1, call: 'c', lock: 'x' }))).toEqual(['never settled']);

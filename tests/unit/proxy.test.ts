@@ -97,10 +97,15 @@ describe.each([2, 3] as const)('without faults, RESP%d', (protocol) => {
 test('UNSUBSCRIBE without channels is answered once per channel, and once without any', async () => {
   const { socket, received } = await openSocket();
   const empty = [request('UNSUBSCRIBE'), request('SUBSCRIBE', 'a', 'b'), request('PSUBSCRIBE', 'p*')];
-  socket.write(Buffer.concat([...empty, request('UNSUBSCRIBE'), request('PING'), request('PUNSUBSCRIBE'), request('PING')]));
+  socket.write(
+    Buffer.concat([...empty, request('UNSUBSCRIBE'), request('PING'), request('PUNSUBSCRIBE'), request('PING')]),
+  );
   await until(() => received().endsWith('+PONG\r\n'), 'the last reply has come');
   expect(proxy.log.map(({ name, answeredAt }) => [name, answeredAt !== undefined])).toEqual(
-    ['UNSUBSCRIBE', 'SUBSCRIBE', 'PSUBSCRIBE', 'UNSUBSCRIBE', 'PING', 'PUNSUBSCRIBE', 'PING'].map((name) => [name, true]),
+    ['UNSUBSCRIBE', 'SUBSCRIBE', 'PSUBSCRIBE', 'UNSUBSCRIBE', 'PING', 'PUNSUBSCRIBE', 'PING'].map((name) => [
+      name,
+      true,
+    ]),
   );
 });
 
@@ -126,11 +131,9 @@ describe('cut', () => {
     const reader = connect();
     expect(await reader.get('counter')).toBe('1');
     expect(await reader.incr('counter')).toBe(2);
-    expect(proxy.log.filter(({ name }) => name === 'INCR').map((command) => command.deliveredAt !== undefined)).toEqual([
-      true,
-      false,
-      true,
-    ]);
+    expect(proxy.log.filter(({ name }) => name === 'INCR').map((command) => command.deliveredAt !== undefined)).toEqual(
+      [true, false, true],
+    );
   });
 
   test('cutBefore in a pipeline: what went before was executed and what follows was not', async () => {
@@ -172,7 +175,10 @@ describe('cut', () => {
 
   test('EVALSHA is selected by its hash, any command by an argument or a predicate', async () => {
     const client = connect();
-    const [one, two] = (await Promise.all([client.script('LOAD', 'return 1'), client.script('LOAD', 'return 2')])) as string[];
+    const [one, two] = (await Promise.all([
+      client.script('LOAD', 'return 1'),
+      client.script('LOAD', 'return 2'),
+    ])) as string[];
     const bySha = proxy.observe({ sha: two ?? '' });
     const byArgument = proxy.observe({ contains: 'lock{x}', command: ['eval', 'evalsha'] });
     const byPredicate = proxy.observe({ where: ({ args }) => args.length === 4, times: Infinity });
@@ -204,7 +210,12 @@ describe('replies', () => {
     const client = connect();
     await client.ping();
     const fault = proxy.answer({ ...incr, times: 2 }, '-LOADING Redis is loading the dataset in memory\r\n');
-    const outcomes = await Promise.allSettled([client.ping(), client.incr('counter'), client.echo('x'), client.incr('counter')]);
+    const outcomes = await Promise.allSettled([
+      client.ping(),
+      client.incr('counter'),
+      client.echo('x'),
+      client.incr('counter'),
+    ]);
     expect(outcomes.map((outcome) => outcome.status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected']);
     expect(String((outcomes[1] as PromiseRejectedResult).reason)).toContain('LOADING');
     expect(await client.incr('counter')).toBe(1);
@@ -385,21 +396,24 @@ describe('subscribers', () => {
 });
 
 describe('whole connections', () => {
-  test.each(['to-server', 'to-client'] as const)('a stall %s lets nothing pass until it is lifted', async (direction) => {
-    const client = connect();
-    await client.ping();
-    const fault = proxy.stall({ direction, connection: 1 });
-    let answered = false;
-    const answer = client.incr('counter').then(() => (answered = true));
-    await fault.applied;
-    const other = connect();
-    if (direction === 'to-client') await until(async () => (await counter()) === 1, 'the server has executed it');
-    expect(await other.get('counter')).toBe(direction === 'to-client' ? '1' : null);
-    expect(answered).toBe(false);
-    fault.lift();
-    await answer;
-    expect(await other.get('counter')).toBe('1');
-  });
+  test.each(['to-server', 'to-client'] as const)(
+    'a stall %s lets nothing pass until it is lifted',
+    async (direction) => {
+      const client = connect();
+      await client.ping();
+      const fault = proxy.stall({ direction, connection: 1 });
+      let answered = false;
+      const answer = client.incr('counter').then(() => (answered = true));
+      await fault.applied;
+      const other = connect();
+      if (direction === 'to-client') await until(async () => (await counter()) === 1, 'the server has executed it');
+      expect(await other.get('counter')).toBe(direction === 'to-client' ? '1' : null);
+      expect(answered).toBe(false);
+      fault.lift();
+      await answer;
+      expect(await other.get('counter')).toBe('1');
+    },
+  );
 
   test('a stall of both directions holds a new connection in its handshake', async () => {
     const fault = proxy.stall();

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { startServer, type RedisServer, type ServerOptions } from '../support/servers.js';
@@ -215,4 +217,18 @@ test('a server started as a replica follows its master', async () => {
 
 test('a server that cannot start says why', async () => {
   await expect(startServer({ config: { 'no-such-directive': 'yes' } })).rejects.toThrow('no-such-directive');
+});
+
+test('a server does not outlive the process that started it, even if that is killed', async () => {
+  const script = `
+    import { startServer } from ${JSON.stringify(new URL('../support/servers.ts', import.meta.url).href)};
+    console.log((await startServer()).pid);
+    setInterval(() => undefined, 1_000);`;
+  const options = ['--import', 'tsx', '--input-type=module', '--eval', script];
+  const starter = spawn(process.execPath, options, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [said] = (await once(starter.stdout, 'data')) as [Buffer];
+  const pid = Number(said.toString());
+  expect(alive(pid)).toBe(true);
+  starter.kill('SIGKILL');
+  await until(() => !alive(pid), 'the server has ended');
 });

@@ -132,10 +132,12 @@ export const forks: OwnershipScenario[] = [
       const section = new Section();
       const lock = newLock(name);
       const inside = new Signal();
+      const leave = new Signal();
       const child = async (): Promise<void> => {
         await newLock(name).lock();
         inside.give();
-        await section.work(5);
+        await leave.given;
+        await section.work();
         await newLock(name).unlock();
       };
       await lock.lock();
@@ -145,6 +147,7 @@ export const forks: OwnershipScenario[] = [
       const afterUnlock = isInside(lock);
       const unlockedAgain = await outcome(lock.unlock());
       const stillLocked = await lock.isLocked();
+      leave.give();
       await takeTurn(lock, section);
       await running;
       return { afterUnlock, unlockedAgain, stillLocked, ...section.facts(), locked: await lock.isLocked() };
@@ -254,12 +257,22 @@ export const forks: OwnershipScenario[] = [
     async run({ newLock }, name) {
       const section = new Section();
       const lock = newLock(name);
-      const request = async (): Promise<unknown> => {
+      const inside = new Signal();
+      const leave = new Signal();
+      const request = async (work: () => Promise<void>): Promise<unknown> => {
         const taken = await lock.tryLock();
-        if (taken) await section.work(5);
+        if (taken) await work();
         return [taken, await outcome(lock.unlock())];
       };
-      const answers = await Promise.all([request(), request(), request()]);
+      const holding = request(async () => {
+        inside.give();
+        await leave.given;
+        await section.work();
+      });
+      await inside.given;
+      const refused = await Promise.all([request(() => section.work()), request(() => section.work())]);
+      leave.give();
+      const answers = [await holding, ...refused];
       return { answers, ...section.facts(), locked: await lock.isLocked() };
     },
     expected: {

@@ -83,8 +83,8 @@ export const nodeScenarios: readonly OwnershipScenario[] = [
     async run({ newLock }, name) {
       const lock = newLock(name);
       const emitter = new EventEmitter();
-      setTimeout(() => emitter.emit('ready'), 2);
       await lock.lock();
+      setTimeout(() => emitter.emit('ready'), 1);
       await once(emitter, 'ready');
       const afterOnce = await nested(newLock(name));
       setTimeout(() => {
