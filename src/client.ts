@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { LeaseClock, systemClock, type Clock } from './clock.js';
+import { LeaseClock, systemClock, type Clock, type Timer } from './clock.js';
 import { supportsBoundPromises } from './core/bound-promise.js';
 import { CallSite } from './core/call-site.js';
 import { Compensations } from './core/compensations.js';
@@ -206,6 +206,8 @@ class RedisLockClient implements LockClient {
       const open = [...this.#tenures()].flatMap((tenure) => [...tenure.holds].reverse());
       await Promise.allSettled(open.map((hold) => hold.tenure.release(hold)));
     }
+    // A try that was under way may yet take the lock, and a release that was may not have been sent.
+    await this.#within(runtime.options.commandTimeout, runtime.entries.whenQuiet());
     for (const tenure of [...this.#tenures()]) tenure.abandon(closed);
     runtime.watchdog.close();
     runtime.entries.close(closed);
@@ -213,6 +215,12 @@ class RedisLockClient implements LockClient {
     this.#executor.closed = true;
     this.#connection.close();
     this.#subscriber.close();
+  }
+
+  async #within(ms: number, work: Promise<void>): Promise<void> {
+    let timer: Timer | undefined;
+    await Promise.race([work, new Promise<void>((over) => (timer = this.#runtime.clock.clock.setTimer(ms, over)))]);
+    timer?.cancel();
   }
 
   *#tenures(): Iterable<Tenure> {

@@ -75,6 +75,10 @@ export class EntryRegistry {
     for (const entry of [...this.#entries.values()]) entry.rejectAll(error);
   }
 
+  async whenQuiet(): Promise<void> {
+    await Promise.all([...this.#entries.values()].map((entry) => entry.whenQuiet()));
+  }
+
   close(error: LockError): void {
     for (const entry of [...this.#entries.values()]) entry.close(error);
     for (const timer of this.#lingering.values()) timer.cancel();

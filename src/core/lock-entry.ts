@@ -10,7 +10,7 @@
  * that was on its way. tests/model/Waiting.tla is this file.
  */
 import { LockTimeoutError, RedisUnavailableError, type LockError, type RefusedError } from '../errors.js';
-import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-executor.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import type { ChannelListener, Subscriber } from '../redis/subscriber.js';
 import type { Timer } from '../clock.js';
@@ -51,6 +51,7 @@ export class LockEntry implements ChannelListener {
   #timer: Timer | undefined;
   #timerAt = Infinity;
   #wanted = false;
+  #onQuiet: (() => void) | undefined;
 
   constructor(
     private readonly runtime: LockRuntime,
@@ -88,6 +89,8 @@ export class LockEntry implements ChannelListener {
 
   /** From here on the call really waits. */
   #standInLine(waiter: Waiter): void {
+    if (waiter.inLine) return;
+    waiter.inLine = true;
     waiter.watchTime((reason) => this.#leave(waiter, reason));
     this.#longWait.waiting();
     const { events } = this.runtime;
@@ -99,6 +102,9 @@ export class LockEntry implements ChannelListener {
   #remove(waiter: Waiter): void {
     if (!this.#waiters.delete(waiter) || this.#waiters.size > 0) return;
     this.#lookAt = undefined; // the last one forgets what it knew of the holder
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerAt = Infinity;
     this.#longWait.stop();
     this.registry.attend(this, false);
   }
@@ -111,7 +117,8 @@ export class LockEntry implements ChannelListener {
     this.#remove(waiter);
     // A try or hand-off that is under way settles the call; until then it could still be granted.
     if (!waiter.busy) waiter.reject(reason);
-    this.#step();
+    // Others may leave by the same signal: none of them is to become the head, and try, on the way.
+    queueMicrotask(() => this.#step());
     if (this.#wanted) this.registry.linger(this);
   }
 
@@ -159,6 +166,7 @@ export class LockEntry implements ChannelListener {
       this.#tried(waiter, request, jumped, sequence);
       this.#step();
       if (this.#wanted) this.registry.linger(this);
+      this.#tellQuiet();
     });
   }
 
@@ -167,24 +175,23 @@ export class LockEntry implements ChannelListener {
     const { error } = request;
     if (error === undefined && request.reply !== undefined)
       this.#learn(request.reply, request.sentAt + jumped, sequence);
-    if (waiter.leaving !== undefined) return this.#settleLater(waiter, waiter.leaving, request);
+    if (waiter.leaving !== undefined) return waiter.reject(waiter.leaving);
     if (!this.#waiters.has(waiter)) {
       const busy = new LockTimeoutError(waiter.protocol.name, waiter.patience.waitTime);
-      return this.#settleLater(waiter, error ?? (request.reply === undefined ? answeredTooLate() : busy), request);
+      return waiter.reject(error ?? (request.reply === undefined ? answeredTooLate() : busy));
     }
     this.#standInLine(waiter);
     if (error === undefined) return;
     if (!isUnavailable(error)) {
       this.#remove(waiter);
-      return this.#settleLater(waiter, error, request);
+      return waiter.reject(error);
     }
     this.#pause(waiter, error);
     // One command deadline without Redis is enough for those who set no limit themselves.
     for (const other of [...this.#waiters]) {
       if (!other.unlimited) continue;
       this.#remove(other);
-      if (other === waiter) this.#settleLater(other, error, request);
-      else other.reject(error);
+      other.reject(error);
     }
   }
 
@@ -202,11 +209,10 @@ export class LockEntry implements ChannelListener {
     }
     if (request.error === undefined && !taken) {
       waiter.unavailable = undefined;
-      if (request.inDoubt) this.#markAt(request.openUntil);
-      // An attempt that is still open may take the lock for this owner: it keeps the name while it waits.
-      if (!request.inDoubt || waiter.leaving === undefined) return false;
+      if (!request.inDoubt) return false;
     }
     if (taken || request.inDoubt) {
+      waiter.doubts(request);
       void compensations.add({
         protocol,
         owners: [owner],
@@ -228,7 +234,7 @@ export class LockEntry implements ChannelListener {
     this.#pauseMs = PAUSE_MS.first;
     this.holders.add(tenure);
     if (!waiter.wantsGrant) {
-      tenure.endUnclaimed();
+      tenure.endUnclaimed(waiter.terms.leaseMs);
       waiter.reject(waiter.leaving as LockError);
       return;
     }
@@ -248,13 +254,6 @@ export class LockEntry implements ChannelListener {
     const waitMs = ttl < 0 ? lockWatchdogTimeout : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
     this.#pauseMs = PAUSE_MS.first;
     this.#lookAt = Math.max(sentAt + waitMs, this.runtime.clock.now() + 1);
-  }
-
-  /** Rejects when no attempt of the request can take effect any more. */
-  #settleLater(waiter: Waiter, error: LockError, request: RequestAttempts): void {
-    waiter.leaving ??= error;
-    if (!request.inDoubt) waiter.reject(error);
-    else void request.whenQuiet().then(() => waiter.reject(error));
   }
 
   #pause(waiter: Waiter, error: LockError): void {
@@ -292,7 +291,8 @@ export class LockEntry implements ChannelListener {
     const until = now + options.commandTimeout + leaseMs;
     // The name is spent: somebody may still act on it.
     heir.owner = this.runtime.newOwner();
-    if (heir.leaving !== undefined) this.#settleLater(heir, heir.leaving, request);
+    heir.doubts(request);
+    if (heir.leaving !== undefined) heir.reject(heir.leaving);
     if (request.error !== undefined) {
       return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
     }
@@ -321,6 +321,7 @@ export class LockEntry implements ChannelListener {
     }
     this.#step();
     if (this.#wanted) this.registry.linger(this);
+    this.#tellQuiet();
   }
 
   /** The lock was published: others get their chance before the local head, which is a round trip ahead of them. */
@@ -352,8 +353,7 @@ export class LockEntry implements ChannelListener {
   }
 
   rejectAll(error: LockError): void {
-    // From the tail, so that nobody becomes the head and tries on the way.
-    for (const waiter of [...this.#waiters].reverse()) this.#leave(waiter, error);
+    for (const waiter of [...this.#waiters]) this.#leave(waiter, error);
   }
 
   /** The lingering subscription is over. */
@@ -368,6 +368,20 @@ export class LockEntry implements ChannelListener {
   /** Where the first in line called from. */
   get headSite(): CallSite | undefined {
     return this.#head()?.terms.site;
+  }
+
+  /** Resolves when no request that may take, pass on or free the lock is under way any more. */
+  whenQuiet(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onQuiet = resolve;
+      this.#tellQuiet();
+    });
+  }
+
+  #tellQuiet(): void {
+    if (this.#onQuiet === undefined || this.#triesUnderWay > 0) return;
+    for (const tenure of this.holders) if (tenure.state === 'releasing') return;
+    this.#onQuiet();
   }
 
   close(error: LockError): void {

@@ -27,7 +27,7 @@ export class LongWaitWatch {
   }
 
   holderChanged(): void {
-    if (this.#behind === undefined || this.entry.holders.has(this.#behind)) return;
+    if (this.#behind !== undefined && this.entry.holders.has(this.#behind)) return;
     this.stop();
     this.waiting();
   }

@@ -41,6 +41,7 @@ export class Tenure {
   /** `held` -> `releasing` -> `over`; `held` -> `over` when it is lost. */
   state: 'held' | 'releasing' | 'over' = 'held';
   loss: LockLostError | undefined;
+  #abandoned: ClientClosedError | undefined;
   /** Attempts of the first acquire that were unanswered at the grant may run until then (monotonic ms). */
   readonly #strayUntil: number;
   /** A nested acquire or partial release of which an attempt may still run. */
@@ -241,7 +242,8 @@ export class Tenure {
   }
 
   /** Gives the lock on, or back, when nobody holds it: it was granted to somebody who is not there any more. */
-  endUnclaimed(): void {
+  endUnclaimed(leaseMs: number): void {
+    this.#mayLast(this.runtime.clock.now() + this.runtime.options.commandTimeout, leaseMs);
     this.#end(undefined, Infinity).catch(() => undefined); // what could not be released is compensated
   }
 
@@ -312,6 +314,7 @@ export class Tenure {
   /** The client is closed: holds are told; what Redis has of them ends with its lease. */
   abandon(error: ClientClosedError): void {
     this.state = 'over';
+    this.#abandoned = error;
     this.runtime.watchdog.remove(this);
     for (const hold of this.holds.splice(0)) hold.lose(error);
   }
@@ -405,7 +408,8 @@ export class Tenure {
   }
 
   #throwIfLost(): void {
-    if (this.loss !== undefined) throw this.loss;
+    const error = this.loss ?? this.#abandoned;
+    if (error !== undefined) throw error;
   }
 
   #mayLast(from: number, leaseMs: number): void {

@@ -33,12 +33,16 @@ export class Waiter {
   trying: RequestAttempts | undefined;
   /** Its last try failed: it tries again even if nothing woke it. */
   again = false;
+  /** It stands in line: it was busy at its first try, or others were there before. */
+  inLine = false;
   /** It has given up, for this reason, and may not have settled yet. */
   leaving: LockError | undefined;
   /** Why its last try failed, if it did: then nobody can say that the lock is busy. */
   unavailable: LockError | undefined;
   #timer: Timer | undefined;
   #onAbort: (() => void) | undefined;
+  /** Requests for it of which an attempt may still run: it does not fail before. */
+  #doubtful: RequestAttempts[] | undefined;
 
   constructor(
     private readonly runtime: LockRuntime,
@@ -93,8 +97,17 @@ export class Waiter {
     this.settle.granted(hold);
   }
 
+  /** Remembers the request if it may still take effect. */
+  doubts(request: RequestAttempts): void {
+    if (request.inDoubt) (this.#doubtful ??= []).push(request);
+  }
+
+  /** Settles when nothing that was sent for this call can take effect any more. */
   reject(error: LockError): void {
     this.unwatch();
-    this.settle.failed(error instanceof LockTimeoutError && this.unavailable !== undefined ? this.unavailable : error);
+    this.leaving ??= error;
+    const reason = error instanceof LockTimeoutError && this.unavailable !== undefined ? this.unavailable : error;
+    if (this.#doubtful === undefined) return this.settle.failed(reason);
+    void Promise.all(this.#doubtful.map((request) => request.whenQuiet())).then(() => this.settle.failed(reason));
   }
 }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.js';
+import { AnsweredCommand } from './answered-command.js';
 import { AttemptDeadlines, type Attempt } from './attempt.js';
 import { isCredentialsError, NotSentError, refusal } from './server-error.js';
 
@@ -25,6 +26,7 @@ export class CommandConnection {
   #clockLookedAt = -Infinity;
   #clockRefused = false;
   #answers = 0;
+  readonly #answersDirectly: boolean;
   /** Commands written since the socket was corked; 0: it is not. */
   #corked = 0;
   #lastError: Error | undefined;
@@ -37,6 +39,7 @@ export class CommandConnection {
     private readonly attemptMs: number,
     private readonly reports: ConnectionReports,
   ) {
+    this.#answersDirectly = AnsweredCommand.fits(redis);
     this.#deadlines = new AttemptDeadlines(clock, (attempt) => this.#overdue(attempt));
     redis.on('ready', () => void this.#becomeReady());
     redis.on('close', () => {
@@ -96,21 +99,21 @@ export class CommandConnection {
   }
 
   /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
-  send(name: string, args: (string | number)[], attempt: Attempt): void {
+  send(name: string, args: string[], attempt: Attempt): void {
     this.#cork();
     attempt.answersBefore = this.#answers;
-    this.redis.call(name, ...args).then(
-      (raw) => {
-        this.#deadlines.delete(attempt);
-        this.#answers += 1;
-        attempt.answered(raw);
-      },
-      (error: unknown) => {
-        this.#deadlines.delete(attempt);
-        attempt.failed(error as Error);
-      },
-    );
     this.#deadlines.add(attempt);
+    const answered = (raw: unknown): void => {
+      this.#deadlines.delete(attempt);
+      this.#answers += 1;
+      attempt.answered(raw);
+    };
+    const failed = (error: unknown): void => {
+      this.#deadlines.delete(attempt);
+      attempt.failed(error as Error);
+    };
+    if (this.#answersDirectly) this.redis.sendCommand(new AnsweredCommand(name, args, answered, failed));
+    else this.redis.call(name, ...args).then(answered, failed);
   }
 
   /** Nothing at all was answered since it was sent: the server hangs, or the path to it does. Another socket may not. */

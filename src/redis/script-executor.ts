@@ -99,13 +99,16 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     const { text, openUntil } = operation.notAfter
       ? connection.notAfter(sentAt, deadline)
       : { text: undefined, openUntil: deadline };
-    const words: (string | number)[] = [];
+    const words: string[] = [];
     if (operation.script !== undefined) {
-      words.push(this.#useSource ? operation.script.source : operation.script.sha, keys.length);
+      words.push(
+        this.#useSource ? operation.script.source : operation.script.sha,
+        keys.length === 1 ? '1' : String(keys.length),
+      );
     }
     for (const key of keys) words.push(key);
     if (text !== undefined && operation.args === 'variable') words.push(text);
-    for (const arg of args) words.push(arg);
+    for (const arg of args) words.push(typeof arg === 'string' ? arg : String(arg));
     if (text !== undefined && operation.args !== 'variable') words.push(text);
     if (this.#written === 0) this.firstSentAt = sentAt;
     this.#written += 1;

@@ -245,6 +245,7 @@ describe('replies', () => {
     expect(await counter()).toBe(1);
     expect(await connect().ping()).toBe('PONG');
     expect(order).toEqual([]);
+    expect(fault.count).toBe(1);
     fault.lift();
     await both;
     expect(order).toEqual(['incr', 'ping']);
@@ -362,10 +363,11 @@ describe('subscribers', () => {
     subscriber.on('message', (_channel: string, text: string) => messages.push(text));
     await subscriber.subscribe('channel', 'other');
     const fault = proxy.dropMessages({ channel: 'channel', nth: 2 });
+    await server.admin.publish('other', 'aside');
     for (const text of ['one', 'two', 'three']) expect(await server.admin.publish('channel', text)).toBe(1);
     await server.admin.publish('other', 'end');
     await until(() => messages.includes('end'), 'the last message has come');
-    expect(messages).toEqual(['one', 'three', 'end']);
+    expect(messages).toEqual(['aside', 'one', 'three', 'end']);
     expect(fault.count).toBe(1);
   });
 
@@ -379,6 +381,15 @@ describe('subscribers', () => {
     socket.write(request('PING'));
     await after.executed;
     expect(received()).toBe('');
+  });
+
+  test('a SUBSCRIBE is over with the confirmation of its last channel', async () => {
+    const { socket, received } = await openSocket();
+    proxy.cutAfter({ command: 'SUBSCRIBE', nth: 2 });
+    const closed = once(socket, 'close');
+    socket.write(Buffer.concat([request('SUBSCRIBE', 'a', 'b'), request('SUBSCRIBE', 'c', 'd')]));
+    await closed;
+    expect(received().match(/\$1\r\n[a-d]/g)).toEqual(['$1\r\na', '$1\r\nb']);
   });
 
   test('the acknowledgement of a SUBSCRIBE is held while commands go on', async () => {
@@ -538,6 +549,7 @@ describe('the proxy itself', () => {
     const cut = proxy.cutBefore({ command: 'SET' });
     const answer = client.incr('counter');
     await held.applied;
+    proxy.observe(incr);
     proxy.lift();
     expect(await answer).toBe(1);
     expect(await client.set('key', 1)).toBe('OK');

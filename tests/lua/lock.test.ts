@@ -1,0 +1,329 @@
+import { expect, test } from '@jest/globals';
+import { acquire, acquireNested, handOff, release, releasePartial, renew } from '../../src/redis/scripts/lock.js';
+import { projectFiles } from '../support/project-files.js';
+import { admin } from '../support/redis.js';
+import { between, describeScript, heldBy, type ScriptBench } from './script-bench.js';
+
+const HUGE = Number.MAX_SAFE_INTEGER;
+
+/** Somebody has the lock: `fields` by owner. */
+async function given({ name }: ScriptBench, fields: Record<string, string>, leaseMs = 60_000): Promise<void> {
+  await admin().hset(name, fields);
+  if (leaseMs > 0) await admin().pexpire(name, leaseMs);
+}
+
+/** Too late by the server's clock: the answer says so and nothing is different, whatever would have been done. */
+function tooLate(args: (notAfter: number) => (string | number)[], keys = 1): (bench: ScriptBench) => Promise<void> {
+  return async (bench) => {
+    const names = [bench.name, bench.channel].slice(0, keys);
+    for (const fields of [undefined, { a: '1' }, { b: '2' }]) {
+      await admin().del(bench.name);
+      if (fields) await given(bench, fields);
+      const late = await bench.notAfter(-1);
+      expect(await bench.run(names, ...args(late))).toBe(-3);
+      expect(await bench.state()).toEqual(fields ? { [bench.name]: { ...heldBy('', 0, 60_000), value: fields } } : {});
+      expect(await bench.published()).toEqual([]);
+    }
+  };
+}
+
+describeScript(acquire, {
+  nil: {
+    'a free lock is taken, hold count 1, for the lease': async ({ run, name, state, published, notAfter }) => {
+      expect(await run([name], 'a', 30_000, await notAfter(5_000))).toBeNull();
+      expect(await state()).toEqual({ [name]: heldBy('a', 1, 30_000) });
+      expect(await published()).toEqual([]);
+    },
+    'no limit is 0': async ({ run, name, state }) => {
+      expect(await run([name], 'a', 30_000, 0)).toBeNull();
+      expect(await state()).toEqual({ [name]: heldBy('a', 1, 30_000) });
+    },
+    'the largest lease there is is taken': async ({ run, name, state }) => {
+      expect(await run([name], 'a', HUGE, 0)).toBeNull();
+      expect(await state()).toEqual({ [name]: heldBy('a', 1, HUGE) });
+    },
+    'running twice is running once: the count stays 1, and the lease is never shortened': async (bench) => {
+      const { run, name, state } = bench;
+      await given(bench, { a: '1' });
+      expect(await run([name], 'a', 30_000, 0)).toBeNull();
+      expect(await state()).toEqual({ [name]: heldBy('a', 1, 60_000) });
+    },
+    'a repeat with a longer lease makes it longer': async (bench) => {
+      const { run, name, state } = bench;
+      await given(bench, { a: '1' }, 10_000);
+      expect(await run([name], 'a', 30_000, 0)).toBeNull();
+      expect(await state()).toEqual({ [name]: heldBy('a', 1, 30_000) });
+    },
+    'a copy that comes after a nested acquire sets the count back and does not add to it': async (bench) => {
+      const { run, name, state } = bench;
+      await given(bench, { a: '2' });
+      expect(await run([name], 'a', 30_000, 0)).toBeNull();
+      expect(await state()).toEqual({ [name]: heldBy('a', 1, 60_000) });
+    },
+  },
+  n: {
+    "another owner's lock is left alone, and its lease is told": async (bench) => {
+      const { run, name, state, published } = bench;
+      await given(bench, { b: '2' });
+      expect(await run([name], 'a', 90_000, 0)).toEqual(between(59_000, 60_000));
+      expect(await state()).toEqual({ [name]: heldBy('b', 2, 60_000) });
+      expect(await published()).toEqual([]);
+    },
+    "another owner's lock without expiry: -1": async (bench) => {
+      const { run, name, state } = bench;
+      await given(bench, { b: '1' }, -1);
+      expect(await run([name], 'a', 90_000, 0)).toBe(-1);
+      expect(await state()).toEqual({ [name]: heldBy('b', 1, -1) });
+    },
+  },
+  '-3': { 'too late: nothing is taken, nothing is changed': tooLate((late) => ['a', 90_000, late]) },
+});
+
+describeScript(acquireNested, {
+  '1': {
+    'the owner has the count it was told to have': async (bench) => {
+      const { run, name, state, published } = bench;
+      await given(bench, { a: '1' });
+      expect(await run([name], 'a', 2, 30_000, 0)).toBe(1);
+      expect(await run([name], 'a', 2, 30_000, 0)).toBe(1);
+      expect(await state()).toEqual({ [name]: heldBy('a', 2, 60_000) });
+      expect(await published()).toEqual([]);
+    },
+    'R15: a shorter lease leaves the longer one, a longer one replaces it': async (bench) => {
+      const { run, name, state, notAfter } = bench;
+      await given(bench, { a: '1' });
+      await run([name], 'a', 2, 200, await notAfter(5_000));
+      expect(await state()).toEqual({ [name]: heldBy('a', 2, 60_000) });
+      await run([name], 'a', 3, 90_000, await notAfter(5_000));
+      expect(await state()).toEqual({ [name]: heldBy('a', 3, 90_000) });
+    },
+    'a lock without expiry gets none': async (bench) => {
+      const { run, name, state } = bench;
+      await given(bench, { a: '1' }, -1);
+      expect(await run([name], 'a', 2, 30_000, 0)).toBe(1);
+      expect(await state()).toEqual({ [name]: heldBy('a', 2, -1) });
+    },
+  },
+  '0': {
+    'a lock that is gone is not created': async ({ run, name, state }) => {
+      expect(await run([name], 'a', 2, 30_000, 0)).toBe(0);
+      expect(await state()).toEqual({});
+    },
+    "another owner's lock is left alone": async (bench) => {
+      const { run, name, state, published } = bench;
+      await given(bench, { b: '1' });
+      expect(await run([name], 'a', 2, 90_000, 0)).toBe(0);
+      expect(await state()).toEqual({ [name]: heldBy('b', 1, 60_000) });
+      expect(await published()).toEqual([]);
+    },
+  },
+  '-3': { 'too late: nothing is changed': tooLate((late) => ['a', 2, 90_000, late]) },
+});
+
+describeScript(releasePartial, {
+  '1': {
+    'the owner keeps the lock with the count and for the time that it was told': async (bench) => {
+      const { run, name, state, published, notAfter } = bench;
+      await given(bench, { a: '3' });
+      expect(await run([name], 'a', 2, 20_000, await notAfter(5_000))).toBe(1);
+      expect(await run([name], 'a', 2, 20_000, 0)).toBe(1);
+      expect(await state()).toEqual({ [name]: heldBy('a', 2, 20_000) });
+      expect(await published()).toEqual([]);
+    },
+  },
+  '0': {
+    'a lock that is gone is not created': async ({ run, name, state, published }) => {
+      expect(await run([name], 'a', 1, 30_000, 0)).toBe(0);
+      expect(await state()).toEqual({});
+      expect(await published()).toEqual([]);
+    },
+    "another owner's lock is left alone": async (bench) => {
+      const { run, name, state } = bench;
+      await given(bench, { b: '2' });
+      expect(await run([name], 'a', 1, 10_000, 0)).toBe(0);
+      expect(await state()).toEqual({ [name]: heldBy('b', 2, 60_000) });
+    },
+  },
+  '-3': { 'too late: nothing is changed': tooLate((late) => ['a', 1, 10_000, late]) },
+});
+
+describeScript(release, {
+  '1': {
+    'the lock is free, whatever the count was, and one message wakes a waiter': async (bench) => {
+      const { run, name, channel, state, published } = bench;
+      await given(bench, { a: '3' });
+      expect(await run([name, channel], 'PUBLISH', 'a')).toBe(1);
+      expect(await state()).toEqual({});
+      expect(await published()).toEqual([{ channel, payload: '0' }]);
+    },
+    'one of several owners that may have it: that one goes': async (bench) => {
+      const { run, name, channel, state, published } = bench;
+      await given(bench, { b: '1' });
+      expect(await run([name, channel], 'PUBLISH', 'a', 'b', 'c')).toBe(1);
+      expect(await state()).toEqual({});
+      expect(await published()).toEqual([{ channel, payload: '0' }]);
+    },
+    'it publishes with the command it is given': async (bench) => {
+      const { run, name, channel, state, published } = bench;
+      await given(bench, { a: '1' });
+      const sharded = admin().duplicate();
+      const messages: string[] = [];
+      sharded.on('smessage', (from: string, payload: string) => messages.push(`${from} ${payload}`));
+      await sharded.ssubscribe(channel);
+      expect(await run([name, channel], 'SPUBLISH', 'a')).toBe(1);
+      await sharded.sunsubscribe(channel); // answered behind the message
+      await sharded.quit();
+      expect(messages).toEqual([`${channel} 0`]);
+      expect(await published()).toEqual([]);
+      expect(await state()).toEqual({});
+    },
+  },
+  '0': {
+    'a free lock: nobody is woken': async ({ run, name, channel, state, published }) => {
+      expect(await run([name, channel], 'PUBLISH', 'a')).toBe(0);
+      expect(await state()).toEqual({});
+      expect(await published()).toEqual([]);
+    },
+    "another owner's lock is left alone, and nobody is woken": async (bench) => {
+      const { run, name, channel, state, published } = bench;
+      await given(bench, { b: '1' });
+      expect(await run([name, channel], 'PUBLISH', 'a', 'c')).toBe(0);
+      expect(await state()).toEqual({ [name]: heldBy('b', 1, 60_000) });
+      expect(await published()).toEqual([]);
+    },
+  },
+});
+
+describeScript(handOff, {
+  '1': {
+    'the next owner has the lock, hold count 1, for its own lease, and nothing is published': async (bench) => {
+      const { run, name, channel, state, published, notAfter } = bench;
+      await given(bench, { a: '1' });
+      expect(await run([name, channel], 'a', 'b', 20_000, 'PUBLISH', -1, await notAfter(5_000))).toBe(1);
+      expect(await state()).toEqual({ [name]: heldBy('b', 1, 20_000) });
+      expect(await published()).toEqual([]);
+    },
+    'a repeat writes nothing: the lease goes on from the first time': async (bench) => {
+      const { run, name, channel, state, published } = bench;
+      await given(bench, { b: '1' }, 5_000);
+      expect(await run([name, channel], 'a', 'b', 20_000, 'PUBLISH', 0, 0)).toBe(1);
+      expect(await state()).toEqual({ [name]: heldBy('b', 1, 5_000) });
+      expect(await published()).toEqual([]);
+    },
+    'asked whether others wait: as many subscribers as are ours do not count': async (bench) => {
+      const { run, name, channel, state, published } = bench;
+      await given(bench, { a: '1' });
+      const ours = admin().duplicate();
+      await ours.subscribe(channel);
+      expect(await run([name, channel], 'a', 'b', 20_000, 'PUBLISH', 1, 0)).toBe(1);
+      await ours.quit();
+      expect(await state()).toEqual({ [name]: heldBy('b', 1, 20_000) });
+      expect(await published()).toEqual([]);
+    },
+  },
+  '2': {
+    'one subscriber more than ours: the lock is freed and published': async (bench) => {
+      const { run, name, channel, state, published } = bench;
+      await given(bench, { a: '1' });
+      const another = admin().duplicate();
+      await another.subscribe(channel);
+      expect(await run([name, channel], 'a', 'b', 20_000, 'PUBLISH', 0, 0)).toBe(2);
+      await another.quit();
+      expect(await state()).toEqual({});
+      expect(await published()).toEqual([{ channel, payload: '0' }]);
+    },
+    'sharded: subscribers of the sharded channel count': async (bench) => {
+      const { run, name, channel, state } = bench;
+      await given(bench, { a: '1' });
+      const another = admin().duplicate();
+      await another.ssubscribe(channel);
+      expect(await run([name, channel], 'a', 'b', 20_000, 'SPUBLISH', 0, 0)).toBe(2);
+      await another.quit();
+      expect(await state()).toEqual({});
+    },
+    'whoever may not ask takes it that others wait': async (bench) => {
+      const { name, channel, state, published } = bench;
+      await given(bench, { a: '1' });
+      const user = `${name}-user`.replaceAll(/\W/g, '-');
+      await admin().acl('SETUSER', user, 'on', 'nopass', '~*', '&*', '+@all', '-pubsub');
+      const restricted = admin().duplicate({ username: user, password: 'any' });
+      const keysAndArgs = [name, channel, 'a', 'b', 20_000, 'PUBLISH', 0, 0];
+      expect(await restricted.eval(handOff.script!.source, 2, ...keysAndArgs)).toBe(2);
+      await restricted.quit();
+      await admin().acl('DELUSER', user);
+      expect(await state()).toEqual({});
+      expect(await published()).toEqual([{ channel, payload: '0' }]);
+    },
+  },
+  '0': {
+    'a lock that is gone is not created': async ({ run, name, channel, state, published }) => {
+      expect(await run([name, channel], 'a', 'b', 20_000, 'PUBLISH', -1, 0)).toBe(0);
+      expect(await state()).toEqual({});
+      expect(await published()).toEqual([]);
+    },
+    "another owner's lock is left alone": async (bench) => {
+      const { run, name, channel, state, published } = bench;
+      await given(bench, { c: '1' });
+      expect(await run([name, channel], 'a', 'b', 20_000, 'PUBLISH', 0, 0)).toBe(0);
+      expect(await state()).toEqual({ [name]: heldBy('c', 1, 60_000) });
+      expect(await published()).toEqual([]);
+    },
+  },
+  '-3': {
+    'too late: nothing is handed on, freed or published': tooLate((late) => ['a', 'b', 90_000, 'PUBLISH', 0, late], 2),
+  },
+});
+
+describeScript(renew, {
+  'an array with one integer for each lock: ms that it has left, 0 = its owner does not hold it any more': {
+    'each lock gets the lease asked for it, in the order of the keys': async (bench) => {
+      const { run, name, state, published, notAfter } = bench;
+      const [first, second] = [`${name}:1`, `${name}:2`];
+      await admin().hset(first, 'a', '2');
+      await admin().pexpire(first, 1_500);
+      await admin().hset(second, 'b', '1');
+      await admin().pexpire(second, 1_500);
+      const answer = await run([second, first], await notAfter(5_000), 'b', 20_000, 'a', 30_000);
+      expect(answer).toEqual([20_000, 30_000]);
+      expect(await state()).toEqual({ [first]: heldBy('a', 2, 30_000), [second]: heldBy('b', 1, 20_000) });
+      expect(await published()).toEqual([]);
+    },
+    'R10: what is gone or taken is 0, is not created and not prolonged; the others are renewed': async (bench) => {
+      const { run, name, state } = bench;
+      const [gone, taken, held] = [`${name}:gone`, `${name}:taken`, `${name}:held`];
+      await admin().hset(taken, 'b', '1');
+      await admin().pexpire(taken, 1_500);
+      await admin().hset(held, 'a', '1');
+      await admin().pexpire(held, 1_500);
+      expect(await run([gone, taken, held], 0, 'a', 30_000, 'a', 30_000, 'a', 30_000)).toEqual([0, 0, 30_000]);
+      expect(await state()).toEqual({ [taken]: heldBy('b', 1, 1_500), [held]: heldBy('a', 1, 30_000) });
+    },
+    'a longer lease is left as it is and told': async (bench) => {
+      const { run, name, state } = bench;
+      await given(bench, { a: '1' });
+      expect(await run([name], 0, 'a', 30_000)).toEqual([between(59_000, 60_000)]);
+      expect(await state()).toEqual({ [name]: heldBy('a', 1, 60_000) });
+    },
+    'a lock without expiry is left so, and is held at least as long as asked for': async (bench) => {
+      const { run, name, state } = bench;
+      await given(bench, { a: '1' }, -1);
+      expect(await run([name], 0, 'a', 30_000)).toEqual([30_000]);
+      expect(await state()).toEqual({ [name]: heldBy('a', 1, -1) });
+    },
+    'a hundred locks in one call': async (bench) => {
+      const { run, name, state } = bench;
+      const names = Array.from({ length: 100 }, (_, at) => `${name}:${String(at).padStart(2, '0')}`);
+      await Promise.all(names.map((each) => admin().hset(each, 'a', '1')));
+      await Promise.all(names.map((each) => admin().pexpire(each, 1_500)));
+      const answer = await run(names, 0, ...names.flatMap((_, at) => ['a', 30_000 + at]));
+      expect(answer).toEqual(names.map((_, at) => 30_000 + at));
+      expect(await state()).toEqual(Object.fromEntries(names.map((each, at) => [each, heldBy('a', 1, 30_000 + at)])));
+    },
+  },
+  '-3': { 'too late: nothing is prolonged': tooLate((late) => [late, 'b', 90_000]) },
+});
+
+test('every script of lua/lock has its tests here', () => {
+  const tested = [acquire, acquireNested, releasePartial, release, handOff, renew];
+  expect(tested.map(({ name }) => `lua/${name}.lua`).sort()).toEqual(projectFiles('lua/lock'));
+});

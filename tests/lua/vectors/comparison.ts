@@ -1,0 +1,109 @@
+import { isDeepStrictEqual, inspect } from 'node:util';
+import type { Message } from '../../support/published.js';
+import type { KeyState } from '../../support/redis-state.js';
+import type { Pace, Scenario, Step } from './recording.js';
+
+/** Where we do something else than Redisson on purpose. */
+export interface Deviation {
+  readonly scenario: string;
+  /** The steps it shows in, as `i` of the recording. */
+  readonly steps: readonly number[];
+  /** Absent: in our scripts and in the client. */
+  readonly in?: 'scripts' | 'client';
+  readonly why: string;
+  /** The lease of each key ends `ms` after the call of step `after`, instead of when it was recorded to end. */
+  readonly leaseEnd?: Readonly<Record<string, { readonly after: number; readonly ms: number }>>;
+  /** What the call rejects with. */
+  readonly code?: string;
+  /** The actor first gives back what it has lost: a lost hold stays around its flow until then. */
+  readonly unlocksFirst?: true;
+}
+
+/** What a busy machine may be late by before a time proves anything. */
+const MOST_LATE_MS = 250;
+/** When a watchdog ticks is not exact. */
+const TICK_MS = 100;
+const NO_EXPIRY = 922337203685477;
+
+/** Compares a replay with its recording. Times are compared as the moment they stand for, since the beginning. */
+export class Comparison {
+  readonly differences: string[] = [];
+  /** When we made the call of each step. */
+  readonly #calledAt = new Map<number, number>();
+  readonly #deviations: readonly Deviation[];
+  #renewed = false;
+
+  constructor(
+    private readonly scenario: Scenario,
+    deviations: readonly Deviation[],
+    replay: 'scripts' | 'client',
+    private readonly pace: Pace,
+  ) {
+    this.#deviations = deviations.filter((each) => each.scenario === scenario.name && (each.in ?? replay) === replay);
+  }
+
+  called(step: Step): void {
+    this.#calledAt.set(step.i, this.pace.now());
+  }
+
+  deviation(step: Step): Deviation {
+    const all = this.#deviations.filter(({ steps }) => steps.includes(step.i));
+    return Object.assign({ scenario: '', steps: [], why: '' }, ...all) as Deviation;
+  }
+
+  /** A reply or result. A time to live is one of `key`. */
+  value(step: Step, what: string, recorded: unknown, recordedAt: number, ours: unknown, key: string): void {
+    if (isTime(recorded) && typeof ours === 'number') {
+      this.#time(step, what, key, recorded + recordedAt, ours);
+    } else {
+      this.#same(step, what, recorded, ours);
+    }
+  }
+
+  state(step: Step, ours: Readonly<Record<string, KeyState>>, at: number): void {
+    this.#renewed ||= step.scripts.some(({ reply }) => Array.isArray(reply));
+    const without = (state: Readonly<Record<string, KeyState>>): unknown =>
+      Object.fromEntries(
+        Object.entries(state).map(([key, { type, value, pttl }]) => [key, { type, value, expires: pttl >= 0 }]),
+      );
+    this.#same(step, 'state', without(step.state), without(ours));
+    for (const [key, { pttl }] of Object.entries(step.state)) {
+      const left = ours[key]?.pttl ?? -2;
+      if (pttl >= 0 && left >= 0) this.#time(step, `PTTL of ${key}`, key, pttl + step.stateAt, left, at);
+    }
+  }
+
+  published(step: Step, ours: readonly Message[]): void {
+    const recorded = step.published.map(({ channel, payload }) => ({ channel, payload }));
+    this.#same(step, 'messages', recorded, ours);
+  }
+
+  differs(step: Step, what: string): void {
+    this.differences.push(`step ${step.i} (${step.call.object}.${step.call.method}): ${what}`);
+  }
+
+  #time(step: Step, what: string, key: string, recordedEnd: number, left: number, at = this.pace.now()): void {
+    const own = this.deviation(step).leaseEnd?.[key];
+    const end = own === undefined ? recordedEnd : (this.#calledAt.get(own.after) ?? NaN) + own.ms;
+    const tolerance =
+      this.scenario.settings.toleranceMs +
+      (this.#renewed || step.scripts.some(({ reply }) => Array.isArray(reply)) ? TICK_MS : 0) +
+      Math.min(2 * this.pace.lateMs, MOST_LATE_MS);
+    const off = left + at - end;
+    if (!(Math.abs(off) <= tolerance)) {
+      this.differs(
+        step,
+        `${what} is ${left}: ends ${off.toFixed(0)} ms after it should, within ${tolerance.toFixed(0)}`,
+      );
+    }
+  }
+
+  #same(step: Step, what: string, recorded: unknown, ours: unknown): void {
+    if (isDeepStrictEqual(recorded, ours)) return;
+    this.differs(step, `${what}: ${inspect(ours, { depth: 5 })}, recorded ${inspect(recorded, { depth: 5 })}`);
+  }
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && value >= 200 && value !== NO_EXPIRY;
+}

@@ -1,0 +1,94 @@
+import { lockChannel } from '../../../src/redis/keys.js';
+import { readProjectFile } from '../../support/project-files.js';
+import type { KeyState } from '../../support/redis-state.js';
+
+/** What Redisson and its server did, step by step. Times are ms since the scenario began. */
+export interface Scenario {
+  readonly name: string;
+  readonly note: string;
+  readonly settings: {
+    readonly clients: readonly string[];
+    readonly lockWatchdogTimeout?: number;
+    readonly toleranceMs: number;
+  };
+  readonly steps: readonly Step[];
+}
+
+export interface Step {
+  readonly i: number;
+  readonly at: number;
+  readonly actor: { readonly client: string; readonly thread: string } | null;
+  readonly call: {
+    readonly object: string;
+    readonly method: string;
+    readonly args: readonly (string | number)[];
+  };
+  readonly result?: unknown;
+  readonly error?: JavaError;
+  readonly completed?: readonly { readonly step: number; readonly result?: unknown; readonly error?: JavaError }[];
+  readonly scripts: readonly {
+    readonly n: number;
+    readonly at: number;
+    readonly client: string;
+    readonly keys: readonly string[];
+    readonly args: readonly string[];
+    readonly reply: unknown;
+  }[];
+  readonly commands: readonly {
+    readonly n: number;
+    readonly at: number;
+    readonly client: string;
+    readonly cmd: readonly string[];
+    readonly reply: unknown;
+  }[];
+  readonly published: readonly { readonly channel: string; readonly payload: string }[];
+  readonly stateAt: number;
+  readonly state: Readonly<Record<string, KeyState>>;
+}
+
+export interface JavaError {
+  readonly class: string;
+  readonly message: string | null;
+}
+
+export const PENDING = '<pending>';
+
+/** @param kind  of lock; the file has its name */
+export function recordedScenarios(kind: string): Scenario[] {
+  return JSON.parse(readProjectFile(`tests/lua/vectors/${kind}.json`)) as Scenario[];
+}
+
+/** Names as recorded, but under a prefix: the scenarios are replayed side by side, and all lock `lk`. */
+export class Names {
+  constructor(readonly prefix: string) {}
+
+  ours(recorded: string): string {
+    const channel = /^redisson_lock__channel:(.*)$/.exec(recorded)?.[1];
+    if (channel === undefined) return this.prefix + recorded;
+    return lockChannel(this.prefix + (/^\{([^{}]*)\}$/.exec(channel)?.[1] ?? channel));
+  }
+
+  recorded(ours: string): string {
+    return ours.replace(this.prefix, '');
+  }
+}
+
+/** Keeps to the recorded pace, and knows how far behind it was at worst. */
+export class Pace {
+  readonly #began = performance.now();
+  #lateMs = 0;
+
+  now(): number {
+    return performance.now() - this.#began;
+  }
+
+  get lateMs(): number {
+    return this.#lateMs;
+  }
+
+  async until(at: number): Promise<void> {
+    const ms = at - this.now();
+    if (ms > 0) await new Promise((resume) => setTimeout(resume, ms));
+    this.#lateMs = Math.max(this.#lateMs, this.now() - at);
+  }
+}

@@ -1,0 +1,200 @@
+import { lockChannel } from '../../../src/redis/keys.js';
+import type { Operation } from '../../../src/redis/script.js';
+import * as scripts from '../../../src/redis/scripts/lock.js';
+import * as reads from '../../../src/redis/scripts/reads.js';
+import { Published } from '../../support/published.js';
+import { admin } from '../../support/redis.js';
+import { readState } from '../../support/redis-state.js';
+import { Comparison, type Deviation } from './comparison.js';
+import { Names, Pace, type Scenario, type Step } from './recording.js';
+
+/** Puts in the place of each script of Redisson the one of ours that does the same, and compares what comes of it. */
+export async function replayScripts(
+  scenario: Scenario,
+  deviations: readonly Deviation[],
+  name: string,
+): Promise<string[]> {
+  const names = new Names(`${name}:`);
+  const published = await Published.on(names.prefix);
+  try {
+    return await new ScriptReplay(scenario, deviations, names, published).run();
+  } finally {
+    await published.close();
+    const left = await admin().keys(`${names.prefix}*`);
+    if (left.length > 0) await admin().del(left);
+  }
+}
+
+type AnyOperation = Operation<readonly string[], readonly (string | number)[], unknown>;
+
+async function run<Reply>(
+  operation: Pick<Operation<never, never, Reply>, 'script' | 'name' | 'notAfter' | 'args' | 'reply'>,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<Reply> {
+  const { script, name, notAfter } = operation as AnyOperation;
+  if (script === undefined) return operation.reply(await admin().call(name, ...keys, ...args));
+  const limit = notAfter ? ['0'] : [];
+  const all = operation.args === 'variable' ? [...limit, ...args] : [...args, ...limit];
+  return operation.reply(await admin().eval(script.source, keys.length, ...keys, ...all));
+}
+
+class ScriptReplay {
+  readonly #pace = new Pace();
+  readonly #comparison: Comparison;
+  /** key -> owner -> when the lease of each of its holds ends: what our client knows and puts into its requests. */
+  readonly #held = new Map<string, Map<string, number[]>>();
+
+  constructor(
+    private readonly scenario: Scenario,
+    deviations: readonly Deviation[],
+    private readonly names: Names,
+    private readonly messages: Published,
+  ) {
+    this.#comparison = new Comparison(scenario, deviations, 'scripts', this.#pace);
+  }
+
+  async run(): Promise<string[]> {
+    for (const step of this.scenario.steps) {
+      await this.#replay(step);
+      await this.#pace.until(step.stateAt);
+      const at = this.#pace.now();
+      const state = Object.entries(await readState(admin(), this.names.prefix));
+      this.#comparison.state(
+        step,
+        Object.fromEntries(state.map(([key, value]) => [this.names.recorded(key), value])),
+        at,
+      );
+      const messages = await this.messages.take();
+      this.#comparison.published(
+        step,
+        messages.map(({ channel, payload }) => ({ channel: this.names.recorded(channel), payload })),
+      );
+    }
+    return this.#comparison.differences;
+  }
+
+  async #replay(step: Step): Promise<void> {
+    if (step.call.object === 'redis') {
+      await this.#pace.until(step.at);
+      const [word = '', ...args] = step.call.args.map(String);
+      await admin().call(word, ...args.map((arg, at) => (at === 0 ? this.names.ours(arg) : arg)));
+      if (word === 'DEL') this.#held.delete(args[0] ?? '');
+    }
+    const actions = [
+      ...step.scripts.map((script) => ({ ...script, act: () => this.#script(step, script) })),
+      ...step.commands.map((command) => ({ ...command, act: () => this.#read(step, command) })),
+    ].sort((a, b) => a.n - b.n);
+    for (const { at, act } of actions) {
+      await this.#pace.until(at);
+      this.#comparison.called(step);
+      await act();
+    }
+  }
+
+  /** Our scripts say in words what Redisson's say in numbers: 1, 0 and nil. */
+  async #script(step: Step, { keys, args, reply, at }: Step['scripts'][number]): Promise<void> {
+    const [key = ''] = keys;
+    if (Array.isArray(reply)) {
+      const lefts = await this.#renew(keys, args);
+      this.#comparison.value(
+        step,
+        'reply of the renewal',
+        reply,
+        at,
+        lefts.map((left) => (left > 0 ? 1 : 0)),
+        key,
+      );
+    } else if (keys.length === 1) {
+      const [lease = '', owner = ''] = args;
+      this.#comparison.value(
+        step,
+        'reply of the acquire',
+        reply,
+        at,
+        await this.#acquire(key, owner, Number(lease)),
+        key,
+      );
+    } else if (keys.length === 2) {
+      this.#comparison.value(step, 'reply of the force release', reply, at, await this.#force(key), key);
+    } else {
+      this.#comparison.value(step, 'reply of the release', reply, at, await this.#release(key, args[2] ?? ''), key);
+    }
+  }
+
+  async #read(step: Step, { cmd, reply, at }: Step['commands'][number]): Promise<void> {
+    const [word = '', key = '', field] = cmd;
+    const operations: Record<string, Parameters<typeof run>[0]> = {
+      EXISTS: reads.exists,
+      HEXISTS: reads.hexists,
+      HGET: reads.hgetCount,
+      PTTL: reads.pttl,
+    };
+    const operation = operations[word];
+    // The latch's DEL; and there are no waiters here that would subscribe.
+    if (operation === undefined) return;
+    const ours = await run(operation, [this.names.ours(key)], field === undefined ? [] : [field]);
+    const recorded = word === 'PTTL' ? reply : word === 'HGET' ? Number(reply ?? 0) : reply === 1;
+    this.#comparison.value(step, `reply of ${word}`, recorded, at, ours, key);
+  }
+
+  async #acquire(key: string, owner: string, leaseMs: number): Promise<unknown> {
+    const holds = this.#holdsOf(key, owner);
+    const keys = [this.names.ours(key)];
+    const sentAt = this.#pace.now();
+    const busyFor =
+      holds.length === 0
+        ? await run(scripts.acquire, keys, [owner, leaseMs])
+        : (await run(scripts.acquireNested, keys, [owner, holds.length + 1, leaseMs])) === 'held'
+          ? undefined
+          : 'gone';
+    if (busyFor !== undefined) return busyFor;
+    holds.push(sentAt + leaseMs);
+    return null;
+  }
+
+  async #release(key: string, owner: string): Promise<1 | 0 | null> {
+    const holds = this.#holdsOf(key, owner);
+    holds.pop();
+    if (holds.length > 0) {
+      const left = Math.ceil(Math.max(...holds) - this.#pace.now());
+      const reply = await run(scripts.releasePartial, [this.names.ours(key)], [owner, holds.length, left]);
+      return reply === 'held' ? 0 : null;
+    }
+    this.#held.get(key)?.delete(owner);
+    const ours = this.names.ours(key);
+    return (await run(scripts.release, [ours, lockChannel(ours)], ['PUBLISH', owner])) === 'freed' ? 1 : null;
+  }
+
+  async #force(key: string): Promise<1 | 0> {
+    const ours = this.names.ours(key);
+    const owners = await run(reads.hkeys, [ours], []);
+    this.#held.delete(key);
+    if (owners.length === 0) return 0;
+    return (await run(scripts.release, [ours, lockChannel(ours)], ['PUBLISH', ...owners])) === 'freed' ? 1 : 0;
+  }
+
+  async #renew(keys: readonly string[], [lease = '', ...owners]: readonly string[]): Promise<number[]> {
+    const sentAt = this.#pace.now();
+    const pairs = owners.flatMap((owner) => [owner, Number(lease)]);
+    const lefts = await run(
+      scripts.renew,
+      keys.map((key) => this.names.ours(key)),
+      pairs,
+    );
+    keys.forEach((key, at) => {
+      const holds = this.#holdsOf(key, owners[at] ?? '');
+      if ((lefts[at] ?? 0) > 0) holds.forEach((end, i) => (holds[i] = Math.max(end, sentAt + Number(lease))));
+      else holds.length = 0;
+    });
+    return lefts;
+  }
+
+  #holdsOf(key: string, owner: string): number[] {
+    const owners = this.#held.get(key) ?? new Map<string, number[]>();
+    this.#held.set(key, owners);
+    const holds = owners.get(owner) ?? [];
+    owners.set(owner, holds);
+    return holds;
+  }
+}
