@@ -202,12 +202,7 @@ class RedisLockClient implements LockClient {
     runtime.closed = true;
     const closed = new ClientClosedError();
     runtime.entries.rejectWaiters(closed);
-    if (releaseHolds) {
-      const open = [...this.#tenures()].flatMap((tenure) => [...tenure.holds].reverse());
-      await Promise.allSettled(open.map((hold) => hold.tenure.release(hold)));
-    }
-    // A try that was under way may yet take the lock, and a release that was may not have been sent.
-    await this.#within(runtime.options.commandTimeout, runtime.entries.whenQuiet());
+    await this.#within(runtime.options.commandTimeout, this.#giveBack(releaseHolds));
     for (const tenure of [...this.#tenures()]) tenure.abandon(closed);
     runtime.watchdog.close();
     runtime.entries.close(closed);
@@ -215,6 +210,15 @@ class RedisLockClient implements LockClient {
     this.#executor.closed = true;
     this.#connection.close();
     this.#subscriber.close();
+  }
+
+  async #giveBack(openHolds: boolean): Promise<void> {
+    if (openHolds) {
+      const open = [...this.#tenures()].flatMap((tenure) => [...tenure.holds].reverse());
+      await Promise.allSettled(open.map((hold) => hold.tenure.release(hold)));
+    }
+    // A try that was under way when its call was rejected may yet take the lock, and is then given back.
+    await this.#runtime.entries.whenQuiet();
   }
 
   async #within(ms: number, work: Promise<void>): Promise<void> {

@@ -120,7 +120,7 @@ class CallReplay {
       abort,
       promise: invoke(lock, method, times, abort.signal, asked).then(
         (result) => {
-          call.outcome = { result };
+          call.outcome = { result: method === 'getName' ? this.names.recorded(lock.name) : result };
           const hold = lock.currentHold();
           const number = /^\d+$/.test(owner) ? owner : `<${owner}>`;
           if (hold !== undefined) this.#roles.set(hold.owner, `<${client}>:${number}`);
