@@ -49,7 +49,8 @@ export const TOO_LATE = -3;
 /** Accepts 1 and "1": ioredis has a stringNumbers option, and a hash field is text. */
 export function replyInt(raw: unknown): number {
   const n = typeof raw === 'number' ? raw : typeof raw === 'string' && raw !== '' ? Number(raw) : NaN;
-  if (!Number.isSafeInteger(n)) throw new TypeError(`expected an integer from Redis, got ${JSON.stringify(raw)}`);
+  // A lease may be so long that its ms are rounded on the way.
+  if (!Number.isInteger(n)) throw new TypeError(`expected an integer from Redis, got ${JSON.stringify(raw)}`);
   return n;
 }
 

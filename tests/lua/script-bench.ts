@@ -77,7 +77,7 @@ export function heldBy(owner: string, holdCount: number, leaseMs: number): KeySt
 
 /** Expiries are counted from the script; whoever reads one reads it later, never earlier. */
 export function ttlOf(leaseMs: number): number {
-  return leaseMs < 0 ? leaseMs : (between(leaseMs - 1_000, leaseMs) as unknown as number);
+  return leaseMs < 0 ? leaseMs : (between(leaseMs - 1_000, leaseMs) as number);
 }
 
 export function between(least: number, most: number): unknown {

@@ -1,97 +1,16 @@
-import type { ClientOptions, CloseOptions, LockEvents } from 'holdfast';
-import type { RedisOptions } from 'ioredis';
+import type { CloseOptions, LockEvents } from 'holdfast';
 import { fork, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { HistoryEvent } from './history.js';
+import type { HistoryEvent } from './history-events.js';
 import { readHistory, stamp } from './history-recorder.mjs';
 import { reapWithUs, reaped } from './reaper.js';
 import { stopped } from './servers.js';
 import { LONG_MS } from './until.js';
-
-/** A lock by its name, or whatever else the client makes. */
-export type LockSpec =
-  | string
-  | {
-      factory?: string;
-      name?: string;
-      half?: 'readLock' | 'writeLock';
-      /** Of a multi-lock. */
-      members?: LockSpec[];
-      /** A LockContext of the worker, by a name of the test's own. */
-      context?: string;
-    };
-
-/** As for createClient, in what can be sent to another process. */
-export type WorkerClientOptions = ClientOptions & {
-  url?: string;
-  /** The client is given a connection of ioredis with these options. */
-  redisOptions?: Omit<RedisOptions, 'replyMapping'>;
-};
-
-/** As `AcquireOptions`; signal and context go by a name (`worker.abort(name)` fires the signal). */
-export interface WorkerAcquireOptions {
-  waitTime?: number;
-  leaseTime?: number;
-  signal?: string;
-  context?: string;
-}
-
-export interface HoldInfo {
-  /** What `release` and `extend` name it by. */
-  readonly hold: string;
-  readonly lockName: string;
-  readonly owner: string;
-  readonly validFor: number;
-  readonly lost: boolean;
-}
-
-export interface Load {
-  client: string;
-  locks: readonly LockSpec[];
-  /** The shared counter's. */
-  port: number;
-  flows: number;
-  /** Of each flow; Infinity until `stopContending`. */
-  rounds: number;
-  form: 'lock' | 'tryLock' | 'withLock';
-  waitTime?: number;
-  leaseTime?: number;
-  workMs?: number;
-  /** Each section re-enters the lock. */
-  nested?: boolean;
-}
-
-export interface LoadResult {
-  sections: number;
-  busy: number;
-  /** By error code. */
-  failures: Record<string, number>;
-}
-
-export type Step =
-  | { op: 'call'; lock: LockSpec; method: string; args: unknown[] }
-  | { op: 'enter'; lock: LockSpec; options: WorkerAcquireOptions }
-  | { op: 'run'; hold: string }
-  | { op: 'leave'; fails?: string | undefined }
-  | { op: 'release'; hold: string }
-  | { op: 'extend'; hold: string; leaseTime: number }
-  | { op: 'fork'; flow: string }
-  | { op: 'section'; port: number; name: string; who: string; workMs?: number | undefined };
-
-export type Order =
-  | { do: 'createClient'; client: string; options: WorkerClientOptions; events: (keyof LockEvents)[] }
-  | { do: 'closeClient'; client: string; options?: CloseOptions | undefined }
-  | { do: 'step'; client: string; flow: string; step: Step }
-  | { do: 'hold'; hold: string }
-  | { do: 'abort'; signal: string; reason?: unknown }
-  | { do: 'block'; ms: number }
-  | ({ do: 'contend' } & Load)
-  | { do: 'stopContending' }
-  | { do: 'resources' }
-  | { do: 'exit' };
+import { WorkerFlow } from './worker-flow.js';
+import type { HoldInfo, Load, LoadResult, Order, WorkerClientOptions } from './worker-orders.js';
 
 /** An event of a client, `signal` (a hold's signal has aborted), `unhandledRejection`, `warning`. */
 export interface WorkerEvent {
@@ -340,82 +259,5 @@ export class Worker {
     for (const { reject } of this.#unanswered.values()) reject(error);
     this.#unanswered.clear();
     for (const { reject } of this.#watchers.splice(0)) reject(error);
-  }
-}
-
-/** Steps of one flow. Each promise settles as the call in the worker does; an error comes as a WorkerError. */
-export class WorkerFlow {
-  constructor(
-    private readonly take: (step: Step) => Promise<unknown>,
-    private readonly flow: (name: string) => WorkerFlow,
-  ) {}
-
-  /** Any method of any primitive; `args` are sent as they are, but for options' `signal` and `context`. */
-  async call(lock: LockSpec, method: string, ...args: unknown[]): Promise<unknown> {
-    return (await this.#call(lock, method, args)).value;
-  }
-
-  async lock(lock: LockSpec, leaseTime?: number, options?: WorkerAcquireOptions): Promise<HoldInfo> {
-    return (await this.#call(lock, 'lock', [leaseTime, options])).hold!;
-  }
-
-  /** The hold, or undefined if the lock was busy. */
-  async tryLock(
-    lock: LockSpec,
-    waitTime?: number,
-    leaseTime?: number,
-    options?: WorkerAcquireOptions,
-  ): Promise<HoldInfo | undefined> {
-    return (await this.#call(lock, 'tryLock', [waitTime, leaseTime, options])).hold;
-  }
-
-  async unlock(lock: LockSpec, options?: { context?: string }): Promise<void> {
-    await this.#call(lock, 'unlock', options === undefined ? [] : [options]);
-  }
-
-  async acquire(lock: LockSpec, options: WorkerAcquireOptions = {}): Promise<HoldInfo> {
-    return (await this.#call(lock, 'acquire', [options])).hold!;
-  }
-
-  async tryAcquire(lock: LockSpec, options: WorkerAcquireOptions = {}): Promise<HoldInfo | undefined> {
-    return (await this.#call(lock, 'tryAcquire', [options])).hold;
-  }
-
-  async release(hold: HoldInfo): Promise<void> {
-    await this.take({ op: 'release', hold: hold.hold });
-  }
-
-  async extend(hold: HoldInfo, leaseTime: number): Promise<void> {
-    await this.take({ op: 'extend', hold: hold.hold, leaseTime });
-  }
-
-  /** Enters the body of a `withLock`: the flow's next steps are made inside, until `leave`. */
-  async enter(lock: LockSpec, options: WorkerAcquireOptions = {}): Promise<HoldInfo> {
-    return (await this.take({ op: 'enter', lock, options })) as HoldInfo;
-  }
-
-  /** The same with `hold.run`. */
-  async run(hold: HoldInfo): Promise<void> {
-    await this.take({ op: 'run', hold: hold.hold });
-  }
-
-  /** Ends the innermost body, with an error if one is given; settles as `withLock` does. */
-  async leave(fails?: string): Promise<void> {
-    await this.take({ op: 'leave', fails });
-  }
-
-  /** Starts another flow from inside of this one. */
-  async fork(name: string): Promise<WorkerFlow> {
-    await this.take({ op: 'fork', flow: name });
-    return this.flow(name);
-  }
-
-  /** One section of a shared counter. */
-  async section(port: number, name: string, who: string, workMs?: number): Promise<void> {
-    await this.take({ op: 'section', port, name, who, workMs });
-  }
-
-  async #call(lock: LockSpec, method: string, args: unknown[]): Promise<{ value: unknown; hold?: HoldInfo }> {
-    return (await this.take({ op: 'call', lock, method, args })) as { value: unknown; hold?: HoldInfo };
   }
 }

@@ -2,7 +2,7 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 
 /**
- * @typedef {import('./history.js').HistoryEvent} HistoryEvent
+ * @typedef {import('./history-events.js').HistoryEvent} HistoryEvent
  * @typedef {{ readonly owner: string, readonly signal: AbortSignal, validFor(): number, readonly token?: string | number | bigint }} RecordedHold
  */
 

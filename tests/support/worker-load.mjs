@@ -7,8 +7,8 @@ import { setTimeout as pause } from 'node:timers/promises';
  * @typedef {import('holdfast').AcquireOptions} AcquireOptions
  * @typedef {import('./counter-client.mjs').CounterClient} CounterClient
  * @typedef {import('./history-recorder.mjs').HistoryRecorder} HistoryRecorder
- * @typedef {import('./child.js').Load} Load
- * @typedef {import('./child.js').LoadResult} LoadResult
+ * @typedef {import('./worker-orders.js').Load} Load
+ * @typedef {import('./worker-orders.js').LoadResult} LoadResult
  * @typedef {Omit<Load, 'locks' | 'port'> & { who: string, locks: Lock[], counter: CounterClient,
  *   recorder: HistoryRecorder | undefined, stopping: AbortSignal }} LoadHere
  */

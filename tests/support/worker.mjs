@@ -3,6 +3,7 @@ import { createClient, LockContext } from 'holdfast';
 import { Redis } from 'ioredis';
 import { CounterClient } from './counter-client.mjs';
 import { HistoryRecorder, stamp } from './history-recorder.mjs';
+import { described, isHold, sendable } from './sendable.mjs';
 import { contend } from './worker-load.mjs';
 
 /**
@@ -10,10 +11,10 @@ import { contend } from './worker-load.mjs';
  *
  * @typedef {import('holdfast').Hold} Hold
  * @typedef {import('holdfast').LockClient} LockClient
- * @typedef {import('./child.js').LockSpec} LockSpec
- * @typedef {import('./child.js').Order} Order
- * @typedef {import('./child.js').Step} Step
- * @typedef {import('./child.js').HoldInfo} HoldInfo
+ * @typedef {import('./worker-orders.js').LockSpec} LockSpec
+ * @typedef {import('./worker-orders.js').Order} Order
+ * @typedef {import('./worker-orders.js').Step} Step
+ * @typedef {import('./worker-orders.js').HoldInfo} HoldInfo
  * @typedef {{ readonly id: number } & Order} Message
  * @typedef {Record<string, (...args: unknown[]) => unknown>} Methods
  * @typedef {{ readonly id: string, readonly hold: Hold, readonly bare: boolean, open: boolean }} Entered
@@ -339,33 +340,10 @@ function received(argument) {
   return options;
 }
 
-/** @param {unknown} value @returns {unknown} */
-function sendable(value) {
-  if (isHold(value) || typeof value === 'function') return undefined;
-  if (value instanceof Error) return described(value);
-  if (Array.isArray(value)) return value.map(sendable);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, sendable(each)]));
-}
-
-/** @param {unknown} error @returns {Record<string, unknown>} */
-function described(error) {
-  if (!(error instanceof Error)) return { name: 'thrown', message: String(error) };
-  const { name: kind, message } = error;
-  const cause = error.cause instanceof Error ? { cause: described(error.cause) } : {};
-  const fields = Object.fromEntries(Object.entries(error).map(([key, value]) => [key, sendable(value)]));
-  return { ...fields, ...cause, name: kind, message };
-}
-
 /** @param {Entered} entered @returns {HoldInfo} */
 function infoOf({ id, hold }) {
   const { lockName, owner, signal } = hold;
   return { hold: id, lockName, owner, validFor: hold.validFor(), lost: signal.aborted };
-}
-
-/** @param {unknown} value @returns {value is Hold} */
-function isHold(value) {
-  return typeof value === 'object' && value !== null && 'release' in value && 'validFor' in value;
 }
 
 /** @param {string} id */

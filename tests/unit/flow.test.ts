@@ -1,4 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
+import { AsyncLocalStorage, executionAsyncResource } from 'node:async_hooks';
 import type * as Flow from '../../src/core/flow.js';
 
 const SHARED = Symbol.for('holdfast.flow');
@@ -70,6 +71,24 @@ test('outside of every hold there is none, however deep, and the caller keeps it
     expect(seen[0]).toBe(started);
     expect(currentHolds()[0]).toBe(around);
   });
+});
+
+test('where the store is kept on a resource, a hold is entered only if that is the continuation named', async () => {
+  const { currentHolds, enter } = await copyOfFlow();
+  const mark = {};
+  const keptOnResource = new AsyncLocalStorage().run(mark, () =>
+    Reflect.ownKeys(executionAsyncResource()).some((key) => Reflect.get(executionAsyncResource(), key) === mark),
+  );
+  const [hold, other] = [{ open: true }, { open: true }];
+  const seen = await new Promise((resolve) => {
+    setImmediate(() => {
+      enter(executionAsyncResource(), hold);
+      enter({}, other);
+      resolve([...currentHolds()]);
+    });
+  });
+  expect(seen).toHaveLength(keptOnResource ? 1 : 2);
+  expect(currentHolds()).toEqual([]);
 });
 
 test('in a runtime without AsyncLocalStorage everything is outside and still runs', async () => {

@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { check, type HistoryEvent, type ViolationKind } from '../support/history.js';
+import type { HistoryEvent } from '../support/history-events.js';
+import { check, type ViolationKind } from '../support/history.js';
 import { HistoryRecorder, readHistory, stamp } from '../support/history-recorder.mjs';
 import { until } from '../support/until.js';
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { startServer, type RedisServer, type ServerOptions } from '../support/servers.js';
 import { until } from '../support/until.js';
@@ -223,13 +223,16 @@ test('a server that cannot start says why', async () => {
 test('a server does not outlive the process that started it, even if that is killed', async () => {
   const script = `
     import { startServer } from ${JSON.stringify(new URL('../support/servers.ts', import.meta.url).href)};
-    console.log((await startServer()).pid);
+    const { pid, socketPath } = await startServer({ unixSocket: true });
+    console.log(pid, socketPath);
     setInterval(() => undefined, 1_000);`;
   const options = ['--import', 'tsx', '--input-type=module', '--eval', script];
   const starter = spawn(process.execPath, options, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [said] = (await once(starter.stdout, 'data')) as [Buffer];
-  const pid = Number(said.toString());
+  const [word = '', socketPath = ''] = said.toString().trim().split(' ');
+  const pid = Number(word);
   expect(alive(pid)).toBe(true);
   starter.kill('SIGKILL');
   await until(() => !alive(pid), 'the server has ended');
+  rmSync(dirname(socketPath), { recursive: true });
 });

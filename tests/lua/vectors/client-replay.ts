@@ -14,6 +14,9 @@ const CODES: Record<string, string> = {
   'java.lang.InterruptedException': 'ERR_LOCK_ABORTED',
 };
 
+/** A waiter that was woken is inside long before. */
+const STILL_WAITS_MS = 1_000;
+
 /** Makes the recorded calls on our client. A thread is a LockContext, and its interrupt is an AbortSignal. */
 export async function replayCalls(
   scenario: Scenario,
@@ -40,6 +43,7 @@ interface Call {
   readonly thread: string;
   readonly abort: AbortController;
   readonly promise: Promise<void>;
+  readonly from: number;
   outcome?: { readonly result?: unknown; readonly code?: string };
 }
 
@@ -63,12 +67,12 @@ class CallReplay {
 
   async run(): Promise<string[]> {
     for (const step of this.scenario.steps) {
-      await this.#pace.until(step.scripts[0]?.at ?? step.commands[0]?.at ?? step.at);
+      await this.#pace.until(callAt(step));
       await this.#replay(step);
       await this.#pace.until(step.stateAt);
-      this.#compareOutcomes(step);
-      const at = this.#pace.now();
-      this.#comparison.state(step, await this.#state(), at);
+      await this.#compareOutcomes(step);
+      const from = this.#pace.now();
+      this.#comparison.state(step, await this.#state(), from);
       const messages = await this.messages.take();
       this.#comparison.published(
         step,
@@ -103,7 +107,7 @@ class CallReplay {
     const reply = await admin().call(word, this.names.ours(first), ...rest);
     // Whoever compares the messages listens, too.
     const receivers = word === 'PUBLISH' ? 1 : 0;
-    this.#comparison.value(step, `reply of ${word}`, step.result, step.at, Number(reply) - receivers, first);
+    this.#comparison.value(step, `reply of ${word}`, step.result, step.at, Number(reply) - receivers, first, step.at);
   }
 
   async #call(step: Step, object: string): Promise<void> {
@@ -118,6 +122,7 @@ class CallReplay {
     const call: Call = {
       thread,
       abort,
+      from: this.#pace.now(),
       promise: invoke(lock, method, times, abort.signal, asked).then(
         (result) => {
           call.outcome = { result: method === 'getName' ? this.names.recorded(lock.name) : result };
@@ -125,33 +130,39 @@ class CallReplay {
           const number = /^\d+$/.test(owner) ? owner : `<${owner}>`;
           if (hold !== undefined) this.#roles.set(hold.owner, `<${client}>:${number}`);
         },
-        (error: LockError) => {
-          call.outcome = { code: error.code };
+        (error: unknown) => {
+          call.outcome = { code: (error as LockError).code };
         },
       ),
     };
     this.#calls.set(step.i, call);
-    if (step.result !== PENDING) await call.promise;
+    if (step.result === PENDING) return;
+    await call.promise;
+    if (method !== 'tryLock') this.#pace.did(callAt(step));
   }
 
-  #compareOutcomes(step: Step): void {
+  async #compareOutcomes(step: Step): Promise<void> {
     const key = step.call.object.slice('lock:'.length);
-    for (const { step: i, ...recorded } of step.completed ?? []) this.#outcome(step, i, recorded, key);
+    for (const { step: i, ...recorded } of step.completed ?? []) {
+      await Promise.race([this.#calls.get(i)?.promise, new Promise((resume) => setTimeout(resume, STILL_WAITS_MS))]);
+      this.#outcome(step, i, recorded, key);
+    }
     if (step.actor === null) return;
     if (step.result !== PENDING) this.#outcome(step, step.i, step, key);
     else if (this.#calls.get(step.i)?.outcome !== undefined) this.#comparison.differs(step, 'the call did not wait');
   }
 
   #outcome(step: Step, i: number, recorded: { result?: unknown; error?: JavaError }, key: string): void {
-    const outcome = this.#calls.get(i)?.outcome;
-    if (outcome === undefined) return this.#comparison.differs(step, `the call of step ${i} still waits`);
+    const call = this.#calls.get(i);
+    if (call?.outcome === undefined) return this.#comparison.differs(step, `the call of step ${i} still waits`);
+    const { outcome, from } = call;
     const code =
       this.#comparison.deviation(step).code ??
       (recorded.error && (CODES[recorded.error.class] ?? recorded.error.class));
-    this.#comparison.value(step, `error of step ${i}`, code, step.at, outcome.code, key);
+    this.#comparison.value(step, `error of step ${i}`, code, step.at, outcome.code, key, from);
     if (code !== undefined) return;
     const result = recorded.result === '<void>' ? undefined : recorded.result;
-    this.#comparison.value(step, `result of step ${i}`, result, step.at, outcome.result, key);
+    this.#comparison.value(step, `result of step ${i}`, result, step.at, outcome.result, key, from);
   }
 
   #context(client: string, thread: string): LockContext {
@@ -172,6 +183,9 @@ class CallReplay {
     );
   }
 }
+
+/** Between the call and its first command a JVM takes its time. */
+const callAt = (step: Step): number => step.scripts[0]?.at ?? step.commands[0]?.at ?? step.at;
 
 interface Signature {
   /** Without `Async`. */

@@ -21,8 +21,6 @@ export interface Deviation {
   readonly unlocksFirst?: true;
 }
 
-/** What a busy machine may be late by before a time proves anything. */
-const MOST_LATE_MS = 250;
 /** When a watchdog ticks is not exact. */
 const TICK_MS = 100;
 const NO_EXPIRY = 922337203685477;
@@ -53,17 +51,25 @@ export class Comparison {
     return Object.assign({ scenario: '', steps: [], why: '' }, ...all) as Deviation;
   }
 
-  /** A reply or result. A time to live is one of `key`. */
-  value(step: Step, what: string, recorded: unknown, recordedAt: number, ours: unknown, key: string): void {
+  /** A reply or result that was read since `from`. A time to live is one of `key`. */
+  value(
+    step: Step,
+    what: string,
+    recorded: unknown,
+    recordedAt: number,
+    ours: unknown,
+    key: string,
+    from: number,
+  ): void {
     if (isTime(recorded) && typeof ours === 'number') {
-      this.#time(step, what, key, recorded + recordedAt, ours);
+      this.#time(step, what, key, recorded + recordedAt, ours, from);
     } else {
       this.#same(step, what, recorded, ours);
     }
   }
 
-  state(step: Step, ours: Readonly<Record<string, KeyState>>, at: number): void {
-    this.#renewed ||= step.scripts.some(({ reply }) => Array.isArray(reply));
+  /** What the server had, read since `from`. */
+  state(step: Step, ours: Readonly<Record<string, KeyState>>, from: number): void {
     const without = (state: Readonly<Record<string, KeyState>>): unknown =>
       Object.fromEntries(
         Object.entries(state).map(([key, { type, value, pttl }]) => [key, { type, value, expires: pttl >= 0 }]),
@@ -71,7 +77,7 @@ export class Comparison {
     this.#same(step, 'state', without(step.state), without(ours));
     for (const [key, { pttl }] of Object.entries(step.state)) {
       const left = ours[key]?.pttl ?? -2;
-      if (pttl >= 0 && left >= 0) this.#time(step, `PTTL of ${key}`, key, pttl + step.stateAt, left, at);
+      if (pttl >= 0 && left >= 0) this.#time(step, `PTTL of ${key}`, key, pttl + step.stateAt, left, from);
     }
   }
 
@@ -84,19 +90,16 @@ export class Comparison {
     this.differences.push(`step ${step.i} (${step.call.object}.${step.call.method}): ${what}`);
   }
 
-  #time(step: Step, what: string, key: string, recordedEnd: number, left: number, at = this.pace.now()): void {
+  #time(step: Step, what: string, key: string, recordedEnd: number, left: number, from: number): void {
     const own = this.deviation(step).leaseEnd?.[key];
     const end = own === undefined ? recordedEnd : (this.#calledAt.get(own.after) ?? NaN) + own.ms;
-    const tolerance =
-      this.scenario.settings.toleranceMs +
-      (this.#renewed || step.scripts.some(({ reply }) => Array.isArray(reply)) ? TICK_MS : 0) +
-      Math.min(2 * this.pace.lateMs, MOST_LATE_MS);
-    const off = left + at - end;
-    if (!(Math.abs(off) <= tolerance)) {
-      this.differs(
-        step,
-        `${what} is ${left}: ends ${off.toFixed(0)} ms after it should, within ${tolerance.toFixed(0)}`,
-      );
+    this.#renewed ||= step.scripts.some(({ reply }) => Array.isArray(reply));
+    const tolerance = this.scenario.settings.toleranceMs + (this.#renewed ? TICK_MS : 0) + this.pace.lateMs;
+    const least = left + from - tolerance;
+    const most = left + this.pace.now() + tolerance;
+    if (!(least <= end && end <= most)) {
+      const [ours, theirs] = [left + from - end, tolerance].map(Math.round);
+      this.differs(step, `${what} is ${left}: ends ${String(ours)} ms after it should, within ${String(theirs)}`);
     }
   }
 

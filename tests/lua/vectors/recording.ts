@@ -89,6 +89,11 @@ export class Pace {
   async until(at: number): Promise<void> {
     const ms = at - this.now();
     if (ms > 0) await new Promise((resume) => setTimeout(resume, ms));
+    this.did(at);
+  }
+
+  /** What was to be done at `at` has been done by now. */
+  did(at: number): void {
     this.#lateMs = Math.max(this.#lateMs, this.now() - at);
   }
 }

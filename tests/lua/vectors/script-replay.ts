@@ -39,6 +39,13 @@ async function run<Reply>(
   return operation.reply(await admin().eval(script.source, keys.length, ...keys, ...all));
 }
 
+interface Answer {
+  readonly what: string;
+  readonly recorded: unknown;
+  readonly ours: unknown;
+  readonly key: string;
+}
+
 class ScriptReplay {
   readonly #pace = new Pace();
   readonly #comparison: Comparison;
@@ -82,47 +89,36 @@ class ScriptReplay {
       if (word === 'DEL') this.#held.delete(args[0] ?? '');
     }
     const actions = [
-      ...step.scripts.map((script) => ({ ...script, act: () => this.#script(step, script) })),
-      ...step.commands.map((command) => ({ ...command, act: () => this.#read(step, command) })),
+      ...step.scripts.map((script) => ({ ...script, act: () => this.#script(script) })),
+      ...step.commands.map((command) => ({ ...command, act: () => this.#read(command) })),
     ].sort((a, b) => a.n - b.n);
     for (const { at, act } of actions) {
       await this.#pace.until(at);
       this.#comparison.called(step);
-      await act();
+      const from = this.#pace.now();
+      const answer = await act();
+      this.#pace.did(at);
+      if (answer === undefined) continue;
+      const { what, recorded, ours, key } = answer;
+      this.#comparison.value(step, `reply of the ${what}`, recorded, at, ours, key, from);
     }
   }
 
   /** Our scripts say in words what Redisson's say in numbers: 1, 0 and nil. */
-  async #script(step: Step, { keys, args, reply, at }: Step['scripts'][number]): Promise<void> {
+  async #script({ keys, args, reply: recorded }: Step['scripts'][number]): Promise<Answer> {
     const [key = ''] = keys;
-    if (Array.isArray(reply)) {
-      const lefts = await this.#renew(keys, args);
-      this.#comparison.value(
-        step,
-        'reply of the renewal',
-        reply,
-        at,
-        lefts.map((left) => (left > 0 ? 1 : 0)),
-        key,
-      );
-    } else if (keys.length === 1) {
-      const [lease = '', owner = ''] = args;
-      this.#comparison.value(
-        step,
-        'reply of the acquire',
-        reply,
-        at,
-        await this.#acquire(key, owner, Number(lease)),
-        key,
-      );
-    } else if (keys.length === 2) {
-      this.#comparison.value(step, 'reply of the force release', reply, at, await this.#force(key), key);
-    } else {
-      this.#comparison.value(step, 'reply of the release', reply, at, await this.#release(key, args[2] ?? ''), key);
+    if (Array.isArray(recorded)) {
+      const ours = (await this.#renew(keys, args)).map((left) => (left > 0 ? 1 : 0));
+      return { what: 'renewal', recorded, ours, key };
     }
+    const [first = '', owner = '', releaser = ''] = args;
+    if (keys.length === 1)
+      return { what: 'acquire', recorded, ours: await this.#acquire(key, owner, Number(first)), key };
+    if (keys.length === 2) return { what: 'force release', recorded, ours: await this.#force(key), key };
+    return { what: 'release', recorded, ours: await this.#release(key, releaser), key };
   }
 
-  async #read(step: Step, { cmd, reply, at }: Step['commands'][number]): Promise<void> {
+  async #read({ cmd, reply }: Step['commands'][number]): Promise<Answer | undefined> {
     const [word = '', key = '', field] = cmd;
     const operations: Record<string, Parameters<typeof run>[0]> = {
       EXISTS: reads.exists,
@@ -132,10 +128,10 @@ class ScriptReplay {
     };
     const operation = operations[word];
     // The latch's DEL; and there are no waiters here that would subscribe.
-    if (operation === undefined) return;
+    if (operation === undefined) return undefined;
     const ours = await run(operation, [this.names.ours(key)], field === undefined ? [] : [field]);
     const recorded = word === 'PTTL' ? reply : word === 'HGET' ? Number(reply ?? 0) : reply === 1;
-    this.#comparison.value(step, `reply of ${word}`, recorded, at, ours, key);
+    return { what: word, recorded, ours, key };
   }
 
   async #acquire(key: string, owner: string, leaseMs: number): Promise<unknown> {

@@ -1,0 +1,51 @@
+/**
+ * What several processes did with locks, and what must not be in such a history.
+ *
+ * `at` is CLOCK_MONOTONIC in ms, which all processes of one machine share (`stamp()` of history-recorder.mjs). A stamp
+ * is taken inside what it stands for: "ok" after the call has returned, "invoke" before it is made. So a hold counts
+ * for less than it really lasts, never for more.
+ */
+interface Stamped {
+  readonly at: number;
+  readonly process: string;
+}
+
+export type HistoryEvent = Stamped &
+  (
+    | { type: 'acquire-invoke'; call: string; lock: string; settlesWithin?: number }
+    | AcquireOk
+    /** Rejected, or answered busy. */
+    | { type: 'acquire-fail'; call: string; reason: string }
+    /** Rejected, and it may have run. */
+    | { type: 'acquire-unknown'; call: string; reason: string }
+    /** The holder was told how long its hold is good for; the latest word counts. `until` = `at`: not at all. */
+    | { type: 'valid'; hold: string; until: number }
+    | { type: 'release-invoke'; hold: string; validUntil: number; settlesWithin?: number }
+    | { type: 'release-ok'; hold: string }
+    | { type: 'release-fail'; hold: string; reason: string }
+    | { type: 'loss-signal'; hold: string; cause: string }
+    /** The server ran something that creates, extends or changes a hold for this call. Giving back is none. */
+    | { type: 'effect'; call: string; effect: string }
+    /** The process did not run from `from` until `at`: blocked, or stopped. */
+    | { type: 'stalled'; from: number }
+    | { type: 'died' }
+    /** Between `from` and `at` locks were taken away behind the library's back: DEL, forced, restarted empty. */
+    | { type: 'broken'; from: number; locks: readonly string[] | 'all'; tokensLost?: boolean }
+    /** Found when all was over. */
+    | { type: 'left'; what: 'key' | 'queue entry' | 'channel' | 'timer' | 'listener' | 'waiter'; name: string }
+  );
+
+interface AcquireOk {
+  type: 'acquire-ok';
+  call: string;
+  hold: string;
+  owner: string;
+  /** The hold that the call was made inside of. */
+  parent?: string | undefined;
+  /** The holder's own deadline. */
+  validUntil: number;
+  token?: string | number | bigint | undefined;
+  shared?: boolean | undefined;
+}
+
+export type EventOf<T extends HistoryEvent['type']> = Extract<HistoryEvent, { type: T }>;
