@@ -77,20 +77,31 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   parent.tenure.check();
   if (parent.loss !== undefined) throw parent.loss;
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
-  if (!(await takeTurn(runtime, acquisition, parent))) return acquireOutermost(runtime, acquisition);
   let record: HoldRecord | undefined;
-  try {
-    record = await parent.tenure.openNested(parent, terms);
-  } finally {
-    if (record === undefined) parent.leave();
+  if (await takeTurn(runtime, acquisition, parent)) {
+    try {
+      record = await parent.tenure.openNested(parent, terms);
+    } finally {
+      if (record === undefined) parent.leave();
+    }
   }
-  // The parent was given back while we waited: from then on we are a stranger.
-  if (record === undefined) return acquireOutermost(runtime, acquisition);
+  if (record === undefined) {
+    // The parent was given back while we waited. Who is inside one of its own parents still is; else we are a stranger.
+    const outer = openAncestor(parent);
+    if (outer !== undefined) return acquireInside(runtime, acquisition, outer);
+    return acquireOutermost(runtime, acquisition);
+  }
   if (patience.signal?.aborted === true) {
     await parent.tenure.release(record).catch(() => undefined); // a lost parent is told by its own means
     throw new LockAbortedError(protocol.name, patience.signal.reason);
   }
   return new Hold(record);
+}
+
+function openAncestor({ parent }: HoldRecord): HoldRecord | undefined {
+  let ancestor = parent;
+  while (ancestor?.state === 'closed') ancestor = ancestor.parent;
+  return ancestor;
 }
 
 /** Directly inside a hold one branch has the lock at a time. False: the parent was given back meanwhile. */

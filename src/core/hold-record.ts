@@ -17,6 +17,8 @@ export class HoldRecord {
   loss: LockLostError | ClientClosedError | undefined;
   /** Lease clock ms at which the lease that this hold asked for ends in Redis, by the last confirmation. */
   leaseEnd: number;
+  /** The longest lease asked for: clocks that drift apart have moved furthest by the end of that one. */
+  longestLeaseMs: number;
   /** A branch directly inside this hold has the lock, or is about to: the others wait in `turns`. */
   occupied = false;
   turns: Set<() => void> | undefined;
@@ -41,16 +43,25 @@ export class HoldRecord {
     readonly site: CallSite | undefined,
   ) {
     this.leaseEnd = sentAt + leaseMs;
+    this.longestLeaseMs = leaseMs;
   }
 
   /** Lease clock ms from which on this hold alone does not count any more. */
   get deadline(): number {
-    return this.leaseEnd - marginMs(this.leaseMs);
+    return this.leaseEnd - marginMs(this.longestLeaseMs);
   }
 
-  /** Whether a call from inside belongs to this hold still: also a lost one stays around its flow until given back. */
+  /** Its release has not been settled yet. */
+  releasing = false;
+
+  /** Whether it stays around its flow: also a lost one does until it is given back, and one that is being given back. */
   get aroundItsFlow(): boolean {
-    return this.state !== 'closed' || this.givingBack !== undefined;
+    return this.state !== 'closed' || this.releasing || this.givingBack !== undefined;
+  }
+
+  /** Whether an `unlock()` of its flow means this hold. */
+  get unlockable(): boolean {
+    return this.bare && (this.state !== 'closed' || this.givingBack !== undefined);
   }
 
   get signal(): AbortSignal {

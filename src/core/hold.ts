@@ -1,6 +1,7 @@
 import type { FlowHold } from './flow.js';
 import { runInside } from './flow.js';
 import type { HoldRecord } from './hold-record.js';
+import { checkLease } from './lease-time.js';
 
 /**
  * Told when a hold can no longer be given back because nothing refers to it. It only warns: a lock kept for the life
@@ -61,11 +62,12 @@ export class Hold implements FlowHold, AsyncDisposable {
   /**
    * Makes the lease of this hold last at least `leaseTime` ms from now. Never shortens it.
    *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: before any command.
    * @throws {LockLostError} `ERR_LOCK_LOST`: the lock was lost.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: unanswered; the lease is what it was, or longer.
    */
-  extend(leaseTime: number): Promise<void> {
-    return this.#record.tenure.extend(this.#record, leaseTime);
+  async extend(leaseTime: number): Promise<void> {
+    return this.#record.tenure.extend(this.#record, checkLease(leaseTime));
   }
 
   /**

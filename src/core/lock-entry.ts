@@ -181,7 +181,10 @@ export class LockEntry implements ChannelListener {
       return waiter.reject(error ?? (request.reply === undefined ? answeredTooLate() : busy));
     }
     this.#standInLine(waiter);
-    if (error === undefined) return;
+    if (error === undefined) {
+      if (request.reply === undefined) this.#grantedTooLate(waiter);
+      return;
+    }
     if (!isUnavailable(error)) {
       this.#remove(waiter);
       return waiter.reject(error);
@@ -209,6 +212,7 @@ export class LockEntry implements ChannelListener {
     }
     if (request.error === undefined && !taken) {
       waiter.unavailable = undefined;
+      waiter.lateSince = undefined;
       if (!request.inDoubt) return false;
     }
     if (taken || request.inDoubt) {
@@ -222,7 +226,6 @@ export class LockEntry implements ChannelListener {
       this.#markAt(request.openUntil);
       waiter.owner = this.runtime.newOwner();
     }
-    if (taken) waiter.again = true; // granted too late to count
     return false;
   }
 
@@ -245,6 +248,16 @@ export class LockEntry implements ChannelListener {
       events.emit('acquired', { lockName: waiter.protocol.name, owner: waiter.owner, holdCount: 1, handedOff });
     }
     waiter.resolve(new Hold(record));
+  }
+
+  /** Once may be a blocked event loop. For a whole command deadline it is a lease too short for the way to Redis. */
+  #grantedTooLate(waiter: Waiter): void {
+    const now = this.runtime.clock.now();
+    waiter.lateSince ??= now;
+    this.#pause(waiter, answeredTooLate());
+    if (!waiter.unlimited || now - waiter.lateSince < this.runtime.options.commandTimeout) return;
+    this.#remove(waiter);
+    waiter.reject(answeredTooLate());
   }
 
   /** The holder's lease, from the newest try; an older answer says nothing about now. */

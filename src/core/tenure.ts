@@ -4,13 +4,7 @@
  * number. When the count is 0, the lock is lost or its state in doubt, the tenure is over and its owner id is never
  * used again: a request still under way somewhere then names an owner that no longer exists.
  */
-import {
-  LockLostError,
-  RedisUnavailableError,
-  type ClientClosedError,
-  type LockError,
-  type LossReason,
-} from '../errors.js';
+import { LockLostError, RedisUnavailableError, ClientClosedError, type LockError, type LossReason } from '../errors.js';
 import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js';
 import type { ReleaseReply } from '../redis/scripts/lock.js';
 import type { CallSite } from './call-site.js';
@@ -82,8 +76,8 @@ export class Tenure {
 
   /** ms for which the lock is surely ours; 0 when it is not, or when nobody can say before a renewal has answered. */
   validFor(): number {
-    this.check();
-    return this.state === 'held' ? Math.max(0, this.deadline - this.runtime.clock.now()) : 0;
+    if (this.check() !== 'valid' || this.state !== 'held') return 0;
+    return Math.max(0, this.deadline - this.runtime.clock.now());
   }
 
   /**
@@ -93,8 +87,8 @@ export class Tenure {
   check(): 'valid' | 'unconfirmed' | 'lost' {
     if (this.state !== 'held') return this.loss === undefined ? 'valid' : 'lost';
     const now = this.runtime.clock.now();
-    if (now < this.deadline) return 'valid';
     const jump = this.runtime.clock.jumped - this.#confirmedAtJump;
+    if (jump <= 0 && now < this.deadline) return 'valid';
     if (now - jump < this.deadline) {
       // A machine that slept or a clock that was set: the server knows which.
       void this.confirm();
@@ -111,7 +105,7 @@ export class Tenure {
     return 'lost';
   }
 
-  /** Settles a doubt that a jump of the clock has raised; afterwards the tenure is valid or lost. */
+  /** Settles a doubt that a jump of the clock has raised: Redis confirms the tenure, or it is lost. */
   confirm(): Promise<void> {
     this.#confirming ??= this.#confirm().finally(() => (this.#confirming = undefined));
     return this.#confirming;
@@ -125,6 +119,8 @@ export class Tenure {
     const request = await this.protocol.renewal.renew([this.renewalItem(leaseMs)]).done;
     if (this.state !== 'held') return;
     const left = request.reply?.[0] ?? 0;
+    // Unanswered, and by neither clock is the lease over: the doubt remains, the next look asks again.
+    if (request.error !== undefined && clock.now() < this.deadline) return;
     if (request.error !== undefined || left === 0) {
       this.lose(left === 0 && request.error === undefined ? 'gone' : 'expired', request.error);
       return;
@@ -167,6 +163,7 @@ export class Tenure {
         throw request.error;
       }
       if (request.reply === 'gone') throw this.lose('gone');
+      if (this.runtime.closed) throw new ClientClosedError(); // not given back either, as below
       const sentAt = request.sentAt + jumped;
       const now = clock.now();
       if (now >= grantDeadline(sentAt, terms.leaseMs)) {
@@ -174,7 +171,9 @@ export class Tenure {
         await request.whenQuiet();
         throw new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');
       }
-      return this.open(terms, sentAt, now, parent);
+      const hold = this.open(terms, sentAt, now, parent);
+      this.#emitReentered();
+      return hold;
     });
   }
 
@@ -249,6 +248,7 @@ export class Tenure {
 
   #end(hold: HoldRecord | undefined, deadline: number): Promise<void> {
     this.state = 'releasing';
+    if (hold !== undefined) hold.releasing = true;
     const heir = this.entry.heirOf(this);
     if (heir !== undefined) {
       const handed = this.entry.handOff(this, heir);
@@ -273,6 +273,7 @@ export class Tenure {
   /** What the release must reject with, if anything. */
   #ended(end: TenureEnd, hold: HoldRecord | undefined, deadline: number): LockError | undefined {
     this.state = 'over';
+    if (hold !== undefined) hold.releasing = false;
     if (end.kind === 'failed') {
       const givingBack = this.#compensate([this.owner, ...end.alsoOwners], end.openUntil, end.until);
       if (hold !== undefined) {
@@ -339,6 +340,14 @@ export class Tenure {
     this.runtime.events.emit('leaseLost', { lockName: this.protocol.name, owner: this.owner, reason, cause });
   }
 
+  #emitReentered(): void {
+    const { events } = this.runtime;
+    if (events.heard('acquired')) {
+      const holdCount = this.holds.length;
+      events.emit('acquired', { lockName: this.protocol.name, owner: this.owner, holdCount, handedOff: false });
+    }
+  }
+
   #emitReleased(holdCount: number): void {
     const { events } = this.runtime;
     if (events.heard('released')) {
@@ -378,6 +387,7 @@ export class Tenure {
     // That attempt of a partial release may run last, with the shorter lease.
     if (!ticket.confirms || ticket.partials !== this.#partials) return;
     this.#confirmedAtJump = Math.max(this.#confirmedAtJump, ticket.jumped);
+    if (only !== undefined) only.longestLeaseMs = Math.max(only.longestLeaseMs, left);
     for (const hold of only === undefined ? this.holds : [only]) {
       // The key may have longer, for another hold; that is not this one's to count on.
       const leaseMs = only === undefined ? Math.min(left, hold.leaseMs) : left;

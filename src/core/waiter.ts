@@ -39,6 +39,8 @@ export class Waiter {
   leaving: LockError | undefined;
   /** Why its last try failed, if it did: then nobody can say that the lock is busy. */
   unavailable: LockError | undefined;
+  /** Lease clock ms since when it was granted the lock only after the lease had ended. */
+  lateSince: number | undefined;
   #timer: Timer | undefined;
   #onAbort: (() => void) | undefined;
   /** Requests for it of which an attempt may still run: it does not fail before. */

@@ -1,4 +1,5 @@
 /* Checks of what callers give, all before any command. */
+import { checkLease } from '../core/lease-time.js';
 import { isLockContext, type LockContext } from '../core/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
 
@@ -30,11 +31,7 @@ export function checkName(name: unknown, argument = 'name'): string {
 
 /** `undefined`: the watchdog renews. */
 export function checkLeaseTime(value: unknown): number | undefined {
-  if (value === undefined || value === -1) return undefined;
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MOST_MS) {
-    throw new InvalidArgumentError('leaseTime', 'an integer of at least 1 (ms), or -1 for the watchdog', value);
-  }
-  return value;
+  return value === undefined || value === -1 ? undefined : checkLease(value, ', or -1 for the watchdog');
 }
 
 export function checkWaitTime(value: unknown, byDefault: number): number {

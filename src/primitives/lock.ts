@@ -382,7 +382,7 @@ function patientUntil({ clock }: LockRuntime, waitTime: number): number {
   return waitTime > 0 ? clock.now() + waitTime : -Infinity;
 }
 
-const canBeUnlocked = (record: HoldRecord): boolean => record.bare && record.aroundItsFlow;
+const canBeUnlocked = (record: HoldRecord): boolean => record.unlockable;
 
 /** `busy`: what the promise resolves with when the lock stayed busy; undefined: it rejects. */
 function settleWith<T>(

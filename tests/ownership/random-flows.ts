@@ -16,14 +16,14 @@ class Hold implements FlowHold {
 /** The holds a flow is inside of, by hand. A list is never changed, so that a child keeps what it was started with. */
 type Mine = readonly Hold[];
 
-export interface Acquisition {
+interface Acquisition {
   readonly promise: Promise<boolean>;
   readonly answer: (granted: boolean) => void;
 }
 
 export type BindAcquisition = (hold: FlowHold) => Acquisition;
 
-export const bindToAwaiter: BindAcquisition = (hold) => {
+const bindToAwaiter: BindAcquisition = (hold) => {
   const deferred = boundDeferred<boolean>();
   return {
     promise: deferred.promise,

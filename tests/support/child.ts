@@ -169,6 +169,11 @@ export class Worker {
     return (await this.order({ do: 'contend', client: 'client', ...load })) as LoadResult;
   }
 
+  /** Runs the export `run` of a module in the worker (with `--import tsx` among `execArgv` it may be TypeScript). */
+  run(module: URL, options: unknown): Promise<unknown> {
+    return this.order({ do: 'run', module: module.href, options });
+  }
+
   async stopContending(): Promise<void> {
     await this.order({ do: 'stopContending' });
   }

@@ -54,10 +54,12 @@ export class HistoryRecorder {
    *
    * @param {string} lock
    * @param {number} [settlesWithin]
+   * @param {number} [leaseTime]
    */
-  invoked(lock, settlesWithin) {
+  invoked(lock, settlesWithin, leaseTime) {
     const call = `${this.name}/${++this.#made}`;
-    this.write({ type: 'acquire-invoke', call, lock, ...(settlesWithin !== undefined && { settlesWithin }) });
+    const terms = { ...(settlesWithin !== undefined && { settlesWithin }), ...(leaseTime !== undefined && { leaseTime }) };
+    this.write({ type: 'acquire-invoke', call, lock, ...terms });
     return call;
   }
 

@@ -2,6 +2,7 @@ import type { EventOf, HistoryEvent } from './history-events.js';
 
 export type ViolationKind =
   | 'two valid holds at once'
+  | 'valid without the lock'
   | 'lease ended without a loss signal'
   | 'loss signal too late'
   | 'loss signal twice'
@@ -23,6 +24,9 @@ export interface CheckOptions {
   /** How much later than due a busy machine may run a timer or settle a call. */
   graceMs?: number;
 }
+
+/** What the server's stamps, turned into ours, may be off. */
+const CLOCK_SLACK_MS = 2;
 
 interface Call {
   readonly invoke: EventOf<'acquire-invoke'>;
@@ -53,6 +57,8 @@ class HistoryCheck {
   readonly #stalls = new Map<string, EventOf<'stalled'>[]>();
   readonly #died = new Map<string, number>();
   readonly #broken: EventOf<'broken'>[] = [];
+  /** By lock and owner; empty if nobody watched the server. */
+  readonly #held = new Map<string, EventOf<'held'>[]>();
 
   constructor(
     history: readonly HistoryEvent[],
@@ -69,6 +75,7 @@ class HistoryCheck {
       if (hold.releaseInvoke) this.#checkSettled(hold.releaseInvoke, hold.releaseOutcome);
       this.#checkLoss(hold);
       this.#checkInside(hold);
+      if (this.#held.size > 0) this.#checkHeld(hold);
     }
     for (const holds of groupBy([...this.#holds.values()], ({ lock }) => lock)) {
       this.#checkExclusion(holds);
@@ -116,6 +123,11 @@ class HistoryCheck {
       case 'broken':
         this.#broken.push(event);
         return;
+      case 'held': {
+        const key = `${event.lock} ${event.owner}`;
+        this.#held.set(key, [...(this.#held.get(key) ?? []), event]);
+        return;
+      }
       case 'left':
         this.#violate('left behind', `a ${event.what} was left: ${event.name}`, event);
     }
@@ -220,6 +232,18 @@ class HistoryCheck {
       }
       inside.push(span);
     }
+  }
+
+  /** Whoever may believe to hold the lock has it at the server all the while. */
+  #checkHeld(hold: HeldLock): void {
+    const until = this.#validUntil(hold) - CLOCK_SLACK_MS;
+    let sure = hold.ok.at + CLOCK_SLACK_MS;
+    for (const { from, at } of this.#held.get(`${hold.lock} ${hold.ok.owner}`) ?? []) {
+      if (from <= sure) sure = Math.max(sure, at);
+    }
+    if (sure >= until) return;
+    const message = `${named(hold)} counted as valid until ${ms(until - sure)} after the server had freed it`;
+    this.#violate('valid without the lock', message, hold.ok);
   }
 
   #validUntil(hold: HeldLock): number {

@@ -1,5 +1,7 @@
 // @ts-check
 import { transformAsync } from '@babel/core';
+// @ts-expect-error -- it has no declarations
+import presetEnv from '@babel/preset-env';
 import { build } from 'esbuild';
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -26,7 +28,9 @@ export const compileTargets = {
     const result = await transformAsync(compiled(source, ts.ScriptTarget.ESNext), {
       babelrc: false,
       configFile: false,
-      presets: [['@babel/preset-env', { targets: { ie: '11' }, modules: false }]],
+      presets: [
+        [/** @type {import('@babel/core').PluginTarget} */ (presetEnv), { targets: { ie: '11' }, modules: false }],
+      ],
     });
     return result?.code ?? '';
   },

@@ -1,5 +1,6 @@
-import type { ClientOptions, CloseOptions, LockEvents } from 'holdfast';
+import type { ClientOptions, CloseOptions, LockClient, LockEvents } from 'holdfast';
 import type { RedisOptions } from 'ioredis';
+import type { HistoryRecorder } from './history-recorder.mjs';
 
 /** A lock by its name, or whatever else the client makes. */
 export type LockSpec =
@@ -71,6 +72,15 @@ export type Step =
   | { op: 'fork'; flow: string }
   | { op: 'section'; port: number; name: string; who: string; workMs?: number | undefined };
 
+/** What a module that a worker is told to `run` gets; its export `run` does the rest. */
+export interface WorkerParts {
+  readonly name: string;
+  readonly clients: ReadonlyMap<string, LockClient>;
+  readonly recorder: HistoryRecorder | undefined;
+  /** Fires at `stopContending`. */
+  readonly stopping: AbortSignal;
+}
+
 export type Order =
   | { do: 'createClient'; client: string; options: WorkerClientOptions; events: (keyof LockEvents)[] }
   | { do: 'closeClient'; client: string; options?: CloseOptions | undefined }
@@ -79,6 +89,7 @@ export type Order =
   | { do: 'abort'; signal: string; reason?: unknown }
   | { do: 'block'; ms: number }
   | ({ do: 'contend' } & Load)
+  | { do: 'run'; module: string; options: unknown }
   | { do: 'stopContending' }
   | { do: 'resources' }
   | { do: 'exit' };

@@ -284,6 +284,11 @@ async function obey(message) {
       const counter = await counterAt(message.port);
       return contend({ ...message, who: name, locks, counter, recorder, stopping: stopping.signal });
     }
+    case 'run': {
+      /** @type {{ run(parts: import('./worker-orders.js').WorkerParts, options: unknown): Promise<unknown> }} */
+      const load = await import(message.module);
+      return load.run({ name, clients, recorder, stopping: stopping.signal }, message.options);
+    }
     case 'stopContending':
       return stopping.abort();
     case 'resources':

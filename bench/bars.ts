@@ -1,0 +1,59 @@
+import type { Row } from './workloads/workload.js';
+
+/** What has to be reached, as ratios between subjects of the same run or, for latencies, in milliseconds. */
+interface Bar {
+  readonly workload: string;
+  readonly subject: string;
+  readonly figure: string;
+  readonly is: 'at least' | 'below' | 'exactly';
+  readonly limit: number;
+}
+
+const scoped = 'holdfast withLock';
+const bare = 'holdfast lock/unlock';
+
+const BARS: readonly Bar[] = [
+  { workload: '1 flow', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.97 },
+  { workload: '1 flow', subject: bare, figure: 'of raw', is: 'at least', limit: 0.9 },
+  { workload: '100 flows, distinct keys', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.9 },
+  { workload: '100 flows, distinct keys', subject: bare, figure: 'of raw', is: 'at least', limit: 0.65 },
+  { workload: 'burst of 50, hold 1 ms', subject: scoped, figure: 'x best peer', is: 'at least', limit: 2 },
+  { workload: 'burst of 50, hold 0', subject: scoped, figure: 'x best peer', is: 'at least', limit: 2 },
+  { workload: 'burst of 500, hold 1 ms', subject: scoped, figure: 'x best peer', is: 'at least', limit: 3 },
+  { workload: 'burst of 500, hold 0', subject: scoped, figure: 'x best peer', is: 'at least', limit: 2 },
+  {
+    workload: 'burst of 4 processes x 10, hold 1 ms',
+    subject: scoped,
+    figure: 'x best peer',
+    is: 'at least',
+    limit: 1.3,
+  },
+  { workload: 'hand-off, 1 waiter', subject: scoped, figure: 'p50 ms', is: 'below', limit: 1.2 },
+  { workload: 'hand-off, 50 waiters', subject: scoped, figure: 'p95 ms', is: 'below', limit: 4 },
+  { workload: '1,000 wait on a held key', subject: scoped, figure: 'requests/s', is: 'exactly', limit: 0 },
+];
+
+export interface Verdict extends Bar {
+  readonly measured: number;
+  readonly met: boolean;
+}
+
+/** Only of what was measured. */
+export function judge(rows: readonly Row[]): Verdict[] {
+  return BARS.flatMap((bar) => {
+    const row = rows.find(({ workload, subject }) => workload === bar.workload && subject === bar.subject);
+    const measured = row?.figures[bar.figure];
+    return measured === undefined ? [] : [{ ...bar, measured, met: reaches(measured, bar) }];
+  });
+}
+
+function reaches(measured: number, { is, limit }: Bar): boolean {
+  switch (is) {
+    case 'at least':
+      return measured >= limit;
+    case 'below':
+      return measured < limit;
+    case 'exactly':
+      return measured === limit;
+  }
+}

@@ -1,0 +1,38 @@
+import type { Verdict } from './bars.js';
+import type { Row } from './workloads/workload.js';
+
+/** A Markdown table for each workload: its figures are its own. */
+export function workloadTable(rows: readonly Row[]): string {
+  const figures = [...new Set(rows.flatMap((row) => Object.keys(row.figures)))];
+  return table(
+    [rows[0]?.workload ?? '', ...figures],
+    rows.map((row) => [row.subject, ...figures.map((figure) => readable(row.figures[figure]))]),
+  );
+}
+
+export function verdictTable(verdicts: readonly Verdict[]): string {
+  return table(
+    ['bar', 'to reach', 'measured', ''],
+    verdicts.map(({ workload, subject, figure, is, limit, measured, met }) => [
+      `${workload}: ${subject}, ${figure}`,
+      `${is} ${limit}`,
+      readable(measured),
+      met ? 'met' : 'NOT MET',
+    ]),
+  );
+}
+
+function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
+  const widths = head.map((title, column) => Math.max(3, title.length, ...lines.map((line) => line[column]!.length)));
+  const row = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(' | ')} |`;
+  const rule = widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
+  return [row(head), row(rule), ...lines.map(row)].join('\n');
+}
+
+/** Three digits that count, and no more behind the point than that. */
+function readable(value: number | undefined): string {
+  if (value === undefined) return '';
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US');
+  return String(Number(value.toPrecision(3)));
+}

@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { now } from '../monotonic.js';
+import { alsoSentBy, LIBRARIES, openPeer, type Peer, type PeerName } from '../peers.js';
+import { withWorkers, type Worker } from '../processes.js';
+import { median } from '../statistics.js';
+import { againstBestPeer, type Row, type Setting, type Workload } from './workload.js';
+
+/*
+ * Many that want one lock, and the time until the last one has been inside. `burst`: all come at once and enter once.
+ * `sustained`: each comes back for more as soon as it has left; who enters again past those that wait is quick, and
+ * keeps them waiting, so the longest wait belongs to the figure.
+ */
+
+interface Contention {
+  readonly flows: number;
+  readonly sectionsEach: number;
+  readonly holdMs: number;
+}
+
+interface Round {
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly longestWaitMs: number;
+}
+
+let peer: Peer | undefined;
+
+async function openContender(name: PeerName, url: string): Promise<void> {
+  peer = await openPeer(name, { url });
+}
+
+async function contend({ flows, sectionsEach, holdMs }: Contention): Promise<Round> {
+  let inside = 0;
+  let longestWaitMs = 0;
+  const flow = async (): Promise<void> => {
+    for (let i = 0; i < sectionsEach; i += 1) {
+      const calledAt = now();
+      await peer!.section('bench:contended', async () => {
+        inside += 1;
+        if (inside > 1) throw new Error('two are inside');
+        longestWaitMs = Math.max(longestWaitMs, now() - calledAt);
+        if (holdMs > 0) await sleep(holdMs);
+        inside -= 1;
+      });
+    }
+  };
+  const startedAt = now();
+  await Promise.all(Array.from({ length: flows }, flow));
+  return { startedAt, endedAt: now(), longestWaitMs };
+}
+
+export const tasks = { openContender, contend };
+
+interface Measured {
+  readonly rate: number;
+  readonly longestWaitMs: number;
+  readonly requests: number;
+}
+
+async function oneRound(
+  { server }: Setting,
+  subject: PeerName,
+  workers: readonly Worker[],
+  contention: Contention,
+): Promise<Measured> {
+  const { result: rounds, requests } = await server.countCommands(alsoSentBy(subject), () =>
+    Promise.all(workers.map((worker) => worker.run('contend', contention))),
+  );
+  const ms = Math.max(...rounds.map(({ endedAt }) => endedAt)) - Math.min(...rounds.map(({ startedAt }) => startedAt));
+  const sections = workers.length * contention.flows * contention.sectionsEach;
+  return {
+    rate: (sections * 1_000) / ms,
+    longestWaitMs: Math.max(...rounds.map(({ longestWaitMs }) => longestWaitMs)),
+    requests: requests / sections,
+  };
+}
+
+/** The libraries take turns, round by round, in processes that stay. The first round of each only warms up. */
+function compare(setting: Setting, workload: string, processes: number, contention: Contention): Promise<Row[]> {
+  return withWorkers(processes * LIBRARIES.length, async (workers) => {
+    const contenders = LIBRARIES.map((subject, i) => ({
+      subject,
+      workers: workers.slice(i * processes, (i + 1) * processes),
+      measured: [] as Measured[],
+    }));
+    for (const contender of contenders) {
+      const open = (worker: Worker) => worker.run('openContender', contender.subject, setting.server.url);
+      await Promise.all(contender.workers.map(open));
+    }
+    for (let round = 0; round <= (setting.quick ? 1 : 5); round += 1) {
+      for (const contender of contenders) {
+        const measured = await oneRound(setting, contender.subject, contender.workers, contention);
+        if (round > 0) contender.measured.push(measured);
+      }
+    }
+    const rows = contenders.map(({ subject, measured }) => ({
+      workload,
+      subject,
+      figures: {
+        'sections/s': median(measured.map(({ rate }) => rate)),
+        'longest wait ms': median(measured.map(({ longestWaitMs }) => longestWaitMs)),
+        'requests/section': median(measured.map(({ requests }) => requests)),
+      },
+    }));
+    return againstBestPeer(rows, 'sections/s');
+  });
+}
+
+const contention = (name: string, processes: number, shape: Contention): Workload => ({
+  name,
+  run: (setting) => compare(setting, name, processes, shape),
+});
+
+export const workloads: Workload[] = [
+  contention('burst of 50, hold 1 ms', 1, { flows: 50, sectionsEach: 1, holdMs: 1 }),
+  contention('burst of 50, hold 0', 1, { flows: 50, sectionsEach: 1, holdMs: 0 }),
+  contention('burst of 500, hold 1 ms', 1, { flows: 500, sectionsEach: 1, holdMs: 1 }),
+  contention('burst of 500, hold 0', 1, { flows: 500, sectionsEach: 1, holdMs: 0 }),
+  contention('burst of 4 processes x 10, hold 1 ms', 4, { flows: 10, sectionsEach: 1, holdMs: 1 }),
+  contention('sustained, 50 flows, hold 1 ms', 1, { flows: 50, sectionsEach: 20, holdMs: 1 }),
+  contention('sustained, 50 flows, hold 0', 1, { flows: 50, sectionsEach: 100, holdMs: 0 }),
+  contention('sustained, 500 flows, hold 1 ms', 1, { flows: 500, sectionsEach: 4, holdMs: 1 }),
+  contention('sustained, 500 flows, hold 0', 1, { flows: 500, sectionsEach: 10, holdMs: 0 }),
+  contention('sustained, 4 processes x 10, hold 1 ms', 4, { flows: 10, sectionsEach: 25, holdMs: 1 }),
+];

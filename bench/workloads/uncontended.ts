@@ -1,0 +1,109 @@
+import { alsoSentBy, openPeer, SUBJECTS, type PeerName } from '../peers.js';
+import { Worker } from '../processes.js';
+import { median } from '../statistics.js';
+import type { Row, Setting, Workload } from './workload.js';
+
+/*
+ * Sections that nobody else wants. The floor is timed in the same process, after the import: subject and raw scripts
+ * take turns, and each pair gives one ratio.
+ */
+
+interface PairsOrder {
+  readonly url: string;
+  readonly subject: PeerName;
+  readonly flows: number;
+  readonly pairs: number;
+  /** How long one side of a pair lasts, by the speed of the raw scripts. */
+  readonly ms: number;
+}
+
+interface Pair {
+  readonly raw: number;
+  readonly subject: number;
+}
+
+/** Sections per second of both, pair by pair. */
+async function timePairs({ url, subject: name, flows, pairs, ms }: PairsOrder): Promise<Pair[]> {
+  const subject = await openPeer(name, { url, callSites: false });
+  const raw = await openPeer('raw scripts', { url });
+  const rate = async (peer: typeof raw, sections: number): Promise<number> => {
+    const start = performance.now();
+    const each = Math.ceil(sections / flows);
+    await Promise.all(Array.from({ length: flows }, (_, flow) => peer.flow(`bench:${name}:${flow}`, each)));
+    return (each * flows * 1_000) / (performance.now() - start);
+  };
+  let sections = 2_000;
+  for (const peer of [raw, subject, subject, raw]) {
+    const warm = await rate(peer, sections);
+    if (peer === raw) sections = Math.ceil((warm * ms) / 1_000);
+  }
+  const timed: Pair[] = [];
+  for (let pair = 0; pair < pairs; pair += 1) {
+    // Whoever comes second finds the machine as the first has left it.
+    if (pair % 2 === 0) {
+      const first = await rate(raw, sections);
+      timed.push({ raw: first, subject: await rate(subject, sections) });
+    } else {
+      const first = await rate(subject, sections);
+      timed.push({ raw: await rate(raw, sections), subject: first });
+    }
+  }
+  await subject.close();
+  await raw.close();
+  return timed;
+}
+
+/** For counting what they send: a flow of its own, after a first section has loaded the scripts. */
+async function runFlow(url: string, name: PeerName, sections: number): Promise<void> {
+  opened ??= await openPeer(name, { url, callSites: false });
+  await opened.flow('bench:counted', sections);
+}
+let opened: Awaited<ReturnType<typeof openPeer>> | undefined;
+
+export const tasks = { timePairs, runFlow };
+
+async function timedRow(setting: Setting, workload: string, subject: PeerName, flows: number): Promise<Row> {
+  const { server, quick } = setting;
+  await using worker = new Worker();
+  const order = { url: server.url, subject, flows, pairs: quick ? 3 : 9, ms: quick ? 100 : 400 };
+  const pairs = await worker.run('timePairs', order);
+  return {
+    workload,
+    subject,
+    figures: {
+      'sections/s': median(pairs.map((pair) => pair.subject)),
+      'raw sections/s': median(pairs.map((pair) => pair.raw)),
+      'of raw': median(pairs.map((pair) => pair.subject / pair.raw)),
+    },
+  };
+}
+
+async function timed(setting: Setting, workload: string, flows: number): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const subject of SUBJECTS) rows.push(await timedRow(setting, workload, subject, flows));
+  return rows;
+}
+
+async function counted({ server }: Setting): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const subject of ['raw scripts', ...SUBJECTS] as const) {
+    await using worker = new Worker();
+    await worker.run('runFlow', server.url, subject, 1);
+    const sections = 1_000;
+    const counts = await server.countCommands(alsoSentBy(subject), () =>
+      worker.run('runFlow', server.url, subject, sections),
+    );
+    rows.push({
+      workload: 'commands per section, uncontended',
+      subject,
+      figures: { requests: counts.requests / sections, 'commands run': counts.commands / sections },
+    });
+  }
+  return rows;
+}
+
+export const workloads: Workload[] = [
+  { name: '1 flow', run: (setting) => timed(setting, '1 flow', 1) },
+  { name: '100 flows, distinct keys', run: (setting) => timed(setting, '100 flows, distinct keys', 100) },
+  { name: 'commands per section, uncontended', run: counted },
+];

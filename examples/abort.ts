@@ -1,0 +1,29 @@
+// How do I stop a call that waits for a lock, for instance because its client has gone?
+import { createClient, LockAbortedError } from 'holdfast';
+import { openRedis } from './support/redis.js';
+
+await using redis = await openRedis();
+await using client = createClient({ url: redis.url });
+await using elsewhere = createClient({ url: redis.url });
+
+const lock = client.getLock('example:seat:12A');
+const hold = await elsewhere.getLock(lock.name).acquire();
+
+// Every waiting call takes a signal: lock, tryLock, acquire, tryAcquire, withLock.
+const request = new AbortController();
+setTimeout(() => request.abort(new Error('the browser has gone')), 100);
+try {
+  await lock.lock({ signal: request.signal });
+} catch (error) {
+  if (!(error instanceof LockAbortedError)) throw error;
+  console.log(`${error.name} (${error.code}), because ${String(error.cause)}`);
+}
+
+// Signals combine: whichever fires first.
+const signal = AbortSignal.any([new AbortController().signal, AbortSignal.timeout(100)]);
+const outcome = await lock.withLock({ signal }, () => 'inside').catch((error: unknown) => (error as Error).name);
+console.log(`with a time limit: ${outcome}`);
+
+// Nothing is left of them: once it is free, nobody takes it.
+await hold.release();
+console.log(`locked afterwards: ${await lock.isLocked()}`);

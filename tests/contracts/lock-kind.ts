@@ -1,0 +1,101 @@
+import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import type { LockEvents } from '../../src/events.js';
+import type { ContextOptions } from '../../src/primitives/arguments.js';
+import type { Lock } from '../../src/primitives/lock.js';
+import { closeClients, inFlow, openClient, TestClock, type ClientSettings } from '../support/lock-clients.js';
+import { expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+import type { LockSpec } from '../support/worker-orders.js';
+
+/** One kind of lock, as the contract has to know it. */
+export interface LockKind {
+  readonly label: string;
+  make(client: LockClient, name: string, options?: ContextOptions): Lock;
+  /** The same lock, for a worker process. */
+  spec(name: string): LockSpec;
+}
+
+/** What two busy cores may be late by; a lower bound never slips. */
+export const SLACK_MS = 250;
+/** Within this, whoever can get in is in. */
+export const WAKE_MS = 200;
+
+const clocks: TestClock[] = [];
+const unhandled: unknown[] = [];
+const note = (reason: unknown): void => void unhandled.push(reason);
+
+/** Registers what every file of the contract checks after each test: nothing is held, and a closed client is gone. */
+export function leaveNothing(): void {
+  beforeAll(() => void process.on('unhandledRejection', note));
+  afterAll(() => void process.off('unhandledRejection', note));
+  afterEach(async () => {
+    await closeClients();
+    await expectNothingLeft();
+    const timers = clocks.splice(0).reduce((sum, clock) => sum + clock.timers, 0);
+    expect({ timers, unhandled: unhandled.splice(0) }).toEqual({ timers: 0, unhandled: [] });
+  });
+}
+
+export interface Bench {
+  readonly client: LockClient;
+  readonly clock: TestClock;
+  readonly lock: Lock;
+  readonly name: string;
+  /** Of this client, in order. */
+  readonly events: { readonly [K in keyof LockEvents]: LockEvents[K][] };
+}
+
+/** A client with one lock nobody has heard of; or the same lock at another client. */
+export async function open(kind: LockKind, settings: ClientSettings & { name?: string } = {}): Promise<Bench> {
+  const { name = freshName(), ...options } = settings;
+  const clock = new TestClock();
+  clocks.push(clock);
+  const client = await openClient({ clock, ...options });
+  return { client, clock, lock: kind.make(client, name), name, events: heard(client) };
+}
+
+function heard(client: LockClient): Bench['events'] {
+  const events: Bench['events'] = {
+    acquired: [],
+    released: [],
+    waiting: [],
+    renewed: [],
+    renewFailed: [],
+    leaseLost: [],
+    releaseFailed: [],
+    connectionError: [],
+    clockUnavailable: [],
+  };
+  for (const type of Object.keys(events) as (keyof LockEvents)[]) {
+    client.events.on(type, (event) => (events[type] as unknown[]).push(event));
+  }
+  return events;
+}
+
+/** Starts a call that has to wait, and returns when it does. */
+export async function startWaiting<T>(bench: Bench, call: () => Promise<T>): Promise<{ result: Promise<T> }> {
+  const before = bench.events.waiting.length;
+  const result = inFlow(call);
+  result.catch(() => undefined); // looked at by the test, later
+  await until(() => bench.events.waiting.length > before, 'the call waits');
+  return { result };
+}
+
+export interface Timed<T> {
+  readonly value: T;
+  readonly ms: number;
+}
+
+export async function timed<T>(call: () => Promise<T>): Promise<Timed<T>> {
+  const began = performance.now();
+  const value = await call();
+  return { value, ms: performance.now() - began };
+}
+
+/** The error a promise rejects with. */
+export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
+  const [outcome] = await Promise.allSettled([promise]);
+  if (outcome.status === 'fulfilled') throw new Error('it was expected to reject');
+  return outcome.reason;
+}

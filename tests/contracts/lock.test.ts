@@ -1,0 +1,7 @@
+import { describeLockContract } from './lock-contract.js';
+
+describeLockContract({
+  label: 'lock',
+  make: (client, name, options) => client.getLock(name, options),
+  spec: (name) => name,
+});

@@ -1,0 +1,292 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import type { Hold } from '../../src/core/hold.js';
+import { lockChannel } from '../../src/redis/keys.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import type { FaultProxy } from '../support/proxy.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+
+const SLACK_MS = 250;
+/** The first reconnection comes after at most that much. */
+const RECONNECT_MS = 50;
+const LINGER_MS = 500;
+const LEASE_MS = 20_000;
+
+let server: RedisServer | undefined;
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+  await server?.stop();
+  server = undefined;
+});
+
+interface Bench {
+  readonly proxy: FaultProxy;
+  readonly client: LockClient;
+  readonly name: string;
+  readonly holder: Hold;
+  /** A waiter behind the holder, through the proxy; resolves with the moment in which it was inside. */
+  wait(signal?: AbortSignal): Promise<number>;
+}
+
+async function bench(): Promise<Bench> {
+  const { proxy, url } = await openProxy();
+  const [client, other] = [await openClient({ url }), await openClient()];
+  const name = freshName();
+  const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+  return { proxy, client, name, holder, wait: (signal) => insideOf(client, name, signal) };
+}
+
+function insideOf(client: LockClient, name: string, signal?: AbortSignal): Promise<number> {
+  return inFlow(async () => {
+    const hold = await client.getLock(name).acquire({ signal, leaseTime: LEASE_MS });
+    const at = performance.now();
+    await hold.release();
+    return at;
+  });
+}
+
+const subscribers = async (name: string): Promise<number> =>
+  Number((await admin().pubsub('NUMSUB', lockChannel(name)))[1]);
+
+const subscribed = (name: string): Promise<void> =>
+  until(async () => (await subscribers(name)) === 1, 'the waiter is subscribed');
+
+/** The next wait on the name, behind a new holder, goes as if nothing had happened. */
+async function nextWaitWorks({ client, name }: Bench): Promise<void> {
+  const other = await openClient();
+  const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+  const inside = insideOf(client, name);
+  await subscribed(name);
+  await pause(20);
+  const freeAt = performance.now();
+  await holder.release();
+  expect((await inside) - freeAt).toBeLessThan(200 + SLACK_MS);
+}
+
+describe('R18: the release falls into the gap of the subscriber connection', () => {
+  test('R18: cut once', async () => {
+    const each = await bench();
+    const inside = each.wait();
+    await subscribed(each.name);
+    expect(each.proxy.cut({ kind: 'subscriber' })).toBe(1);
+    await each.holder.release();
+    const freeAt = performance.now();
+    expect((await inside) - freeAt).toBeLessThan(RECONNECT_MS + 200 + SLACK_MS);
+    await nextWaitWorks(each);
+  });
+
+  test('R18: killed at the server, with all its channels', async () => {
+    server = await startServer();
+    const [client, other] = [await openClient({ url: server.url }), await openClient({ url: server.url })];
+    const names = ['a', 'b', 'c'];
+    const holders = await Promise.all(names.map((name) => holdElsewhere(other.getLock(name), LEASE_MS)));
+    const inside = names.map((name) => insideOf(client, name));
+    await until(async () => (await server!.channels()).length === 3, 'the waiters are subscribed');
+    await pause(20);
+    expect(await server.killPubsub()).toBe(1);
+    await Promise.all(holders.map((hold) => hold.release()));
+    const freeAt = performance.now();
+    expect(Math.max(...(await Promise.all(inside))) - freeAt).toBeLessThan(RECONNECT_MS + 200 + SLACK_MS);
+    await closeClients();
+  });
+
+  test('R18: cut twice in a row', async () => {
+    const each = await bench();
+    const inside = each.wait();
+    await subscribed(each.name);
+    // The second connection lives until it says anything.
+    const second = each.proxy.cutBefore({ command: ['HELLO', 'CLIENT', 'AUTH', 'SELECT', 'SUBSCRIBE'] });
+    each.proxy.cut({ kind: 'subscriber' });
+    await second.applied;
+    await each.holder.release();
+    const freeAt = performance.now();
+    expect((await inside) - freeAt).toBeLessThan(3 * RECONNECT_MS + 200 + SLACK_MS);
+    await nextWaitWorks(each);
+  });
+
+  test.each(['before the server saw it', 'after the server had answered it'])(
+    'R18: cut again during the resubscription, %s',
+    async (when) => {
+      const each = await bench();
+      const inside = each.wait();
+      await subscribed(each.name);
+      const selector = { command: 'SUBSCRIBE', contains: each.name };
+      const again = when.startsWith('before') ? each.proxy.cutBefore(selector) : each.proxy.cutAfter(selector);
+      each.proxy.cut({ kind: 'subscriber' });
+      await again.applied;
+      await each.holder.release();
+      const freeAt = performance.now();
+      expect((await inside) - freeAt).toBeLessThan(3 * RECONNECT_MS + 200 + SLACK_MS);
+      await nextWaitWorks(each);
+    },
+  );
+
+  test('R18: cut while the first SUBSCRIBE is unanswered', async () => {
+    const each = await bench();
+    const cut = each.proxy.cutAfter({ command: 'SUBSCRIBE', contains: each.name });
+    const inside = each.wait();
+    await cut.applied;
+    await each.holder.release();
+    const freeAt = performance.now();
+    expect((await inside) - freeAt).toBeLessThan(2 * RECONNECT_MS + 200 + SLACK_MS);
+  });
+
+  test('R18: with 150 channels, all are subscribed again', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const names = Array.from({ length: 150 }, () => freshName());
+    const holders = await Promise.all(names.map((name) => holdElsewhere(other.getLock(name), LEASE_MS)));
+    const inside = names.map((name) => insideOf(client, name));
+    await Promise.all(names.map(subscribed));
+    const resubscribed = proxy.observe({ command: 'SUBSCRIBE', times: Infinity });
+    proxy.cut({ kind: 'subscriber' });
+    await Promise.all(holders.map((hold) => hold.release()));
+    const freeAt = performance.now();
+    expect(Math.max(...(await Promise.all(inside))) - freeAt).toBeLessThan(2 * RECONNECT_MS + 200 + SLACK_MS);
+    expect(resubscribed.count).toBeLessThanOrEqual(2);
+  });
+
+  test('R18: silent instead of cut, before and after the subscription stood', async () => {
+    const [after, before] = [await bench(), await bench()];
+    const inside = after.wait();
+    await subscribed(after.name);
+    await pause(20);
+    const connected = after.proxy.stats.accepted;
+    const silence = after.proxy.stall({ kind: 'subscriber', connection: (connection) => connection.id <= connected });
+    await after.holder.release();
+    const unanswered = before.proxy.swallow({ command: 'SUBSCRIBE' });
+    const insideBefore = before.wait();
+    await unanswered.applied;
+    await before.holder.release();
+    const freeAt = performance.now();
+    expect((await insideBefore) - freeAt).toBeLessThan(10_000);
+    expect((await inside) - freeAt).toBeLessThan(10_000);
+    silence.lift();
+    await until(async () => (await subscribers(after.name)) <= 1, 'the silent connection is gone');
+    await nextWaitWorks(after);
+  });
+});
+
+describe('R19: SUBSCRIBE and UNSUBSCRIBE that go wrong poison nothing', () => {
+  test('R19: a SUBSCRIBE that fails for now is repeated', async () => {
+    const each = await bench();
+    const failing = each.proxy.answer({ command: 'SUBSCRIBE', times: 2 }, '-LOADING not yet\r\n');
+    const inside = each.wait();
+    await failing.appliedTimes(2);
+    await subscribed(each.name);
+    const freeAt = performance.now();
+    await each.holder.release();
+    expect((await inside) - freeAt).toBeLessThan(200 + SLACK_MS);
+    await nextWaitWorks(each);
+  });
+
+  test('R19: a SUBSCRIBE that is refused rejects those who wait, and the next wait asks again', async () => {
+    const each = await bench();
+    const refusing = each.proxy.answer({ command: 'SUBSCRIBE' }, '-NOPERM no permissions to access a channel\r\n');
+    const waits = [each.wait(), each.wait()].map(outcome);
+    expect(await Promise.all(waits)).toEqual(['ERR_LOCK_REFUSED', 'ERR_LOCK_REFUSED']);
+    expect(refusing.count).toBe(1);
+    await each.holder.release();
+    await nextWaitWorks(each);
+  });
+
+  test('R19: one refused channel of a batch fails alone', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const names = [freshName(), freshName(), freshName()] as const;
+    const holders = await Promise.all(names.map((name) => holdElsewhere(other.getLock(name), LEASE_MS)));
+    const waits = names.map((name) => insideOf(client, name));
+    await Promise.all(names.map(subscribed));
+    proxy.answer({ command: 'SUBSCRIBE', contains: names[1], times: 2 }, '-NOPERM no permissions to access a channel\r\n');
+    proxy.cut({ kind: 'subscriber' });
+    expect(await outcome(waits[1]!)).toBe('ERR_LOCK_REFUSED');
+    await Promise.all(holders.map((hold) => hold.release()));
+    const freeAt = performance.now();
+    for (const wait of [waits[0]!, waits[2]!]) expect((await wait) - freeAt).toBeLessThan(200 + SLACK_MS);
+  });
+
+  test('R19: a SUBSCRIBE that is not answered', async () => {
+    const each = await bench();
+    const unanswered = each.proxy.swallow({ command: 'SUBSCRIBE' });
+    const inside = each.wait();
+    await unanswered.applied;
+    await each.holder.release();
+    const freeAt = performance.now();
+    // One attempt's time-out ends the connection, and the next one subscribes.
+    expect((await inside) - freeAt).toBeLessThan(1_000 + RECONNECT_MS + 200 + SLACK_MS);
+    await nextWaitWorks(each);
+  });
+
+  test('R19: a wait that is aborted while its SUBSCRIBE is unanswered', async () => {
+    const each = await bench();
+    const slow = each.proxy.holdReply({ command: 'SUBSCRIBE' });
+    const controller = new AbortController();
+    const aborted = each.wait(controller.signal);
+    await slow.executed;
+    const at = performance.now();
+    controller.abort();
+    expect(await outcome(aborted)).toBe('ERR_LOCK_ABORTED');
+    expect(performance.now() - at).toBeLessThan(50 + SLACK_MS);
+    const inside = each.wait();
+    await pause(30);
+    slow.lift();
+    const freeAt = performance.now();
+    await each.holder.release();
+    expect((await inside) - freeAt).toBeLessThan(200 + SLACK_MS);
+    await nextWaitWorks(each);
+  });
+
+  test('R19: nothing stays subscribed for a wait that was aborted before its SUBSCRIBE was answered', async () => {
+    const each = await bench();
+    const slow = each.proxy.holdReply({ command: 'SUBSCRIBE' });
+    const controller = new AbortController();
+    const aborted = each.wait(controller.signal);
+    await slow.executed;
+    controller.abort();
+    expect(await outcome(aborted)).toBe('ERR_LOCK_ABORTED');
+    await pause(LINGER_MS + 50);
+    slow.lift();
+    await until(async () => (await subscribers(each.name)) === 0, 'nothing is subscribed', LINGER_MS + SLACK_MS);
+    await nextWaitWorks({ ...each, name: each.name, client: each.client, holder: await freed(each.holder) });
+  });
+
+  const unsubscribes: Record<string, (proxy: FaultProxy) => { applied: Promise<void>; lift(): void }> = {
+    fails: (proxy) => proxy.answer({ command: 'UNSUBSCRIBE' }, '-LOADING not now\r\n'),
+    'is not answered': (proxy) => proxy.swallow({ command: 'UNSUBSCRIBE' }),
+    'is cut off': (proxy) => proxy.cutBefore({ command: 'UNSUBSCRIBE' }),
+    'is cut off after it was run': (proxy) => proxy.cutAfter({ command: 'UNSUBSCRIBE' }),
+    'is answered late': (proxy) => proxy.holdReply({ command: 'UNSUBSCRIBE' }, 100),
+    'is run late': (proxy) => proxy.holdCommand({ command: 'UNSUBSCRIBE' }, 100),
+  };
+  test(`R19: an UNSUBSCRIBE that ${Object.keys(unsubscribes).join(', ')}, and a wait begun at once`, async () => {
+    await Promise.all(
+      Object.values(unsubscribes).map(async (go) => {
+        const each = await bench();
+        const inside = each.wait();
+        await subscribed(each.name);
+        const wrong = go(each.proxy);
+        await each.holder.release();
+        await inside;
+        await wrong.applied;
+        const other = await openClient();
+        const holder = await holdElsewhere(other.getLock(each.name), LEASE_MS);
+        const next = each.wait();
+        await pause(150);
+        const freeAt = performance.now();
+        await holder.release();
+        // Where the connection has to be given up first, that takes one attempt.
+        expect((await next) - freeAt).toBeLessThan(1_000 + RECONNECT_MS + 200 + SLACK_MS);
+        wrong.lift();
+        await nextWaitWorks(each);
+      }),
+    );
+  });
+});
+
+async function freed(hold: Hold): Promise<Hold> {
+  await hold.release();
+  return hold;
+}

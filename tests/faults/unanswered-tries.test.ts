@@ -1,0 +1,98 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import type { Hold } from '../../src/core/hold.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import type { Fault } from '../support/fault.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import type { FaultProxy } from '../support/proxy.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const ACQUIRE = scripts.acquire.script!.sha;
+const SLACK_MS = 250;
+const LEASE_MS = 20_000;
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+interface Bench {
+  readonly proxy: FaultProxy;
+  readonly client: LockClient;
+  readonly other: LockClient;
+  readonly name: string;
+  readonly holder: Hold;
+}
+
+async function bench(): Promise<Bench> {
+  const { proxy, url } = await openProxy();
+  const [client, other] = [await openClient({ url }), await openClient()];
+  const name = freshName();
+  return { proxy, client, other, name, holder: await holdElsewhere(other.getLock(name), LEASE_MS) };
+}
+
+/** The first attempt of the next try lies in the network while its connection is gone; the second is answered "busy". */
+async function firstAttemptLate({ proxy, name }: Bench, call: () => Promise<unknown>): Promise<[Promise<unknown>, Fault]> {
+  const late = proxy.holdCommand({ command: 'EVALSHA', sha: ACQUIRE, contains: name });
+  const ids = proxy.connections({ kind: 'command' }).map(({ id }) => id);
+  const repeat = proxy.observe({ command: 'EVALSHA', sha: ACQUIRE, contains: name, nth: 2 });
+  const called = outcome(inFlow(call));
+  await late.applied;
+  proxy.cut({ connection: ids, side: 'client' });
+  await repeat.executed;
+  return [called, late];
+}
+
+test('R2: a try answered "busy" fails only when its earlier attempt can take nothing any more', async () => {
+  const each = await bench();
+  const lock = each.client.getLock(each.name);
+  const [called, late] = await firstAttemptLate(each, () => lock.acquire({ waitTime: 0 }));
+  await each.holder.release();
+  let answered = false;
+  void called.then(() => (answered = true));
+  await pause(100);
+  expect(answered).toBe(false);
+  late.lift();
+  expect(await called).toBe('ERR_LOCK_TIMEOUT');
+  await until(async () => (await admin().exists(each.name)) === 0, 'the lock is free', SLACK_MS);
+});
+
+test.each(['abort', 'time out'])('R2: a waiter that leaves by %s fails only then, too', async (how) => {
+  const each = await bench();
+  const lock = each.client.getLock(each.name);
+  const controller = new AbortController();
+  const waitTime = how === 'abort' ? undefined : 200;
+  const [called, late] = await firstAttemptLate(each, () => lock.acquire({ signal: controller.signal, waitTime }));
+  await pause(how === 'abort' ? 50 : 220);
+  controller.abort();
+  let answered = false;
+  void called.then(() => (answered = true));
+  await pause(100);
+  expect(answered).toBe(false);
+  await each.holder.release();
+  late.lift();
+  expect(await called).toBe(how === 'abort' ? 'ERR_LOCK_ABORTED' : 'ERR_LOCK_TIMEOUT');
+  // What the late attempt has taken is given back: it would be nobody's for 20 s.
+  await until(async () => (await admin().exists(each.name)) === 0, 'the lock is free', SLACK_MS);
+});
+
+test('R2: a waiter whose earlier attempt takes the lock late gets in, and the hold that nobody has is given back', async () => {
+  const each = await bench();
+  const lock = each.client.getLock(each.name);
+  let hold: Hold | undefined;
+  const [called, late] = await firstAttemptLate(each, async () => {
+    hold = await lock.acquire({ leaseTime: LEASE_MS });
+  });
+  await pause(50);
+  // Freed unheard: the late attempt is the first to find it free.
+  await admin().del(each.name);
+  late.lift();
+  expect(await called).toBe('ok');
+  expect(await admin().hgetall(each.name)).toEqual({ [hold!.owner]: '1' });
+  expect(hold!.signal.aborted).toBe(false);
+  await hold!.release();
+  await pause(1_000);
+  expect(await admin().exists(each.name)).toBe(0);
+  expect(await outcome(each.holder.release())).toBe('ERR_LOCK_LOST');
+});

