@@ -73,7 +73,9 @@ const inner = await impatient.acquire([charge.redlock], 5_000).then(
 await outer.release();
 console.log(`redlock   nested: ${inner}`);
 const lock = client.getLock(charge.holdfast);
-await lock.withLock(() => lock.withLock(async () => console.log(`holdfast  nested: entered, ${await countOf()} holds`)));
+await lock.withLock(() =>
+  lock.withLock(async () => console.log(`holdfast  nested: entered, ${await countOf()} holds`)),
+);
 
 async function countOf(): Promise<number> {
   const { owners } = await client.inspect(charge.holdfast);

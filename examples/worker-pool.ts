@@ -21,7 +21,10 @@ async function work(): Promise<void> {
       const now = (inside.get(customer) ?? 0) + 1;
       inside.set(customer, now);
       mostOfOneCustomer = Math.max(mostOfOneCustomer, now);
-      most = Math.max(most, [...inside.values()].reduce((sum, count) => sum + count));
+      most = Math.max(
+        most,
+        [...inside.values()].reduce((sum, count) => sum + count),
+      );
       await pause(50);
       inside.set(customer, now - 1);
     } finally {

@@ -203,7 +203,7 @@ class RedisLockClient implements LockClient {
     const closed = new ClientClosedError();
     runtime.entries.rejectWaiters(closed);
     // What is being given back already is waited for.
-    if (!releaseHolds) for (const tenure of [...this.#tenures()]) if (tenure.state === 'held') tenure.abandon(closed);
+    if (!releaseHolds) for (const tenure of [...this.#tenures()]) if (!tenure.ending) tenure.abandon(closed);
     await this.#within(runtime.options.commandTimeout, this.#giveBack(releaseHolds));
     for (const tenure of [...this.#tenures()]) tenure.abandon(closed);
     runtime.watchdog.close();

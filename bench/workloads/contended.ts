@@ -112,11 +112,11 @@ const contention = (name: string, processes: number, shape: Contention): Workloa
 });
 
 export const workloads: Workload[] = [
-  contention('burst of 50, hold 1 ms', 1, { flows: 50, sectionsEach: 1, holdMs: 1 }),
-  contention('burst of 50, hold 0', 1, { flows: 50, sectionsEach: 1, holdMs: 0 }),
-  contention('burst of 500, hold 1 ms', 1, { flows: 500, sectionsEach: 1, holdMs: 1 }),
-  contention('burst of 500, hold 0', 1, { flows: 500, sectionsEach: 1, holdMs: 0 }),
-  contention('burst of 4 processes x 10, hold 1 ms', 4, { flows: 10, sectionsEach: 1, holdMs: 1 }),
+  contention('burst, 50 flows, hold 1 ms', 1, { flows: 50, sectionsEach: 1, holdMs: 1 }),
+  contention('burst, 50 flows, hold 0', 1, { flows: 50, sectionsEach: 1, holdMs: 0 }),
+  contention('burst, 500 flows, hold 1 ms', 1, { flows: 500, sectionsEach: 1, holdMs: 1 }),
+  contention('burst, 500 flows, hold 0', 1, { flows: 500, sectionsEach: 1, holdMs: 0 }),
+  contention('burst, 4 processes x 10, hold 1 ms', 4, { flows: 10, sectionsEach: 1, holdMs: 1 }),
   contention('sustained, 50 flows, hold 1 ms', 1, { flows: 50, sectionsEach: 20, holdMs: 1 }),
   contention('sustained, 50 flows, hold 0', 1, { flows: 50, sectionsEach: 100, holdMs: 0 }),
   contention('sustained, 500 flows, hold 1 ms', 1, { flows: 500, sectionsEach: 4, holdMs: 1 }),

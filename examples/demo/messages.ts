@@ -12,11 +12,11 @@ export interface WorkerArguments {
 }
 
 export type Command =
+  | { readonly do: 'start' | 'stop' }
   /** Take the order's lock, nest another hold in it, and wait for the end. */
   | { readonly do: 'hold'; readonly order: string; readonly leaseTime: number }
   /** Take the order's lock and block the event loop. */
-  | { readonly do: 'block'; readonly order: string; readonly leaseTime: number; readonly blockFor: number }
-  | { readonly do: 'stop' };
+  | { readonly do: 'block'; readonly order: string; readonly leaseTime: number; readonly blockFor: number };
 
 export interface Answer {
   readonly answers: number;

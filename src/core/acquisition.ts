@@ -3,12 +3,14 @@
  * turn. Every other call is a stranger and gets an owner id of its own.
  */
 import {
+  ClientClosedError,
   ConcurrentContextError,
   LockAbortedError,
   LockTimeoutError,
   NonReentrantError,
   type LockError,
 } from '../errors.js';
+import { onAbort } from './abort-watch.js';
 import { currentHolds } from './flow.js';
 import { Hold } from './hold.js';
 import type { HoldRecord } from './hold-record.js';
@@ -69,6 +71,12 @@ function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquis
 }
 
 function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<Hold> {
+  // Either may have come while the call waited for its turn, where nobody listened.
+  if (runtime.closed) return Promise.reject(new ClientClosedError());
+  const { signal } = acquisition.patience;
+  if (signal?.aborted === true) {
+    return Promise.reject(new LockAbortedError(acquisition.protocol.name, signal.reason));
+  }
   return new Promise((granted, failed) => standInLine(runtime, acquisition, { granted, failed }));
 }
 
@@ -125,7 +133,7 @@ function takeTurn(
       turns.delete(wake);
       timer?.cancel();
       longWait.cancel();
-      signal?.removeEventListener('abort', abort);
+      unwatch?.();
     };
     const fail = (error: LockError): void => (leave(), reject(error));
     const wake = (): void => {
@@ -135,7 +143,6 @@ function takeTurn(
       if (parent.state === 'open') parent.occupied = true;
       resolve(parent.state === 'open');
     };
-    const abort = (): void => fail(new LockAbortedError(protocol.name, signal?.reason));
     const timer =
       until === Infinity
         ? undefined
@@ -143,7 +150,7 @@ function takeTurn(
     const longWait = clock.clock.setTimer(LONG_WAIT_MS, () =>
       warnLongWait(protocol.name, protocol.key, terms.site, parent.site),
     );
-    signal?.addEventListener('abort', abort, { once: true });
+    const unwatch = signal && onAbort(signal, () => fail(new LockAbortedError(protocol.name, signal.reason)));
     turns.add(wake);
   });
 }
@@ -159,20 +166,17 @@ async function acquireForContext(runtime: LockRuntime, acquisition: Acquisition,
     const hold = await (parent === undefined
       ? acquireOutermost(runtime, acquisition)
       : acquireInside(runtime, acquisition, Hold.recordOf(parent)));
-    const open = (holds.get(identity) ?? []).filter((other) => other.open);
-    holds.set(identity, [...open, hold]);
+    holds.set(identity, [...(holds.get(identity) ?? []), hold]);
+    Hold.recordOf(hold).forget = () => forget(holds, identity, hold);
     return hold;
   } finally {
     acquiring.delete(identity);
   }
 }
 
-/** A context forgets what it has given back. */
-export function forgetClosed(runtime: LockRuntime, protocol: LockProtocol, context: LockContext): void {
-  const { holds } = holdsOf(context);
-  const identity = lockIdentity(runtime, protocol);
-  const open = (holds.get(identity) ?? []).filter((hold) => hold.open);
-  if (open.length > 0) holds.set(identity, open);
+function forget(holds: Map<string, Hold[]>, identity: string, hold: Hold): void {
+  const others = (holds.get(identity) ?? []).filter((other) => other !== hold);
+  if (others.length > 0) holds.set(identity, others);
   else holds.delete(identity);
 }
 

@@ -26,6 +26,8 @@ export class HoldRecord {
   released: Promise<void> | undefined;
   /** A release of unknown outcome that goes on in the background; an `unlock()` that follows waits for it. */
   givingBack: Promise<void> | undefined;
+  /** Lets go of a hold that has been given back: set where somebody keeps it. */
+  forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
   hold: object | undefined;
   #controller: AbortController | undefined;

@@ -393,7 +393,7 @@ export class LockEntry implements ChannelListener {
 
   #tellQuiet(): void {
     if (this.#onQuiet === undefined || this.#triesUnderWay > 0) return;
-    for (const tenure of this.holders) if (tenure.state === 'releasing') return;
+    for (const tenure of this.holders) if (tenure.ending) return;
     this.#onQuiet();
   }
 

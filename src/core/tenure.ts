@@ -69,6 +69,11 @@ export class Tenure {
     return latest;
   }
 
+  /** The last hold has been given back, and Redis has not answered yet. */
+  get ending(): boolean {
+    return this.state === 'releasing' || (this.state === 'held' && this.holds.length === 0);
+  }
+
   get watched(): boolean {
     for (const hold of this.holds) if (hold.watched) return true;
     return false;
@@ -179,7 +184,10 @@ export class Tenure {
 
   /** Gives one hold back. Rejects if it was lost, or if nobody can say what became of the release. */
   release(hold: HoldRecord): Promise<void> {
-    hold.released ??= this.#isLast(hold) ? this.#releaseLast(hold) : this.#release(hold);
+    if (hold.released !== undefined) return hold.released;
+    hold.released = this.#isLast(hold) ? this.#releaseLast(hold) : this.#release(hold);
+    const { forget } = hold;
+    if (forget !== undefined) hold.released.then(forget, () => (hold.givingBack ?? Promise.resolve()).then(forget));
     return hold.released;
   }
 

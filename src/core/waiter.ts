@@ -1,6 +1,7 @@
 import type { Timer } from '../clock.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
 import type { RequestAttempts } from '../redis/script-executor.js';
+import { onAbort } from './abort-watch.js';
 import type { Hold } from './hold.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
@@ -42,7 +43,7 @@ export class Waiter {
   /** Lease clock ms since when it was granted the lock only after the lease had ended. */
   lateSince: number | undefined;
   #timer: Timer | undefined;
-  #onAbort: (() => void) | undefined;
+  #unwatchSignal: (() => void) | undefined;
   /** Requests for it of which an attempt may still run: it does not fail before. */
   #doubtful: RequestAttempts[] | undefined;
 
@@ -63,9 +64,8 @@ export class Waiter {
   /** Calls `leave` when the signal fires. */
   watchSignal(leave: (reason: LockError) => void): void {
     const { signal } = this.patience;
-    if (signal === undefined || this.#onAbort !== undefined) return;
-    this.#onAbort = () => leave(new LockAbortedError(this.protocol.name, signal.reason));
-    signal.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal === undefined || this.#unwatchSignal !== undefined) return;
+    this.#unwatchSignal = onAbort(signal, () => leave(new LockAbortedError(this.protocol.name, signal.reason)));
   }
 
   /** Calls `leave` when the time is up. Not needed for a first try, which a command deadline ends. */
@@ -85,8 +85,8 @@ export class Waiter {
   unwatch(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#onAbort !== undefined) this.patience.signal?.removeEventListener('abort', this.#onAbort);
-    this.#onAbort = undefined;
+    this.#unwatchSignal?.();
+    this.#unwatchSignal = undefined;
   }
 
   /** A grant counts even if the time is up; a call that was aborted wants nothing any more. */

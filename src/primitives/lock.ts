@@ -1,4 +1,4 @@
-import { acquire, forgetClosed, innermostHold, type Acquisition } from '../core/acquisition.js';
+import { acquire, innermostHold, type Acquisition } from '../core/acquisition.js';
 import { boundDeferred, boundRejection, supportsBoundPromises, type BoundDeferred } from '../core/bound-promise.js';
 import { runInside } from '../core/flow.js';
 import { Hold } from '../core/hold.js';
@@ -143,9 +143,7 @@ export class Lock {
       if (hold === undefined) throw new NotOwnerError(this.name, this.#notOwnerMessage());
       const { givingBack } = Hold.recordOf(hold);
       if (givingBack !== undefined) return givingBack;
-      const released = hold.release();
-      if (owner === undefined) return released;
-      return released.finally(() => forgetClosed(this.#runtime, this.#protocol, owner));
+      return hold.release();
     } catch (error) {
       return boundRejection(error);
     }

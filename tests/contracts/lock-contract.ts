@@ -1,5 +1,13 @@
 import { describe } from '@jest/globals';
+import { abortingContract } from './lock/aborting.js';
 import { acquiringContract } from './lock/acquiring.js';
+import { contextsContract } from './lock/contexts.js';
+import { givingBackContract } from './lock/giving-back.js';
+import { holdsContract } from './lock/holds.js';
+import { leasesContract } from './lock/leases.js';
+import { nestingContract } from './lock/nesting.js';
+import { readingContract } from './lock/reading.js';
+import { withLockContract } from './lock/with-lock.js';
 import { leaveNothing, type LockKind } from './lock-kind.js';
 
 /** What every reentrant lock that has one owner at a time must do. */
@@ -7,5 +15,13 @@ export function describeLockContract(kind: LockKind): void {
   describe(kind.label, () => {
     leaveNothing();
     acquiringContract(kind);
+    givingBackContract(kind);
+    readingContract(kind);
+    holdsContract(kind);
+    withLockContract(kind);
+    nestingContract(kind);
+    leasesContract(kind);
+    contextsContract(kind);
+    abortingContract(kind);
   });
 }

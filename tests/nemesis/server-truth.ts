@@ -15,6 +15,9 @@ export const SCRIPTS: ReadonlyMap<string, { sha: string; source: string }> = new
     }),
 );
 
+/** What the server's stamps, turned into ours, may be off. */
+const CLOCK_SLACK_MS = 2;
+
 /** A script that created a hold, or added one. */
 export interface Take {
   readonly at: number;
@@ -150,7 +153,7 @@ export function effectsOf(
       candidates.at(-1);
     const effect = `${script} for ${owner} with a lease of ${leaseTime} ms`;
     if (!process || !call) return [{ type: 'left', what: 'key', name: `${lock}: ${effect}, which nobody asked for`, at, process: 'server' }];
-    return [{ type: 'effect', call: call.id, effect, at, process: 'server' }];
+    return [{ type: 'effect', call: call.id, effect, at: Math.max(call.from, at - CLOCK_SLACK_MS), process: 'server' }];
   });
 }
 

@@ -1,0 +1,29 @@
+/** What is to be done when a signal fires. */
+type Calls = Set<() => void>;
+
+const watched = new WeakMap<AbortSignal, { readonly calls: Calls; readonly listener: () => void }>();
+
+/**
+ * Calls `fn` once when the signal fires; the function returned takes that back. However many wait on a signal, it has
+ * one listener of ours: Node warns of a leak from the eleventh on, and a signal for the end of the process has more.
+ */
+export function onAbort(signal: AbortSignal, fn: () => void): () => void {
+  let watch = watched.get(signal);
+  if (watch === undefined) {
+    const calls: Calls = new Set();
+    const listener = (): void => {
+      watched.delete(signal);
+      for (const call of [...calls]) call();
+    };
+    watch = { calls, listener };
+    watched.set(signal, watch);
+    signal.addEventListener('abort', listener, { once: true });
+  }
+  const { calls, listener } = watch;
+  calls.add(fn);
+  return () => {
+    if (!calls.delete(fn) || calls.size > 0) return;
+    signal.removeEventListener('abort', listener);
+    watched.delete(signal);
+  };
+}

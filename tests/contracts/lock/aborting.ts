@@ -1,0 +1,168 @@
+import { describe, expect, test } from '@jest/globals';
+import { getEventListeners } from 'node:events';
+import { LockContext } from '../../../src/core/lock-context.js';
+import { LockAbortedError } from '../../../src/errors.js';
+import type { Lock } from '../../../src/primitives/lock.js';
+import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
+import { Random } from '../../support/random.js';
+import { admin, expectNothingLeft, freshName } from '../../support/redis.js';
+import { errorOf, open, SLACK_MS, startWaiting, type LockKind } from '../lock-kind.js';
+
+type Waiting = readonly [string, (lock: Lock, signal: AbortSignal) => Promise<unknown>];
+
+const FORMS: readonly Waiting[] = [
+  ['lock(lease, { signal })', (lock, signal) => lock.lock(5_000, { signal })],
+  ['lock({ signal })', (lock, signal) => lock.lock({ signal })],
+  ['tryLock(wait, lease, { signal })', (lock, signal) => lock.tryLock(8_000, 5_000, { signal })],
+  ['tryLock({ signal })', (lock, signal) => lock.tryLock({ waitTime: 8_000, signal })],
+  ['acquire({ signal })', (lock, signal) => lock.acquire({ signal })],
+  ['acquire({ waitTime, signal })', (lock, signal) => lock.acquire({ waitTime: 8_000, signal })],
+  ['tryAcquire({ signal })', (lock, signal) => lock.tryAcquire({ waitTime: 8_000, signal })],
+  ['withLock({ signal }, fn)', (lock, signal) => lock.withLock({ signal }, () => undefined)],
+  ['acquire({ signal, context })', (lock, signal) => lock.acquire({ signal, context: new LockContext() })],
+];
+
+function expectAborted(error: unknown, reason: unknown): void {
+  expect(error).toBeInstanceOf(LockAbortedError);
+  expect(error).toMatchObject({ code: 'ERR_LOCK_ABORTED', name: 'AbortError' });
+  expect((error as Error).cause).toBe(reason);
+}
+
+export function abortingContract(kind: LockKind): void {
+  describe('R23: a signal', () => {
+    test.each(FORMS)('that has fired before %s: nothing is sent', async (_, call) => {
+      const { proxy, url } = await openProxy();
+      const { lock, name } = await open(kind, { url });
+      const before = proxy.log.length;
+      const reason = new Error('of the user');
+      expectAborted(await errorOf(call(lock, AbortSignal.abort(reason))), reason);
+      expect(proxy.log.slice(before)).toEqual([]);
+      expect(await admin().exists(name)).toBe(0);
+    });
+
+    test.each(FORMS)('that fires while %s waits ends the wait at once and leaves nothing', async (_, call) => {
+      const holder = await open(kind);
+      const waiter = await open(kind, { name: holder.name });
+      const hold = await holdElsewhere(holder.lock);
+      const controller = new AbortController();
+      const { result } = await startWaiting(waiter, () => call(waiter.lock, controller.signal));
+      await pause(20);
+      const fired = performance.now();
+      controller.abort();
+      expectAborted(await errorOf(result), controller.signal.reason);
+      expect(performance.now() - fired).toBeLessThan(50 + SLACK_MS);
+      expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+      expect(hold.validFor()).toBeGreaterThan(0);
+      await hold.release();
+      expect(await inFlow(() => holder.lock.tryLock(1_000))).toBe(true);
+      await holder.lock.forceUnlock();
+    });
+
+    test('that fires for all who wait leaves no subscription and no timer of theirs', async () => {
+      const holder = await open(kind);
+      const waiter = await open(kind, { name: holder.name });
+      const hold = await holdElsewhere(holder.lock);
+      const controller = new AbortController();
+      const calls = FORMS.map(([, call]) => errorOf(inFlow(() => call(waiter.lock, controller.signal))));
+      await pause(50);
+      controller.abort('enough');
+      for (const error of await Promise.all(calls)) expectAborted(error, 'enough');
+      expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+      await hold.release();
+      await expectNothingLeft();
+      expect(waiter.clock.timers).toBeLessThanOrEqual(1);
+    });
+
+    test('of one waiter ends nobody else’s wait', async () => {
+      const holder = await open(kind);
+      const waiter = await open(kind, { name: holder.name });
+      const hold = await holdElsewhere(holder.lock);
+      const controller = new AbortController();
+      const first = await startWaiting(waiter, () => waiter.lock.acquire({ signal: controller.signal }));
+      const second = await startWaiting(waiter, () => waiter.lock.acquire());
+      controller.abort();
+      expectAborted(await errorOf(first.result), controller.signal.reason);
+      await hold.release();
+      await (await second.result).release();
+    });
+
+    test('that fires while the acquire is under way, 400 times: the call rejects and no key is left', async () => {
+      const { proxy, url } = await openProxy();
+      const random = new Random('R23');
+      const { client, clock } = await open(kind, { url });
+      proxy.delay(() => random.below(4), { kind: 'command' });
+      let aborted = 0;
+      const names: string[] = [];
+      const run = async (): Promise<void> => {
+        const name = freshName('r23');
+        names.push(name);
+        const lock = kind.make(client, name);
+        const controller = new AbortController();
+        const call = inFlow(() => lock.acquire({ signal: controller.signal }));
+        const abort = (): void => controller.abort();
+        const after = random.below(12);
+        if (after === 0) queueMicrotask(abort);
+        else setTimeout(abort, after - 1);
+        const outcome = await call.catch((error: unknown) => error);
+        if (outcome instanceof LockAbortedError) aborted += 1;
+        else await (outcome as Awaited<typeof call>).release();
+      };
+      for (let batch = 0; batch < 8; batch += 1) await Promise.all(Array.from({ length: 50 }, run));
+      proxy.lift();
+      expect(aborted).toBeGreaterThan(100);
+      await expectNothingLeft();
+      expect(names).toHaveLength(400);
+      expect(client.holds()).toEqual([]);
+      expect(clock.timers).toBeLessThanOrEqual(2);
+    });
+
+    test('that fires after the lock was got does nothing', async () => {
+      const { lock } = await open(kind);
+      const controller = new AbortController();
+      const { signal } = controller;
+      await lock.lock({ signal });
+      const nested = await lock.acquire({ signal });
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+      controller.abort();
+      await pause(20);
+      expect(nested.validFor()).toBeGreaterThan(0);
+      expect(nested.signal.aborted).toBe(false);
+      expect(await lock.getHoldCount()).toBe(2);
+      await nested.release();
+      await lock.unlock();
+    });
+
+    test('that fires while a branch waits for its turn ends that wait, and the others go on', async () => {
+      const { lock } = await open(kind);
+      const outer = await holdElsewhere(lock);
+      const first = await outer.run(() => lock.acquire());
+      const controller = new AbortController();
+      const aborted = outer.run(() => errorOf(lock.acquire({ signal: controller.signal })));
+      const third = outer.run(() => lock.acquire());
+      await pause(10);
+      controller.abort();
+      expectAborted(await aborted, controller.signal.reason);
+      expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+      await first.release();
+      await (await third).release();
+      await outer.release();
+    });
+
+    test('that fires while a nested acquire is under way leaves the outer hold as it was', async () => {
+      const { proxy, url } = await openProxy();
+      const { lock } = await open(kind, { url });
+      const outer = await holdElsewhere(lock);
+      const reply = proxy.holdReply({ contains: lock.name });
+      const controller = new AbortController();
+      const nested = outer.run(() => errorOf(lock.acquire({ signal: controller.signal })));
+      await reply.executed;
+      controller.abort();
+      reply.lift();
+      expectAborted(await nested, controller.signal.reason);
+      expect(outer.validFor()).toBeGreaterThan(0);
+      expect(await outer.run(() => lock.getHoldCount())).toBe(1);
+      await outer.release();
+      expect(await lock.isLocked()).toBe(false);
+    });
+  });
+}

@@ -1,0 +1,237 @@
+import { describe, expect, test } from '@jest/globals';
+import { getEventListeners } from 'node:events';
+import { LockLostError } from '../../../src/errors.js';
+import { block, holdElsewhere, inFlow, pause } from '../../support/lock-clients.js';
+import { admin, freshName } from '../../support/redis.js';
+import { until } from '../../support/until.js';
+import { errorOf, open, SLACK_MS, type LockKind } from '../lock-kind.js';
+
+export function holdsContract(kind: LockKind): void {
+  describe('a hold', () => {
+    test('names lock and owner; nested ones share the owner, and no two outermost ones ever do', async () => {
+      const { lock, client, name } = await open(kind);
+      const owners = new Set<string>();
+      for (let round = 0; round < 3; round += 1) {
+        const hold = await holdElsewhere(lock);
+        expect(hold.lockName).toBe(name);
+        expect(hold.owner).toMatch(new RegExp(`^${client.id}:\\d+$`));
+        owners.add(hold.owner);
+        const nested = await hold.run(() => lock.acquire());
+        expect(nested.owner).toBe(hold.owner);
+        await hold.release();
+        await nested.release();
+      }
+      expect(owners.size).toBe(3);
+    });
+
+    test('R11: is valid for its lease but max(5 ms, 1 %), and for nothing when it is over', async () => {
+      const { lock } = await open(kind);
+      for (const [leaseTime, margin] of [
+        [200, 5],
+        [20_000, 200],
+      ] as const) {
+        const began = performance.now();
+        const hold = await holdElsewhere(lock, leaseTime);
+        const validFor = hold.validFor();
+        expect(validFor).toBeLessThanOrEqual(leaseTime - margin);
+        expect(validFor).toBeGreaterThan(leaseTime - margin - (performance.now() - began) - 1);
+        await pause(20);
+        expect(hold.validFor()).toBeLessThanOrEqual(validFor - 19);
+        await hold.release();
+        expect(hold.validFor()).toBe(0);
+      }
+    });
+
+    test('signal is one and the same, and aborts once when the hold is lost, with the reason', async () => {
+      const bench = await open(kind);
+      const hold = await holdElsewhere(bench.lock, 100);
+      const { signal } = hold;
+      expect(signal.aborted).toBe(false);
+      expect(hold.signal).toBe(signal);
+      let aborts = 0;
+      signal.addEventListener('abort', () => (aborts += 1));
+      await until(() => signal.aborted, 'the hold is lost', 100 + SLACK_MS);
+      expect(signal.reason).toBeInstanceOf(LockLostError);
+      expect(signal.reason).toMatchObject({ lockName: bench.name, owner: hold.owner, reason: 'expired' });
+      const error = await errorOf(hold.release());
+      expect(error).toBe(signal.reason);
+      expect(aborts).toBe(1);
+      expect(bench.events.leaseLost).toEqual([
+        { lockName: bench.name, owner: hold.owner, reason: 'expired', cause: undefined },
+      ]);
+    });
+
+    test('signal and validFor() look at the clock first', async () => {
+      const { lock, client } = await open(kind);
+      const [first, second] = [await holdElsewhere(lock, 80), await holdElsewhere(kind.make(client, freshName()), 80)];
+      block(100); // no timer has run meanwhile
+      expect(first.signal.aborted).toBe(true);
+      expect(second.validFor()).toBe(0);
+      await errorOf(first.release());
+      await errorOf(second.release());
+    });
+
+    test('signal does not abort when the hold is given back', async () => {
+      const { lock } = await open(kind);
+      const hold = await holdElsewhere(lock);
+      const { signal } = hold;
+      await hold.release();
+      expect(signal.aborted).toBe(false);
+      expect(hold.signal.aborted).toBe(false);
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+    });
+  });
+
+  describe('extend()', () => {
+    test('makes the lease longer, for the holder and in Redis', async () => {
+      const { lock, name } = await open(kind);
+      const hold = await holdElsewhere(lock, 1_000);
+      await hold.extend(20_000);
+      expect(await admin().pttl(name)).toBeGreaterThan(19_000);
+      expect(hold.validFor()).toBeGreaterThan(19_000 - 200);
+      // 1 % of the lease that counts now.
+      expect(hold.validFor()).toBeLessThanOrEqual(20_000 - 200);
+      await hold.release();
+    });
+
+    test('never shortens', async () => {
+      const { lock, name } = await open(kind);
+      const hold = await holdElsewhere(lock, 20_000);
+      await hold.extend(500);
+      expect(await admin().pttl(name)).toBeGreaterThan(18_000);
+      expect(hold.validFor()).toBeGreaterThan(18_000);
+      const nested = await hold.run(() => lock.acquire({ leaseTime: 5_000 }));
+      await nested.extend(6_000);
+      expect(await admin().pttl(name)).toBeGreaterThan(18_000);
+      await hold.release();
+      const left = await admin().pttl(name);
+      expect(left).toBeGreaterThan(5_000);
+      expect(left).toBeLessThanOrEqual(6_000);
+      await nested.release();
+    });
+
+    test('keeps a hold without a lease past the renewals that follow', async () => {
+      const { lock, name, events } = await open(kind, { lockWatchdogTimeout: 300 });
+      const hold = await holdElsewhere(lock);
+      await hold.extend(20_000);
+      await until(() => events.renewed.length >= 2, 'it was renewed twice');
+      expect(await admin().pttl(name)).toBeGreaterThan(18_000);
+      expect(hold.validFor()).toBeGreaterThan(18_000);
+      await hold.release();
+    });
+
+    test('of a hold that is lost or over says so, and lengthens nothing', async () => {
+      const { lock, name } = await open(kind);
+      const lost = await holdElsewhere(lock);
+      await admin().del(name);
+      const newer = await holdElsewhere(lock, 5_000);
+      expect(await errorOf(lost.extend(20_000))).toBeInstanceOf(LockLostError);
+      expect(await errorOf(lost.extend(20_000))).toBeInstanceOf(LockLostError);
+      expect(lost.signal.aborted).toBe(true);
+      await errorOf(lost.release());
+      expect(await admin().pttl(name)).toBeLessThanOrEqual(5_000);
+      await newer.release();
+      expect(await errorOf(newer.extend(20_000))).toMatchObject({
+        code: expect.stringMatching(/^ERR_LOCK_/),
+      });
+      expect(await lock.isLocked()).toBe(false);
+    });
+  });
+
+  describe('release()', () => {
+    test('every call returns the promise of the first one', async () => {
+      const { lock, events } = await open(kind);
+      const hold = await holdElsewhere(lock);
+      const first = hold.release();
+      expect(hold.release()).toBe(first);
+      expect(await first).toBeUndefined();
+      expect(hold.release()).toBe(first);
+      const newer = await holdElsewhere(lock);
+      expect(hold.release()).toBe(first);
+      expect(newer.validFor()).toBeGreaterThan(0);
+      expect(events.released).toHaveLength(1);
+      await newer.release();
+    });
+
+    test('of a lost hold rejects, every time with the same promise', async () => {
+      const { lock, name } = await open(kind);
+      const hold = await holdElsewhere(lock);
+      await admin().del(name);
+      const first = hold.release();
+      expect(await errorOf(first)).toBeInstanceOf(LockLostError);
+      expect(hold.release()).toBe(first);
+    });
+
+    test('works from any flow, and the flow that took it is outside at once', async () => {
+      const { lock } = await open(kind);
+      const hold = await lock.acquire();
+      await inFlow(async () => hold.release());
+      expect(lock.currentHold()).toBeUndefined();
+      expect(await lock.tryLock()).toBe(true);
+      expect(await lock.getHoldCount()).toBe(1);
+      await lock.unlock();
+    });
+  });
+
+  describe('run()', () => {
+    test('runs the function inside the hold, and gives back what it gives', async () => {
+      const { lock } = await open(kind);
+      const hold = await holdElsewhere(lock);
+      expect(lock.currentHold()).toBeUndefined();
+      expect(hold.run(() => lock.currentHold())).toBe(hold);
+      const thrown = new Error('of the body');
+      const fails = (): never => {
+        throw thrown;
+      };
+      expect(() => hold.run(fails)).toThrow(thrown);
+      await hold.run(async () => {
+        await lock.lock();
+        expect(await lock.getHoldCount()).toBe(2);
+        await lock.unlock();
+      });
+      expect(lock.currentHold()).toBeUndefined();
+      await hold.release();
+      expect(hold.run(() => lock.currentHold())).toBeUndefined();
+    });
+  });
+
+  describe('await using', () => {
+    test('gives the hold back at the end of the block, also when that fails', async () => {
+      const { lock } = await open(kind);
+      {
+        await using hold = await lock.acquire();
+        expect(hold.validFor()).toBeGreaterThan(0);
+        expect(lock.currentHold()).toBe(hold);
+      }
+      expect(await lock.isLocked()).toBe(false);
+      const thrown = new Error('of the block');
+      const failing = async (): Promise<void> => {
+        await using hold = await lock.acquire();
+        expect(await lock.isHeldBy(hold.owner)).toBe(true);
+        throw thrown;
+      };
+      expect(await errorOf(failing())).toBe(thrown);
+      expect(await lock.isLocked()).toBe(false);
+    });
+
+    test('of a hold that was lost rejects when the block ends', async () => {
+      const { lock, name } = await open(kind);
+      const losing = async (): Promise<void> => {
+        await using hold = await lock.acquire();
+        await admin().del(hold.lockName);
+      };
+      expect(await errorOf(losing())).toMatchObject({ code: 'ERR_LOCK_LOST', lockName: name });
+    });
+
+    test('of null, which tryAcquire() gives for a busy lock, does nothing', async () => {
+      const { lock } = await open(kind);
+      const hold = await holdElsewhere(lock);
+      {
+        await using none = await lock.tryAcquire();
+        expect(none).toBeNull();
+      }
+      expect(hold.validFor()).toBeGreaterThan(0);
+      await hold.release();
+    });
+  });
+}

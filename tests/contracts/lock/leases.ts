@@ -1,0 +1,159 @@
+import { describe, expect, test } from '@jest/globals';
+import { LockContext } from '../../../src/core/lock-context.js';
+import type { Hold } from '../../../src/core/hold.js';
+import { LockLostError } from '../../../src/errors.js';
+import * as scripts from '../../../src/redis/scripts/lock.js';
+import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
+import { admin } from '../../support/redis.js';
+import { until } from '../../support/until.js';
+import { errorOf, open, SLACK_MS, startWaiting, WAKE_MS, type LockKind } from '../lock-kind.js';
+
+const WATCHDOG_MS = 30_000;
+const HOUR_MS = 3_600_000;
+
+async function expectTtl(name: string, most: number): Promise<void> {
+  const left = await admin().pttl(name);
+  expect(left).toBeGreaterThan(most - 1_000);
+  expect(left).toBeLessThanOrEqual(most + 1);
+}
+
+export function leasesContract(kind: LockKind): void {
+  describe('R15: the lease belongs to the hold', () => {
+    test('three of 10 s, two given back: 9 to 10 s are left', async () => {
+      const { lock, name } = await open(kind);
+      for (let hold = 0; hold < 3; hold += 1) await lock.lock(10_000);
+      await lock.unlock();
+      await lock.unlock();
+      await expectTtl(name, 10_000);
+      await lock.unlock();
+    });
+
+    test('one of an hour is over: the next one without a lease starts at the watchdog timeout', async () => {
+      const { lock, name } = await open(kind);
+      await lock.lock(HOUR_MS);
+      await lock.unlock();
+      await lock.lock();
+      await expectTtl(name, WATCHDOG_MS);
+      await lock.unlock();
+    });
+
+    test('one of 200 ms inside one of 30 s leaves 30 s, and its end ends nothing', async () => {
+      const { lock, name } = await open(kind);
+      await lock.lock(30_000);
+      await lock.lock(200);
+      const inner = lock.currentHold()!;
+      await expectTtl(name, 30_000);
+      await pause(250);
+      expect(inner.signal.aborted).toBe(false);
+      expect(inner.validFor()).toBeGreaterThan(28_000);
+      await lock.unlock();
+      await expectTtl(name, 30_000);
+      await lock.unlock();
+    });
+
+    test('in whatever order they are given back, what the others have left stays', async () => {
+      const { lock, name } = await open(kind);
+      const leases = [5_000, 40_000, 10_000, undefined];
+      for (const order of permutations([0, 1, 2, 3])) {
+        const holds: Hold[] = [];
+        for (const leaseTime of leases) {
+          const take = (): Promise<Hold> => lock.acquire({ leaseTime });
+          holds.push(await (holds.at(-1)?.run(take) ?? inFlow(take)));
+        }
+        const left = new Set(order);
+        for (const given of order) {
+          await holds[given]!.release();
+          left.delete(given);
+          if (left.size > 0) await expectTtl(name, Math.max(...[...left].map((at) => leases[at] ?? WATCHDOG_MS)));
+        }
+        expect(await admin().exists(name)).toBe(0);
+      }
+    });
+
+    test('a nested release after the outer lease has ended frees the lock, wakes a waiter and reports the outer one lost', async () => {
+      const bench = await open(kind);
+      const { lock, name, events } = bench;
+      const other = await open(kind, { name });
+      const outer = await holdElsewhere(lock, 100);
+      const inner = await outer.run(() => lock.acquire({ leaseTime: 20_000 }));
+      const waiting = await startWaiting(other, () => other.lock.acquire());
+      await pause(150);
+      // As long as the inner one keeps the lock, the outer one is inside as well.
+      expect(outer.validFor()).toBeGreaterThan(15_000);
+      expect(outer.signal.aborted).toBe(false);
+      await inner.release();
+      const freed = performance.now();
+      const next = await waiting.result;
+      expect(performance.now() - freed).toBeLessThan(WAKE_MS + SLACK_MS);
+      expect(outer.signal.aborted).toBe(true);
+      expect(outer.validFor()).toBe(0);
+      expect(events.leaseLost).toMatchObject([{ owner: outer.owner, reason: 'expired' }]);
+      expect(await errorOf(outer.release())).toBeInstanceOf(LockLostError);
+      expect(events.leaseLost).toHaveLength(1);
+      expect(await other.lock.isHeldBy(next.owner)).toBe(true);
+      await next.release();
+    });
+
+    test('contexts that share a handle do not influence each other', async () => {
+      const { lock, name } = await open(kind);
+      const [first, second] = [new LockContext(), new LockContext()];
+      await lock.lock(HOUR_MS, { context: first });
+      await lock.unlock({ context: first });
+      await lock.lock(undefined, { context: second });
+      await expectTtl(name, WATCHDOG_MS);
+      expect(await errorOf(lock.unlock({ context: first }))).toMatchObject({ code: 'ERR_LOCK_NOT_OWNER' });
+      expect(await lock.tryLock(0, 100, { context: first })).toBe(false);
+      await expectTtl(name, WATCHDOG_MS);
+      await lock.lock(1_000, { context: second });
+      await lock.unlock({ context: second });
+      await expectTtl(name, WATCHDOG_MS);
+      await lock.unlock({ context: second });
+    });
+
+    test('an extend that meets a partial release of unknown outcome leaves no deadline later than the key', async () => {
+      const { proxy, url } = await openProxy();
+      const { lock, name } = await open(kind, { url, commandTimeout: 600 });
+      const outer = await holdElsewhere(lock, 3_000);
+      const inner = await outer.run(() => lock.acquire({ leaseTime: 30_000 }));
+      const held = proxy.holdCommand({ contains: name, sha: scripts.releasePartial.script!.sha, times: Infinity });
+      const released = errorOf(inner.release());
+      await held.applied;
+      const extended = errorOf(outer.extend(20_000).then(() => Promise.reject(new Error('extended'))));
+      expect(await released).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', outcome: 'unknown' });
+      held.lift();
+      await extended;
+      const validFor = outer.validFor();
+      expect(await admin().pttl(name)).toBeGreaterThanOrEqual(Math.floor(validFor) - 5);
+      await outer.release();
+    });
+
+    test('a renewal answered while a partial release is unanswered moves no deadline past the key', async () => {
+      const { proxy, url } = await openProxy();
+      const { lock, name, events } = await open(kind, { url, lockWatchdogTimeout: 900, commandTimeout: 3_000 });
+      const outer = await holdElsewhere(lock);
+      const inner = await outer.run(() => lock.acquire({ leaseTime: 30_000 }));
+      // The attempt lies somewhere on its way, while a new connection carries renewals and their answers.
+      const held = proxy.holdCommand({ contains: name, sha: scripts.releasePartial.script!.sha });
+      const repeated = proxy.answer({ sha: scripts.releasePartial.script!.sha, times: Infinity }, '-LOADING\r\n');
+      const releasing = inner.release();
+      releasing.catch(() => undefined);
+      await held.applied;
+      proxy.cut({ kind: 'command', side: 'client' });
+      const before = events.renewed.length;
+      await until(() => events.renewed.length > before, 'a renewal was answered meanwhile', 1_500);
+      held.lift(); // the first attempt runs last, with the shorter lease
+      await until(async () => (await admin().pttl(name)) < 2_000, 'it has run');
+      const validFor = outer.validFor();
+      expect(await admin().pttl(name)).toBeGreaterThanOrEqual(Math.floor(validFor) - 5);
+      repeated.lift();
+      await releasing.catch(() => undefined);
+      await outer.release().catch(() => undefined);
+      await until(async () => (await admin().exists(name)) === 0, 'the lock is free');
+    });
+  });
+}
+
+function permutations<T>(of: readonly T[]): T[][] {
+  if (of.length === 0) return [[]];
+  return of.flatMap((first, at) => permutations(of.toSpliced(at, 1)).map((rest) => [first, ...rest]));
+}

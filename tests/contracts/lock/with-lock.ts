@@ -1,0 +1,146 @@
+import { describe, expect, test } from '@jest/globals';
+import { LockContext } from '../../../src/core/lock-context.js';
+import { Hold } from '../../../src/core/hold.js';
+import { LockLostError } from '../../../src/errors.js';
+import { inFlow, openProxy } from '../../support/lock-clients.js';
+import { admin } from '../../support/redis.js';
+import { until } from '../../support/until.js';
+import { errorOf, open, type LockKind } from '../lock-kind.js';
+
+export function withLockContract(kind: LockKind): void {
+  describe('withLock()', () => {
+    test.each<[string, () => unknown]>([
+      ['a value', () => 'done'],
+      ['a promise', async () => 'done'],
+      ['a thenable', () => ({ then: (resolve: (value: string) => void) => resolve('done') })],
+    ])('runs the body inside a hold and resolves with %s that it gave', async (_, body) => {
+      const { lock } = await open(kind);
+      let during: unknown;
+      const result = await lock.withLock((hold) => {
+        expect(hold).toBeInstanceOf(Hold);
+        expect(lock.currentHold()).toBe(hold);
+        during = hold.validFor() > 0;
+        return body();
+      });
+      expect(result).toBe('done');
+      expect(during).toBe(true);
+      expect(lock.currentHold()).toBeUndefined();
+      expect(await lock.isLocked()).toBe(false);
+    });
+
+    test('takes options before the body', async () => {
+      const { lock, name, client } = await open(kind);
+      const result = await lock.withLock({ waitTime: 100, leaseTime: 5_000 }, () => admin().pttl(name));
+      expect(result).toBeLessThanOrEqual(5_000);
+      const context = new LockContext();
+      await lock.withLock({ context }, async (hold) => {
+        expect(kind.make(client, name, { context }).currentHold()).toBe(hold);
+      });
+      expect(await lock.isHeldBy(context)).toBe(false);
+    });
+
+    test('the caller, and what it starts beside, stay outside', async () => {
+      const { lock } = await open(kind);
+      let leave!: () => void;
+      const entered = new Promise<void>((resolve) => {
+        void lock.withLock(() => {
+          resolve();
+          return new Promise<void>((done) => (leave = done));
+        });
+      });
+      await entered;
+      expect(lock.currentHold()).toBeUndefined();
+      expect(await lock.tryLock()).toBe(false);
+      leave();
+      await until(async () => !(await lock.isLocked()), 'the body is over');
+    });
+
+    test.each<[string, () => unknown]>([
+      [
+        'throws',
+        () => {
+          throw BODY;
+        },
+      ],
+      ['rejects', () => Promise.reject(BODY)],
+    ])('a body that %s: its error comes out untouched, and the lock is free', async (_, body) => {
+      const { lock, events } = await open(kind);
+      expect(await errorOf(lock.withLock(body))).toBe(BODY);
+      expect(await lock.isLocked()).toBe(false);
+      expect(events.releaseFailed).toEqual([]);
+    });
+
+    test('a body that rejects with what is no error: that comes out', async () => {
+      const { lock } = await open(kind);
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- users do
+      expect(await errorOf(lock.withLock(() => Promise.reject(undefined)))).toBeUndefined();
+    });
+
+    test('a body that fails while the hold was lost: its error comes out, the loss goes to the events', async () => {
+      const { lock, name, events } = await open(kind);
+      const failing = lock.withLock(async () => {
+        await admin().del(name);
+        throw BODY;
+      });
+      expect(await errorOf(failing)).toBe(BODY);
+      expect(events.releaseFailed).toEqual([
+        { lockName: name, owner: expect.any(String), cause: expect.any(LockLostError) },
+      ]);
+      expect(events.leaseLost).toHaveLength(1);
+    });
+
+    test('a body that is done when the hold was lost: LockLostError with its result', async () => {
+      const { lock, name, events } = await open(kind);
+      const result = { written: 3 };
+      const error = await errorOf(
+        lock.withLock(async () => {
+          await admin().del(name);
+          return result;
+        }),
+      );
+      expect(error).toBeInstanceOf(LockLostError);
+      expect(error).toMatchObject({ code: 'ERR_LOCK_LOST', lockName: name, reason: 'gone' });
+      expect((error as LockLostError).result).toBe(result);
+      expect(events.leaseLost).toHaveLength(1);
+      expect(events.releaseFailed).toEqual([]);
+    });
+
+    test('a body that is done while Redis does not answer: its result, and the release goes to the events and on', async () => {
+      const { proxy, url } = await openProxy();
+      const { lock, name, events } = await open(kind, { url, commandTimeout: 240 });
+      const result = await lock.withLock(() => {
+        proxy.stall({ kind: 'command' });
+        return 'done';
+      });
+      expect(result).toBe('done');
+      expect(events.releaseFailed).toMatchObject([{ lockName: name, cause: { code: 'ERR_LOCK_REDIS_UNAVAILABLE' } }]);
+      proxy.lift();
+      await until(async () => (await admin().exists(name)) === 0, 'the lock is given back in the background');
+    });
+
+    test('the hold may be given back inside: nothing more happens at the end', async () => {
+      const { lock, events } = await open(kind);
+      const result = await lock.withLock(async (hold) => {
+        await hold.release();
+        expect(await inFlow(() => lock.isLocked())).toBe(false);
+        return 'done';
+      });
+      expect(result).toBe('done');
+      expect(events.releaseFailed).toEqual([]);
+      expect(events.released).toHaveLength(1);
+    });
+
+    test('nested in one another they share the owner and count', async () => {
+      const { lock } = await open(kind);
+      await lock.withLock((outer) =>
+        lock.withLock(async (inner) => {
+          expect(inner.owner).toBe(outer.owner);
+          expect(await lock.getHoldCount()).toBe(2);
+        }),
+      );
+      expect(await lock.isLocked()).toBe(false);
+    });
+  });
+}
+
+const BODY = new Error('of the body');

@@ -1,0 +1,103 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { startWorker } from '../support/child.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
+import { Random } from '../support/random.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { until } from '../support/until.js';
+import { contendedCycles } from './contended-cycles.js';
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+/** The watchdog's next tick, which stops itself, and the deadline of the last command. */
+const TIMERS_OF_A_CLIENT = 2;
+
+test('R20: 3,000 contended cycles over 300 names leave no key, channel, timer or listener, and a flat heap', async () => {
+  const result = await contendedCycles(
+    new Random('R20'),
+    3_000,
+    Array.from({ length: 300 }, () => freshName()),
+  );
+  expect(result).toMatchObject({ lostUpdates: 0, overlaps: 0, listeners: 0 });
+  expect(result.granted).toBeGreaterThan(500);
+  expect(result.busy).toBeGreaterThan(50);
+  expect(result.aborted).toBeGreaterThan(50);
+  expect(result.heapGrowthBytes).toBeLessThan(3_000_000);
+  expect(result.holds()).toBe(0);
+  await until(async () => (await admin().exists(...result.names)) === 0, 'no key is left');
+  await expectNothingLeft();
+  expect(result.timers()).toBeLessThanOrEqual(2 * TIMERS_OF_A_CLIENT);
+});
+
+test.each(['time out', 'abort', 'grant'] as const)(
+  'R20: a wait behind a lease of an hour that ends by %s leaves no timer',
+  async (end) => {
+    const clock = new TestClock();
+    const [client, other] = [await openClient({ clock }), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), 3_600_000);
+    const controller = new AbortController();
+    const waiting = outcome(
+      inFlow(async () => {
+        const waitTime = end === 'time out' ? 60 : undefined;
+        const hold = await client.getLock(name).acquire({ waitTime, signal: controller.signal, leaseTime: 3_600_000 });
+        await hold.release();
+      }),
+    );
+    await pause(50);
+    if (end === 'abort') controller.abort();
+    if (end === 'grant') await holder.release();
+    expect(await waiting).toBe({ 'time out': 'ERR_LOCK_TIMEOUT', abort: 'ERR_LOCK_ABORTED', grant: 'ok' }[end]);
+    if (end !== 'grant') await holder.release();
+    await expectNothingLeft();
+    await until(() => clock.timers === (end === 'grant' ? 1 : 0), 'no timer is left', 1_500);
+  },
+);
+
+test('R20: a thousand waits on one signal raise no warning about listeners', async () => {
+  const worker = await startWorker();
+  try {
+    await worker.createClient({ url: testRedisUrl() });
+    const name = freshName();
+    const holder = worker.flow('holder');
+    const outer = await holder.acquire(name);
+    // In line, and for their turn inside the hold.
+    const waits = Array.from({ length: 500 }, (_, i) => worker.flow(`w${i}`).acquire(name, { signal: 'stop' }));
+    const branch = await holder.fork('branch');
+    const inner = await branch.acquire(name);
+    const branches: Promise<unknown>[] = [];
+    for (let i = 0; i < 20; i += 1) branches.push((await holder.fork(`b${i}`)).acquire(name, { signal: 'stop' }));
+    const outcomes = [...waits, ...branches].map(outcome);
+    await pause(50);
+    await worker.abort('stop');
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['ERR_LOCK_ABORTED']));
+    await branch.release(inner);
+    await holder.release(outer);
+    expect(worker.events.filter(({ type }) => type === 'warning')).toEqual([]);
+  } finally {
+    await worker.close();
+  }
+});
+
+test.each(['abort', 'close()'])('R23: a call whose turn comes when its parent is given back hears of the %s before', async (how) => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url });
+  const lock = client.getLock(freshName());
+  await inFlow(async () => {
+    const outer = await lock.acquire({ leaseTime: 20_000 });
+    const controller = new AbortController();
+    const slow = proxy.holdReply({ contains: lock.name });
+    const extended = outcome(outer.extend(30_000));
+    const nested = outcome(lock.acquire({ signal: controller.signal }));
+    await slow.applied;
+    const released = outcome(outer.release());
+    if (how === 'abort') controller.abort();
+    else void client.close({ releaseHolds: true });
+    slow.lift();
+    await Promise.all([extended, released]);
+    expect(await nested).toBe(how === 'abort' ? 'ERR_LOCK_ABORTED' : 'ERR_LOCK_CLIENT_CLOSED');
+  });
+  expect(await admin().exists(lock.name)).toBe(0);
+});

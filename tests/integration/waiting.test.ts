@@ -1,0 +1,270 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { getEventListeners } from 'node:events';
+import type { LockClient } from '../../src/client.js';
+import type { LockEvents } from '../../src/events.js';
+import type { Hold } from '../../src/core/hold.js';
+import { lockChannel } from '../../src/redis/keys.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import { expectNothingLeft, freshName } from '../support/redis.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+
+const SLACK_MS = 250;
+const LEASE_MS = 20_000;
+
+let server: RedisServer | undefined;
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+  await server?.stop();
+  server = undefined;
+});
+
+describe('R21: what frees the lock wakes a waiter of another client within 200 ms', () => {
+  /** Takes the lock, lets another client wait for it, and frees it. */
+  async function wokenBy(take: (client: LockClient, name: string, free: Promise<void>) => Promise<unknown>): Promise<number> {
+    const [client, other] = [await openClient(), await openClient()];
+    const name = freshName();
+    let begin!: () => void;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const freed = inFlow(() => take(client, name, begun));
+    await until(() => client.getLock(name).isLocked(), 'it is held');
+    const waiting = holdElsewhere(other.getLock(name), LEASE_MS);
+    await pause(80);
+    const at = performance.now();
+    begin();
+    const hold = await waiting;
+    const waitedMs = performance.now() - at;
+    await outcome(freed);
+    await hold.release();
+    return waitedMs;
+  }
+
+  test.each<[string, (client: LockClient, name: string, begun: Promise<void>) => Promise<unknown>]>([
+    [
+      'unlock()',
+      async (client, name, begun) => {
+        await client.getLock(name).lock(LEASE_MS);
+        await begun;
+        await client.getLock(name).unlock();
+      },
+    ],
+    [
+      'the last unlock() of three',
+      async (client, name, begun) => {
+        const lock = client.getLock(name);
+        await lock.lock(LEASE_MS);
+        await lock.lock(LEASE_MS);
+        await lock.lock(LEASE_MS);
+        await lock.unlock();
+        await begun;
+        await lock.unlock();
+        await lock.unlock();
+      },
+    ],
+    [
+      'hold.release()',
+      async (client, name, begun) => {
+        const hold = await client.getLock(name).acquire({ leaseTime: LEASE_MS });
+        await begun;
+        await hold.release();
+      },
+    ],
+    ['the end of withLock()', (client, name, begun) => client.getLock(name).withLock(() => begun)],
+    [
+      'the failure of a body',
+      (client, name, begun) =>
+        client.getLock(name).withLock(async () => {
+          await begun;
+          throw new Error('work failed');
+        }),
+    ],
+    [
+      'forceUnlock()',
+      async (client, name, begun) => {
+        const hold = await client.getLock(name).acquire({ leaseTime: LEASE_MS });
+        await begun;
+        expect(await client.getLock(name).forceUnlock()).toBe(true);
+        expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+      },
+    ],
+    [
+      'close({ releaseHolds })',
+      async (client, name, begun) => {
+        await client.getLock(name).acquire({ leaseTime: LEASE_MS });
+        await begun;
+        await client.close({ releaseHolds: true });
+      },
+    ],
+    [
+      'a release once the outer lease is over',
+      async (client, name, begun) => {
+        const lock = client.getLock(name);
+        const outer = await lock.acquire({ leaseTime: 200 });
+        const inner = await lock.acquire({ leaseTime: LEASE_MS });
+        await pause(210);
+        await begun;
+        // The key has 20 s to go, and nobody counts on it any more.
+        await inner.release();
+        expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
+      },
+    ],
+  ])('R21: %s', async (_, take) => {
+    expect(await wokenBy(take)).toBeLessThan(200 + SLACK_MS);
+  });
+
+  test('R21: forceUnlock() by a third client', async () => {
+    const [client, other, third] = [await openClient({ lockWatchdogTimeout: 900 }), await openClient(), await openClient()];
+    const name = freshName();
+    const hold = await holdElsewhere(client.getLock(name), LEASE_MS);
+    const waiting = holdElsewhere(other.getLock(name), LEASE_MS);
+    const waitingHere = holdElsewhere(client.getLock(name), LEASE_MS);
+    await pause(80);
+    const at = performance.now();
+    expect(await third.getLock(name).forceUnlock()).toBe(true);
+    const first = await Promise.race([waiting, waitingHere]);
+    expect(performance.now() - at).toBeLessThan(200 + SLACK_MS);
+    await first.release();
+    await Promise.all([waiting, waitingHere]).then((holds) => Promise.all(holds.map((each) => each.release())));
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+    expect(await third.getLock(name).forceUnlock()).toBe(false);
+  });
+
+  test('R21: the end of a lease that nobody gives back', async () => {
+    const [client, other] = [await openClient(), await openClient()];
+    const name = freshName();
+    const at = performance.now();
+    const hold = await holdElsewhere(client.getLock(name), 400);
+    const [here, there] = [holdElsewhere(client.getLock(name), 400), holdElsewhere(other.getLock(name), 400)];
+    await (await Promise.race([here, there])).release();
+    expect(performance.now() - at).toBeLessThan(400 + 200 + SLACK_MS);
+    expect(performance.now() - at).toBeGreaterThanOrEqual(395);
+    for (const each of [here, there]) await (await each).release();
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+  });
+});
+
+describe('R22: what waiting costs', () => {
+  const WAITERS = 1_000;
+
+  /** What clients have sent: the commands inside scripts are others. */
+  function sent(stats: ReadonlyMap<string, number>): Record<string, number> {
+    const names = ['evalsha', 'eval', 'subscribe', 'unsubscribe', 'ping'];
+    return Object.fromEntries(names.map((name) => [name, stats.get(name) ?? 0]).filter(([, calls]) => calls !== 0));
+  }
+
+  /** A server that knows the scripts already. */
+  async function warmServer(): Promise<RedisServer> {
+    const warm = await startServer();
+    const client = await openClient({ url: warm.url });
+    const lock = client.getLock('warm');
+    await inFlow(async () => {
+      const hold = await lock.acquire();
+      const next = holdElsewhere(lock);
+      await pause(20);
+      await hold.release();
+      await (await next).release();
+    });
+    await client.close();
+    return warm;
+  }
+
+  test('R22: 1,000 waiters of a client cost two tries and one subscription, and while they wait nothing', async () => {
+    server = await warmServer();
+    const [client, other] = [await openClient({ url: server.url }), await openClient({ url: server.url })];
+    const holder = await holdElsewhere(other.getLock('a'), LEASE_MS);
+    await server.resetCommandStats();
+    const controller = new AbortController();
+    const calls = Array.from({ length: WAITERS }, () =>
+      outcome(inFlow(() => client.getLock('a').acquire({ signal: controller.signal }))),
+    );
+    await until(async () => (await server!.channels()).length === 1, 'they are subscribed');
+    await pause(50);
+    expect(sent(await server.commandStats())).toEqual({ evalsha: 2, subscribe: 1 });
+    await server.resetCommandStats();
+    await pause(600);
+    expect(sent(await server.commandStats())).toEqual({});
+    controller.abort();
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['ERR_LOCK_ABORTED']));
+    expect(sent(await server.commandStats())).toEqual({});
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+    await holder.release();
+    await closeClients();
+  });
+
+  test('R22: a release that wakes three clients of 1,000 waiters each costs one command and a try of each', async () => {
+    server = await warmServer();
+    const { url } = server;
+    const clients = [await openClient({ url }), await openClient({ url }), await openClient({ url })];
+    const holder = await holdElsewhere((await openClient({ url })).getLock('a'), LEASE_MS);
+    let entered = 0;
+    let first!: (hold: Hold) => void;
+    const isInside = new Promise<Hold>((resolve) => (first = resolve));
+    const waiter = async (client: LockClient): Promise<void> => {
+      const hold = await client.getLock('a').acquire({ leaseTime: LEASE_MS });
+      if (entered++ === 0) first(hold);
+      else await hold.release();
+    };
+    const calls = clients.flatMap((client) => Array.from({ length: WAITERS }, () => outcome(inFlow(() => waiter(client)))));
+    const subscribers = async (): Promise<unknown> =>
+      ((await server!.command('PUBSUB', 'NUMSUB', lockChannel('a'))) as unknown[])[1];
+    await until(async () => (await subscribers()) === clients.length, 'all are subscribed');
+    await pause(100);
+    await server.resetCommandStats();
+    await holder.release();
+    const hold = await isInside;
+    await pause(100);
+    expect(sent(await server.commandStats())).toEqual({ evalsha: 1 + clients.length });
+    // And from there on, with the lock going from hand to hand, a section costs no more either.
+    await hold.release();
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['ok']));
+    expect(entered).toBe(clients.length * WAITERS);
+    const { evalsha, ...others } = sent(await server.commandStats());
+    expect(evalsha).toBeLessThan(1.5 * entered);
+    expect(others).toEqual({});
+    await closeClients();
+  });
+
+  test('R22: waiters send at most 10 commands a second while the server is read-only or loading', async () => {
+    const COUNTED_MS = 2_000;
+    const most = (10 * COUNTED_MS) / 1_000;
+    server = await startServer();
+    const { proxy, url } = await openProxy();
+    proxy.answer({ command: ['EVAL', 'EVALSHA'], times: Infinity }, '-LOADING Redis is loading the dataset in memory\r\n');
+    const readOnly = await openClient({ url: server.url });
+    const loading = await openClient({ url });
+    const other = await openClient({ url: server.url });
+    await server.replicaOf({ host: '127.0.0.1', port: 1 });
+    await server.resetCommandStats();
+    const begin = proxy.log.length;
+    const wait = (client: LockClient): Promise<unknown> =>
+      outcome(inFlow(async () => (await client.getLock('a').acquire({ waitTime: 30_000 })).release()));
+    // The next in line are as many as they like: it is the head that tries.
+    const waiting = [readOnly, loading].map((client) => Array.from({ length: 20 }, () => wait(client)));
+    await pause(COUNTED_MS);
+    const { evalsha = 0, eval: sources = 0 } = sent(await server.commandStats());
+    expect(evalsha + sources).toBeGreaterThan(2);
+    expect(evalsha + sources).toBeLessThanOrEqual(most);
+    const tries = proxy.log.slice(begin).filter(({ name }) => name.startsWith('EVAL'));
+    expect(tries.length).toBeGreaterThan(2);
+    expect(tries.length).toBeLessThanOrEqual(most);
+    await server.replicaOf(undefined);
+    proxy.lift();
+    expect(new Set(await Promise.all(waiting.flat()))).toEqual(new Set(['ok']));
+    await inFlow(() => other.getLock('a').withLock(() => undefined));
+    await closeClients();
+  });
+});
+
+test('a call that waits is announced once', async () => {
+  const [client, other] = [await openClient(), await openClient()];
+  const lock = client.getLock(freshName());
+  const announced: LockEvents['waiting'][] = [];
+  client.events.on('waiting', (event) => announced.push(event));
+  const holder = await holdElsewhere(other.getLock(lock.name), LEASE_MS);
+  const waits = [1, 2, 3].map(() => inFlow(async () => (await lock.acquire()).release()));
+  await pause(100);
+  await holder.release();
+  await Promise.all(waits);
+  expect(announced.map(({ waiters }) => waiters).sort()).toEqual([2, 3, 3]);
+});

@@ -1,0 +1,23 @@
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { findRedisBinary } from '../support/redis-binary.mjs';
+import { runNemesis } from './nemesis.js';
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '2' },
+    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+    topology: { type: 'string', default: 'single' },
+    'shrink-minutes': { type: 'string', default: '6' },
+  },
+});
+if (values.topology !== 'single') throw new Error(`no topology "${values.topology}": there is single`);
+process.env['HOLDFAST_REDIS_BINARY'] ??= (await findRedisBinary()).path;
+const report = await runNemesis({
+  minutes: Number(values.minutes),
+  seed: values.seed,
+  shrinkMinutes: Number(values['shrink-minutes']),
+  say: (line) => console.log(line),
+});
+console.log(JSON.stringify(report, undefined, 2));
+process.exitCode = report.violations > 0 ? 1 : 0;

@@ -1,0 +1,118 @@
+import { Random } from '../support/random.js';
+import { playRound, type RoundOptions, type RoundResult } from './round.js';
+import { described, drawSchedule, type ScheduledFault } from './schedule.js';
+
+export interface NemesisOptions {
+  readonly minutes: number;
+  readonly seed: string;
+  readonly say: (line: string) => void;
+  /** How long a violation is looked into, by playing its round again with ever fewer faults. */
+  readonly shrinkMinutes?: number;
+  readonly roundMs?: number;
+}
+
+export interface NemesisReport {
+  readonly seed: string;
+  readonly rounds: number;
+  readonly sections: number;
+  readonly faults: Readonly<Record<string, number>>;
+  readonly refused: Readonly<Record<string, number>>;
+  readonly notReleased: Readonly<Record<string, number>>;
+  readonly lossesSignalled: number;
+  readonly unknownOutcomes: number;
+  readonly violations: number;
+}
+
+const PROCESSES = 4;
+const FLOWS = 8;
+const LOCKS = 12;
+const ROUND_MS = 40_000;
+const SHOWN = 20;
+
+/** Rounds of work under faults until the time is up or a violation has been found. */
+export async function runNemesis(options: NemesisOptions): Promise<NemesisReport> {
+  const { minutes, seed, say, shrinkMinutes = 6, roundMs = ROUND_MS } = options;
+  const end = performance.now() + minutes * 60_000;
+  const total = new Totals(seed);
+  say(`nemesis: seed ${seed}, ${minutes} min, ${PROCESSES} processes x ${FLOWS} flows x ${LOCKS} locks`);
+  for (let round = 1; performance.now() < end; round++) {
+    const roundSeed = `${seed}/${round}`;
+    const schedule = drawSchedule(new Random('schedule', roundSeed), roundMs, PROCESSES);
+    const terms = { seed: roundSeed, ms: roundMs, schedule, processes: PROCESSES, flows: FLOWS, locks: LOCKS };
+    const started = performance.now();
+    const result = await playRound(terms);
+    total.add(result);
+    const seconds = ((performance.now() - started) / 1000).toFixed(0);
+    say(
+      `round ${round} (${seconds} s): ${result.sections} sections, ${sumOf(result.faults)} faults, ` +
+        `${result.lossesSignalled} losses signalled, ${result.unknownOutcomes} unknown outcomes, ` +
+        `${result.violations.length} violations`,
+    );
+    if (result.violations.length > 0) {
+      tell(say, terms, result);
+      await shrink(terms, say, shrinkMinutes * 60_000);
+      break;
+    }
+  }
+  return total;
+}
+
+class Totals implements NemesisReport {
+  rounds = 0;
+  sections = 0;
+  readonly faults: Record<string, number> = {};
+  readonly refused: Record<string, number> = {};
+  readonly notReleased: Record<string, number> = {};
+  lossesSignalled = 0;
+  unknownOutcomes = 0;
+  violations = 0;
+
+  constructor(readonly seed: string) {}
+
+  add(result: RoundResult): void {
+    this.rounds += 1;
+    this.sections += result.sections;
+    this.lossesSignalled += result.lossesSignalled;
+    this.unknownOutcomes += result.unknownOutcomes;
+    this.violations += result.violations.length;
+    for (const kind of ['faults', 'refused', 'notReleased'] as const)
+      for (const [name, count] of result[kind]) this[kind][name] = (this[kind][name] ?? 0) + count;
+  }
+}
+
+function tell(say: NemesisOptions['say'], { seed, schedule }: RoundOptions, { violations }: RoundResult): void {
+  for (const { kind, message, events = [] } of violations.slice(0, SHOWN)) {
+    say(`VIOLATION ${kind}: ${message}`);
+    for (const event of events) say(`    ${JSON.stringify(event)}`);
+  }
+  if (violations.length > SHOWN) say(`... and ${violations.length - SHOWN} more`);
+  say(`of the round with seed ${seed}, under this schedule:`);
+  for (const fault of schedule) say(`  ${described(fault)}`);
+}
+
+/** Leaves out ever smaller parts of the schedule for as long as the round still goes wrong without them. */
+async function shrink(terms: RoundOptions, say: NemesisOptions['say'], limitMs: number): Promise<void> {
+  const end = performance.now() + limitMs;
+  let smallest = terms.schedule;
+  let parts = 2;
+  while (smallest.length > 1 && parts <= smallest.length && performance.now() < end) {
+    const size = Math.ceil(smallest.length / parts);
+    let shrunk = false;
+    for (let from = 0; from < smallest.length && performance.now() < end; from += size) {
+      const without = [...smallest.slice(0, from), ...smallest.slice(from + size)];
+      const { violations } = await playRound({ ...terms, ms: lastOf(without) + 3_000, schedule: without });
+      say(`shrinking: ${without.length} faults, ${violations.length} violations`);
+      if (violations.length === 0) continue;
+      smallest = without;
+      parts = Math.max(2, parts - 1);
+      shrunk = true;
+      break;
+    }
+    if (!shrunk) parts *= 2;
+  }
+  say(`shrunk from ${terms.schedule.length} to ${smallest.length} faults (seed ${terms.seed}):`);
+  for (const fault of smallest) say(`  ${described(fault)}`);
+}
+
+const lastOf = (schedule: readonly ScheduledFault[]): number => Math.max(0, ...schedule.map(({ at, ms }) => at + ms));
+const sumOf = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((sum, count) => sum + count, 0);

@@ -1,0 +1,298 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { startWorker, type Worker } from '../support/child.js';
+import { check, type Violation } from '../support/history.js';
+import type { HistoryEvent } from '../support/history-events.js';
+import { stamp } from '../support/history-recorder.mjs';
+import type { MonitorLog } from '../support/monitor-log.js';
+import { FaultProxy } from '../support/proxy.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+import type { WorkerClientOptions } from '../support/worker-orders.js';
+import { STRIKES, type Bench } from './faults.js';
+import type { FlowOptions, FlowResult } from './flows.js';
+import type { FaultName, ScheduledFault } from './schedule.js';
+import { effectsOf, ServerTruth } from './server-truth.js';
+
+export interface RoundOptions {
+  readonly seed: string;
+  readonly ms: number;
+  readonly schedule: readonly ScheduledFault[];
+  readonly processes: number;
+  readonly flows: number;
+  readonly locks: number;
+}
+
+export interface RoundResult {
+  readonly sections: number;
+  readonly faults: ReadonlyMap<FaultName, number>;
+  readonly refused: ReadonlyMap<string, number>;
+  readonly notReleased: ReadonlyMap<string, number>;
+  readonly lossesSignalled: number;
+  readonly unknownOutcomes: number;
+  readonly takes: number;
+  readonly violations: readonly { kind: string; message: string; events?: Violation['events'] }[];
+}
+
+const COMMAND_TIMEOUT_MS = 900;
+/** Differs between processes: a call without a lease is told from another process's at the server. */
+const watchdogTimeout = (process: number): number => 3_000 + process;
+/** When the faults are over, no lease, late delivery or repetition of a release lasts longer. */
+const QUIET_LIMIT_MS = 20_000;
+/** What a warning may say: that a call waits long behind a hold of ours. */
+const EXPECTED_WARNINGS = new Set(['HOLDFAST_LONG_WAIT']);
+const FLOWS = new URL('./flows.ts', import.meta.url);
+
+/** The user's own connection at its most dangerous: nothing of it may matter. */
+const DANGEROUS: NonNullable<WorkerClientOptions['redisOptions']> = {
+  enableOfflineQueue: true,
+  autoResendUnfulfilledCommands: true,
+  autoResubscribe: true,
+  maxRetriesPerRequest: null,
+  retryStrategy: undefined as never,
+};
+
+/** Some seconds of work and faults, then peace, and what the history of it all has to say. */
+export async function playRound(options: RoundOptions): Promise<RoundResult> {
+  const round = new Round(options);
+  try {
+    await round.open();
+    await round.play();
+    await round.settle();
+    return round.judge();
+  } finally {
+    await round.close();
+  }
+}
+
+class Round implements Bench {
+  server!: RedisServer;
+  readonly proxies: FaultProxy[] = [];
+  readonly locks: readonly string[];
+  readonly #workers: Worker[] = [];
+  readonly #dead: Worker[] = [];
+  readonly #working = new Map<Worker, Promise<FlowResult>>();
+  readonly #results: FlowResult[] = [];
+  readonly #processOf = new Map<string, Worker>();
+  readonly #struck = new Map<FaultName, number>();
+  readonly #history: HistoryEvent[] = [];
+  readonly #complaints: { kind: string; message: string }[] = [];
+  #truth!: ServerTruth;
+  #monitor: MonitorLog | undefined;
+  #reading: NodeJS.Timeout | undefined;
+  #lastTick = stamp();
+  /** Faults of the server come one after the other. */
+  #serverTurn: Promise<unknown> = Promise.resolve();
+  #over = false;
+
+  constructor(private readonly options: RoundOptions) {
+    this.locks = Array.from({ length: options.locks }, (_, index) => `lock:${index}`);
+  }
+
+  async open(): Promise<void> {
+    this.server = await startServer();
+    this.#truth = new ServerTruth(await wallAhead());
+    await this.serverBack();
+    this.#reading = setInterval(() => this.#read(), 50);
+    const { processes } = this.options;
+    for (let process = 0; process < processes; process++) this.proxies.push(await FaultProxy.start(this.server.address, { logLimit: 1 }));
+    await Promise.all(this.proxies.map((_, process) => this.#start(process)));
+  }
+
+  async play(): Promise<void> {
+    const start = performance.now();
+    const striking: Promise<void>[] = [];
+    for (const fault of this.options.schedule) {
+      await pause(Math.max(0, start + fault.at - performance.now()));
+      striking.push(this.#strike(fault));
+    }
+    await pause(Math.max(0, start + this.options.ms - performance.now()));
+    // Peace: what is held back is delivered now, the dead stay dead.
+    this.#over = true;
+    for (const proxy of this.proxies) proxy.lift();
+    await Promise.all(striking);
+    await this.#serverTurn;
+  }
+
+  async settle(): Promise<void> {
+    const peace = stamp();
+    await Promise.all(this.#workers.map((worker) => worker.stopContending()));
+    for (const worker of this.#workers) {
+      const result = await within(QUIET_LIMIT_MS, this.#working.get(worker)!);
+      if (result === undefined) this.#complain('never settled', `flows of ${worker.name} have not ended`);
+      else this.#results.push(result);
+      for (const lock of result?.heldAtEnd ?? []) this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
+    }
+    await this.#gone('key', () => this.server.keys());
+    await this.#gone('channel', () => this.server.channels());
+    for (const worker of this.#workers) {
+      const closed = await within(2 * COMMAND_TIMEOUT_MS + 1_000, worker.closeClient().then(() => true));
+      if (!closed) this.#complain('never settled', `close() of ${worker.name}`);
+      const { active } = await worker.resources();
+      const left = active.filter((resource) => /Timeout|Immediate/.test(resource));
+      if (left.length > 0) this.#complain('left behind', `${worker.name}: ${left.join(', ')} after close()`);
+    }
+    this.#history.push({ type: 'stalled', process: 'nemesis', from: peace, at: peace });
+    await this.#monitor?.settle();
+    this.#read();
+    this.#truth.end(stamp());
+    for (const worker of this.#workers) await worker.close();
+  }
+
+  judge(): RoundResult {
+    const workers = [...this.#dead, ...this.#workers];
+    const events = workers.flatMap((worker) => worker.history());
+    for (const worker of workers) {
+      for (const { type, detail } of worker.events) {
+        const code = String(detail?.['code'] ?? detail?.['message']);
+        if (type === 'unhandledRejection') this.#complain('unhandled rejection', `${worker.name}: ${JSON.stringify(detail)}`);
+        if (type === 'warning' && !EXPECTED_WARNINGS.has(code)) this.#complain('warning', `${worker.name}: ${code}`);
+      }
+    }
+    const truth = this.#truth;
+    const effects = effectsOf(
+      truth.takes,
+      events,
+      (owner) => this.#processOf.get(owner.slice(0, owner.indexOf(':')))?.name,
+      (name) => watchdogTimeout(Number(/^p(\d+)/.exec(name)?.[1])),
+    );
+    for (const contradiction of truth.contradictions) this.#complain('the bench contradicts itself', contradiction);
+    const history = [...this.#history, ...events, ...truth.held, ...effects];
+    const sum = (of: (result: FlowResult) => Readonly<Record<string, number>>): Map<string, number> => {
+      const sums = new Map<string, number>();
+      for (const result of this.#results)
+        for (const [code, count] of Object.entries(of(result))) sums.set(code, (sums.get(code) ?? 0) + count);
+      return sums;
+    };
+    return {
+      sections: events.filter(({ type }) => type === 'acquire-ok').length,
+      faults: this.#struck,
+      refused: sum(({ refused }) => refused),
+      notReleased: sum(({ notReleased }) => notReleased),
+      lossesSignalled: events.filter(({ type }) => type === 'loss-signal').length,
+      unknownOutcomes: events.filter(({ type }) => type === 'acquire-unknown').length,
+      takes: truth.takes.length,
+      violations: [...this.#complaints, ...check(history)],
+    };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#reading);
+    await Promise.all([...this.#dead, ...this.#workers].map((worker) => worker.close(1_000)));
+    await Promise.all(this.proxies.map((proxy) => proxy.close()));
+    await this.server?.stop();
+  }
+
+  worker(process: number): Worker {
+    return this.#workers[process]!;
+  }
+
+  async replace(process: number): Promise<void> {
+    this.#dead.push(this.worker(process));
+    await this.#start(process);
+  }
+
+  serverGone(): void {
+    this.#read();
+    this.#truth.end(stamp());
+    this.#monitor?.stop();
+    this.#monitor = undefined;
+  }
+
+  async serverBack(): Promise<void> {
+    this.#monitor = await this.server.monitor();
+  }
+
+  broken(event: Parameters<Bench['broken']>[0]): void {
+    this.#history.push({ type: 'broken', process: 'nemesis', ...event });
+  }
+
+  async #start(process: number): Promise<void> {
+    const { seed, flows } = this.options;
+    const life = this.#dead.filter((worker) => worker.name.startsWith(`p${process}.`)).length;
+    const worker = await startWorker({ name: `p${process}.${life}`, history: true, execArgv: ['--import', 'tsx'] });
+    const proxy = this.proxies[process]!;
+    const lockWatchdogTimeout = watchdogTimeout(process);
+    const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout };
+    const { host, port } = proxy;
+    const id = await worker.createClient(
+      process % 2 === 0 ? { url: proxy.url, ...terms } : { redisOptions: { ...DANGEROUS, host, port }, ...terms },
+    );
+    this.#processOf.set(id, worker);
+    this.#workers[process] = worker;
+    const load: FlowOptions = { seed, flows, locks: this.locks, ...terms, pauseMs: 100 };
+    const working = worker.run(FLOWS, load) as Promise<FlowResult>;
+    working.catch((error: unknown) => {
+      if (worker.running) this.#complain('a flow has failed', `${worker.name}: ${String(error)}`);
+    });
+    this.#working.set(worker, working);
+  }
+
+  async #strike(fault: ScheduledFault): Promise<void> {
+    const strike = async (): Promise<void> => {
+      if (this.#over) return;
+      const times = await STRIKES[fault.kind](this, fault);
+      if (times > 0) this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + times);
+    };
+    const alone = fault.kind.startsWith('server') || fault.kind === 'kill-process';
+    if (!alone) return strike();
+    const turn = this.#serverTurn.then(strike);
+    this.#serverTurn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  #read(): void {
+    const lines = this.#monitor?.lines.splice(0) ?? [];
+    this.#truth.read(lines);
+    const now = stamp();
+    // Whoever stands here delays every reply; nobody else is to blame for what comes late then.
+    if (now - this.#lastTick > 150) {
+      for (const { name } of this.#workers) this.#history.push({ type: 'stalled', process: name, from: this.#lastTick, at: now });
+    }
+    this.#lastTick = now;
+  }
+
+  async #gone(what: 'key' | 'channel', found: () => Promise<string[]>): Promise<void> {
+    let left: string[] = [];
+    try {
+      await until(async () => {
+        await pause(100);
+        return (left = await found()).length === 0;
+      }, `no ${what} left`, QUIET_LIMIT_MS);
+    } catch {
+      for (const name of left) this.#complain('left behind', `${what} ${name}`);
+    }
+  }
+
+  #complain(kind: string, message: string): void {
+    this.#complaints.push({ kind, message });
+  }
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  const limit = new AbortController();
+  try {
+    return await Promise.race([work, pause(ms, undefined, { signal: limit.signal })]);
+  } catch {
+    return undefined;
+  } finally {
+    limit.abort();
+  }
+}
+
+/** The wall clock minus that of `stamp()`, ms: read at the moment in which the wall clock's millisecond changes. */
+async function wallAhead(): Promise<number> {
+  let best = -Infinity;
+  for (let i = 0; i < 20; i++) {
+    const before = Date.now();
+    let now = before;
+    let at = stamp();
+    while (now === before) {
+      at = stamp();
+      now = Date.now();
+    }
+    // A late look makes the difference too small, never too large.
+    best = Math.max(best, now - at);
+    await pause(1);
+  }
+  return best;
+}
