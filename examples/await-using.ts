@@ -28,4 +28,4 @@ try {
   if (!(error instanceof LockTimeoutError)) throw error;
   console.log(`${error.code}: ${error.message}`);
 }
-console.log(`tryAcquire: ${String(await lock.tryAcquire())}`);
+console.log(`tryAcquire: ${(await lock.tryAcquire()) === null ? 'null' : 'a hold'}`);

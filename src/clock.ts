@@ -42,12 +42,18 @@ export class LeaseClock {
   #jumped = 0;
 
   constructor(readonly clock: Clock) {
-    this.#base = clock.wall() - clock.monotonic();
+    const monotonic = clock.monotonic(); // first: time lost in between must not look like a jump later
+    this.#base = clock.wall() - monotonic;
   }
 
   now(): number {
-    const monotonic = this.clock.monotonic();
-    const drift = this.clock.wall() - monotonic - this.#base;
+    let monotonic = this.clock.monotonic();
+    let drift = this.clock.wall() - monotonic - this.#base;
+    if (drift > JUMP_MS) {
+      // The process may have stood between the two looks; a clock that was set is ahead at the next ones too.
+      monotonic = this.clock.monotonic();
+      drift = this.clock.wall() - monotonic - this.#base;
+    }
     if (drift > JUMP_MS) {
       this.#jumped += drift;
       this.#base += drift;

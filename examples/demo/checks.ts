@@ -72,7 +72,7 @@ function lostHolds({ register: { sections }, blocked }: Run): Check {
   const others = sections.filter((section) => !lost.includes(section) && section.diedAt === undefined);
   const wrong = others.filter((section) => told(section) !== '0/0/unlocked');
   const ok = lost.some(({ owner }) => owner === blocked) && signalled.length === lost.length && wrong.length === 0;
-  const rest = wrong.length > 0 ? `; ${wrong.length} told that had not ended` : '';
+  const rest = wrong.length > 0 ? `; ${wrong.length} more before their deadlines` : '';
   return { name: 'lost holds signalled', ok, found: `${signalled.length} of ${lost.length}, exactly once${rest}` };
 }
 
@@ -85,7 +85,7 @@ function takeOver({ register, killed }: Run): Check {
   if (!next) return { name, ok: false, found: `nobody has entered ${section.order} since` };
   const late = next.from - section.until;
   const found = `by ${next.worker} ${seconds(next.from - diedAt)} s after the kill, ${Math.round(late)} ms after its lease`;
-  return { name, ok: next.worker !== section.worker && late < LOST_WAKE_UP_MS, found };
+  return { name, ok: next.worker !== section.worker && late >= 0 && late < LOST_WAKE_UP_MS, found };
 }
 
 function renewals({ timeline }: Run): Check {

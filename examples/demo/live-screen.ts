@@ -29,6 +29,7 @@ export class LiveScreen {
   }
 
   #draw(): void {
+    if (this.timeline.startedAt === 0) return;
     const lines = frame(this.timeline, stamp(), { columns: this.out.columns ?? 100, color: this.color });
     const up = this.#lines > 0 ? `\x1b[${this.#lines}A` : '';
     this.out.write(up + lines.map((line) => `${line}${CLEAR_LINE}\n`).join(''));

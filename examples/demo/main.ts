@@ -18,6 +18,7 @@ import { Scenario } from './scenario.js';
 import { drawSvg } from './svg.js';
 
 const seconds = Number(process.env.HOLDFAST_DEMO_SECONDS ?? 12);
+if (!(seconds >= 1)) throw new RangeError('HOLDFAST_DEMO_SECONDS must be a number of at least 1');
 const live = (process.env.HOLDFAST_DEMO_LIVE ?? (process.stdout.isTTY ? '1' : '0')) === '1';
 const seed = process.env.HOLDFAST_SEED ?? String(randomInt(2 ** 31));
 // For the test that the checks can fail: somebody frees the locks under their holders.
@@ -26,19 +27,18 @@ const sabotage = process.env.HOLDFAST_DEMO_SABOTAGE === 'overlap';
 const server = await startRedisServer();
 console.log(`Random choices: seed ${seed} (HOLDFAST_SEED=${seed} repeats them)\n`);
 const scenario = new Scenario({ redisUrl: server.url, seconds, seed, sabotage });
-let view: { stop(): void } | undefined;
+const view = live
+  ? new LiveScreen(scenario.timeline, process.stdout)
+  : new PlainLines(scenario.timeline, (line) => console.log(line));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
-    view?.stop();
+    view.stop();
     scenario.kill();
     void server.stop().finally(() => process.exit(signal === 'SIGINT' ? 130 : 143));
   });
 }
 
 await scenario.open();
-view = live
-  ? new LiveScreen(scenario.timeline, process.stdout)
-  : new PlainLines(scenario.timeline, (line) => console.log(line));
 const run = await scenario.run();
 view.stop();
 await server.stop();

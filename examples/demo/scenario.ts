@@ -18,6 +18,8 @@ const BLOCK = { do: 'block', order: 'order:41', leaseTime: 600, blockFor: 1_200 
 const HOLD = { do: 'hold', order: 'order:42', leaseTime: 1_200 } as const;
 /** How long the killed process is inside before. */
 const LAST_MOMENTS_MS = 200;
+/** An order that the two above leave alone. */
+const SABOTAGED = 'order:43';
 const SABOTAGE_EVERY_MS = 250;
 const LATEST_END_MS = 20_000;
 
@@ -35,6 +37,15 @@ export class Scenario {
   readonly #processes = new Map<string, ChildProcess>();
   readonly #failures: string[] = [];
   #listeners: { worker: string; wanted: (message: FromWorker) => boolean; heard: () => void }[] = [];
+  #fail!: (what: string) => void;
+  /** Nothing more is to be expected of a run in which a process has failed. */
+  readonly #trouble = new Promise<void>((resolve) => {
+    this.#fail = (what) => {
+      this.#failures.push(what);
+      resolve();
+    };
+  });
+  #over = false;
   #killed: string | undefined;
   #blocked: string | undefined;
 
@@ -51,14 +62,16 @@ export class Scenario {
   async run(): Promise<Run> {
     const lasts = this.#lastsMs;
     for (const name of WORKERS) this.#command(name, { do: 'start' });
-    const sabotage = this.options.sabotage ? this.#freeLocksUnderTheirHolders() : undefined;
+    const sabotage = this.options.sabotage ? this.#freeALockUnderItsHolders() : undefined;
     const acts = Promise.all([
       pause(lasts),
       pause(0.2 * lasts).then(() => this.#killOneInside()),
       pause(0.5 * lasts).then(() => this.#blockOneInside()),
     ]);
-    const latest = pause(lasts + LATEST_END_MS, 'late', { ref: false });
-    if ((await Promise.race([acts, latest])) === 'late') this.#failures.push('it did not come to its end');
+    const latest = setTimeout(() => this.#fail('it did not come to its end'), lasts + LATEST_END_MS);
+    await Promise.race([acts, this.#trouble]);
+    clearTimeout(latest);
+    this.#over = true;
     await sabotage?.();
     await this.#stop();
 
@@ -93,7 +106,9 @@ export class Scenario {
     await exited;
     this.register.died(KILLED, at);
     this.timeline.died(KILLED, at);
-    while (!this.register.sections.some(({ order, from }) => order === HOLD.order && from > at)) await pause(10);
+    const takenOver = (): boolean =>
+      this.register.sections.some(({ order, from }) => order === HOLD.order && from > at);
+    while (!takenOver() && !this.#over) await pause(10);
   }
 
   async #blockOneInside(): Promise<void> {
@@ -105,14 +120,13 @@ export class Scenario {
     await over;
   }
 
-  #freeLocksUnderTheirHolders(): () => Promise<void> {
+  #freeALockUnderItsHolders(): () => Promise<void> {
     const client = createClient({ url: this.options.redisUrl });
     const timer = setInterval(() => {
-      for (const order of ORDERS)
-        client
-          .getLock(order)
-          .forceUnlock()
-          .catch((error: unknown) => this.#failed(error));
+      client
+        .getLock(SABOTAGED)
+        .forceUnlock()
+        .catch((error: unknown) => this.#fail(String(error)));
     }, SABOTAGE_EVERY_MS);
     return async () => {
       clearInterval(timer);
@@ -122,10 +136,10 @@ export class Scenario {
 
   async #stop(): Promise<void> {
     const children = [...this.#processes];
-    const exits = children.map(([, child]) => (child.exitCode === null ? once(child, 'exit') : undefined));
+    const exits = children.flatMap(([, child]) => (child.exitCode === null ? [once(child, 'exit')] : []));
     for (const [name] of children) this.#command(name, { do: 'stop' });
     const late = setTimeout(() => {
-      this.#failures.push('a process did not end');
+      this.#fail('a process did not end');
       this.kill();
     }, LATEST_END_MS);
     await Promise.all(exits);
@@ -148,8 +162,7 @@ export class Scenario {
     this.timeline.add(name, child.pid ?? 0, FLOWS);
     child.on('message', (message: FromWorker) => this.#receive(name, child, message));
     child.on('exit', (code, signal) => {
-      if (code !== 0 && this.#processes.get(name) === child)
-        this.#failures.push(`${name} ended with ${signal ?? code}`);
+      if (code !== 0 && this.#processes.get(name) === child) this.#fail(`${name} ended with ${signal ?? code}`);
     });
   }
 
@@ -163,7 +176,7 @@ export class Scenario {
       const value = this.#answer(name, message);
       if (child.connected) child.send({ answers: message.id, value });
     } else {
-      if (message.say === 'failed') this.#failures.push(`${name}: ${message.message}`);
+      if (message.say === 'failed') this.#fail(`${name}: ${message.message}`);
       this.#note(message);
       this.timeline.report(name, message);
     }
@@ -214,10 +227,6 @@ export class Scenario {
         break;
       case 'in place':
     }
-  }
-
-  #failed(error: unknown): void {
-    this.#failures.push(error instanceof Error ? error.message : String(error));
   }
 
   #hears(worker: string, wanted: (message: FromWorker) => boolean): Promise<void> {

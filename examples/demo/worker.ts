@@ -10,6 +10,8 @@ import type { WorkerArguments } from './messages.js';
 
 const WAIT_TIME = 1_000;
 const LEASE_TIME = 3_000;
+/** For what the parent has ordered: it is to happen, however busy the lock is. */
+const PATIENT_WAIT_TIME = 15_000;
 const WATCHDOG_TIMEOUT = 900;
 const SHARE_OF_LONG_JOBS = 0.04;
 
@@ -39,12 +41,12 @@ function ask(question: Question): Promise<number> {
 async function section(
   flow: string,
   order: string,
-  leaseTime: number | undefined,
+  { waitTime = WAIT_TIME, leaseTime }: { waitTime?: number; leaseTime?: number | undefined },
   work: (hold: Hold) => Promise<void>,
 ): Promise<void> {
   const lock = client.getLock(order);
   tell({ say: 'wants', order, flow, at: stamp() });
-  if (!(await lock.tryLock(WAIT_TIME, leaseTime))) return tell({ say: 'gave up', order, flow, at: stamp() });
+  if (!(await lock.tryLock(waitTime, leaseTime))) return tell({ say: 'gave up', order, flow, at: stamp() });
   const hold = lock.currentHold()!;
   const { owner, signal } = hold;
   open.set(owner, hold);
@@ -86,7 +88,7 @@ async function keepOrdering(flow: string): Promise<void> {
     busyFlows += 1;
     const order = random.pick(orders);
     const long = longJobs && flow === flows[0] && (round === 0 || random.fraction() < SHARE_OF_LONG_JOBS);
-    await section(flow, order, long ? undefined : LEASE_TIME, async () => {
+    await section(flow, order, { leaseTime: long ? undefined : LEASE_TIME }, async () => {
       if (long) await pause(700 + random.below(400));
       await book(order, 20 + random.below(70));
     }).catch((error: unknown) => {
@@ -99,7 +101,7 @@ async function keepOrdering(flow: string): Promise<void> {
 }
 
 async function holdToTheEnd(order: string, leaseTime: number): Promise<void> {
-  await section(flows[0]!, order, leaseTime, async (hold) => {
+  await section(flows[0]!, order, { waitTime: PATIENT_WAIT_TIME, leaseTime }, async (hold) => {
     if (!(await client.getLock(order).tryLock(WAIT_TIME, leaseTime))) throw new Error(`${order} is busy`);
     tell({ say: 'prolonged', owner: hold.owner, until: stamp() + hold.validFor() });
     tell({ say: 'in place', owner: hold.owner });
@@ -108,7 +110,7 @@ async function holdToTheEnd(order: string, leaseTime: number): Promise<void> {
 }
 
 async function blockInside(order: string, leaseTime: number, blockFor: number): Promise<void> {
-  await section(flows[0]!, order, leaseTime, async (hold) => {
+  await section(flows[0]!, order, { waitTime: PATIENT_WAIT_TIME, leaseTime }, async (hold) => {
     await book(order, 5);
     const seen = await ask({ ask: 'read', order });
     await ask({ ask: 'block', order, owner: hold.owner, at: stamp() });
@@ -134,7 +136,8 @@ async function obey(command: Command): Promise<void> {
   switch (command.do) {
     case 'start':
       ordering = Promise.all(flows.map((flow) => keepOrdering(flow)));
-      return void (await ordering);
+      await ordering;
+      return;
     case 'hold':
       return alone(() => holdToTheEnd(command.order, command.leaseTime));
     case 'block':

@@ -84,13 +84,14 @@ export class HoldRecord {
   close(): void {
     this.state = 'closed';
     this.#wakeTurns();
-    const parent = this.parent;
-    if (parent !== undefined) parent.leave();
+    // A child that outlives its parent keeps the parent's place: the branches beside it go on waiting.
+    if (!this.occupied) this.parent?.leave();
   }
 
   /** A branch directly inside has ended: the next one may try. */
   leave(): void {
     this.occupied = false;
+    if (this.state === 'closed') return this.parent?.leave();
     const next = this.turns?.values().next().value;
     next?.();
   }

@@ -9,7 +9,7 @@
  * while the mark is set or the ttl is not known, so no wake-up is lost with a waiter that leaves, nor under a reply
  * that was on its way. tests/model/Waiting.tla is this file.
  */
-import { LockTimeoutError, RedisUnavailableError, type LockError, type RefusedError } from '../errors.js';
+import { ClientClosedError, LockTimeoutError, RedisUnavailableError, type LockError, type RefusedError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import type { ChannelListener, Subscriber } from '../redis/subscriber.js';
@@ -113,12 +113,14 @@ export class LockEntry implements ChannelListener {
   #leave(waiter: Waiter, reason: LockError): void {
     waiter.leaving = reason;
     waiter.unwatch();
-    waiter.trying?.abandon();
     this.#remove(waiter);
     // A try or hand-off that is under way settles the call; until then it could still be granted.
     if (!waiter.busy) waiter.reject(reason);
     // Others may leave by the same signal: none of them is to become the head, and try, on the way.
-    queueMicrotask(() => this.#step());
+    queueMicrotask(() => {
+      waiter.trying?.abandon();
+      this.#step();
+    });
     if (this.#wanted) this.registry.linger(this);
   }
 
@@ -171,6 +173,8 @@ export class LockEntry implements ChannelListener {
   }
 
   #tried(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): void {
+    // A single try stands in no line that close() could end.
+    if (this.runtime.closed) waiter.leaving ??= new ClientClosedError();
     if (this.#settleTry(waiter, request, jumped)) return;
     const { error } = request;
     if (error === undefined && request.reply !== undefined)

@@ -214,6 +214,7 @@ export class Tenure {
     // Closed before anything is sent: what the caller does next without awaiting us is no longer inside.
     this.holds.splice(this.holds.indexOf(hold), 1);
     hold.close();
+    this.runtime.watchdog.deadlineMoved(this); // what the others have left may be less
     if (this.#turn === undefined && this.holds.length === 0) return this.#end(hold, deadline);
     return this.#inTurn(() => this.#giveBack(hold, deadline));
   }
@@ -225,12 +226,11 @@ export class Tenure {
     // Releases that were begun together find nothing left, and end the tenure together.
     if (this.holds.length === 0) return (this.#ending ??= this.#end(hold, deadline));
     if (this.deadline <= clock.now()) {
-      // Nothing is left to the others: the lock is freed, and they are told.
-      const others = this.holds.splice(0);
-      await this.#end(hold, deadline).finally(() => {
-        for (const other of others) this.#tellLoss(other, new LockLostError(this.protocol.name, this.owner, 'expired'));
-      });
-      return;
+      // Nothing is left to the others: they are told, before anybody else can be inside, and the lock is freed.
+      for (const other of this.holds.splice(0)) {
+        this.#tellLoss(other, new LockLostError(this.protocol.name, this.owner, 'expired'));
+      }
+      return this.#end(hold, deadline);
     }
     const leaseMs = Math.ceil(Math.max(...this.holds.map((other) => other.leaseEnd)) - clock.now());
     const holdCount = this.holds.length;

@@ -119,7 +119,9 @@ export class CommandConnection {
   /** Nothing at all was answered since it was sent: the server hangs, or the path to it does. Another socket may not. */
   #overdue(attempt: Attempt): void {
     attempt.timedOut();
-    if (this.#answers === attempt.answersBefore && this.redis.status === 'ready') this.redis.disconnect(true);
+    if (this.#answers !== attempt.answersBefore || this.#state !== 'ready') return;
+    this.#state = 'away';
+    this.redis.disconnect(true);
   }
 
   /** Learns the server's clock; the answer was true at some moment before it arrived, so it is a lower bound. */

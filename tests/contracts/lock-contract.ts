@@ -1,12 +1,16 @@
 import { describe } from '@jest/globals';
 import { abortingContract } from './lock/aborting.js';
 import { acquiringContract } from './lock/acquiring.js';
+import { argumentsContract } from './lock/arguments.js';
 import { contextsContract } from './lock/contexts.js';
+import { eventsContract } from './lock/events.js';
+import { exclusionContract } from './lock/exclusion.js';
 import { givingBackContract } from './lock/giving-back.js';
 import { holdsContract } from './lock/holds.js';
 import { leasesContract } from './lock/leases.js';
 import { nestingContract } from './lock/nesting.js';
 import { readingContract } from './lock/reading.js';
+import { wakingContract } from './lock/waking.js';
 import { withLockContract } from './lock/with-lock.js';
 import { leaveNothing, type LockKind } from './lock-kind.js';
 
@@ -23,5 +27,9 @@ export function describeLockContract(kind: LockKind): void {
     leasesContract(kind);
     contextsContract(kind);
     abortingContract(kind);
+    argumentsContract(kind);
+    wakingContract(kind);
+    eventsContract(kind);
+    exclusionContract(kind);
   });
 }

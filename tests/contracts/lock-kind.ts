@@ -4,7 +4,7 @@ import type { LockEvents } from '../../src/events.js';
 import type { ContextOptions } from '../../src/primitives/arguments.js';
 import type { Lock } from '../../src/primitives/lock.js';
 import { closeClients, inFlow, openClient, TestClock, type ClientSettings } from '../support/lock-clients.js';
-import { expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 import type { LockSpec } from '../support/worker-orders.js';
 
@@ -80,6 +80,16 @@ export async function startWaiting<T>(bench: Bench, call: () => Promise<T>): Pro
   result.catch(() => undefined); // looked at by the test, later
   await until(() => bench.events.waiting.length > before, 'the call waits');
   return { result };
+}
+
+/** Where the waiters of a lock listen, as soon as one does. */
+export async function channelOf(name: string): Promise<string> {
+  let channel: string | undefined;
+  await until(async () => {
+    [channel] = (await admin().pubsub('CHANNELS', `*${name}*`)) as string[];
+    return channel !== undefined;
+  }, 'a waiter has subscribed');
+  return channel!;
 }
 
 export interface Timed<T> {

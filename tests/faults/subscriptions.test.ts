@@ -200,7 +200,10 @@ describe('R19: SUBSCRIBE and UNSUBSCRIBE that go wrong poison nothing', () => {
     const holders = await Promise.all(names.map((name) => holdElsewhere(other.getLock(name), LEASE_MS)));
     const waits = names.map((name) => insideOf(client, name));
     await Promise.all(names.map(subscribed));
-    proxy.answer({ command: 'SUBSCRIBE', contains: names[1], times: 2 }, '-NOPERM no permissions to access a channel\r\n');
+    proxy.answer(
+      { command: 'SUBSCRIBE', contains: names[1], times: 2 },
+      '-NOPERM no permissions to access a channel\r\n',
+    );
     proxy.cut({ kind: 'subscriber' });
     expect(await outcome(waits[1]!)).toBe('ERR_LOCK_REFUSED');
     await Promise.all(holders.map((hold) => hold.release()));

@@ -33,7 +33,10 @@ async function bench(): Promise<Bench> {
 }
 
 /** The first attempt of the next try lies in the network while its connection is gone; the second is answered "busy". */
-async function firstAttemptLate({ proxy, name }: Bench, call: () => Promise<unknown>): Promise<[Promise<unknown>, Fault]> {
+async function firstAttemptLate(
+  { proxy, name }: Bench,
+  call: () => Promise<unknown>,
+): Promise<[Promise<unknown>, Fault]> {
   const late = proxy.holdCommand({ command: 'EVALSHA', sha: ACQUIRE, contains: name });
   const ids = proxy.connections({ kind: 'command' }).map(({ id }) => id);
   const repeat = proxy.observe({ command: 'EVALSHA', sha: ACQUIRE, contains: name, nth: 2 });

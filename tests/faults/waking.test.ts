@@ -87,7 +87,8 @@ describe('R17: a waiter is inside soon after the release, whatever it was doing'
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
     // Each stream keeps its order, so a step may be held up by the delay of another as well.
-    for (const direction of ['to-client', 'to-server'] as const) proxy.delay(() => random.below(longest), { direction });
+    for (const direction of ['to-client', 'to-server'] as const)
+      proxy.delay(() => random.below(longest), { direction });
     const waited = await Promise.all(
       Array.from({ length: 150 }, async () => {
         const name = freshName();
@@ -124,7 +125,10 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
       const freeAt = performance.now();
       delayed.lift();
       // A head whose time is up may still be granted what was under way.
-      const left = head.inside.then(() => head.hold!.release(), () => undefined);
+      const left = head.inside.then(
+        () => head.hold!.release(),
+        () => undefined,
+      );
       expect((await next.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
       await next.hold!.release();
       await left;
@@ -207,7 +211,10 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const [client, other] = [await openClient({ url, commandTimeout: 300 }), await openClient()];
     const name = freshName();
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
-    const failing = proxy.answer({ command: ['EVALSHA', 'EVAL'], contains: name, times: Infinity }, '-LOADING not yet\r\n');
+    const failing = proxy.answer(
+      { command: ['EVALSHA', 'EVAL'], contains: name, times: Infinity },
+      '-LOADING not yet\r\n',
+    );
     const head = waitFor(client, name, 10_000);
     const next = waitFor(client, name, 10_000);
     await failing.appliedTimes(8);
@@ -226,7 +233,10 @@ test('R17: a call that looks only once takes no wake-up from those in line', asy
   const lock = client.getLock(freshName());
   const holder = await holdElsewhere(other.getLock(lock.name), LEASE_MS);
   const wait = waitFor(client, lock.name);
-  await until(() => proxy.log.filter(({ args }) => args[0] === ACQUIRE && args.includes(lock.name)).length === 2, 'parked');
+  await until(
+    () => proxy.log.filter(({ args }) => args[0] === ACQUIRE && args.includes(lock.name)).length === 2,
+    'parked',
+  );
   const looks = Array.from({ length: 20 }, () => inFlow(() => lock.tryLock()));
   await holder.release();
   const freeAt = performance.now();

@@ -3,7 +3,16 @@ import { createClient } from '../../src/client.js';
 import { ClientClosedError } from '../../src/errors.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { startWorker } from '../support/child.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+  TestClock,
+} from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
@@ -23,7 +32,7 @@ afterEach(async () => {
 
 describe('R32: close() settles within two command deadlines', () => {
   const downs: Record<string, (down: RedisServer) => Promise<unknown>> = {
-    'killed': (down) => down.kill9(),
+    killed: (down) => down.kill9(),
     'stopped, so that it accepts and never answers': (down) => down.pause(),
   };
   test.each(Object.entries(downs))('R32: with Redis %s, with holds, waiters and calls under way', async (_, goDown) => {
@@ -130,25 +139,28 @@ test('R32: what a call under way at close() takes is given back, and none of tho
   }
 });
 
-test.each([false, true])('R32: a nested call that is answered while the client closes brings no hold (%s)', async (releaseHolds) => {
-  const { proxy, url } = await openProxy();
-  const client = await openClient({ url });
-  const lock = client.getLock(freshName());
-  await inFlow(async () => {
-    await lock.lock(1_000);
-    const outer = lock.currentHold()!;
-    const held = proxy.holdReply({ contains: lock.name }, 100);
-    const nested = outcome(lock.acquire({ leaseTime: 1_000 }));
-    await held.executed;
-    const closing = client.close({ releaseHolds });
-    expect(await nested).toBe('ERR_LOCK_CLIENT_CLOSED');
-    await closing;
-    expect(await outcome(outer.release())).toBe(releaseHolds ? 'ok' : 'ERR_LOCK_CLIENT_CLOSED');
-    expect(client.holds()).toEqual([]);
-  });
-  if (releaseHolds) expect(await admin().exists(lock.name)).toBe(0);
-  else await until(async () => (await admin().exists(lock.name)) === 0, 'the lease has ended', 1_000 + SLACK_MS);
-});
+test.each([false, true])(
+  'R32: a nested call that is answered while the client closes brings no hold (%s)',
+  async (releaseHolds) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const lock = client.getLock(freshName());
+    await inFlow(async () => {
+      await lock.lock(1_000);
+      const outer = lock.currentHold()!;
+      const held = proxy.holdReply({ contains: lock.name }, 100);
+      const nested = outcome(lock.acquire({ leaseTime: 1_000 }));
+      await held.executed;
+      const closing = client.close({ releaseHolds });
+      expect(await nested).toBe('ERR_LOCK_CLIENT_CLOSED');
+      await closing;
+      expect(await outcome(outer.release())).toBe(releaseHolds ? 'ok' : 'ERR_LOCK_CLIENT_CLOSED');
+      expect(client.holds()).toEqual([]);
+    });
+    if (releaseHolds) expect(await admin().exists(lock.name)).toBe(0);
+    else await until(async () => (await admin().exists(lock.name)) === 0, 'the lease has ended', 1_000 + SLACK_MS);
+  },
+);
 
 test('R32: no timer of an idle client that holds locks keeps the process alive', async () => {
   const worker = await startWorker();

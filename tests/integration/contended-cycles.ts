@@ -30,7 +30,11 @@ interface Counter {
 const FLOWS = 60;
 
 /** Sections of many locks by two clients, with random time-outs and aborts on the way. */
-export async function contendedCycles(random: Random, cycles: number, names: readonly string[]): Promise<ContendedCycles> {
+export async function contendedCycles(
+  random: Random,
+  cycles: number,
+  names: readonly string[],
+): Promise<ContendedCycles> {
   const clocks = [new TestClock(), new TestClock()];
   const clients = await Promise.all(clocks.map((clock) => openClient({ clock })));
   const counters = new Map(names.map((name): [string, Counter] => [name, { value: 0, inside: 0 }]));
@@ -44,7 +48,7 @@ export async function contendedCycles(random: Random, cycles: number, names: rea
     if (counter.inside > 1) result.overlaps += 1;
     const { value } = counter;
     if (random.below(2) === 0) await pause(random.below(3));
-    else await null;
+    else await Promise.resolve();
     counter.value = value + 1;
     counter.inside -= 1;
     result.granted += 1;

@@ -6,7 +6,17 @@ import type { LockEvents } from '../../src/events.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { startWorker } from '../support/child.js';
 import { runFixture } from '../support/fixture-process.js';
-import { block, closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
+import {
+  block,
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+  TestClock,
+} from '../support/lock-clients.js';
 import { Random } from '../support/random.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -225,14 +235,16 @@ test('R13: after the event loop was blocked for two leases the loss is told befo
     expect(hold.validFor()).toBe(0);
     expect(hold.signal.aborted).toBe(true);
     expect(told.aborts).toBe(1);
-    const calls = [lock.tryLock(), lock.acquire(), hold.extend(10_000), lock.isHeldByCurrentContext(), lock.getHoldCount()];
-    expect(await Promise.all(calls.map((call) => call.catch((error: unknown) => (error as { code: string }).code)))).toEqual([
-      'ERR_LOCK_LOST',
-      'ERR_LOCK_LOST',
-      'ERR_LOCK_LOST',
-      false,
-      0,
-    ]);
+    const calls = [
+      lock.tryLock(),
+      lock.acquire(),
+      hold.extend(10_000),
+      lock.isHeldByCurrentContext(),
+      lock.getHoldCount(),
+    ];
+    expect(
+      await Promise.all(calls.map((call) => call.catch((error: unknown) => (error as { code: string }).code))),
+    ).toEqual(['ERR_LOCK_LOST', 'ERR_LOCK_LOST', 'ERR_LOCK_LOST', false, 0]);
     expect(await outcome(lock.unlock())).toBe('ERR_LOCK_LOST');
     expect(await outcome(lock.unlock())).toBe('ERR_LOCK_NOT_OWNER');
     expect(told.events).toMatchObject([{ reason: 'expired' }]);

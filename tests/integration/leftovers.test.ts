@@ -1,6 +1,15 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { startWorker } from '../support/child.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+  TestClock,
+} from '../support/lock-clients.js';
 import { Random } from '../support/random.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -81,23 +90,26 @@ test('R20: a thousand waits on one signal raise no warning about listeners', asy
   }
 });
 
-test.each(['abort', 'close()'])('R23: a call whose turn comes when its parent is given back hears of the %s before', async (how) => {
-  const { proxy, url } = await openProxy();
-  const client = await openClient({ url });
-  const lock = client.getLock(freshName());
-  await inFlow(async () => {
-    const outer = await lock.acquire({ leaseTime: 20_000 });
-    const controller = new AbortController();
-    const slow = proxy.holdReply({ contains: lock.name });
-    const extended = outcome(outer.extend(30_000));
-    const nested = outcome(lock.acquire({ signal: controller.signal }));
-    await slow.applied;
-    const released = outcome(outer.release());
-    if (how === 'abort') controller.abort();
-    else void client.close({ releaseHolds: true });
-    slow.lift();
-    await Promise.all([extended, released]);
-    expect(await nested).toBe(how === 'abort' ? 'ERR_LOCK_ABORTED' : 'ERR_LOCK_CLIENT_CLOSED');
-  });
-  expect(await admin().exists(lock.name)).toBe(0);
-});
+test.each(['abort', 'close()'])(
+  'R23: a call whose turn comes when its parent is given back hears of the %s before',
+  async (how) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const lock = client.getLock(freshName());
+    await inFlow(async () => {
+      const outer = await lock.acquire({ leaseTime: 20_000 });
+      const controller = new AbortController();
+      const slow = proxy.holdReply({ contains: lock.name });
+      const extended = outcome(outer.extend(30_000));
+      const nested = outcome(lock.acquire({ signal: controller.signal }));
+      await slow.applied;
+      const released = outcome(outer.release());
+      if (how === 'abort') controller.abort();
+      else void client.close({ releaseHolds: true });
+      slow.lift();
+      await Promise.all([extended, released]);
+      expect(await nested).toBe(how === 'abort' ? 'ERR_LOCK_ABORTED' : 'ERR_LOCK_CLIENT_CLOSED');
+    });
+    expect(await admin().exists(lock.name)).toBe(0);
+  },
+);

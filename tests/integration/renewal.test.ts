@@ -2,7 +2,16 @@ import { afterEach, expect, test } from '@jest/globals';
 import { LockAbortedError } from '../../src/errors.js';
 import type { LockEvents } from '../../src/events.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+  TestClock,
+} from '../support/lock-clients.js';
 import { Random } from '../support/random.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers.js';
@@ -91,7 +100,11 @@ test('R10: a renewal that was under way while the lease ended neither creates th
     await inFlow(() => other.getLock(name).withLock({ leaseTime: 20_000 }, () => undefined));
     const newer = takenBy === 'another' ? await holdElsewhere(other.getLock(name), 20_000) : undefined;
     renewal.lift();
-    await until(() => proxy.log.some(({ args, answeredAt }) => args[0] === RENEW && args.includes(name) && answeredAt !== undefined), 'the renewal was run');
+    await until(
+      () =>
+        proxy.log.some(({ args, answeredAt }) => args[0] === RENEW && args.includes(name) && answeredAt !== undefined),
+      'the renewal was run',
+    );
     expect(await admin().hgetall(name)).toEqual(newer === undefined ? {} : { [newer.owner]: '1' });
     expect(hold.signal.aborted).toBe(true);
     expect(hold.validFor()).toBe(0);
@@ -162,13 +175,19 @@ test('R12: a batch that fails delays no other', async () => {
   const failing = locks[0]!.name;
   const renewed = new Map<string, number>();
   client.events.on('renewed', ({ lockName }) => renewed.set(lockName, (renewed.get(lockName) ?? 0) + 1));
-  const swallowed = proxy.holdReply({ contains: failing, where: ({ args }) => args[0] === RENEW, times: Infinity }, 400);
+  const swallowed = proxy.holdReply(
+    { contains: failing, where: ({ args }) => args[0] === RENEW, times: Infinity },
+    400,
+  );
   await swallowed.applied;
   const inBatch = proxy.log.find(({ args }) => args[0] === RENEW && args.includes(failing))!.args;
   const others = locks.filter(({ name }) => !inBatch.includes(name));
   expect(others).toHaveLength(50);
   swallowed.lift();
-  const refused = proxy.answer({ contains: failing, where: ({ args }) => args[0] === RENEW, times: Infinity }, '-ERR no\r\n');
+  const refused = proxy.answer(
+    { contains: failing, where: ({ args }) => args[0] === RENEW, times: Infinity },
+    '-ERR no\r\n',
+  );
   await pause(2 * lockWatchdogTimeout);
   expect(refused.count).toBeGreaterThan(0);
   for (const { name } of others) expect(renewed.get(name)).toBeGreaterThanOrEqual(4);

@@ -18,37 +18,40 @@ afterEach(async () => {
 
 const stamp = (): number => performance.timeOrigin + performance.now();
 
-test.each([0, 20])('R33: beside a process of 50 waiters that hold it for %i ms, a waiter gets in in time', async (holdMs) => {
-  const random = new Random(`R33 ${holdMs}`);
-  const client = await openClient();
-  const lock = client.getLock(freshName());
-  const crowd = fork(CROWD, [testRedisUrl(), lock.name, String(holdMs), String(CROWD_MS)], { execArgv: [] });
-  reapWithUs(crowd.pid!);
-  const exited = once(crowd, 'exit');
-  try {
-    await once(crowd, 'message');
-    const entered = once(crowd, 'message') as Promise<[number[]]>;
-    const endsAt = stamp() + CROWD_MS - 500;
-    await pause(200);
-    const waits: { from: number; until: number }[] = [];
-    while (stamp() < endsAt) {
-      const from = stamp();
-      await inFlow(async () => {
-        const hold = await lock.acquire();
-        waits.push({ from, until: stamp() });
-        await hold.release();
-      });
-      await pause(random.below(30));
+test.each([0, 20])(
+  'R33: beside a process of 50 waiters that hold it for %i ms, a waiter gets in in time',
+  async (holdMs) => {
+    const random = new Random(`R33 ${holdMs}`);
+    const client = await openClient();
+    const lock = client.getLock(freshName());
+    const crowd = fork(CROWD, [testRedisUrl(), lock.name, String(holdMs), String(CROWD_MS)], { execArgv: [] });
+    reapWithUs(crowd.pid!);
+    const exited = once(crowd, 'exit');
+    try {
+      await once(crowd, 'message');
+      const entered = once(crowd, 'message') as Promise<[number[]]>;
+      const endsAt = stamp() + CROWD_MS - 500;
+      await pause(200);
+      const waits: { from: number; until: number }[] = [];
+      while (stamp() < endsAt) {
+        const from = stamp();
+        await inFlow(async () => {
+          const hold = await lock.acquire();
+          waits.push({ from, until: stamp() });
+          await hold.release();
+        });
+        await pause(random.below(30));
+      }
+      const [sections] = await entered;
+      const between = waits.map(({ from, until }) => sections.filter((at) => at > from && at < until).length);
+      expect(sections.length).toBeGreaterThan(50);
+      expect(waits.length).toBeGreaterThan(3);
+      expect(Math.max(...waits.map(({ from, until }) => until - from))).toBeLessThan(1_000 + SLACK_MS);
+      expect(Math.max(...between)).toBeLessThanOrEqual(40);
+    } finally {
+      crowd.kill('SIGKILL');
+      await exited;
+      reaped(crowd.pid!);
     }
-    const [sections] = await entered;
-    const between = waits.map(({ from, until }) => sections.filter((at) => at > from && at < until).length);
-    expect(sections.length).toBeGreaterThan(50);
-    expect(waits.length).toBeGreaterThan(3);
-    expect(Math.max(...waits.map(({ from, until }) => until - from))).toBeLessThan(1_000 + SLACK_MS);
-    expect(Math.max(...between)).toBeLessThanOrEqual(40);
-  } finally {
-    crowd.kill('SIGKILL');
-    await exited;
-    reaped(crowd.pid!);
-  }
-});
+  },
+);

@@ -22,7 +22,9 @@ afterEach(async () => {
 
 describe('R21: what frees the lock wakes a waiter of another client within 200 ms', () => {
   /** Takes the lock, lets another client wait for it, and frees it. */
-  async function wokenBy(take: (client: LockClient, name: string, free: Promise<void>) => Promise<unknown>): Promise<number> {
+  async function wokenBy(
+    take: (client: LockClient, name: string, free: Promise<void>) => Promise<unknown>,
+  ): Promise<number> {
     const [client, other] = [await openClient(), await openClient()];
     const name = freshName();
     let begin!: () => void;
@@ -114,7 +116,11 @@ describe('R21: what frees the lock wakes a waiter of another client within 200 m
   });
 
   test('R21: forceUnlock() by a third client', async () => {
-    const [client, other, third] = [await openClient({ lockWatchdogTimeout: 900 }), await openClient(), await openClient()];
+    const [client, other, third] = [
+      await openClient({ lockWatchdogTimeout: 900 }),
+      await openClient(),
+      await openClient(),
+    ];
     const name = freshName();
     const hold = await holdElsewhere(client.getLock(name), LEASE_MS);
     const waiting = holdElsewhere(other.getLock(name), LEASE_MS);
@@ -150,7 +156,8 @@ describe('R22: what waiting costs', () => {
   /** What clients have sent: the commands inside scripts are others. */
   function sent(stats: ReadonlyMap<string, number>): Record<string, number> {
     const names = ['evalsha', 'eval', 'subscribe', 'unsubscribe', 'ping'];
-    return Object.fromEntries(names.map((name) => [name, stats.get(name) ?? 0]).filter(([, calls]) => calls !== 0));
+    const counts = new Map(names.map((name) => [name, stats.get(name) ?? 0]));
+    return Object.fromEntries([...counts].filter(([, calls]) => calls > 0));
   }
 
   /** A server that knows the scripts already. */
@@ -205,7 +212,9 @@ describe('R22: what waiting costs', () => {
       if (entered++ === 0) first(hold);
       else await hold.release();
     };
-    const calls = clients.flatMap((client) => Array.from({ length: WAITERS }, () => outcome(inFlow(() => waiter(client)))));
+    const calls = clients.flatMap((client) =>
+      Array.from({ length: WAITERS }, () => outcome(inFlow(() => waiter(client)))),
+    );
     const subscribers = async (): Promise<unknown> =>
       ((await server!.command('PUBSUB', 'NUMSUB', lockChannel('a'))) as unknown[])[1];
     await until(async () => (await subscribers()) === clients.length, 'all are subscribed');
@@ -225,12 +234,34 @@ describe('R22: what waiting costs', () => {
     await closeClients();
   });
 
+  test('R22: a thousand that leave by one signal, while the head tries, send nothing on the way', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const lock = client.getLock(freshName());
+    const holder = await holdElsewhere(other.getLock(lock.name), LEASE_MS);
+    const controller = new AbortController();
+    const slow = proxy.holdReply({ contains: lock.name });
+    const calls = Array.from({ length: WAITERS }, () =>
+      outcome(inFlow(() => lock.acquire({ signal: controller.signal }))),
+    );
+    await slow.executed;
+    controller.abort();
+    await pause(20);
+    slow.lift();
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['ERR_LOCK_ABORTED']));
+    expect(proxy.log.filter(({ args }) => args.includes(lock.name))).toHaveLength(1);
+    await holder.release();
+  });
+
   test('R22: waiters send at most 10 commands a second while the server is read-only or loading', async () => {
     const COUNTED_MS = 2_000;
     const most = (10 * COUNTED_MS) / 1_000;
     server = await startServer();
     const { proxy, url } = await openProxy();
-    proxy.answer({ command: ['EVAL', 'EVALSHA'], times: Infinity }, '-LOADING Redis is loading the dataset in memory\r\n');
+    proxy.answer(
+      { command: ['EVAL', 'EVALSHA'], times: Infinity },
+      '-LOADING Redis is loading the dataset in memory\r\n',
+    );
     const readOnly = await openClient({ url: server.url });
     const loading = await openClient({ url });
     const other = await openClient({ url: server.url });

@@ -312,7 +312,9 @@ class Call {
       this.#abort = setTimeout(() => controller.abort(), abortAfterMs);
     }
     this.#parent = lock.currentHold();
-    const settlesWithin = waitTime === Infinity ? undefined : waitTime + load.options.commandTimeout;
+    // Inside a hold it may have to let the request before it end first.
+    const deadlines = this.#parent ? 2 : 1;
+    const settlesWithin = waitTime === Infinity ? undefined : waitTime + deadlines * load.options.commandTimeout;
     this.#id = load.recorder.invoked(lock.name, settlesWithin, leaseTime);
   }
 

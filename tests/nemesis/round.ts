@@ -30,6 +30,7 @@ export interface RoundResult {
   readonly lossesSignalled: number;
   readonly unknownOutcomes: number;
   readonly takes: number;
+  readonly history: readonly HistoryEvent[];
   readonly violations: readonly { kind: string; message: string; events?: Violation['events'] }[];
 }
 
@@ -127,9 +128,11 @@ class Round implements Bench {
     for (const worker of this.#workers) {
       const closed = await within(2 * COMMAND_TIMEOUT_MS + 1_000, worker.closeClient().then(() => true));
       if (!closed) this.#complain('never settled', `close() of ${worker.name}`);
-      const { active } = await worker.resources();
-      const left = active.filter((resource) => /Timeout|Immediate/.test(resource));
-      if (left.length > 0) this.#complain('left behind', `${worker.name}: ${left.join(', ')} after close()`);
+      // ioredis gives its sockets a moment to close.
+      await this.#gone(`timer in ${worker.name} after close()`, async () => {
+        const { active } = await worker.resources();
+        return active.filter((resource) => /Timeout|Immediate/.test(resource));
+      });
     }
     this.#history.push({ type: 'stalled', process: 'nemesis', from: peace, at: peace });
     await this.#monitor?.settle();
@@ -143,9 +146,9 @@ class Round implements Bench {
     const events = workers.flatMap((worker) => worker.history());
     for (const worker of workers) {
       for (const { type, detail } of worker.events) {
-        const code = String(detail?.['code'] ?? detail?.['message']);
+        const code = String(detail?.['code'] ?? detail?.['name']);
         if (type === 'unhandledRejection') this.#complain('unhandled rejection', `${worker.name}: ${JSON.stringify(detail)}`);
-        if (type === 'warning' && !EXPECTED_WARNINGS.has(code)) this.#complain('warning', `${worker.name}: ${code}`);
+        if (type === 'warning' && !EXPECTED_WARNINGS.has(code)) this.#complain('warning', `${worker.name}: ${String(detail?.['stack'])}`);
       }
     }
     const truth = this.#truth;
@@ -171,6 +174,7 @@ class Round implements Bench {
       lossesSignalled: events.filter(({ type }) => type === 'loss-signal').length,
       unknownOutcomes: events.filter(({ type }) => type === 'acquire-unknown').length,
       takes: truth.takes.length,
+      history,
       violations: [...this.#complaints, ...check(history)],
     };
   }
@@ -251,7 +255,7 @@ class Round implements Bench {
     this.#lastTick = now;
   }
 
-  async #gone(what: 'key' | 'channel', found: () => Promise<string[]>): Promise<void> {
+  async #gone(what: string, found: () => Promise<string[]>): Promise<void> {
     let left: string[] = [];
     try {
       await until(async () => {
@@ -285,12 +289,9 @@ async function wallAhead(): Promise<number> {
   for (let i = 0; i < 20; i++) {
     const before = Date.now();
     let now = before;
-    let at = stamp();
-    while (now === before) {
-      at = stamp();
-      now = Date.now();
-    }
-    // A late look makes the difference too small, never too large.
+    while (now === before) now = Date.now();
+    // Standing here makes the difference too small, never too large.
+    const at = stamp();
     best = Math.max(best, now - at);
     await pause(1);
   }

@@ -144,7 +144,7 @@ export function effectsOf(
       if (call && event.type === 'acquire-ok') call.owner = event.owner;
     }
   }
-  return takes.flatMap(({ at, script, lock, owner, leaseTime }) => {
+  return takes.map(({ at, script, lock, owner, leaseTime }): HistoryEvent => {
     const process = processOf(owner);
     const candidates = calls.get(`${process ?? ''} ${lock} ${leaseTime}`)?.filter(({ from }) => from <= at) ?? [];
     const call =
@@ -152,8 +152,8 @@ export function effectsOf(
       candidates.findLast((each) => each.owner === owner) ??
       candidates.at(-1);
     const effect = `${script} for ${owner} with a lease of ${leaseTime} ms`;
-    if (!process || !call) return [{ type: 'left', what: 'key', name: `${lock}: ${effect}, which nobody asked for`, at, process: 'server' }];
-    return [{ type: 'effect', call: call.id, effect, at: Math.max(call.from, at - CLOCK_SLACK_MS), process: 'server' }];
+    if (!call) return { type: 'left', what: 'key', name: `${lock}: ${effect}, which nobody asked for`, at, process: 'server' };
+    return { type: 'effect', call: call.id, effect, at: Math.max(call.from, at - CLOCK_SLACK_MS), process: 'server' };
   });
 }
 

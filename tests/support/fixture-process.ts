@@ -7,7 +7,11 @@ const run = promisify(execFile);
 const LIMIT_MS = 25_000;
 
 /** Runs a file of `fixtures` beside the test, with the built package, and returns what it has said as JSON. */
-export async function runFixture<T>(file: string, args: readonly string[] = [], flags: readonly string[] = []): Promise<T> {
+export async function runFixture<T>(
+  file: string,
+  args: readonly string[] = [],
+  flags: readonly string[] = [],
+): Promise<T> {
   const path = join(dirname(expect.getState().testPath!), 'fixtures', file);
   const { stdout } = await run(process.execPath, [...flags, path, ...args], {
     env: { ...process.env, NODE_OPTIONS: '' },

@@ -26,6 +26,11 @@ export class HistoryRecorder {
   #file;
   /** @type {Map<RecordedHold, string>} */
   #open = new Map();
+  /**
+   * Of the closed ones too: a child granted just before its parent is given back may be written down just after.
+   * @type {WeakMap<RecordedHold, string>}
+   */
+  #ids = new WeakMap();
   #made = 0;
   /** @type {NodeJS.Timeout} */
   #ticking;
@@ -71,7 +76,7 @@ export class HistoryRecorder {
   granted(call, hold, { parent, shared } = {}) {
     const id = `${call}!`;
     const { owner, token } = hold;
-    const above = parent && this.#open.get(parent);
+    const above = parent && this.#ids.get(parent);
     this.write({
       type: 'acquire-ok',
       call,
@@ -84,6 +89,7 @@ export class HistoryRecorder {
     });
     this.confirm(owner); // the holds around it may last longer now
     this.#open.set(hold, id);
+    this.#ids.set(hold, id);
     const { signal } = hold;
     const told = () => this.write({ type: 'loss-signal', hold: id, cause: reasonOf(signal.reason) });
     if (signal.aborted) told();

@@ -39,6 +39,8 @@ interface HeldLock {
   readonly ok: EventOf<'acquire-ok'>;
   /** Until when the holder believes to hold the lock, by the last it was told. */
   deadline: number;
+  /** The same without the times at which nobody could say: a doubt may end well. */
+  confirmedUntil: number;
   releaseInvoke?: EventOf<'release-invoke'>;
   releaseOutcome?: EventOf<'release-ok' | 'release-fail'>;
   loss?: EventOf<'loss-signal'>;
@@ -141,7 +143,9 @@ class HistoryCheck {
     if (event.type !== 'acquire-ok') return;
     if (this.#holds.has(event.hold)) return this.#malformed(`hold ${event.hold} is granted twice`, event);
     const { invoke } = call;
-    this.#holds.set(event.hold, { lock: invoke.lock, invoke, ok: event, deadline: event.validUntil });
+    const { at, validUntil } = event;
+    const confirmedUntil = validUntil > at ? validUntil : Infinity;
+    this.#holds.set(event.hold, { lock: invoke.lock, invoke, ok: event, deadline: validUntil, confirmedUntil });
   }
 
   #withHold(event: HistoryEvent & { hold: string }, then: (hold: HeldLock) => void): void {
@@ -173,7 +177,7 @@ class HistoryCheck {
 
   /** A hold whose lease has ended is told so, by its deadline, and gives its holder nothing any more. */
   #checkLoss(hold: HeldLock): void {
-    const { ok, deadline, releaseInvoke, releaseOutcome, loss } = hold;
+    const { ok, confirmedUntil: deadline, releaseInvoke, releaseOutcome, loss } = hold;
     if (releaseInvoke && releaseOutcome?.type === 'release-ok') {
       const until = loss ? Math.min(loss.at, deadline) : deadline;
       if (releaseInvoke.at > until) {
@@ -207,7 +211,7 @@ class HistoryCheck {
     const parent = this.#parentOf(hold);
     if (!parent) return;
     const { ok, invoke } = hold;
-    const lostAt = Math.min(parent.loss?.at ?? Infinity, parent.deadline);
+    const lostAt = Math.min(parent.loss?.at ?? Infinity, parent.confirmedUntil);
     // The parent may have been given back meanwhile: it keeps the lock for its child and nobody watches its deadline.
     const watched = parent.releaseInvoke === undefined || parent.releaseInvoke.at > lostAt;
     if (watched && lostAt < invoke.at) {
@@ -337,6 +341,7 @@ class HistoryCheck {
 /** A word that comes when the lease is over by the last one changes nothing. */
 function believe(hold: HeldLock, at: number, until: number): void {
   hold.deadline = until > at ? until : Math.min(hold.deadline, at);
+  if (until > at) hold.confirmedUntil = until;
 }
 
 function groupBy<T>(all: readonly T[], keyOf: (each: T) => string | bigint): T[][] {

@@ -54,7 +54,11 @@ const clients: LockClient[] = [];
 const proxies: FaultProxy[] = [];
 
 /** A client that knows Redis already, closed by `closeClients`. */
-export async function openClient({ url = testRedisUrl(), clock, ...options }: ClientSettings = {}): Promise<LockClient> {
+export async function openClient({
+  url = testRedisUrl(),
+  clock,
+  ...options
+}: ClientSettings = {}): Promise<LockClient> {
   const client = createClient({ url, ...options }, clock === undefined ? {} : { clock });
   clients.push(client);
   await client.ready();

@@ -313,7 +313,7 @@ process.on('message', (/** @type {Message} */ message) => {
 });
 process.on('disconnect', () => process.exit());
 process.on('unhandledRejection', (reason) => tell('unhandledRejection', described(reason)));
-process.on('warning', (warning) => tell('warning', described(warning)));
+process.on('warning', (warning) => tell('warning', { ...described(warning), stack: warning.stack }));
 tell('started', undefined);
 
 /**

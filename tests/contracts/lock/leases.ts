@@ -134,7 +134,10 @@ export function leasesContract(kind: LockKind): void {
       const inner = await outer.run(() => lock.acquire({ leaseTime: 30_000 }));
       // The attempt lies somewhere on its way, while a new connection carries renewals and their answers.
       const held = proxy.holdCommand({ contains: name, sha: scripts.releasePartial.script!.sha });
-      const repeated = proxy.answer({ sha: scripts.releasePartial.script!.sha, times: Infinity }, '-LOADING\r\n');
+      const repeated = proxy.answer(
+        { sha: scripts.releasePartial.script!.sha, nth: 2, times: Infinity },
+        '-LOADING\r\n',
+      );
       const releasing = inner.release();
       releasing.catch(() => undefined);
       await held.applied;

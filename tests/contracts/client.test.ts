@@ -1,0 +1,388 @@
+import { describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { createClient, type LockClient } from '../../src/client.js';
+import { LockContext } from '../../src/core/lock-context.js';
+import { ClientClosedError, InvalidArgumentError, RedisUnavailableError, RefusedError } from '../../src/errors.js';
+import { freePort } from '../support/free-port.js';
+import { holdElsewhere, inFlow, openProxy, pause } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { startServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+import { errorOf, leaveNothing, open, SLACK_MS, startWaiting, timed, type Bench, type LockKind } from './lock-kind.js';
+
+const kind: LockKind = {
+  label: 'lock',
+  make: (client, name, options) => client.getLock(name, options),
+  spec: (name) => name,
+};
+
+leaveNothing();
+
+/** A client that is closed by the test, or by nobody because it never came to anything. */
+async function using<T>(client: LockClient, use: (client: LockClient) => Promise<T>): Promise<T> {
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+describe('createClient()', () => {
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['neither url nor redis', {}],
+    ['both', { url: 'redis://localhost', redis: new Redis({ lazyConnect: true }) }],
+    ['a url that is none', { url: 'localhost:6379' }],
+    ['a url that is no string', { url: 6379 }],
+    ['a redis that is none', { redis: {} }],
+    ['lockWatchdogTimeout 0', { url: 'redis://localhost', lockWatchdogTimeout: 0 }],
+    ['lockWatchdogTimeout 50', { url: 'redis://localhost', lockWatchdogTimeout: 50 }],
+    ['lockWatchdogTimeout 1.5', { url: 'redis://localhost', lockWatchdogTimeout: 1_000.5 }],
+    ['lockWatchdogTimeout NaN', { url: 'redis://localhost', lockWatchdogTimeout: NaN }],
+    ['commandTimeout 0', { url: 'redis://localhost', commandTimeout: 0 }],
+    ['commandTimeout -1', { url: 'redis://localhost', commandTimeout: -1 }],
+    ['commandTimeout "3000"', { url: 'redis://localhost', commandTimeout: '3000' }],
+    ['keyPrefix 5', { url: 'redis://localhost', keyPrefix: 5 }],
+    ['handOff true', { url: 'redis://localhost', handOff: true }],
+    ['handOff with 0 sections', { url: 'redis://localhost', handOff: { maxSections: 0 } }],
+    ['callSites "no"', { url: 'redis://localhost', callSites: 'no' }],
+  ])('R7: throws at once for %s', (_, options) => {
+    expect(() => createClient(options as never)).toThrow(InvalidArgumentError);
+  });
+
+  test('an undefined option is one that is not given', async () => {
+    const options = { url: testRedisUrl(), lockWatchdogTimeout: undefined, keyPrefix: undefined };
+    await using(createClient(options as never), async (client) => {
+      const hold = await client.getLock(freshName()).acquire();
+      expect(hold.validFor()).toBeGreaterThan(28_000);
+      await hold.release();
+    });
+  });
+
+  test('a connection that was given is neither used nor changed nor closed', async () => {
+    const redis = new Redis(testRedisUrl());
+    await redis.ping();
+    const listeners = redis.eventNames().map((name) => redis.listenerCount(name));
+    await using(createClient({ redis }), async (client) => {
+      await client.getLock(freshName()).withLock(() => undefined);
+    });
+    expect(redis.status).toBe('ready');
+    expect(await redis.ping()).toBe('PONG');
+    expect(redis.eventNames().map((name) => redis.listenerCount(name))).toEqual(listeners);
+    await redis.quit();
+  });
+});
+
+describe('ready()', () => {
+  test('resolves when Redis can be used', async () => {
+    await using(createClient({ url: testRedisUrl() }), async (client) => {
+      expect(await client.ready()).toBeUndefined();
+      expect(await client.ready()).toBeUndefined();
+    });
+  });
+
+  test('rejects within one command deadline where nobody answers, and works later', async () => {
+    const port = await freePort();
+    await using(createClient({ url: `redis://127.0.0.1:${port}`, commandTimeout: 300 }), async (client) => {
+      const { value, ms } = await timed(() => errorOf(client.ready()));
+      expect(value).toBeInstanceOf(RedisUnavailableError);
+      expect(value).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', outcome: 'none' });
+      expect(ms).toBeLessThan(300 + SLACK_MS);
+      expect(await errorOf(client.getLock(freshName()).lock())).toBeInstanceOf(RedisUnavailableError);
+    });
+  });
+
+  test('rejects at once where the credentials are wrong', async () => {
+    const server = await startServer({ requirepass: 'right' });
+    const url = server.url.replace('right', 'wrong');
+    await using(createClient({ url }), async (client) => {
+      const { value, ms } = await timed(() => errorOf(client.ready()));
+      expect(value).toBeInstanceOf(RefusedError);
+      expect(ms).toBeLessThan(1_000);
+    });
+    await using(createClient({ url: server.url }), (client) => client.ready());
+    await server.stop();
+  });
+});
+
+describe('holds()', () => {
+  test('lists what this client holds: name, owner, count, age and line', async () => {
+    const { client, lock, name } = await open(kind);
+    const other = await open(kind);
+    expect(client.holds()).toEqual([]);
+    await lock.lock();
+    const { owner } = lock.currentHold()!;
+    await lock.lock();
+    await pause(30);
+    const [listed] = client.holds();
+    expect(client.holds()).toEqual([
+      {
+        lockName: name,
+        owner,
+        holdCount: 2,
+        age: expect.any(Number),
+        callSite: expect.stringMatching(/client\.test\.ts:\d+/),
+      },
+    ]);
+    expect(listed!.age).toBeGreaterThanOrEqual(29);
+    expect(listed!.age).toBeLessThan(30 + SLACK_MS);
+    expect(other.client.holds()).toEqual([]);
+    const context = new LockContext();
+    await other.lock.lock({ context });
+    expect(other.client.holds()).toMatchObject([{ lockName: other.name, holdCount: 1 }]);
+    await other.lock.unlock({ context });
+    await lock.unlock();
+    expect(client.holds()).toMatchObject([{ holdCount: 1 }]);
+    await lock.unlock();
+    expect(client.holds()).toEqual([]);
+  });
+
+  test('does not list what is lost', async () => {
+    const { client, lock } = await open(kind);
+    const hold = await holdElsewhere(lock, 50);
+    const end = performance.now() + 60;
+    while (performance.now() < end);
+    expect(client.holds()).toEqual([]);
+    await errorOf(hold.release());
+  });
+
+  test('without callSites no line is kept', async () => {
+    const { client, lock } = await open(kind, { callSites: false });
+    const hold = await holdElsewhere(lock);
+    expect(client.holds()).toMatchObject([{ callSite: undefined }]);
+    await hold.release();
+  });
+});
+
+describe('inspect()', () => {
+  test('tells of a lock: kind, owners, whose they are, what is left', async () => {
+    const { client, lock, name } = await open(kind);
+    const other = await open(kind, { name });
+    const free = { name, kind: 'free', owners: [], queue: [], remaining: -2, value: undefined };
+    expect(await client.inspect(name)).toEqual(free);
+    const hold = await holdElsewhere(lock, 20_000);
+    const nested = await hold.run(() => lock.acquire());
+    const held = { ...free, kind: 'lock', remaining: expect.any(Number) };
+    const owner = { owner: hold.owner, holdCount: 2, mode: 'exclusive' };
+    const seen = await client.inspect(name);
+    expect(seen).toEqual({ ...held, owners: [{ ...owner, isThisClient: true }] });
+    expect(seen.remaining).toBeGreaterThan(25_000);
+    expect(await other.client.inspect(name)).toEqual({ ...held, owners: [{ ...owner, isThisClient: false }] });
+    await hold.release();
+    await nested.release();
+    expect(await client.inspect(name)).toEqual(free);
+  });
+
+  test('tells of what others have put there', async () => {
+    const { client, name } = await open(kind);
+    const jvm = '8743c9c0-0795-4907-87fd-6c719a6b4586';
+    await admin().hset(name, { mode: 'read', [`${jvm}:1`]: '2', [`${jvm}:2:write`]: '1' });
+    expect(await client.inspect(name)).toMatchObject({
+      kind: 'read-write',
+      remaining: -1,
+      owners: [
+        { owner: `${jvm}:1`, holdCount: 2, mode: 'read' },
+        { owner: `${jvm}:2`, holdCount: 1, mode: 'write' },
+      ],
+    });
+    await admin().del(name);
+    await admin().hset(name, `${jvm}:1`, '1');
+    await admin().rpush(`redisson_lock_queue:{${name}}`, `${jvm}:2`, `${jvm}:3`);
+    expect(await client.inspect(name)).toMatchObject({ kind: 'fair', queue: [`${jvm}:2`, `${jvm}:3`] });
+    await admin().del(`redisson_lock_queue:{${name}}`);
+    await admin().set(`redisson_lock_token:{${name}}`, '7');
+    expect(await client.inspect(name)).toMatchObject({ kind: 'fenced' });
+    await admin().del(`redisson_lock_token:{${name}}`, name);
+    await admin().set(name, '3');
+    expect(await client.inspect(name)).toMatchObject({ kind: 'counter', value: '3', owners: [] });
+    await admin().del(name);
+    await admin().sadd(name, 'x');
+    expect(await client.inspect(name)).toMatchObject({ kind: 'unknown', owners: [] });
+    await admin().del(name);
+  });
+
+  test('R7: of what can be no name is refused', async () => {
+    const { client } = await open(kind);
+    for (const name of ['', 5, undefined]) {
+      expect(await errorOf(client.inspect(name as never))).toBeInstanceOf(InvalidArgumentError);
+    }
+  });
+
+  test('of a name with another kind of key says so, and no call takes or frees it', async () => {
+    const { lock, name } = await open(kind);
+    await admin().set(name, 'of somebody else');
+    for (const call of [
+      () => lock.tryLock(),
+      () => lock.acquire(),
+      () => lock.forceUnlock(),
+      () => lock.tryLock(100),
+    ]) {
+      const error = await errorOf(call());
+      expect(error).toBeInstanceOf(RefusedError);
+      expect((error as Error).message).toContain('the key of this name holds something that is no lock');
+    }
+    expect(await admin().get(name)).toBe('of somebody else');
+    await admin().del(name);
+  });
+});
+
+describe('R32: close()', () => {
+  async function heldAndWaiting(
+    bench: Bench,
+  ): Promise<{ holder: Awaited<ReturnType<typeof holdElsewhere>>; waiters: Promise<unknown>[] }> {
+    const { lock } = bench;
+    const holder = await holdElsewhere(lock);
+    const nested = await holder.run(() => lock.acquire());
+    const calls = [
+      () => lock.lock(),
+      () => lock.tryLock(20_000),
+      () => lock.acquire(),
+      () => lock.tryAcquire({ waitTime: 20_000 }),
+      () => lock.withLock(() => undefined),
+      () => lock.acquire({ context: new LockContext() }),
+    ];
+    const waiters: Promise<unknown>[] = [];
+    for (const call of calls) waiters.push(errorOf((await startWaiting(bench, call as () => Promise<unknown>)).result));
+    // A branch that waits for its turn waits for no lock, but it waits.
+    waiters.push(holder.run(() => errorOf(lock.acquire())));
+    await nested.run(async () => undefined);
+    return { holder, waiters };
+  }
+
+  test('rejects who waits, aborts who holds, and leaves what is held to its lease', async () => {
+    const bench = await open(kind, { lockWatchdogTimeout: 600 });
+    const { holder, waiters } = await heldAndWaiting(bench);
+    const { signal } = holder;
+    expect(await bench.client.close()).toBeUndefined();
+    for (const error of await Promise.all(waiters)) expect(error).toBeInstanceOf(ClientClosedError);
+    expect(signal.aborted).toBe(true);
+    expect(signal.reason).toBeInstanceOf(ClientClosedError);
+    expect(holder.validFor()).toBe(0);
+    expect(bench.client.holds()).toEqual([]);
+    expect(bench.events.leaseLost).toEqual([]);
+    expect(bench.clock.timers).toBe(0);
+    expect(await admin().hgetall(bench.name)).toEqual({ [holder.owner]: '2' });
+    expect(await errorOf(holder.release())).toBeInstanceOf(ClientClosedError);
+    await pause(600); // and nobody renews it
+    expect(await admin().exists(bench.name)).toBe(0);
+  });
+
+  test('with releaseHolds gives back what is held first, and hands it to nobody here', async () => {
+    const bench = await open(kind);
+    const other = await open(kind, { name: bench.name });
+    const { holder, waiters } = await heldAndWaiting(bench);
+    const outside = await startWaiting(other, () => other.lock.acquire());
+    await bench.client.close({ releaseHolds: true });
+    for (const error of await Promise.all(waiters)) expect(error).toBeInstanceOf(ClientClosedError);
+    const next = await outside.result;
+    expect(next.validFor()).toBeGreaterThan(0);
+    expect(holder.validFor()).toBe(0);
+    expect(bench.clock.timers).toBe(0);
+    await next.release();
+  });
+
+  test('with releaseHolds where nobody else waits leaves no key', async () => {
+    const bench = await open(kind);
+    await heldAndWaiting(bench);
+    await bench.client.close({ releaseHolds: true });
+    expect(await admin().exists(bench.name)).toBe(0);
+  });
+
+  test('every call returns the promise of the first one, and so does the end of an await using', async () => {
+    const { client } = await open(kind);
+    const first = client.close();
+    expect(client.close({ releaseHolds: true })).toBe(first);
+    expect(client[Symbol.asyncDispose]()).toBe(first);
+    await first;
+  });
+
+  test('afterwards every call rejects and sends nothing', async () => {
+    const { proxy, url } = await openProxy();
+    const { client, lock } = await open(kind, { url });
+    await client.close();
+    const before = proxy.stats.accepted;
+    for (const call of [
+      () => client.ready(),
+      () => client.inspect('name'),
+      () => lock.lock(),
+      () => lock.tryLock(),
+      () => lock.acquire(),
+      () => lock.tryAcquire(),
+      () => lock.withLock(() => undefined),
+      () => lock.forceUnlock(),
+      () => lock.isLocked(),
+      () => lock.remainTimeToLive(),
+      () => lock.isHeldBy('owner:1'),
+      () => lock.isHeldByCurrentContext(),
+      () => lock.getHoldCount(),
+    ]) {
+      const error = await errorOf(call());
+      expect(error).toBeInstanceOf(ClientClosedError);
+      expect(error).toMatchObject({ code: 'ERR_LOCK_CLIENT_CLOSED' });
+    }
+    expect(lock.currentHold()).toBeUndefined();
+    expect(proxy.stats.accepted).toBe(before);
+  });
+
+  test('with acquires under way rejects them, and none of them leaves a key', async () => {
+    const { proxy, url } = await openProxy();
+    for (const call of ['acquire', 'tryAcquire'] as const) {
+      const { client, lock, name, clock } = await open(kind, { url });
+      proxy.delay(20, { direction: 'to-client', kind: 'command' });
+      const calls = [1, 2, 3].map((at) => errorOf(inFlow(() => kind.make(client, `${name}:${at}`)[call]())));
+      await pause(2);
+      await client.close();
+      for (const error of await Promise.all(calls)) expect(error).toBeInstanceOf(ClientClosedError);
+      expect(clock.timers).toBe(0);
+      proxy.lift();
+      expect(lock.name).toBe(name);
+    }
+    await expectNothingLeft(500);
+  });
+
+  test('with a nested acquire and an extend under way ends both, and the lock is given back all the same', async () => {
+    const { proxy, url } = await openProxy();
+    const { client, lock, name, clock } = await open(kind, { url });
+    const outer = await holdElsewhere(lock);
+    proxy.delay(20, { direction: 'to-client', kind: 'command' });
+    const nested = errorOf(outer.run(() => lock.acquire()));
+    const extended = outer.extend(60_000).then(
+      () => 'extended',
+      (error: unknown) => error,
+    );
+    await pause(2);
+    await client.close({ releaseHolds: true });
+    expect(await nested).toBeInstanceOf(ClientClosedError);
+    await extended;
+    expect(client.holds()).toEqual([]);
+    expect(clock.timers).toBe(0);
+    proxy.lift();
+    await until(async () => (await admin().exists(name)) === 0, 'the lock is free', 500);
+  });
+
+  test.each([false, true])('is bounded with Redis down, releaseHolds %p', async (releaseHolds) => {
+    const { proxy, url } = await openProxy();
+    const commandTimeout = 450;
+    const bench = await open(kind, { url, commandTimeout });
+    const { waiters } = await heldAndWaiting(bench);
+    proxy.stall();
+    const { ms } = await timed(() => bench.client.close({ releaseHolds }));
+    expect(ms).toBeLessThan(2 * commandTimeout + SLACK_MS);
+    for (const error of await Promise.all(waiters)) expect(error).toBeInstanceOf(ClientClosedError);
+    expect(bench.clock.timers).toBe(0);
+    proxy.lift();
+    await admin().del(bench.name);
+  });
+
+  test('of a client that never reached Redis is bounded, and rejects what was asked', async () => {
+    const client = createClient({ url: `redis://127.0.0.1:${await freePort()}`, commandTimeout: 300 });
+    const lock = client.getLock(freshName());
+    const calls = [lock.lock(), lock.tryLock(), lock.isLocked()].map((call) => errorOf(call));
+    const { ms } = await timed(() => client.close());
+    expect(ms).toBeLessThan(2 * 300 + SLACK_MS);
+    const [waiting, once] = await Promise.all(calls);
+    expect(waiting).toBeInstanceOf(ClientClosedError);
+    expect(once).toBeInstanceOf(ClientClosedError);
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, test } from '@jest/globals';
+import { holdElsewhere, pause } from '../../support/lock-clients.js';
+import { admin } from '../../support/redis.js';
+import { until } from '../../support/until.js';
+import { channelOf, errorOf, open, startWaiting, type LockKind } from '../lock-kind.js';
+
+export function eventsContract(kind: LockKind): void {
+  describe('events tell', () => {
+    test('of each hold taken and given back, with the count that its owner has', async () => {
+      const { lock, name, events } = await open(kind);
+      await lock.lock();
+      const { owner } = lock.currentHold()!;
+      await lock.lock();
+      await lock.unlock();
+      await lock.unlock();
+      const of = { lockName: name, owner };
+      expect(events.acquired).toEqual([
+        { ...of, holdCount: 1, handedOff: false },
+        { ...of, holdCount: 2, handedOff: false },
+      ]);
+      expect(events.released).toEqual([
+        { ...of, holdCount: 1 },
+        { ...of, holdCount: 0 },
+      ]);
+    });
+
+    test('once of each call that waits, however often it tries', async () => {
+      const holder = await open(kind);
+      const waiter = await open(kind, { name: holder.name });
+      const hold = await holdElsewhere(holder.lock);
+      const first = await startWaiting(waiter, () => waiter.lock.tryLock(300));
+      const second = await startWaiting(waiter, () => waiter.lock.tryLock(300));
+      const channel = await channelOf(holder.name);
+      for (let wake = 0; wake < 5; wake += 1) {
+        await admin().publish(channel, '0');
+        await pause(10);
+      }
+      expect(waiter.events.waiting).toEqual([
+        { lockName: holder.name, waiters: 1 },
+        { lockName: holder.name, waiters: 2 },
+      ]);
+      expect(await Promise.all([first.result, second.result])).toEqual([false, false]);
+      await hold.release();
+    });
+
+    test('of each renewal, with what is left', async () => {
+      const { lock, name, events } = await open(kind, { lockWatchdogTimeout: 300 });
+      const hold = await holdElsewhere(lock);
+      await until(() => events.renewed.length >= 2, 'it was renewed twice');
+      expect(events.renewed[0]).toEqual({ lockName: name, owner: hold.owner, remaining: expect.any(Number) });
+      expect(events.renewed[0]!.remaining).toBeLessThanOrEqual(300);
+      expect(events.renewed[0]!.remaining).toBeGreaterThan(200);
+      await hold.release();
+    });
+
+    test('once of each hold that is lost', async () => {
+      const { lock, name, events } = await open(kind, { lockWatchdogTimeout: 300 });
+      const outer = await holdElsewhere(lock);
+      const inner = await outer.run(() => lock.acquire());
+      await admin().del(name);
+      await until(() => events.leaseLost.length >= 2, 'both are lost');
+      await errorOf(inner.release());
+      await errorOf(outer.release());
+      await pause(150);
+      const lost = { lockName: name, owner: outer.owner, reason: 'gone', cause: undefined };
+      expect(events.leaseLost).toEqual([lost, lost]);
+    });
+
+    test('only those who listen, until they stop', async () => {
+      const { client, lock } = await open(kind);
+      let heard = 0;
+      const listener = (): void => void (heard += 1);
+      client.events.on('acquired', listener);
+      await (await holdElsewhere(lock)).release();
+      client.events.off('acquired', listener);
+      await (await holdElsewhere(lock)).release();
+      expect(heard).toBe(1);
+    });
+
+    test('outside of every hold', async () => {
+      const { client, lock } = await open(kind);
+      let inside: unknown = 'not told';
+      client.events.on('acquired', ({ holdCount }) => holdCount === 2 && (inside = lock.currentHold()));
+      const outer = await holdElsewhere(lock);
+      const inner = await outer.run(() => lock.acquire());
+      expect(inside).toBeUndefined();
+      await inner.release();
+      await outer.release();
+    });
+  });
+}

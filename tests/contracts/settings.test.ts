@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Redis, type RedisOptions } from 'ioredis';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { runFixture } from '../support/fixture-process.js';
+import { holdElsewhere, inFlow } from '../support/lock-clients.js';
+import { admin, freshName, testRedisUrl } from '../support/redis.js';
+import { startServer } from '../support/servers.js';
+import { contend } from './contended.js';
+import { channelOf, leaveNothing, SLACK_MS } from './lock-kind.js';
+
+const clients: LockClient[] = [];
+const given: Redis[] = [];
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  for (const redis of given.splice(0)) redis.disconnect();
+});
+leaveNothing();
+
+function client(options: CreateClientOptions): LockClient {
+  const made = createClient({ lockWatchdogTimeout: 300, ...options } as CreateClientOptions);
+  clients.push(made);
+  return made;
+}
+
+/** A user's own connection, set up in whatever way. */
+function redis(options: Partial<RedisOptions> & Record<string, unknown>, url = testRedisUrl()): Redis {
+  const connection = new Redis(url, options as RedisOptions);
+  connection.on('error', () => undefined);
+  given.push(connection);
+  return connection;
+}
+
+const SETTINGS: Record<string, Partial<RedisOptions> & Record<string, unknown>> = {
+  stringNumbers: { stringNumbers: true },
+  enableAutoPipelining: { enableAutoPipelining: true },
+  reconnectOnError: { reconnectOnError: () => 2 },
+  'commandTimeout 50': { commandTimeout: 50 },
+  'commandTimeout 1': { commandTimeout: 1 },
+  lazyConnect: { lazyConnect: true },
+  'retryStrategy null': { retryStrategy: null },
+  'RESP 2': { protocol: 2 },
+  'RESP 3': { protocol: 3 },
+  'RESP 3 and stringNumbers': { protocol: 3, stringNumbers: true, replyMapping: 'js' },
+  'no offline queue': { enableOfflineQueue: false },
+  'maxRetriesPerRequest null': { maxRetriesPerRequest: null },
+  'no ready check, no resubscription': { enableReadyCheck: false, autoResubscribe: false },
+  'autoResendUnfulfilledCommands off': { autoResendUnfulfilledCommands: false },
+  connectionName: { connectionName: 'of the user' },
+  readOnly: { readOnly: true },
+  'socketTimeout 30': { socketTimeout: 30 },
+  blockingTimeout: { blockingTimeout: 30 },
+  'all at once': {
+    stringNumbers: true,
+    enableAutoPipelining: true,
+    reconnectOnError: () => true,
+    commandTimeout: 50,
+    lazyConnect: true,
+    retryStrategy: null,
+    keyPrefix: 'all:',
+  },
+};
+
+describe('R34: a client that was given a connection with', () => {
+  test.each(Object.keys(SETTINGS))('%s contends like any other', async (label) => {
+    const name = freshName();
+    const options = SETTINGS[label]!;
+    const prefix = options.keyPrefix ?? '';
+    await contend(
+      [client({ redis: redis(options) }), client({ url: testRedisUrl() + '', keyPrefix: prefix })],
+      name,
+      prefix + name,
+    );
+  });
+});
+
+test('R34: a connection that was closed by its owner can still be copied', async () => {
+  const closed = redis({});
+  await closed.quit();
+  const name = freshName();
+  await contend([client({ redis: closed }), client({ url: testRedisUrl() })], name, name);
+});
+
+test('credentials and database are those of the connection given', async () => {
+  const server = await startServer({ users: ['app on >secret ~* &* +@all', 'default off'] });
+  const url = `redis://app:secret@${server.host}:${server.port}/3`;
+  const copied = client({ redis: redis({}, url) });
+  const hold = await copied.getLock('lock').acquire();
+  const database = new Redis(url);
+  expect(await database.hgetall('lock')).toEqual({ [hold.owner]: '1' });
+  await database.quit();
+  await hold.release();
+  await copied.close();
+  await server.stop();
+});
+
+describe('R8: with a keyPrefix', () => {
+  test.each<[string, (prefix: string) => CreateClientOptions]>([
+    ['of ioredis', (keyPrefix) => ({ redis: redis({ keyPrefix }) })],
+    ['of the client', (keyPrefix) => ({ url: testRedisUrl(), keyPrefix })],
+    [
+      'of the client, which goes before that of ioredis',
+      (keyPrefix) => ({ redis: redis({ keyPrefix: 'x:' }), keyPrefix }),
+    ],
+  ])('%s waiters are woken, and the prefix is part of the name', async (_, options) => {
+    for (const prefix of ['app:', 'app{tag}:', 'ünï ✓:']) {
+      const name = freshName();
+      await contend([client(options(prefix)), client(options(prefix))], name, prefix + name);
+    }
+  });
+
+  test('it contends with a client that has none and says the whole name', async () => {
+    const name = freshName();
+    const prefixed = client({ redis: redis({ keyPrefix: 'app:' }) });
+    const plain = client({ url: testRedisUrl() });
+    const told: string[] = [];
+    prefixed.events.on('acquired', ({ lockName }) => told.push(lockName));
+    const lock = prefixed.getLock(name);
+    const hold = await holdElsewhere(lock);
+    expect([
+      lock.name,
+      hold.lockName,
+      prefixed.holds()[0]?.lockName,
+      (await prefixed.inspect(name)).name,
+      ...told,
+    ]).toEqual(Array.from({ length: 5 }, () => name));
+    expect(await plain.getLock(name).tryLock()).toBe(true);
+    await plain.getLock(name).forceUnlock();
+    expect(await plain.getLock(`app:${name}`).tryLock()).toBe(false);
+    const next = inFlow(() => plain.getLock(`app:${name}`).acquire({ leaseTime: 60_000 }));
+    expect(await channelOf(name)).toBe(`redisson_lock__channel:{app:${name}}`);
+    const released = performance.now();
+    await hold.release();
+    await (await next).release();
+    expect(performance.now() - released).toBeLessThan(200 + SLACK_MS);
+  });
+});
+
+describe('R8: a name', () => {
+  test.each([
+    ['with colons', (name: string) => `a:b:${name}`, (name: string) => `{a:b:${name}}`],
+    ['with spaces', (name: string) => ` a  ${name} `, (name: string) => `{ a  ${name} }`],
+    ['with a tag', (name: string) => `ord:{42}:${name}`, (name: string) => `ord:{42}:${name}`],
+    ['that is all tag', (name: string) => `{${name}}`, (name: string) => `{${name}}`],
+    ['with an opening brace', (name: string) => `a{${name}`, (name: string) => `a{${name}`],
+    ['with a closing brace', (name: string) => `a}${name}`, (name: string) => `{a}${name}}`],
+    ['with an empty tag', (name: string) => `{}${name}`, (name: string) => `{}${name}`],
+    ['with two tags', (name: string) => `{a}${name}{b}`, (name: string) => `{a}${name}{b}`],
+    ['in unicode', (name: string) => `ключ-锁-🔒-${name}`, (name: string) => `{ключ-锁-🔒-${name}}`],
+    ['with quotes and line ends', (name: string) => `"'\\\r\n\t${name}`, (name: string) => `{"'\\\r\n\t${name}}`],
+    ['with glob signs', (name: string) => `*?[a-z]${name}`, (name: string) => `{*?[a-z]${name}}`],
+    ['with a zero byte', (name: string) => `\0${name}`, (name: string) => `{\0${name}}`],
+    [
+      'of a thousand characters',
+      (name: string) => name.padEnd(1_000, 'x'),
+      (name: string) => `{${name.padEnd(1_000, 'x')}}`,
+    ],
+  ])('%s is one key and one channel, and waiters are woken', async (_, nameOf, channelPart) => {
+    const mark = freshName();
+    const name = nameOf(mark);
+    const first = client({ url: testRedisUrl() });
+    const hold = await holdElsewhere(first.getLock(name));
+    const second = client({ url: testRedisUrl() });
+    const waiter = inFlow(() => second.getLock(name).acquire());
+    expect(await channelOf(mark)).toBe(`redisson_lock__channel:${channelPart(mark)}`);
+    expect(await admin().keys('*')).toEqual([name]);
+    const released = performance.now();
+    await hold.release();
+    await (await waiter).release();
+    expect(performance.now() - released).toBeLessThan(200 + SLACK_MS);
+  });
+});
+
+test('R32: an idle client with held locks and waiters does not keep its process alive by timers', async () => {
+  const name = freshName('idle');
+  const { timers, ms, held } = await runFixture<{ timers: number; ms: number; held: number }>('idle-client.mjs', [
+    testRedisUrl(),
+    name,
+  ]);
+  expect({ timers, held }).toEqual({ timers: 0, held: 2 });
+  expect(ms).toBeLessThan(1_500);
+  await admin().flushdb();
+});

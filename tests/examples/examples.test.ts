@@ -1,0 +1,104 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { runExample } from '../support/example-process.js';
+import { projectFiles, readProjectFile } from '../support/project-files.js';
+import { expectNothingLeft, testRedisUrl } from '../support/redis.js';
+
+/** The facts that each example prints, in their order. */
+const FACTS: Record<string, readonly RegExp[]> = {
+  abort: [
+    /^AbortError \(ERR_LOCK_ABORTED\), because Error: the browser has gone$/,
+    /^with a time limit: AbortError$/,
+    /^locked afterwards: false$/,
+  ],
+  'await-using': [
+    /^paid 20$/,
+    /^ {2}locked afterwards: false$/,
+    /^nothing to pay$/,
+    /^ {2}locked afterwards: false$/,
+    /^RangeError: a negative amount$/,
+    /^ {2}locked afterwards: false$/,
+    /^ERR_LOCK_TIMEOUT: "example:invoice:12" was busy for 100 ms$/,
+    /^tryAcquire: null$/,
+  ],
+  'begin-end-service': [/^ann begins: true$/, /^bob begins: false$/, /^ann saves, hold count 2$/, /^bob begins: true$/],
+  'express-handler': [
+    /^201 ordered$/,
+    /^201 ordered$/,
+    /^201 ordered$/,
+    /^409 sold out$/,
+    /^409 sold out$/,
+    /^apples left: 0, inside at once: 1$/,
+  ],
+  'lease-lost': [
+    /^valid for (?:[12]\d\d|[1-9]\d) ms$/,
+    /^signal: aborted$/,
+    /^event: leaseLost example:ledger \(expired\)$/,
+    /^valid for 0 ms$/,
+    /^unlock: ERR_LOCK_LOST$/,
+    /^ledger: written by the next one$/,
+  ],
+  'migrating-from-redlock': [
+    /^redlock {3}acquire, release$/,
+    /^holdfast {2}acquire, release$/,
+    /^redlock {3}using$/,
+    /^holdfast {2}withLock$/,
+    /^redlock {3}inside \d+\.\d ms after the release$/,
+    /^holdfast {2}inside \d+\.\d ms after the release$/,
+    /^redlock {3}nested: refused$/,
+    /^holdfast {2}nested: entered, 2 holds$/,
+  ],
+  'reentrant-nesting': [
+    /^depositTwice\(10\): hold count 1$/,
+    ...Array<RegExp>(3).fill(/^deposit\(10\): hold count 2$/),
+    /^depositTwice\(1\): hold count 1$/,
+    ...Array<RegExp>(3).fill(/^deposit\(1\): hold count 2$/),
+    /^balance: 133$/,
+    /^locked afterwards: false$/,
+  ],
+  'try-lock': [
+    /^first: got it, its lease ends in (?:9\d\d\d|10000) ms$/,
+    /^impatient: busy, gave up after [1-9]\d\d ms$/,
+    /^patient: got it, its lease ends in (?:9\d\d\d|10000) ms$/,
+  ],
+  'with-lock-signal': [
+    /^imported 10 rows$/,
+    /^stopped: ERR_LOCK_LOST, gone$/,
+    /^withLock rejected with the body's AbortError$/,
+  ],
+  'worker-pool': [
+    /^in lockContext\.run: outside the hold of the set-up$/,
+    /^around it: inside$/,
+    /^jobs at once: [23], of one customer: 1$/,
+  ],
+};
+
+const files = projectFiles('examples', '.ts').filter((path) => path.split('/').length === 2);
+const names = files.map((path) => path.slice('examples/'.length, -'.ts'.length));
+
+afterEach(() => expectNothingLeft());
+
+test('every example has its facts here, begins with the question it answers, and is short', () => {
+  expect(Object.keys(FACTS)).toEqual(names);
+  const texts = files.map((path) => readProjectFile(path).split('\n'));
+  expect(texts.filter(([question]) => !/^\/\/ [A-Z].*\?$/.test(question ?? '')).map(([question]) => question)).toEqual(
+    [],
+  );
+  expect(Math.max(...texts.map((lines) => lines.length))).toBeLessThan(100);
+});
+
+test.each(Object.entries(FACTS))('the example %s ends by itself and prints its facts', async (name, facts) => {
+  const { code, stdout, stderr } = await runExample([`${name}.ts`], { REDIS_URL: testRedisUrl() });
+  const lines = stdout.trim().split('\n');
+  expect(lines).toEqual(facts.map((fact) => expect.stringMatching(fact)));
+  expect(stderr).not.toMatch(/HOLDFAST_/);
+  expect(code).toBe(0);
+});
+
+test('npm run example lists them with their questions, and refuses another name', async () => {
+  const [listed, refused] = await Promise.all([
+    runExample(['support/run.ts'], {}),
+    runExample(['support/run.ts', 'no-such-example'], {}),
+  ]);
+  expect(listed.stdout.trim().split('\n')).toEqual(names.map((name) => expect.stringMatching(`^${name} .*\\?$`)));
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('no example no-such-example') });
+});
