@@ -9,7 +9,13 @@
  * while the mark is set or the ttl is not known, so no wake-up is lost with a waiter that leaves, nor under a reply
  * that was on its way. tests/model/Waiting.tla is this file.
  */
-import { ClientClosedError, LockTimeoutError, RedisUnavailableError, type LockError, type RefusedError } from '../errors.js';
+import {
+  ClientClosedError,
+  LockTimeoutError,
+  RedisUnavailableError,
+  type LockError,
+  type RefusedError,
+} from '../errors.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import type { ChannelListener, Subscriber } from '../redis/subscriber.js';

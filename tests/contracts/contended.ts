@@ -6,12 +6,13 @@ import { admin } from '../support/redis.js';
 import { until } from '../support/until.js';
 import { SLACK_MS, WAKE_MS } from './lock-kind.js';
 
+export const WATCHDOG_MS = 300;
 const FLOWS = 5;
 const ROUNDS = 4;
 
 /**
- * Two clients contend for one lock in every way that needs a message, a script, a read or a renewal to arrive. Both have
- * a watchdog timeout of 300 ms.
+ * Two clients contend for one lock in every way that needs a message, a script, a read or a renewal to arrive. The
+ * watchdog timeout of both is WATCHDOG_MS.
  *
  * @param key  what the lock is in Redis
  */
@@ -65,7 +66,7 @@ export async function contend(clients: readonly [LockClient, LockClient], name: 
   const controller = new AbortController();
   const aborted = inFlow(() => outcome(other.lock({ signal: controller.signal })));
   expect(await inFlow(() => other.tryLock())).toBe(false);
-  expect(await inFlow(() => other.tryLock(450))).toBe(false);
+  expect(await inFlow(() => other.tryLock(WATCHDOG_MS + 50))).toBe(false);
   controller.abort();
   expect(await aborted).toBe(new LockAbortedError('', undefined).code);
   expect(await outcome(inFlow(() => other.unlock()))).toBe('ERR_LOCK_NOT_OWNER');

@@ -5,8 +5,10 @@ import { runFixture } from '../support/fixture-process.js';
 import { holdElsewhere, inFlow } from '../support/lock-clients.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer } from '../support/servers.js';
-import { contend } from './contended.js';
+import { contend, WATCHDOG_MS } from './contended.js';
 import { channelOf, leaveNothing, SLACK_MS } from './lock-kind.js';
+
+type Settings = Omit<RedisOptions, 'replyMapping'>;
 
 const clients: LockClient[] = [];
 const given: Redis[] = [];
@@ -17,38 +19,41 @@ afterEach(async () => {
 leaveNothing();
 
 function client(options: CreateClientOptions): LockClient {
-  const made = createClient({ lockWatchdogTimeout: 300, ...options } as CreateClientOptions);
+  const made = createClient({ lockWatchdogTimeout: WATCHDOG_MS, ...options });
   clients.push(made);
   return made;
 }
 
 /** A user's own connection, set up in whatever way. */
-function redis(options: Partial<RedisOptions> & Record<string, unknown>, url = testRedisUrl()): Redis {
-  const connection = new Redis(url, options as RedisOptions);
+function redis(options: Settings, url = testRedisUrl()): Redis {
+  const connection: Redis = new Redis(url, options);
   connection.on('error', () => undefined);
   given.push(connection);
   return connection;
 }
 
-const SETTINGS: Record<string, Partial<RedisOptions> & Record<string, unknown>> = {
+/** What it makes of replies is part of its type there; ours is typed for none of it. */
+const resp3Mapping = (options: Settings): Settings => Object.assign(options, { replyMapping: 'resp3' });
+
+const SETTINGS: Record<string, Settings> = {
   stringNumbers: { stringNumbers: true },
   enableAutoPipelining: { enableAutoPipelining: true },
   reconnectOnError: { reconnectOnError: () => 2 },
-  'commandTimeout 50': { commandTimeout: 50 },
-  'commandTimeout 1': { commandTimeout: 1 },
+  'a commandTimeout of 1 ms': { commandTimeout: 1 },
   lazyConnect: { lazyConnect: true },
   'retryStrategy null': { retryStrategy: null },
   'RESP 2': { protocol: 2 },
   'RESP 3': { protocol: 3 },
-  'RESP 3 and stringNumbers': { protocol: 3, stringNumbers: true, replyMapping: 'js' },
-  'no offline queue': { enableOfflineQueue: false },
-  'maxRetriesPerRequest null': { maxRetriesPerRequest: null },
-  'no ready check, no resubscription': { enableReadyCheck: false, autoResubscribe: false },
-  'autoResendUnfulfilledCommands off': { autoResendUnfulfilledCommands: false },
-  connectionName: { connectionName: 'of the user' },
-  readOnly: { readOnly: true },
-  'socketTimeout 30': { socketTimeout: 30 },
-  blockingTimeout: { blockingTimeout: 30 },
+  'RESP 3, numbers as strings and maps as objects': resp3Mapping({ protocol: 3, stringNumbers: true }),
+  'no offline queue, no ready check, no resending and no resubscription': {
+    enableOfflineQueue: false,
+    enableReadyCheck: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    maxRetriesPerRequest: null,
+  },
+  'short time-outs on the socket': { socketTimeout: 30, blockingTimeout: 30 },
+  'what a replica wants': { readOnly: true, connectionName: 'of the user' },
   'all at once': {
     stringNumbers: true,
     enableAutoPipelining: true,
@@ -66,7 +71,7 @@ describe('R34: a client that was given a connection with', () => {
     const options = SETTINGS[label]!;
     const prefix = options.keyPrefix ?? '';
     await contend(
-      [client({ redis: redis(options) }), client({ url: testRedisUrl() + '', keyPrefix: prefix })],
+      [client({ redis: redis(options) }), client({ url: testRedisUrl(), keyPrefix: prefix })],
       name,
       prefix + name,
     );

@@ -66,7 +66,7 @@ test(
 );
 
 test(
-  'when a lock is freed under its holders, the demo sees them overlap and lose updates, and fails',
+  'when a lock is freed under its holders, the demo sees them overlap and fails',
   async () => {
     const ended = await runDemo({
       HOLDFAST_DEMO_SECONDS: '2',
@@ -80,7 +80,6 @@ test(
       verdict: 'FAILED',
       found: expect.stringMatching(/^[1-9]\d*, the first: worker-\d and worker-\d in order:43$/),
     });
-    expect(found.get('lost holds signalled')!.verdict).toBe('FAILED');
     expect(takePicture(ended)).toContain('>failed: ');
     // Drawn in place: each frame begins by going up over the one before.
     const frames = ended.stdout.split(/\x1b\[\d+A/);

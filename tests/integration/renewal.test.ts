@@ -130,7 +130,7 @@ test('R10: a holder whose key was deleted and taken and freed by another is told
 });
 
 test('R12: one failed renewal does not stop the later ones', async () => {
-  const lockWatchdogTimeout = 1_500;
+  const lockWatchdogTimeout = 900;
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, lockWatchdogTimeout, commandTimeout: 150 });
   const name = freshName('r12');
@@ -199,7 +199,7 @@ test('R12: a batch that fails delays no other', async () => {
 
 test('R14: 10,000 locks stay held for five periods by one timer and one command per hundred of them and tick', async () => {
   const LOCKS = 10_000;
-  const lockWatchdogTimeout = 3_000;
+  const lockWatchdogTimeout = 2_400;
   const tick = lockWatchdogTimeout / 3;
   server = await startServer();
   const clock = new TestClock();

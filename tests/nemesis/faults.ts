@@ -114,7 +114,10 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     return 1;
   },
   'block-loop': async (bench, { process, ms }) => {
-    await bench.worker(process).block(ms).catch(() => undefined); // killed meanwhile
+    await bench
+      .worker(process)
+      .block(ms)
+      .catch(() => undefined); // killed meanwhile
     return 1;
   },
   'kill-process': async (bench, { process }) => {

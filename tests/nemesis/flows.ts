@@ -249,7 +249,9 @@ class Flow {
         return;
       case 6:
         // A stranger among ourselves; it waits for a while only, since we do not give way.
-        await lockContext.run(() => this.#asHold(this.load.client.getLock(lock.name), () => pause(1), random.below(60)));
+        await lockContext.run(() =>
+          this.#asHold(this.load.client.getLock(lock.name), () => pause(1), random.below(60)),
+        );
         return;
       case 7: {
         const { locks } = this.load.options;
@@ -277,7 +279,10 @@ class Flow {
 
   async #force(name: string): Promise<void> {
     const from = stamp();
-    await this.load.client.getLock(name).forceUnlock().catch(() => undefined);
+    await this.load.client
+      .getLock(name)
+      .forceUnlock()
+      .catch(() => undefined);
     this.load.recorder.write({ type: 'broken', from, at: stamp() + LATEST_DELIVERY_MS, locks: [name] });
   }
 

@@ -115,4 +115,5 @@ async function shrink(terms: RoundOptions, say: NemesisOptions['say'], limitMs: 
 }
 
 const lastOf = (schedule: readonly ScheduledFault[]): number => Math.max(0, ...schedule.map(({ at, ms }) => at + ms));
-const sumOf = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((sum, count) => sum + count, 0);
+const sumOf = (counts: ReadonlyMap<string, number>): number =>
+  [...counts.values()].reduce((sum, count) => sum + count, 0);

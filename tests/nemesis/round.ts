@@ -95,7 +95,8 @@ class Round implements Bench {
     await this.serverBack();
     this.#reading = setInterval(() => this.#read(), 50);
     const { processes } = this.options;
-    for (let process = 0; process < processes; process++) this.proxies.push(await FaultProxy.start(this.server.address, { logLimit: 1 }));
+    for (let process = 0; process < processes; process++)
+      this.proxies.push(await FaultProxy.start(this.server.address, { logLimit: 1 }));
     await Promise.all(this.proxies.map((_, process) => this.#start(process)));
   }
 
@@ -121,12 +122,16 @@ class Round implements Bench {
       const result = await within(QUIET_LIMIT_MS, this.#working.get(worker)!);
       if (result === undefined) this.#complain('never settled', `flows of ${worker.name} have not ended`);
       else this.#results.push(result);
-      for (const lock of result?.heldAtEnd ?? []) this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
+      for (const lock of result?.heldAtEnd ?? [])
+        this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
     }
     await this.#gone('key', () => this.server.keys());
     await this.#gone('channel', () => this.server.channels());
     for (const worker of this.#workers) {
-      const closed = await within(2 * COMMAND_TIMEOUT_MS + 1_000, worker.closeClient().then(() => true));
+      const closed = await within(
+        2 * COMMAND_TIMEOUT_MS + 1_000,
+        worker.closeClient().then(() => true),
+      );
       if (!closed) this.#complain('never settled', `close() of ${worker.name}`);
       // ioredis gives its sockets a moment to close.
       await this.#gone(`timer in ${worker.name} after close()`, async () => {
@@ -147,8 +152,10 @@ class Round implements Bench {
     for (const worker of workers) {
       for (const { type, detail } of worker.events) {
         const code = String(detail?.['code'] ?? detail?.['name']);
-        if (type === 'unhandledRejection') this.#complain('unhandled rejection', `${worker.name}: ${JSON.stringify(detail)}`);
-        if (type === 'warning' && !EXPECTED_WARNINGS.has(code)) this.#complain('warning', `${worker.name}: ${String(detail?.['stack'])}`);
+        if (type === 'unhandledRejection')
+          this.#complain('unhandled rejection', `${worker.name}: ${JSON.stringify(detail)}`);
+        if (type === 'warning' && !EXPECTED_WARNINGS.has(code))
+          this.#complain('warning', `${worker.name}: ${String(detail?.['stack'])}`);
       }
     }
     const truth = this.#truth;
@@ -250,7 +257,8 @@ class Round implements Bench {
     const now = stamp();
     // Whoever stands here delays every reply; nobody else is to blame for what comes late then.
     if (now - this.#lastTick > 150) {
-      for (const { name } of this.#workers) this.#history.push({ type: 'stalled', process: name, from: this.#lastTick, at: now });
+      for (const { name } of this.#workers)
+        this.#history.push({ type: 'stalled', process: name, from: this.#lastTick, at: now });
     }
     this.#lastTick = now;
   }
@@ -258,10 +266,14 @@ class Round implements Bench {
   async #gone(what: string, found: () => Promise<string[]>): Promise<void> {
     let left: string[] = [];
     try {
-      await until(async () => {
-        await pause(100);
-        return (left = await found()).length === 0;
-      }, `no ${what} left`, QUIET_LIMIT_MS);
+      await until(
+        async () => {
+          await pause(100);
+          return (left = await found()).length === 0;
+        },
+        `no ${what} left`,
+        QUIET_LIMIT_MS,
+      );
     } catch {
       for (const name of left) this.#complain('left behind', `${what} ${name}`);
     }

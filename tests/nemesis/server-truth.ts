@@ -97,7 +97,8 @@ export class ServerTruth {
     if (!owned) this.#owned.set(lock, { owner, from: at, expiresAt: Infinity });
     const { script = '', args = [] } = this.#running ?? {};
     const leaseTime = Number(args[script === 'acquire' ? 1 : 2]);
-    if (['acquire', 'acquire-nested', 'hand-off'].includes(script)) this.takes.push({ at, script, lock, owner, leaseTime });
+    if (['acquire', 'acquire-nested', 'hand-off'].includes(script))
+      this.takes.push({ at, script, lock, owner, leaseTime });
   }
 
   #gone(lock: string, at: number): void {
@@ -109,7 +110,10 @@ export class ServerTruth {
   }
 }
 
-function runningScript(command: string, [script = '', keyCount = '0', ...rest]: readonly string[]): Running | undefined {
+function runningScript(
+  command: string,
+  [script = '', keyCount = '0', ...rest]: readonly string[],
+): Running | undefined {
   if (command !== 'EVALSHA' && command !== 'EVAL') return undefined;
   for (const [name, { sha, source }] of SCRIPTS) {
     if (script === sha || script === source) return { script: name, args: rest.slice(Number(keyCount)) };
@@ -152,7 +156,8 @@ export function effectsOf(
       candidates.findLast((each) => each.owner === owner) ??
       candidates.at(-1);
     const effect = `${script} for ${owner} with a lease of ${leaseTime} ms`;
-    if (!call) return { type: 'left', what: 'key', name: `${lock}: ${effect}, which nobody asked for`, at, process: 'server' };
+    if (!call)
+      return { type: 'left', what: 'key', name: `${lock}: ${effect}, which nobody asked for`, at, process: 'server' };
     return { type: 'effect', call: call.id, effect, at: Math.max(call.from, at - CLOCK_SLACK_MS), process: 'server' };
   });
 }

@@ -63,7 +63,10 @@ export class HistoryRecorder {
    */
   invoked(lock, settlesWithin, leaseTime) {
     const call = `${this.name}/${++this.#made}`;
-    const terms = { ...(settlesWithin !== undefined && { settlesWithin }), ...(leaseTime !== undefined && { leaseTime }) };
+    const terms = {
+      ...(settlesWithin !== undefined && { settlesWithin }),
+      ...(leaseTime !== undefined && { leaseTime }),
+    };
     this.write({ type: 'acquire-invoke', call, lock, ...terms });
     return call;
   }

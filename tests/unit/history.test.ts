@@ -396,3 +396,36 @@ test('a blocked event loop is written down as a stall that covers it', async () 
   expect(stall.type === 'stalled' && stall.from).toBeLessThanOrEqual(start);
   expect(stall.at).toBeGreaterThanOrEqual(end);
 });
+
+test('a hold that counts as valid after the server has freed its lock is found', () => {
+  const hold = held('a', { from: 100, validUntil: 500, until: 400 });
+  const atServer = (from: number, at: number, owner = 'a'): HistoryEvent[] =>
+    history({ type: 'held', process: 'server', lock: 'x', owner, from, at });
+  expect(kinds([...hold, ...atServer(99, 401)])).toEqual([]);
+  expect(kinds([...hold, ...atServer(99, 250), ...atServer(250, 401)])).toEqual([]);
+  expect(kinds([...hold, ...atServer(99, 390)])).toEqual(['valid without the lock']);
+  expect(kinds([...hold, ...atServer(99, 401, 'b')])).toEqual(['valid without the lock']);
+  expect(kinds([...hold, ...atServer(99, 200), ...atServer(300, 401)])).toEqual(['valid without the lock']);
+  // Its loss was told before, or somebody took it away.
+  expect(
+    kinds([...hold, ...atServer(99, 390), ...history({ type: 'loss-signal', at: 389, hold: 'a', cause: 'gone' })]),
+  ).toEqual(['success after the loss']);
+  expect(
+    kinds([...hold, ...atServer(99, 390), ...history({ type: 'broken', at: 391, from: 389, locks: ['x'] })]),
+  ).toEqual([]);
+});
+
+test('a doubt that ends well is no loss, and nobody is valid while it lasts', () => {
+  const doubted = [
+    ...held('a', { from: 100, validUntil: 500, until: 400 }),
+    ...history({ type: 'valid', at: 200, hold: 'a', until: 200 }, { type: 'valid', at: 300, hold: 'a', until: 500 }),
+  ];
+  expect(kinds(doubted)).toEqual([]);
+  const nobodySure = history(
+    { type: 'acquire-invoke', at: 99, call: 'b', lock: 'x' },
+    { type: 'acquire-ok', at: 101, call: 'b', hold: 'b', owner: 'b', validUntil: 100 },
+    { type: 'release-invoke', at: 150, hold: 'b', validUntil: 400 },
+    { type: 'release-ok', at: 151, hold: 'b' },
+  );
+  expect(kinds(nobodySure)).toEqual([]);
+});

@@ -1,0 +1,140 @@
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis, type RedisOptions } from 'ioredis';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { SCRIPTS } from '../nemesis/server-truth.js';
+import { openProxy } from '../support/lock-clients.js';
+import type { FaultProxy } from '../support/proxy.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { until } from '../support/until.js';
+import { operations, type Operation } from './operations.js';
+
+/** What becomes of one attempt: cut before the server saw it, cut when it had run it, or told to come back later. */
+type Fate = 'before' | 'after' | 'later';
+
+/** Those of the first attempts; the next one is let through. */
+const FATES: readonly (readonly Fate[])[] = [
+  ['before'],
+  ['after'],
+  ['later', 'before'],
+  ['later', 'after'],
+  ['later', 'later', 'before'],
+  ['later', 'later', 'after'],
+  ['before', 'before'],
+  ['before', 'after'],
+  ['after', 'before'],
+  ['after', 'after'],
+  ['later', 'after', 'after'],
+  ['later', 'before', 'after'],
+];
+
+const WATCHDOG_MS = 3_000;
+
+const clients: LockClient[] = [];
+const given: Redis[] = [];
+const proxies: FaultProxy[] = [];
+
+beforeAll(async () => {
+  // Else the first attempts would be spent on telling the server the scripts.
+  for (const { source } of SCRIPTS.values()) await admin().script('LOAD', source);
+});
+
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  for (const redis of given.splice(0)) redis.disconnect();
+  await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
+  await expectNothingLeft();
+});
+
+async function opened(options: CreateClientOptions): Promise<LockClient> {
+  const client = createClient(options);
+  clients.push(client);
+  await client.ready();
+  return client;
+}
+
+function redisWith(url: string, options: RedisOptions): Redis {
+  const redis = new Redis(url, { ...options, replyMapping: 'legacy' } as RedisOptions & { replyMapping: 'legacy' });
+  given.push(redis.on('error', () => undefined));
+  return redis;
+}
+
+const connections: Readonly<Record<string, (url: string) => { url: string } | { redis: Redis }>> = {
+  'a URL': (url) => ({ url }),
+  'a connection that queues, resends and repeats without end': (url) => ({
+    redis: redisWith(url, {
+      enableOfflineQueue: true,
+      autoResendUnfulfilledCommands: true,
+      autoResubscribe: true,
+      maxRetriesPerRequest: null,
+      enableAutoPipelining: true,
+      reconnectOnError: () => 2,
+      retryStrategy: () => 1,
+    }),
+  }),
+};
+
+function strike(proxy: FaultProxy, fate: Fate, sha: string, name: string): { readonly count: number } {
+  const selector = { command: 'EVALSHA', sha, contains: name };
+  if (fate === 'before') return proxy.cutBefore(selector);
+  if (fate === 'after') return proxy.cutAfter(selector);
+  return proxy.answer(selector, '-LOADING Redis is loading the dataset in memory\r\n');
+}
+
+/** Everything that there is to see when an operation went through with these faults, and what should be seen. */
+async function outcomeOf(
+  operation: Operation,
+  fates: readonly Fate[],
+  connection: (url: string) => { url: string } | { redis: Redis },
+): Promise<{ seen: unknown; wanted: unknown }> {
+  const { proxy, url } = await openProxy();
+  const client = await opened({ ...connection(url), lockWatchdogTimeout: WATCHDOG_MS });
+  const other = await opened({ url: testRedisUrl() });
+  const name = freshName();
+  const prepared = await operation.prepare({ client, other, proxy, name });
+  const freed: string[] = [];
+  const listener = redisWith(testRedisUrl(), {});
+  listener.on('message', (_, message) => freed.push(message));
+  await listener.subscribe(`redisson_lock__channel:{${name}}`);
+  const before = attemptsOf(proxy, operation, name);
+
+  const faults = fates.map((fate) => strike(proxy, fate, operation.sha, name));
+  const answer = await prepared.act();
+  const seen = {
+    answer,
+    struck: faults.map(({ count }) => count),
+    // Whatever else is sent was resent by somebody who is not asked to.
+    attempts: attemptsOf(proxy, operation, name) - before,
+    state: await admin().hgetall(name),
+    lost: prepared.kept?.filter((hold) => hold.validFor() === 0).length ?? 0,
+  };
+  const wanted = {
+    answer: 'answer' in prepared ? prepared.answer : answer,
+    struck: fates.map(() => 1),
+    attempts: fates.length + 1,
+    state: prepared.after(),
+    lost: 0,
+  };
+  await prepared.end();
+  // Whoever comes next finds the lock free, and leaves it free.
+  await client.getLock(name).withLock({ waitTime: 0 }, () => undefined);
+  await until(() => freed.length >= 2, 'both releases were published');
+  return { seen: { ...seen, freed }, wanted: { ...wanted, freed: ['0', '0'] } };
+}
+
+function attemptsOf(proxy: FaultProxy, { sha }: Operation, name: string): number {
+  return proxy.log.filter(({ args }) => args[0] === sha && args.includes(name)).length;
+}
+
+describe.each(Object.entries(connections))('R1: over %s', (_, connection) => {
+  test.each(Object.entries(operations))(
+    'R1: a %s cut off before or after the server ran it, at any attempt, takes effect once and is told so',
+    async (_operation, operation) => {
+      const outcomes = await Promise.all(
+        FATES.map(async (fates) => [fates.join(', '), await outcomeOf(operation, fates, connection)] as const),
+      );
+      const each = (part: 'seen' | 'wanted'): unknown =>
+        Object.fromEntries(outcomes.map(([fates, outcome]) => [fates, outcome[part]]));
+      expect(each('seen')).toEqual(each('wanted'));
+    },
+  );
+});

@@ -1,0 +1,162 @@
+import type { LockClient } from '../../src/client.js';
+import type { Hold } from '../../src/core/hold.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import { holdElsewhere, inFlow, pause } from '../support/lock-clients.js';
+import type { FaultProxy } from '../support/proxy.js';
+
+/** Longer than any of these tests. */
+export const LEASE_MS = 20_000;
+
+/** What an operation works on. `other` is a client whose commands nobody disturbs. */
+export interface Stage {
+  readonly client: LockClient;
+  readonly other: LockClient;
+  /** In front of `client`. */
+  readonly proxy: FaultProxy;
+  readonly name: string;
+}
+
+/** What the operation was called for, once everything around it stands. */
+export interface Prepared {
+  act(): Promise<unknown>;
+  /** What is in Redis when it has taken effect exactly once. */
+  after(): Record<string, string>;
+  /** What the call answers then. */
+  readonly answer?: unknown;
+  /** Gives back what there is. */
+  end(): Promise<unknown>;
+  /** Holds that must still count when the operation is over. */
+  readonly kept?: readonly Hold[];
+}
+
+export interface Operation {
+  readonly sha: string;
+  prepare(stage: Stage): Promise<Prepared>;
+}
+
+const sha = (script: { script: { sha: string } | undefined }): string => script.script!.sha;
+
+const holdOf = ({ client, name }: Stage, leaseTime = LEASE_MS): Promise<Hold> =>
+  holdElsewhere(client.getLock(name), leaseTime);
+
+const inside = ({ client, name }: Stage, hold: Hold, leaseTime = LEASE_MS): Promise<Hold> =>
+  hold.run(() => client.getLock(name).acquire({ waitTime: 0, leaseTime }));
+
+/** A call of the same client that is parked behind a hold of it: subscribed, and answered "busy" since. */
+export async function parkedBehind({ client, proxy, name }: Stage, leaseTime = LEASE_MS): Promise<Promise<Hold>[]> {
+  const second = proxy.observe({ command: 'EVALSHA', sha: sha(scripts.acquire), contains: name, nth: 2 });
+  const waiting = inFlow(async () => client.getLock(name).acquire({ leaseTime }));
+  waiting.catch(() => undefined);
+  await second.executed;
+  await pause(20); // the answer is on its last few microseconds
+  return [waiting];
+}
+
+export const operations: Readonly<Record<string, Operation>> = {
+  acquire: {
+    sha: sha(scripts.acquire),
+    async prepare({ client, name }) {
+      let hold: Hold | undefined;
+      return {
+        act: async () =>
+          (hold = await inFlow(async () => client.getLock(name).acquire({ waitTime: 0, leaseTime: LEASE_MS }))),
+        after: () => ({ [hold!.owner]: '1' }),
+        end: async () => hold!.release(),
+      };
+    },
+  },
+  'nested acquire': {
+    sha: sha(scripts.acquireNested),
+    async prepare(stage) {
+      const outer = await holdOf(stage);
+      let nested: Hold | undefined;
+      return {
+        act: async () => (nested = await inside(stage, outer)),
+        after: () => ({ [outer.owner]: '2' }),
+        async end() {
+          await nested!.release();
+          await outer.release();
+        },
+        kept: [outer],
+      };
+    },
+  },
+  release: {
+    sha: sha(scripts.release),
+    async prepare(stage) {
+      const hold = await holdOf(stage);
+      return { act: () => hold.release(), after: () => ({}), end: async () => undefined };
+    },
+  },
+  'partial release': {
+    sha: sha(scripts.releasePartial),
+    async prepare(stage) {
+      const outer = await holdOf(stage);
+      const nested = await inside(stage, outer, LEASE_MS / 2);
+      return {
+        act: () => nested.release(),
+        after: () => ({ [outer.owner]: '1' }),
+        end: () => outer.release(),
+        kept: [outer],
+      };
+    },
+  },
+  'hand-off': {
+    sha: sha(scripts.handOff),
+    async prepare(stage) {
+      const hold = await holdOf(stage);
+      const [waiting] = await parkedBehind(stage);
+      let next: Hold | undefined;
+      return {
+        async act() {
+          await hold.release();
+          next = await waiting;
+        },
+        after: () => ({ [next!.owner]: '1' }),
+        end: () => next!.release(),
+      };
+    },
+  },
+  'force unlock': {
+    sha: sha(scripts.release),
+    async prepare({ client, other, name }) {
+      await holdElsewhere(other.getLock(name), LEASE_MS);
+      return {
+        act: () => client.getLock(name).forceUnlock(),
+        answer: true,
+        after: () => ({}),
+        end: async () => undefined,
+      };
+    },
+  },
+  extend: {
+    sha: sha(scripts.renew),
+    async prepare(stage) {
+      const hold = await holdOf(stage, LEASE_MS / 2);
+      return {
+        act: () => hold.extend(LEASE_MS),
+        after: () => ({ [hold.owner]: '1' }),
+        end: () => hold.release(),
+        kept: [hold],
+      };
+    },
+  },
+  renew: {
+    sha: sha(scripts.renew),
+    async prepare(stage) {
+      const { client, name } = stage;
+      const hold = await holdElsewhere(client.getLock(name));
+      return {
+        act: () =>
+          new Promise<void>((renewed) =>
+            client.events.on('renewed', ({ lockName }) => {
+              if (lockName === name) renewed();
+            }),
+          ),
+        after: () => ({ [hold.owner]: '1' }),
+        end: () => hold.release(),
+        kept: [hold],
+      };
+    },
+  },
+};
