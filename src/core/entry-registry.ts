@@ -55,7 +55,8 @@ export class EntryRegistry {
 
   /** Ends the entry's subscription some time after it was last needed. */
   linger(entry: LockEntry): void {
-    if (!entry.wanted || !entry.idle || this.#lingering.has(entry)) return;
+    // A release that close() did not wait for may end after everything else.
+    if (this.runtime().closed || !entry.wanted || !entry.idle || this.#lingering.has(entry)) return;
     const timer = this.runtime().clock.clock.setTimer(LINGER_MS, () => {
       this.#lingering.delete(entry);
       // In use again: whoever leaves last starts another linger.

@@ -200,7 +200,15 @@ export class ScriptRequest<Reply> implements RequestAttempts {
         pending = undefined;
         throw error;
       },
-      { retries: Infinity, minTimeout: 25, maxTimeout: 400, factor: 2, unref: true },
+      {
+        retries: Infinity,
+        minTimeout: 25,
+        maxTimeout: 400,
+        factor: 2,
+        // The pause before an attempt that would come after the deadline is no reason to settle after it.
+        maxRetryTime: Math.max(1, this.#until - this.executor.clock.monotonic()),
+        unref: true,
+      },
     ).catch((error: unknown) => this.#fail(error as Error));
   }
 

@@ -34,7 +34,8 @@ export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(er
 export function refusal(operation: string, error: Error): RefusedError {
   const message = error.message;
   let hint = '';
-  if (/NOPERM|no permissions|permission/i.test(message)) {
+  // Within a script Redis 7 says it in other words.
+  if (/NOPERM|permission|user executing the script can't/i.test(message)) {
     hint = ': give the user of this connection the commands, keys and channels that the README lists for it';
   } else if (/\bOOM\b/.test(message)) {
     hint = ': the server is at its maxmemory; free memory or raise it';
