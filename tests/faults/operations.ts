@@ -42,12 +42,12 @@ const holdOf = ({ client, name }: Stage, leaseTime = LEASE_MS): Promise<Hold> =>
 const inside = ({ client, name }: Stage, hold: Hold, leaseTime = LEASE_MS): Promise<Hold> =>
   hold.run(() => client.getLock(name).acquire({ waitTime: 0, leaseTime }));
 
-/** A call of the same client that is parked behind a hold of it: subscribed, and answered "busy" since. */
+/** A call of the same client that is parked behind a hold of it: subscribed, and told since that it is busy. */
 export async function parkedBehind({ client, proxy, name }: Stage, leaseTime = LEASE_MS): Promise<Promise<Hold>[]> {
-  const second = proxy.observe({ command: 'EVALSHA', sha: sha(scripts.acquire), contains: name, nth: 2 });
+  const tried = proxy.observe({ command: 'EVALSHA', sha: sha(scripts.acquire), contains: name });
   const waiting = inFlow(async () => client.getLock(name).acquire({ leaseTime }));
   waiting.catch(() => undefined);
-  await second.executed;
+  await tried.executed;
   await pause(20); // the answer is on its last few microseconds
   return [waiting];
 }
