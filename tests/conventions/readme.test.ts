@@ -117,8 +117,8 @@ test('everything that the package exports is mentioned', () => {
 });
 
 test.each([
-  ['locks', lockMembers, section('Which form to choose')],
-  ['holds', holdMembers, section('Which form to choose')],
+  ['locks', lockMembers, section('Which primitive to choose')],
+  ['holds', holdMembers, section('Which primitive to choose')],
   ['clients', clientMembers, section('Client')],
 ])('every public member of %s is in its table', (_what, members, text) => {
   const first = text.split('\n').flatMap((line) => codeIn(line.split(' | ')[0]!.replace(/^\| /, '')));
