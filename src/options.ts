@@ -16,6 +16,11 @@ export interface ClientOptions {
   keyPrefix?: string;
   /** How long a lock may go from hand to hand inside this process; `false`: every release goes through Redis. */
   handOff?: HandOffOptions | false;
+  /**
+   * In a cluster: messages by slot (`SSUBSCRIBE`, Redis 7 and Valkey). Must be the same for all clients of a lock.
+   * Default `'auto'`: where the servers can, as Redisson.
+   */
+  shardedSubscriptions?: boolean | 'auto';
   /** Keep the line that took each hold, for messages. Default: on, unless `NODE_ENV` is `production`. */
   callSites?: boolean;
 }
@@ -28,6 +33,7 @@ export interface ResolvedOptions {
   readonly attemptMs: number;
   readonly keyPrefix: string;
   readonly handOff: { readonly maxSections: number; readonly maxTimeMs: number } | undefined;
+  readonly shardedSubscriptions: boolean | 'auto';
   readonly callSites: boolean;
 }
 
@@ -44,6 +50,10 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string): Res
   if (typeof keyPrefix !== 'string') throw new InvalidArgumentError('keyPrefix', 'a string', keyPrefix);
   const callSites = given.callSites ?? process.env['NODE_ENV'] !== 'production';
   if (typeof callSites !== 'boolean') throw new InvalidArgumentError('callSites', 'true or false', callSites);
+  const shardedSubscriptions = given.shardedSubscriptions ?? 'auto';
+  if (shardedSubscriptions !== 'auto' && typeof shardedSubscriptions !== 'boolean') {
+    throw new InvalidArgumentError('shardedSubscriptions', `true, false or 'auto'`, shardedSubscriptions);
+  }
   return {
     lockWatchdogTimeout,
     renewEveryMs: Math.floor(lockWatchdogTimeout / 3),
@@ -51,6 +61,7 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string): Res
     attemptMs: Math.floor(commandTimeout / 3),
     keyPrefix,
     handOff: resolveHandOff(given.handOff),
+    shardedSubscriptions,
     callSites,
   };
 }

@@ -12,7 +12,8 @@
 import { ClientClosedError, LockTimeoutError, RedisUnavailableError, type LockError, type RefusedError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
-import type { ChannelListener, Subscriber } from '../redis/subscriber.js';
+import type { ChannelListener } from '../redis/subscriber.js';
+import type { ChannelSource } from '../redis/topology.js';
 import type { Timer } from '../clock.js';
 import type { CallSite } from './call-site.js';
 import type { EntryRegistry } from './entry-registry.js';
@@ -56,7 +57,7 @@ export class LockEntry implements ChannelListener {
   constructor(
     private readonly runtime: LockRuntime,
     private readonly registry: EntryRegistry,
-    private readonly subscriber: Subscriber,
+    private readonly subscriber: ChannelSource,
     readonly channel: string,
   ) {
     this.#streak = new HandOffStreak(runtime.options.handOff, runtime.clock);

@@ -1,16 +1,13 @@
 import pRetry, { AbortError } from 'p-retry';
 import type { Clock } from '../clock.js';
 import { ClientClosedError, LockError, RedisUnavailableError } from '../errors.js';
-import type { Attempt } from './attempt.js';
-import type { CommandConnection } from './command-connection.js';
-import { TOO_LATE, type Operation } from './script.js';
+import type { Attempt, CommandPort } from './attempt.js';
+import { PUBLISH_OF_TOPOLOGY, TOO_LATE, type Operation } from './script.js';
 import { failureKind, refusal, TooLateError } from './server-error.js';
+import type { CommandRoutes, Route } from './topology.js';
 
-/** What the executor needs of the servers behind it. */
-export interface CommandRoutes {
-  /** The connection to the server that has this key. */
-  connectionFor(key: string): CommandConnection;
-}
+/** A slot on its way may send us on once more; a map that changes under us settles between attempts. */
+const MOST_REDIRECTIONS = 2;
 
 /** What is left to know of a request, whatever its reply meant. */
 export interface RequestAttempts {
@@ -45,6 +42,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   #unanswered = 0;
   #written = 0;
   #useSource = false;
+  #redirections = 0;
   #attemptOver: ((error?: Error) => void) | undefined;
   #quiet: (() => void) | undefined;
   readonly #until: number;
@@ -57,8 +55,8 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   ) {
     const now = executor.clock.monotonic();
     this.#until = now + executor.commandTimeout;
-    const connection = executor.routes.connectionFor(keys[0] as string);
-    if (connection.ready) this.#send(connection, now);
+    const connection = executor.routes.connectionFor(keys[0] as string, operation.confirmed !== undefined);
+    if (connection?.ready) this.#send(connection, now);
     else this.#retry(undefined);
   }
 
@@ -93,7 +91,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     }
   }
 
-  #send(connection: CommandConnection, sentAt = this.executor.clock.monotonic()): void {
+  #send(connection: CommandPort, sentAt = this.executor.clock.monotonic(), asking = false): void {
     const { operation, keys, args } = this;
     const deadline = Math.min(sentAt + this.executor.attemptMs, this.#until);
     const { text, openUntil } = operation.notAfter
@@ -108,7 +106,10 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     }
     for (const key of keys) words.push(key);
     if (text !== undefined && operation.args === 'variable') words.push(text);
-    for (const arg of args) words.push(typeof arg === 'string' ? arg : String(arg));
+    for (const arg of args) {
+      if (arg === PUBLISH_OF_TOPOLOGY) words.push(this.executor.routes.publish);
+      else words.push(typeof arg === 'string' ? arg : String(arg));
+    }
     if (text !== undefined && operation.args !== 'variable') words.push(text);
     if (this.#written === 0) this.firstSentAt = sentAt;
     this.#written += 1;
@@ -116,7 +117,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     this.#awaiting = true;
     this.openUntil = Math.max(this.openUntil, openUntil);
     const command = operation.script === undefined ? operation.name : this.#useSource ? 'eval' : 'evalsha';
-    connection.send(command, words, new RequestAttempt(this, connection, sentAt, deadline, openUntil));
+    connection.send(command, words, new RequestAttempt(this, connection, sentAt, deadline, openUntil, asking), asking);
   }
 
   answered(attempt: RequestAttempt, raw: unknown): void {
@@ -172,19 +173,43 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     this.#awaiting = false;
     if (this.#settled) return;
     const kind = failureKind(error);
+    const route =
+      kind === 'not-executed'
+        ? this.executor.routes.redirected(error, attempt.connection, this.operation.confirmed !== undefined)
+        : undefined;
     if (kind === 'refused') {
       this.#fail(refusal(this.operation.name, error));
+    } else if (route !== undefined && this.#redirections < MOST_REDIRECTIONS && !this.#abandoned) {
+      this.#follow(route, error);
     } else if (kind === 'unknown-script' && !this.#useSource) {
       // Nothing ran; the text goes along and is cached by the server again.
       this.#useSource = true;
-      if (attempt.connection.ready && !this.#abandoned) this.#send(attempt.connection);
+      if (attempt.connection.ready && !this.#abandoned) this.#send(attempt.connection, undefined, attempt.asking);
       else this.#next(error);
     } else {
       this.#next(error);
     }
   }
 
+  /** Within the attempt: the server did nothing but name another one. */
+  #follow({ connection, asking }: Route, error: Error): void {
+    this.#redirections += 1;
+    this.#useSource = false;
+    if (connection.ready) return this.#send(connection, undefined, asking);
+    // Where the slot is on its way to no map leads, so this is the time to connect there.
+    const now = this.executor.clock.monotonic();
+    connection.whenReady(Math.min(now + this.executor.attemptMs, this.#until)).then(
+      () => {
+        if (this.#settled) return;
+        if (this.#abandoned) this.#fail(error);
+        else this.#send(connection, undefined, asking);
+      },
+      () => this.#next(error),
+    );
+  }
+
   #next(error: Error): void {
+    if (this.#settled) return;
     if (this.#abandoned || this.executor.clock.monotonic() >= this.#until) this.#fail(error);
     else if (this.#attemptOver !== undefined) this.#attemptOver(error);
     else this.#retry(error);
@@ -207,16 +232,21 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   async #again(): Promise<void> {
     const { executor } = this;
     if (this.#settled) return;
-    const connection = executor.routes.connectionFor(this.keys[0] as string);
     if (this.#abandoned || executor.clock.monotonic() >= this.#until) throw new AbortError('out of time');
+    let connection: CommandPort;
     try {
-      await connection.whenReady(this.#until);
+      connection = await executor.routes.connect(
+        this.keys[0] as string,
+        this.operation.confirmed !== undefined,
+        this.#until,
+      );
     } catch (error) {
       throw new AbortError(error as Error);
     }
     if (this.#settled) return;
     if (this.#abandoned || executor.clock.monotonic() >= this.#until) throw new AbortError('out of time');
     this.#useSource = false;
+    this.#redirections = 0;
     await new Promise<void>((resolve, reject) => {
       this.#attemptOver = (error) => {
         this.#attemptOver = undefined;
@@ -264,10 +294,11 @@ class RequestAttempt implements Attempt {
   answersBefore = 0;
   constructor(
     private readonly request: AttemptOwner,
-    readonly connection: CommandConnection,
+    readonly connection: CommandPort,
     readonly sentAt: number,
     readonly deadline: number,
     readonly openUntil: number,
+    readonly asking: boolean,
   ) {}
   answered(raw: unknown): void {
     this.request.answered(this, raw);

@@ -28,6 +28,10 @@ export function failureKind(error: Error): FailureKind {
   return 'refused';
 }
 
+/** The server said that it is a replica. */
+export const isNoMaster = (error: Error): boolean =>
+  error.name === 'ReplyError' && /^(READONLY|MASTERDOWN)\b|-(READONLY|MASTERDOWN)\b/.test(error.message);
+
 export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
 
 /** Says what was refused and what to allow; never repeats arguments, which may be secrets of the user. */

@@ -1,0 +1,52 @@
+import type { Clock } from '../clock.js';
+import type { CommandPort } from './attempt.js';
+import { Master, type MasterReports } from './master.js';
+import { openOwnConnection } from './own-connection.js';
+import type { Subscriber } from './subscriber.js';
+import type { Topology } from './topology.js';
+
+/** One server, or the one that Sentinel calls master. */
+export class StandaloneTopology implements Topology {
+  readonly publish = 'PUBLISH';
+  readonly subscriber: Subscriber;
+  readonly #master: Master;
+
+  constructor(
+    source: Parameters<typeof openOwnConnection>[0],
+    clock: Clock,
+    attemptMs: number,
+    reports: MasterReports,
+  ) {
+    this.#master = new Master(() => openOwnConnection(source, attemptMs), clock, attemptMs, reports);
+    this.subscriber = this.#master.subscriber(false, undefined);
+  }
+
+  connectionFor(): CommandPort {
+    return this.#master.commands;
+  }
+
+  async connect(_key: string, _confirmed: boolean, until: number): Promise<CommandPort> {
+    await this.#master.commands.whenReady(until);
+    return this.#master.commands;
+  }
+
+  redirected(): undefined {
+    return undefined;
+  }
+
+  slotGroup(): number {
+    return 0;
+  }
+
+  checkName(): void {
+    // Every name will do where there are no slots.
+  }
+
+  whenReady(until: number): Promise<void> {
+    return this.#master.commands.whenReady(until);
+  }
+
+  close(): void {
+    this.#master.close();
+  }
+}
