@@ -122,7 +122,7 @@ export class ClusterDiscovery {
 
 function nodeOptions(node: ClusterNode): RedisOptions {
   if (typeof node === 'number') return { port: node };
-  if (typeof node === 'object') return { ...(node as RedisOptions), port: Number(node.port ?? 6379) };
+  if (typeof node === 'object') return { ...(node as RedisOptions), port: node.port ?? 6379 };
   // ioredis reads its own addresses; a lazy connection is none yet.
   const { host, port, username, password, tls } = new Redis(node, { lazyConnect: true }).options;
   return Object.fromEntries(
@@ -143,9 +143,9 @@ function newest(asked: Promise<ClusterView>[]): Promise<ClusterView> {
     let best: ClusterView | undefined;
     let unsettled = asked.length;
     let grace: NodeJS.Timeout | undefined;
-    const finish = (failure?: unknown): void => {
+    const finish = (failure?: Error): void => {
       clearTimeout(grace);
-      if (best === undefined) reject(failure as Error);
+      if (best === undefined) reject(failure);
       else resolve(best);
     };
     for (const each of asked) {
@@ -156,7 +156,7 @@ function newest(asked: Promise<ClusterView>[]): Promise<ClusterView> {
           grace ??= setTimeout(finish, GRACE_MS);
           if (unsettled === 0) finish();
         },
-        (failure: unknown) => {
+        (failure: Error) => {
           unsettled -= 1;
           if (unsettled === 0) finish(failure);
         },

@@ -112,7 +112,8 @@ export class ClusterTopology implements Topology {
       this.#look();
       await this.#change(until);
     }
-    await Promise.all([...new Set(this.#owners)].map((node) => node?.master.commands.whenReady(until)));
+    const masters = [...new Set(this.#owners)].flatMap((node) => (node === undefined ? [] : [node.master]));
+    await Promise.all(masters.map(({ commands }) => commands.whenReady(until)));
   }
 
   close(): void {
@@ -142,11 +143,15 @@ export class ClusterTopology implements Topology {
       });
       this.#onChange.add(onChange);
       ready?.then(
-        () => (done(), resolve()),
-        (error: unknown) => {
+        () => {
+          done();
+          resolve();
+        },
+        (error: Error) => {
           // Its slots may be elsewhere by now; only our own time, or a refusal, ends the wait.
-          if (!(error instanceof NotSentError)) (done(), reject(error as Error));
-          else if (this.clock.monotonic() >= until) (done(), reject(error));
+          if (error instanceof NotSentError && this.clock.monotonic() < until) return;
+          done();
+          reject(error);
         },
       );
     });

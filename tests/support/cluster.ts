@@ -95,6 +95,14 @@ export class RedisCluster {
     await this.#agreed('the cluster is whole', ({ ok, slots }) => ok && slots === SLOTS);
     await until(
       async () => {
+        const views = await Promise.all(this.servers.map((server) => server.running && this.#owners(server)));
+        return new Set(views.filter((view) => view !== false)).size === 1;
+      },
+      'all nodes agree on who has what',
+      FORMED_LIMIT_MS,
+    );
+    await until(
+      async () => {
         for (const server of this.servers) {
           if (!server.running) continue;
           const info = String(await server.command('INFO', 'replication'));
@@ -105,6 +113,14 @@ export class RedisCluster {
       'every replica is in step',
       FORMED_LIMIT_MS,
     );
+  }
+
+  async #owners(by: RedisServer): Promise<string> {
+    const ranges = (await by.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+    const slots = ranges.map(([from, to, [, port]]) => ({ from, to, port })).sort((a, b) => a.from - b.from);
+    // One node may split a range that another one has in a piece.
+    const changes = slots.filter(({ port }, i) => port !== slots[i - 1]?.port);
+    return changes.map(({ from, port }) => `${from}:${port}`).join(' ');
   }
 
   /** A connection of the user's, for `createClient`; it connects only when it is used. */
@@ -148,16 +164,25 @@ export class RedisCluster {
     const port = Number(/slave0:.*port=(\d+)/.exec(info)?.[1]);
     const replica = this.servers.find((server) => server.port === port);
     if (replica === undefined) throw new Error('this master has no replica');
-    await replica.command('CLUSTER', 'FAILOVER', ...(mode === undefined ? [] : [mode]));
-    await this.promoted(replica);
-    return replica;
+    await this.settled();
+    for (;;) {
+      await replica.command('CLUSTER', 'FAILOVER', ...(mode === undefined ? [] : [mode]));
+      // Masters may refuse their vote, as long as one of them has not heard of the last slot move.
+      if (
+        await this.promoted(replica, 2_000).then(
+          () => true,
+          () => false,
+        )
+      )
+        return replica;
+    }
   }
 
-  async promoted(replica: RedisServer): Promise<void> {
+  async promoted(replica: RedisServer, limitMs = FORMED_LIMIT_MS): Promise<void> {
     await until(
       async () => String(await replica.command('INFO', 'replication')).includes('role:master'),
       'the replica is master',
-      FORMED_LIMIT_MS,
+      limitMs,
     );
   }
 
