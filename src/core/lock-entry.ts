@@ -9,7 +9,14 @@
  * while the mark is set or the ttl is not known, so no wake-up is lost with a waiter that leaves, nor under a reply
  * that was on its way. tests/model/Waiting.tla is this file.
  */
-import { ClientClosedError, LockTimeoutError, RedisUnavailableError, type LockError, type RefusedError } from '../errors.js';
+import {
+  ClientClosedError,
+  LockTimeoutError,
+  NotReplicatedError,
+  RedisUnavailableError,
+  type LockError,
+  type RefusedError,
+} from '../errors.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import type { ChannelListener } from '../redis/subscriber.js';
@@ -311,7 +318,7 @@ export class LockEntry implements ChannelListener {
     heir.owner = this.runtime.newOwner();
     heir.doubts(request);
     if (heir.leaving !== undefined) heir.reject(heir.leaving);
-    if (request.error !== undefined) {
+    if (request.error !== undefined && !(request.error instanceof NotReplicatedError)) {
       return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
     }
     if (request.reply === 'published') return { kind: 'freed' };

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../clock.js';
+import type { LockError } from '../errors.js';
 
 /** A connection as requests see it. */
 export interface CommandPort {
@@ -27,6 +28,10 @@ export interface Attempt {
   failed(error: Error): void;
   /** Nothing came before `deadline`; an answer may still follow. */
   timedOut(): void;
+  /** Whether this answer tells of a grant. */
+  isGrant(raw: unknown): boolean;
+  /** Instead of `answered`: it ran, and what it did has to be taken back. */
+  unconfirmed(error: LockError): void;
 }
 
 /**

@@ -5,6 +5,7 @@
 import type { Cluster } from 'ioredis';
 import type { Clock, Timer } from '../clock.js';
 import { InvalidArgumentError } from '../errors.js';
+import type { ReplicaOptions } from '../options.js';
 import type { CommandPort } from './attempt.js';
 import { ClusterDiscovery, type ClusterView } from './cluster-discovery.js';
 import {
@@ -57,6 +58,7 @@ export class ClusterTopology implements Topology {
     sharded: boolean | 'auto',
     private readonly clock: Clock,
     private readonly attemptMs: number,
+    private readonly replicas: ReplicaOptions | undefined,
     private readonly reports: MasterReports,
   ) {
     this.#discovery = new ClusterDiscovery(given, attemptMs);
@@ -72,14 +74,14 @@ export class ClusterTopology implements Topology {
     return this.#sharded ? 'SPUBLISH' : 'PUBLISH';
   }
 
-  connectionFor(key: string): CommandPort | undefined {
-    return this.#owners[keySlot(key)]?.master.commands;
+  connectionFor(key: string, confirmed: boolean): CommandPort | undefined {
+    return this.#owners[keySlot(key)]?.master.connection(confirmed);
   }
 
-  async connect(key: string, _confirmed: boolean, until: number): Promise<CommandPort> {
+  async connect(key: string, confirmed: boolean, until: number): Promise<CommandPort> {
     const slot = keySlot(key);
     for (;;) {
-      const connection = this.#owners[slot]?.master.commands;
+      const connection = this.#owners[slot]?.master.connection(confirmed);
       if (connection?.ready) return connection;
       if (connection === undefined) this.#look();
       // Either the server comes back, or its slots get another one.
@@ -87,15 +89,15 @@ export class ClusterTopology implements Topology {
     }
   }
 
-  redirected(error: Error, from: CommandPort): Route | undefined {
+  redirected(error: Error, from: CommandPort, confirmed: boolean): Route | undefined {
     const redirection = redirectionIn(error.message);
     if (redirection === undefined) {
       if (error.name === 'ReplyError') this.#look();
       return undefined;
     }
-    const host = [...this.#nodes.values()].find(({ master }) => master.commands === from)?.address.host;
+    const host = [...this.#nodes.values()].find(({ master }) => master.has(from))?.address.host;
     const node = this.#redirect(redirection, host);
-    return node && { connection: node.master.commands, asking: redirection.kind === 'ASK' };
+    return node && { connection: node.master.connection(confirmed), asking: redirection.kind === 'ASK' };
   }
 
   slotGroup(key: string): number {
@@ -244,7 +246,7 @@ export class ClusterTopology implements Topology {
     const text = addressText(address);
     let node = this.#nodes.get(text);
     if (node === undefined) {
-      const master = new Master(() => this.#discovery.open(address), this.clock, this.attemptMs, {
+      const master = new Master(() => this.#discovery.open(address), this.clock, this.attemptMs, this.replicas, {
         ...this.reports,
         away: () => this.#look(),
       });

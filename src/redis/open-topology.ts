@@ -9,12 +9,15 @@ import type { Topology } from './topology.js';
 /** The topology that a connection of the user's belongs to. */
 export function openTopology(
   source: RedisSource,
-  { attemptMs, shardedSubscriptions }: ResolvedOptions,
+  { attemptMs, replicas, shardedSubscriptions }: ResolvedOptions,
   clock: Clock,
   reports: MasterReports,
 ): Topology {
-  if ('url' in source) return new StandaloneTopology(source, clock, attemptMs, reports);
+  // Of a single server nobody expects replicas, unless they say so.
+  const single = replicas?.always ? replicas : undefined;
+  if ('url' in source) return new StandaloneTopology(source, clock, attemptMs, single, reports);
   const { redis } = source;
-  if (isCluster(redis)) return new ClusterTopology(redis, shardedSubscriptions, clock, attemptMs, reports);
-  return new StandaloneTopology({ redis }, clock, attemptMs, reports);
+  if (isCluster(redis)) return new ClusterTopology(redis, shardedSubscriptions, clock, attemptMs, replicas, reports);
+  const sentinel = (redis.options.sentinels?.length ?? 0) > 0;
+  return new StandaloneTopology({ redis }, clock, attemptMs, sentinel ? replicas : single, reports);
 }

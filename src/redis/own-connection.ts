@@ -55,10 +55,6 @@ export function isCluster(redis: GivenRedis): redis is Cluster {
   return redis.isCluster;
 }
 
-export function throughSentinel(source: RedisSource): boolean {
-  return !('url' in source) && !isCluster(source.redis) && (source.redis.options.sentinels?.length ?? 0) > 0;
-}
-
 /** The `keyPrefix` of a given connection: it is part of the name, not ioredis's business. */
 export function prefixOf(source: RedisSource): string {
   return 'url' in source ? '' : (source.redis.options.keyPrefix ?? '');

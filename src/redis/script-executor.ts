@@ -43,6 +43,8 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   #written = 0;
   #useSource = false;
   #redirections = 0;
+  /** It ran, and must be taken back although every attempt was answered. */
+  #undone = false;
   #attemptOver: ((error?: Error) => void) | undefined;
   #quiet: (() => void) | undefined;
   readonly #until: number;
@@ -72,7 +74,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   }
 
   get inDoubt(): boolean {
-    return this.#unanswered > 0;
+    return this.#unanswered > 0 || this.#undone;
   }
 
   abandon(): void {
@@ -147,6 +149,22 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     else this.#answeredWith(attempt, error);
   }
 
+  isGrant(raw: unknown): boolean {
+    if (raw === TOO_LATE && this.operation.notAfter) return false;
+    try {
+      return this.operation.confirmed?.(this.operation.reply(raw)) ?? false;
+    } catch {
+      return false; // `answered` says what is wrong with it
+    }
+  }
+
+  unconfirmed(attempt: RequestAttempt, error: LockError): void {
+    this.#undone = true;
+    this.#closeAttempt();
+    attempt.over = true;
+    this.#fail(error);
+  }
+
   timedOut(attempt: RequestAttempt): void {
     this.#overWith(attempt, new Error(`no answer within ${Math.round(attempt.deadline - attempt.sentAt)} ms`));
   }
@@ -180,21 +198,21 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     if (kind === 'refused') {
       this.#fail(refusal(this.operation.name, error));
     } else if (route !== undefined && this.#redirections < MOST_REDIRECTIONS && !this.#abandoned) {
-      this.#follow(route, error);
+      this.#redirections += 1;
+      this.#useSource = false;
+      this.#sendAlso(route, error);
     } else if (kind === 'unknown-script' && !this.#useSource) {
       // Nothing ran; the text goes along and is cached by the server again.
       this.#useSource = true;
-      if (attempt.connection.ready && !this.#abandoned) this.#send(attempt.connection, undefined, attempt.asking);
-      else this.#next(error);
+      if (this.#abandoned) this.#next(error);
+      else this.#sendAlso(attempt, error);
     } else {
       this.#next(error);
     }
   }
 
-  /** Within the attempt: the server did nothing but name another one. */
-  #follow({ connection, asking }: Route, error: Error): void {
-    this.#redirections += 1;
-    this.#useSource = false;
+  /** Within the attempt: the server did nothing but say what else to send, or to whom. */
+  #sendAlso({ connection, asking }: Route, error: Error): void {
     if (connection.ready) return this.#send(connection, undefined, asking);
     // Where the slot is on its way to no map leads, so this is the time to connect there.
     const now = this.executor.clock.monotonic();
@@ -286,6 +304,8 @@ interface AttemptOwner {
   answered(attempt: RequestAttempt, raw: unknown): void;
   failed(attempt: RequestAttempt, error: Error): void;
   timedOut(attempt: RequestAttempt): void;
+  isGrant(raw: unknown): boolean;
+  unconfirmed(attempt: RequestAttempt, error: LockError): void;
 }
 
 class RequestAttempt implements Attempt {
@@ -308,6 +328,12 @@ class RequestAttempt implements Attempt {
   }
   timedOut(): void {
     this.request.timedOut(this);
+  }
+  isGrant(raw: unknown): boolean {
+    return this.request.isGrant(raw);
+  }
+  unconfirmed(error: LockError): void {
+    this.request.unconfirmed(this, error);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.js';
+import type { ReplicaOptions } from '../options.js';
 import type { CommandPort } from './attempt.js';
 import { Master, type MasterReports } from './master.js';
 import { openOwnConnection } from './own-connection.js';
@@ -15,19 +16,21 @@ export class StandaloneTopology implements Topology {
     source: Parameters<typeof openOwnConnection>[0],
     clock: Clock,
     attemptMs: number,
+    replicas: ReplicaOptions | undefined,
     reports: MasterReports,
   ) {
-    this.#master = new Master(() => openOwnConnection(source, attemptMs), clock, attemptMs, reports);
+    this.#master = new Master(() => openOwnConnection(source, attemptMs), clock, attemptMs, replicas, reports);
     this.subscriber = this.#master.subscriber(false, undefined);
   }
 
-  connectionFor(): CommandPort {
-    return this.#master.commands;
+  connectionFor(_key: string, confirmed: boolean): CommandPort {
+    return this.#master.connection(confirmed);
   }
 
-  async connect(_key: string, _confirmed: boolean, until: number): Promise<CommandPort> {
-    await this.#master.commands.whenReady(until);
-    return this.#master.commands;
+  async connect(_key: string, confirmed: boolean, until: number): Promise<CommandPort> {
+    const connection = this.#master.connection(confirmed);
+    await connection.whenReady(until);
+    return connection;
   }
 
   redirected(): undefined {
