@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns';
 import { isIP } from 'node:net';
 import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredis';
+import type { Clock, Timer } from '../clock.js';
 import { addressText, slotRanges, type NodeAddress, type SlotRange } from './cluster-slots.js';
 import { openNodeConnection } from './own-connection.js';
 
@@ -30,6 +31,7 @@ export class ClusterDiscovery {
 
   constructor(
     given: Cluster,
+    private readonly clock: Clock,
     private readonly attemptMs: number,
   ) {
     this.#options = given.options;
@@ -62,7 +64,10 @@ export class ClusterDiscovery {
     let failure: unknown;
     while (left.length > 0) {
       try {
-        return await newest(left.splice(0, ASKED_AT_ONCE).map((address) => this.#ask(address)));
+        return await newest(
+          left.splice(0, ASKED_AT_ONCE).map((address) => this.#ask(address)),
+          this.clock,
+        );
       } catch (error) {
         failure = error;
       }
@@ -138,13 +143,13 @@ function isConnectionError(error: unknown): false {
   return false;
 }
 
-function newest(asked: Promise<ClusterView>[]): Promise<ClusterView> {
+function newest(asked: Promise<ClusterView>[], clock: Clock): Promise<ClusterView> {
   return new Promise((resolve, reject) => {
     let best: ClusterView | undefined;
     let unsettled = asked.length;
-    let grace: NodeJS.Timeout | undefined;
-    const finish = (failure?: Error): void => {
-      clearTimeout(grace);
+    let grace: Timer | undefined;
+    const finish = (failure?: unknown): void => {
+      grace?.cancel();
       if (best === undefined) reject(failure);
       else resolve(best);
     };
@@ -153,10 +158,10 @@ function newest(asked: Promise<ClusterView>[]): Promise<ClusterView> {
         (view) => {
           unsettled -= 1;
           if (best === undefined || view.epoch > best.epoch) best = view;
-          grace ??= setTimeout(finish, GRACE_MS);
+          grace ??= clock.setTimer(GRACE_MS, finish);
           if (unsettled === 0) finish();
         },
-        (failure: Error) => {
+        (failure: unknown) => {
           unsettled -= 1;
           if (unsettled === 0) finish(failure);
         },

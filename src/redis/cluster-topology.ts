@@ -61,7 +61,7 @@ export class ClusterTopology implements Topology {
     private readonly replicas: ReplicaOptions | undefined,
     private readonly reports: MasterReports,
   ) {
-    this.#discovery = new ClusterDiscovery(given, attemptMs);
+    this.#discovery = new ClusterDiscovery(given, clock, attemptMs);
     if (sharded !== 'auto') this.#sharded = sharded;
     this.subscriber = new ClusterSubscriber(
       (channel) => this.#subscriberOf(this.#owners[keySlot(channel)]),
@@ -149,7 +149,7 @@ export class ClusterTopology implements Topology {
           done();
           resolve();
         },
-        (error: Error) => {
+        (error: unknown) => {
           // Its slots may be elsewhere by now; only our own time, or a refusal, ends the wait.
           if (error instanceof NotSentError && this.clock.monotonic() < until) return;
           done();
@@ -165,9 +165,17 @@ export class ClusterTopology implements Topology {
 
   /** Asks for the map, now or soon: not more often than the pause says. */
   #look(): void {
-    if (this.#closed || this.#lookTimer !== undefined) return;
-    if (this.#looking) this.#lookAgain = true;
-    else void this.#lookNow();
+    this.#lookAgain = true;
+    if (this.#lookTimer === undefined && !this.#looking) this.#lookIn(0);
+  }
+
+  /** By a timer in any case: what connects here must not be inside a hold of whoever found out that it is needed. */
+  #lookIn(ms: number): void {
+    if (this.#closed) return;
+    this.#lookTimer = this.clock.setTimer(ms, () => {
+      this.#lookTimer = undefined;
+      if (this.#lookAgain || this.#troubled()) void this.#lookNow();
+    });
   }
 
   async #lookNow(): Promise<void> {
@@ -188,11 +196,8 @@ export class ClusterTopology implements Topology {
       this.#looking = false;
     }
     const troubled = this.#lookAgain || this.#troubled();
-    this.#lookTimer = this.clock.setTimer(this.#pauseMs, () => {
-      this.#lookTimer = undefined;
-      if (troubled && (this.#lookAgain || this.#troubled())) this.#look();
-    });
     this.#pauseMs = troubled ? Math.min(1.5 * this.#pauseMs, LOOK_EVERY_MS.most) : LOOK_EVERY_MS.first;
+    this.#lookIn(this.#pauseMs);
   }
 
   /** A server that is wanted does not answer, so its slots may be elsewhere soon. */

@@ -95,8 +95,8 @@ export class RedisCluster {
     await this.#agreed('the cluster is whole', ({ ok, slots }) => ok && slots === SLOTS);
     await until(
       async () => {
-        const views = await Promise.all(this.servers.map((server) => server.running && this.#owners(server)));
-        return new Set(views.filter((view) => view !== false)).size === 1;
+        const running = this.servers.filter((server) => server.running);
+        return new Set(await Promise.all(running.map((server) => this.#owners(server)))).size === 1;
       },
       'all nodes agree on who has what',
       FORMED_LIMIT_MS,
