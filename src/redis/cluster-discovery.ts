@@ -4,6 +4,7 @@ import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredi
 import type { Clock, Timer } from '../clock.js';
 import { addressText, slotRanges, type NodeAddress, type SlotRange } from './cluster-slots.js';
 import { openNodeConnection } from './own-connection.js';
+import { withoutArguments } from './server-error.js';
 
 /** What one node of a cluster says about all of it. */
 export interface ClusterView {
@@ -93,7 +94,7 @@ export class ClusterDiscovery {
         sharded,
       };
     } catch (error) {
-      throw failure ?? error;
+      throw withoutArguments(failure ?? error);
     } finally {
       redis.disconnect();
     }

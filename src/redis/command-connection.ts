@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.js';
 import { AnsweredCommand } from './answered-command.js';
 import { AttemptDeadlines, type Attempt, type CommandPort } from './attempt.js';
-import { isCredentialsError, isNoMaster, NotSentError, refusal } from './server-error.js';
+import { isCredentialsError, isNoMaster, NotSentError, refusal, withoutArguments } from './server-error.js';
 
 /** An estimate of the server's clock is looked at again after this long: clocks drift. */
 const CLOCK_AGE_MS = 60_000;
@@ -54,7 +54,7 @@ export class CommandConnection implements CommandPort {
       reports.away();
     });
     redis.on('error', (error: Error) => {
-      this.#lastError = error;
+      this.#lastError = withoutArguments(error);
       reports.error(error);
       // Waiting longer does not help against a wrong password; the next connection may still find it mended.
       if (isCredentialsError(error)) this.#endWaiting(refusal('the connection', error));

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Clock, Timer } from '../clock.js';
 import type { RefusedError } from '../errors.js';
 import { redirectionIn, type Redirection } from './cluster-slots.js';
-import { failureKind, refusal } from './server-error.js';
+import { failureKind, refusal, withoutArguments } from './server-error.js';
 import type { ChannelSource } from './topology.js';
 
 export interface ChannelListener {
@@ -56,7 +56,7 @@ export class Subscriber implements ChannelSource {
     redis.on('ready', () => this.#becomeReady());
     redis.on('close', () => this.#becomeAway());
     redis.on('error', (error: Error) => {
-      reports.error(error);
+      reports.error(withoutArguments(error));
       // An older ioredis takes the server's word that a slot has left for an answer to a command it never sent.
       if (error.message.startsWith('Command queue state error')) redis.disconnect(true);
     });
