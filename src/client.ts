@@ -16,12 +16,12 @@ import { resolveOptions, type ClientOptions } from './options.js';
 import { checkContext, checkName, type ContextOptions } from './primitives/arguments.js';
 import { Lock } from './primitives/lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
-import { CommandConnection } from './redis/command-connection.js';
 import { fairQueueKey, tokenKey } from './redis/keys.js';
-import { openOwnConnection, prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
+import { openTopology } from './redis/open-topology.js';
+import { prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
 import { ScriptExecutor } from './redis/script-executor.js';
 import { inspect } from './redis/scripts/object.js';
-import { Subscriber } from './redis/subscriber.js';
+import type { Topology } from './redis/topology.js';
 
 /** Where Redis is: a URL, or a connection of yours. It is duplicated, never used, and stays yours to close. */
 export type Connection = { url: string; redis?: never } | { redis: GivenRedis; url?: never };
@@ -107,28 +107,27 @@ class RedisLockClient implements LockClient {
   readonly id = randomUUID();
   readonly events = createEvents(runOutside);
   readonly #runtime: LockRuntime & { closed: boolean };
-  readonly #connection: CommandConnection;
-  readonly #subscriber: Subscriber;
+  readonly #topology: Topology;
   readonly #executor: ScriptExecutor;
   readonly #port: ProtocolPort;
   #closing: Promise<void> | undefined;
 
   constructor(source: RedisSource, options: LockRuntime['options'], clock: Clock) {
     const { attemptMs, commandTimeout, lockWatchdogTimeout, renewEveryMs, callSites } = options;
-    const report = (connection: 'command' | 'subscriber') => (cause: unknown) =>
-      this.events.emit('connectionError', { connection, cause });
-    this.#connection = new CommandConnection(openOwnConnection(source, attemptMs), clock, attemptMs, {
-      error: report('command'),
+    const topology = openTopology(source, options, clock, {
+      error: (connection, cause) => this.events.emit('connectionError', { connection, cause }),
       clockUnavailable: (cause) => this.events.emit('clockUnavailable', { cause }),
     });
-    this.#subscriber = new Subscriber(openOwnConnection(source, attemptMs), clock, report('subscriber'));
-    const executor = new ScriptExecutor({ connectionFor: () => this.#connection }, clock, commandTimeout, attemptMs);
+    this.#topology = topology;
+    const executor = new ScriptExecutor(topology, clock, commandTimeout, attemptMs);
     this.#executor = executor;
-    const slotGroup = (): number => 0;
+    const slotGroup = (key: string): number => topology.slotGroup(key);
     this.#port = {
       executor,
       keyPrefix: options.keyPrefix,
-      publish: 'PUBLISH',
+      get publish() {
+        return topology.publish;
+      },
       slotGroup,
       renewals: { plain: plainRenewal(executor, slotGroup) },
     };
@@ -141,7 +140,7 @@ class RedisLockClient implements LockClient {
       events: this.events,
       entries: new EntryRegistry(
         () => this.#runtime,
-        () => this.#subscriber,
+        () => topology.subscriber,
       ),
       watchdog: new Watchdog(leaseClock, this.events, lockWatchdogTimeout, renewEveryMs),
       compensations: new Compensations(leaseClock),
@@ -156,7 +155,7 @@ class RedisLockClient implements LockClient {
     if (this.#runtime.closed) throw new ClientClosedError();
     const { commandTimeout } = this.#runtime.options;
     try {
-      await this.#connection.whenReady(this.#runtime.clock.clock.monotonic() + commandTimeout);
+      await this.#topology.whenReady(this.#runtime.clock.clock.monotonic() + commandTimeout);
     } catch (cause) {
       if (cause instanceof Error && 'code' in cause) throw cause;
       if (this.#runtime.closed) throw new ClientClosedError();
@@ -165,7 +164,13 @@ class RedisLockClient implements LockClient {
   }
 
   getLock(name: string, options: ContextOptions = {}): Lock {
-    return this.#lock(new PlainLockProtocol(this.#port, checkName(name)), options);
+    return this.#lock(new PlainLockProtocol(this.#port, this.#checkName(name)), options);
+  }
+
+  #checkName(name: unknown): string {
+    const checked = checkName(name);
+    this.#topology.checkName(this.#port.keyPrefix + checked);
+    return checked;
   }
 
   #lock(protocol: PlainLockProtocol, { context }: { context?: LockContext | undefined }): Lock {
@@ -187,7 +192,7 @@ class RedisLockClient implements LockClient {
 
   async inspect(name: string): Promise<Inspection> {
     if (this.#runtime.closed) throw new ClientClosedError();
-    const key = this.#port.keyPrefix + checkName(name);
+    const key = this.#port.keyPrefix + this.#checkName(name);
     const reply = await this.#executor.ask(inspect, [key, fairQueueKey(key), tokenKey(key)], []);
     return inspectionOf(name, this.id, reply);
   }
@@ -210,8 +215,7 @@ class RedisLockClient implements LockClient {
     runtime.entries.close(closed);
     await runtime.compensations.close();
     this.#executor.closed = true;
-    this.#connection.close();
-    this.#subscriber.close();
+    this.#topology.close();
   }
 
   async #giveBack(openHolds: boolean): Promise<void> {

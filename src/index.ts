@@ -12,6 +12,7 @@ export {
   LockTimeoutError,
   NonReentrantError,
   NotOwnerError,
+  NotReplicatedError,
   RedisUnavailableError,
   RefusedError,
   UnsupportedRuntimeError,

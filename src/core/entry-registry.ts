@@ -1,6 +1,6 @@
 import type { Timer } from '../clock.js';
 import type { LockError } from '../errors.js';
-import type { Subscriber } from '../redis/subscriber.js';
+import type { ChannelSource } from '../redis/topology.js';
 import { LockEntry } from './lock-entry.js';
 import type { LockRuntime } from './lock-runtime.js';
 
@@ -17,14 +17,14 @@ export class EntryRegistry {
 
   constructor(
     private readonly runtime: () => LockRuntime,
-    private readonly subscriberFor: (channel: string) => Subscriber,
+    private readonly subscriber: () => ChannelSource,
   ) {}
 
   entry(channel: string): LockEntry {
     let entry = this.#entries.get(channel);
     if (entry === undefined) {
       if (this.#entries.size >= this.#sweepAt) this.#sweep();
-      entry = new LockEntry(this.runtime(), this, this.subscriberFor(channel), channel);
+      entry = new LockEntry(this.runtime(), this, this.subscriber(), channel);
       this.#entries.set(channel, entry);
     }
     return entry;
@@ -50,7 +50,7 @@ export class EntryRegistry {
     if (attended === this.#attended.has(entry)) return;
     if (attended) this.#attended.add(entry);
     else this.#attended.delete(entry);
-    this.subscriberFor(entry.channel).attend(this.#attended.size > 0);
+    this.subscriber().attend(this.#attended.size > 0);
   }
 
   /** Ends the entry's subscription some time after it was last needed. */

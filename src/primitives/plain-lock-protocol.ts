@@ -7,7 +7,8 @@ import * as scripts from '../redis/scripts/lock.js';
 export interface ProtocolPort {
   readonly executor: ScriptExecutor;
   readonly keyPrefix: string;
-  readonly publish: 'PUBLISH' | 'SPUBLISH';
+  /** The publishing command, for scripts. */
+  readonly publish: string;
   /** Keys of one group may go in one script. */
   slotGroup(key: string): string | number;
   readonly renewals: { readonly plain: RenewalScript };
