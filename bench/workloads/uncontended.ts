@@ -29,27 +29,26 @@ interface Pair {
 async function timePairs({ url, subject: name, flows, pairs, sideMs }: PairsOrder): Promise<Pair[]> {
   const subject = await openPeer(name, { url, callSites: false });
   const raw = await openPeer('raw scripts', { url });
-  const time = async (peer: Peer, total: number): Promise<number> => {
+  let sectionsEach = Math.ceil(2_000 / flows);
+  const time = async (peer: Peer): Promise<number> => {
     const start = performance.now();
-    const each = Math.ceil(total / flows);
-    await Promise.all(Array.from({ length: flows }, (_, flow) => peer.flow(`bench:${name}:${flow}`, each)));
+    await Promise.all(Array.from({ length: flows }, (_, flow) => peer.flow(`bench:${name}:${flow}`, sectionsEach)));
     return performance.now() - start;
   };
-  let sections = 2_000;
   for (const peer of [raw, subject, subject, raw]) {
-    const ms = await time(peer, sections);
-    if (peer === raw) sections = Math.ceil((sections * sideMs) / SLICES / ms);
+    const ms = await time(peer);
+    if (peer === raw) sectionsEach = Math.ceil((sectionsEach * sideMs) / SLICES / ms);
   }
   const timed: Pair[] = [];
   for (let pair = 0; pair < pairs; pair += 1) {
     let [rawMs, subjectMs] = [0, 0];
     for (let slice = 0; slice < SLICES; slice += 1) {
       // Whoever comes second finds the machine as the first has left it.
-      if (slice % 2 === 0) rawMs += await time(raw, sections);
-      subjectMs += await time(subject, sections);
-      if (slice % 2 === 1) rawMs += await time(raw, sections);
+      if (slice % 2 === 0) rawMs += await time(raw);
+      subjectMs += await time(subject);
+      if (slice % 2 === 1) rawMs += await time(raw);
     }
-    const done = sections * SLICES * 1_000;
+    const done = flows * sectionsEach * SLICES * 1_000;
     timed.push({ raw: done / rawMs, subject: done / subjectMs });
   }
   await subject.close();

@@ -151,7 +151,7 @@ function newest(asked: Promise<ClusterView>[], clock: Clock): Promise<ClusterVie
     let grace: Timer | undefined;
     const finish = (failure?: unknown): void => {
       grace?.cancel();
-      if (best === undefined) reject(failure);
+      if (best === undefined) reject(failure as Error);
       else resolve(best);
     };
     for (const each of asked) {

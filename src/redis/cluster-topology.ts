@@ -153,7 +153,7 @@ export class ClusterTopology implements Topology {
           // Its slots may be elsewhere by now; only our own time, or a refusal, ends the wait.
           if (error instanceof NotSentError && this.clock.monotonic() < until) return;
           done();
-          reject(error);
+          reject(error as Error);
         },
       );
     });

@@ -44,7 +44,7 @@ async function bench(options: ClientOptions = {}): Promise<Bench> {
 }
 
 /** How Redis stays away from one script, for good, until it is lifted. */
-const aways: Readonly<Record<string, (proxy: FaultProxy, sha: string) => { lift(): void; count: number }>> = {
+const aways: Readonly<Record<string, Away>> = {
   'cut before the server saw it, every time': (proxy, sha) => proxy.cutBefore({ sha, times: Infinity }),
   'cut after the server ran it, every time': (proxy, sha) => proxy.cutAfter({ sha, times: Infinity }),
   'its replies swallowed': (proxy, sha) => proxy.swallow({ sha, times: Infinity }),
@@ -83,25 +83,41 @@ const keyGone = (name: string): Promise<void> =>
 const nextCycle = ({ client, name }: Bench): Promise<void> =>
   client.getLock(name).withLock({ waitTime: GIVEN_BACK_MS }, () => undefined);
 
-describe.each(Object.entries(aways))('a command %s', (_, away) => {
-  test('R1: acquire: the call says unknown, what it took is given back, its owner is never used again', async () => {
-    const each = await bench();
-    const { proxy, client, name } = each;
-    const fault = away(proxy, ACQUIRE);
-    expectUnknown(await failureOf(() => inFlow(async () => client.getLock(name).acquire({ waitTime: 0 }))));
-    expect(fault.count).toBeGreaterThan(1);
-    const spent = ownersTried(proxy, name);
-    expect(spent.size).toBe(1);
-    fault.lift();
-    await keyGone(name);
-    const next = await holdElsewhere(client.getLock(name));
-    expect(spent).not.toContain(next.owner);
-    await pause(100);
-    expect(next.validFor()).toBeGreaterThan(0);
-    await next.release();
-  });
+type Away = (proxy: FaultProxy, sha: string) => { lift(): void; count: number };
 
-  test('R1: nested acquire: the outer hold is what it was, and its release frees the lock', async () => {
+/** One test for all ways to stay away, side by side: each waits for most of its time. */
+function underEach(title: string, scenario: (away: Away) => Promise<void>): void {
+  test(title, async () => {
+    const failures: Record<string, unknown> = {};
+    await Promise.all(
+      Object.entries(aways).map(([way, away]) => scenario(away).catch((error: unknown) => (failures[way] = error))),
+    );
+    expect(failures).toEqual({});
+  });
+}
+
+describe('a command that is cut before the server saw it or after it ran it, or whose replies are swallowed, every time', () => {
+  underEach(
+    'R1: acquire: the call says unknown, what it took is given back, its owner is never used again',
+    async (away) => {
+      const each = await bench();
+      const { proxy, client, name } = each;
+      const fault = away(proxy, ACQUIRE);
+      expectUnknown(await failureOf(() => inFlow(async () => client.getLock(name).acquire({ waitTime: 0 }))));
+      expect(fault.count).toBeGreaterThan(1);
+      const spent = ownersTried(proxy, name);
+      expect(spent.size).toBe(1);
+      fault.lift();
+      await keyGone(name);
+      const next = await holdElsewhere(client.getLock(name));
+      expect(spent).not.toContain(next.owner);
+      await pause(100);
+      expect(next.validFor()).toBeGreaterThan(0);
+      await next.release();
+    },
+  );
+
+  underEach('R1: nested acquire: the outer hold is what it was, and its release frees the lock', async (away) => {
     const each = await bench();
     const { proxy, client, name } = each;
     const lock = client.getLock(name);
@@ -120,42 +136,48 @@ describe.each(Object.entries(aways))('a command %s', (_, away) => {
     await nextCycle(each);
   });
 
-  test('R4: partial release: the hold is over, the outer one is what it was, and its release frees the lock', async () => {
-    const each = await bench();
-    const { proxy, client, name } = each;
-    const lock = client.getLock(name);
-    const outer = await holdElsewhere(lock, LEASE_MS);
-    const nested = await outer.run(() => lock.acquire());
-    const fault = away(proxy, PARTIAL);
-    const failure = await failureOf(() => nested.release());
-    expectUnknown(failure);
-    expect(await failureOf(() => nested.release())).toMatchObject({ code: failure.code, outcome: 'unknown' });
-    fault.lift();
-    expect(nested.validFor()).toBe(0);
-    expect(outer.validFor()).toBeGreaterThan(0);
-    await outer.run(() => lock.withLock(() => undefined));
-    expect(await admin().hgetall(name)).toEqual({ [outer.owner]: '1' });
-    await outer.release();
-    expect(await admin().exists(name)).toBe(0);
-    await nextCycle(each);
-  });
+  underEach(
+    'R4: partial release: the hold is over, the outer one is what it was, and its release frees the lock',
+    async (away) => {
+      const each = await bench();
+      const { proxy, client, name } = each;
+      const lock = client.getLock(name);
+      const outer = await holdElsewhere(lock, LEASE_MS);
+      const nested = await outer.run(() => lock.acquire());
+      const fault = away(proxy, PARTIAL);
+      const failure = await failureOf(() => nested.release());
+      expectUnknown(failure);
+      expect(await failureOf(() => nested.release())).toMatchObject({ code: failure.code, outcome: 'unknown' });
+      fault.lift();
+      expect(nested.validFor()).toBe(0);
+      expect(outer.validFor()).toBeGreaterThan(0);
+      await outer.run(() => lock.withLock(() => undefined));
+      expect(await admin().hgetall(name)).toEqual({ [outer.owner]: '1' });
+      await outer.release();
+      expect(await admin().exists(name)).toBe(0);
+      await nextCycle(each);
+    },
+  );
 
-  test('R5: release: no renewal follows, the key goes when Redis answers, and the next lock and unlock leave it free', async () => {
-    const each = await bench({ lockWatchdogTimeout: 900 });
-    const { proxy, client, name } = each;
-    const hold = await holdElsewhere(client.getLock(name));
-    const fault = away(proxy, RELEASE);
-    expectUnknown(await failureOf(() => hold.release()));
-    const renewals = proxy.log.filter(({ args }) => args[0] === RENEW).length;
-    await pause(400);
-    expect(proxy.log.filter(({ args }) => args[0] === RENEW)).toHaveLength(renewals);
-    expect(hold.signal.aborted).toBe(false); // given up, not lost
-    fault.lift();
-    await keyGone(name);
-    await nextCycle(each);
-  });
+  underEach(
+    'R5: release: no renewal follows, the key goes when Redis answers, and the next lock and unlock leave it free',
+    async (away) => {
+      const each = await bench({ lockWatchdogTimeout: 900 });
+      const { proxy, client, name } = each;
+      const hold = await holdElsewhere(client.getLock(name));
+      const fault = away(proxy, RELEASE);
+      expectUnknown(await failureOf(() => hold.release()));
+      const renewals = proxy.log.filter(({ args }) => args[0] === RENEW).length;
+      await pause(400);
+      expect(proxy.log.filter(({ args }) => args[0] === RENEW)).toHaveLength(renewals);
+      expect(hold.signal.aborted).toBe(false); // given up, not lost
+      fault.lift();
+      await keyGone(name);
+      await nextCycle(each);
+    },
+  );
 
-  test('R5: unlock(): a second one waits until the hold has been given back', async () => {
+  underEach('R5: unlock(): a second one waits until the hold has been given back', async (away) => {
     const each = await bench();
     const { proxy, client, name } = each;
     const lock = client.getLock(name);
@@ -178,27 +200,30 @@ describe.each(Object.entries(aways))('a command %s', (_, away) => {
     });
   });
 
-  test('R1: hand-off: the release says unknown, and the waiter gets in as an owner that nobody named', async () => {
-    const each = await bench();
-    const { proxy, client, name } = each;
-    const hold = await holdElsewhere(client.getLock(name), LEASE_MS);
-    const [waiting] = await parkedBehind({ ...each, other: client });
-    const fault = away(proxy, HAND_OFF);
-    expectUnknown(await failureOf(() => hold.release()));
-    expect(fault.count).toBeGreaterThan(1);
-    const named = new Set(proxy.log.filter(({ args }) => args[0] === HAND_OFF).map(({ args }) => args[5]!));
-    expect(named.size).toBe(1);
-    fault.lift();
-    const next = await waiting!;
-    expect(named).not.toContain(next.owner);
-    expect(next.owner).not.toBe(hold.owner);
-    expect(await admin().hgetall(name)).toEqual({ [next.owner]: '1' });
-    await pause(GIVEN_BACK_MS / 2);
-    expect(next.validFor()).toBeGreaterThan(0);
-    await next.release();
-  });
+  underEach(
+    'R1: hand-off: the release says unknown, and the waiter gets in as an owner that nobody named',
+    async (away) => {
+      const each = await bench();
+      const { proxy, client, name } = each;
+      const hold = await holdElsewhere(client.getLock(name), LEASE_MS);
+      const [waiting] = await parkedBehind({ ...each, other: client });
+      const fault = away(proxy, HAND_OFF);
+      expectUnknown(await failureOf(() => hold.release()));
+      expect(fault.count).toBeGreaterThan(1);
+      const named = new Set(proxy.log.filter(({ args }) => args[0] === HAND_OFF).map(({ args }) => args[5]!));
+      expect(named.size).toBe(1);
+      fault.lift();
+      const next = await waiting!;
+      expect(named).not.toContain(next.owner);
+      expect(next.owner).not.toBe(hold.owner);
+      expect(await admin().hgetall(name)).toEqual({ [next.owner]: '1' });
+      await pause(GIVEN_BACK_MS / 2);
+      expect(next.validFor()).toBeGreaterThan(0);
+      await next.release();
+    },
+  );
 
-  test('R1: force unlock: the call says unknown, and frees nothing that is taken later', async () => {
+  underEach('R1: force unlock: the call says unknown, and frees nothing that is taken later', async (away) => {
     const each = await bench();
     const { proxy, client, name } = each;
     const other = await openClient();
@@ -213,7 +238,7 @@ describe.each(Object.entries(aways))('a command %s', (_, away) => {
     await next.release();
   });
 
-  test('R1: extend: the call says unknown, the hold lasts at least as long as before', async () => {
+  underEach('R1: extend: the call says unknown, the hold lasts at least as long as before', async (away) => {
     const each = await bench();
     const { proxy, client, name } = each;
     const hold = await holdElsewhere(client.getLock(name), LEASE_MS / 2);
