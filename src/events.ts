@@ -15,7 +15,7 @@ export type LockEvents = {
   renewFailed: { lockName: string; owner: string; cause: unknown };
   /** A hold was lost: stop what it protects. Once per hold; its `signal` aborts and its `release()` rejects as well. */
   leaseLost: { lockName: string; owner: string; reason: LossReason; cause?: unknown };
-  /** A release at the end of `withLock` or `await using` failed; what is left ends with its lease. */
+  /** The release at the end of a `withLock` failed; what is left ends with its lease. */
   releaseFailed: { lockName: string; owner: string; cause: unknown };
   /** A connection to Redis failed; it is being made again. */
   connectionError: { connection: 'command' | 'subscriber'; cause: unknown };

@@ -9,9 +9,9 @@
 -- Used by  src/redis/scripts/lock.ts (acquire)
 
 local lock = KEYS[1]
--- Arguments stay text: turning a number back into text costs as much as the command that gets it.
 local owner, lease, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
+-- Arguments stay text: turning a number back into text costs as much as the command that gets it.
 if notAfter > 0 then
   local time = redis.call('TIME')
   if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end

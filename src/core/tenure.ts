@@ -125,7 +125,10 @@ export class Tenure {
     if (this.state !== 'held') return;
     const left = request.reply?.[0] ?? 0;
     // Unanswered, and by neither clock is the lease over: the doubt remains, the next look asks again.
-    if (request.error !== undefined && clock.now() < this.deadline) return;
+    if (request.error !== undefined && clock.now() < this.deadline) {
+      this.runtime.watchdog.deadlineMoved(this);
+      return;
+    }
     if (request.error !== undefined || left === 0) {
       this.lose(left === 0 && request.error === undefined ? 'gone' : 'expired', request.error);
       return;
@@ -230,7 +233,7 @@ export class Tenure {
       for (const other of this.holds.splice(0)) {
         this.#tellLoss(other, new LockLostError(this.protocol.name, this.owner, 'expired'));
       }
-      return this.#end(hold, deadline);
+      return (this.#ending ??= this.#end(hold, deadline));
     }
     const leaseMs = Math.ceil(Math.max(...this.holds.map((other) => other.leaseEnd)) - clock.now());
     const holdCount = this.holds.length;

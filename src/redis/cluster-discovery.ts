@@ -149,9 +149,9 @@ function newest(asked: Promise<ClusterView>[], clock: Clock): Promise<ClusterVie
     let best: ClusterView | undefined;
     let unsettled = asked.length;
     let grace: Timer | undefined;
-    const finish = (failure?: unknown): void => {
+    const finish = (failure?: Error): void => {
       grace?.cancel();
-      if (best === undefined) reject(failure as Error);
+      if (best === undefined) reject(failure ?? new Error('no node of the cluster answered'));
       else resolve(best);
     };
     for (const each of asked) {
@@ -164,7 +164,7 @@ function newest(asked: Promise<ClusterView>[], clock: Clock): Promise<ClusterVie
         },
         (failure: unknown) => {
           unsettled -= 1;
-          if (unsettled === 0) finish(failure);
+          if (unsettled === 0) finish(failure instanceof Error ? failure : undefined);
         },
       );
     }

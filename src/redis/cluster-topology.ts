@@ -153,7 +153,7 @@ export class ClusterTopology implements Topology {
           // Its slots may be elsewhere by now; only our own time, or a refusal, ends the wait.
           if (error instanceof NotSentError && this.clock.monotonic() < until) return;
           done();
-          reject(error as Error);
+          reject(error instanceof Error ? error : new Error('the node was not ready', { cause: error }));
         },
       );
     });

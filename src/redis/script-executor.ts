@@ -3,7 +3,7 @@ import type { Clock } from '../clock.js';
 import { ClientClosedError, LockError, RedisUnavailableError } from '../errors.js';
 import type { Attempt, CommandPort } from './attempt.js';
 import { PUBLISH_OF_TOPOLOGY, TOO_LATE, type Operation } from './script.js';
-import { failureKind, refusal, TooLateError } from './server-error.js';
+import { failureKind, isRefusedInside, refusal, TooLateError } from './server-error.js';
 import type { CommandRoutes, Route } from './topology.js';
 
 /** A slot on its way may send us on once more; a map that changes under us settles between attempts. */
@@ -196,6 +196,8 @@ export class ScriptRequest<Reply> implements RequestAttempts {
         ? this.executor.routes.redirected(error, attempt.connection, this.operation.confirmed !== undefined)
         : undefined;
     if (kind === 'refused') {
+      // What a script did before one of its commands was refused stays done.
+      if (isRefusedInside(error)) this.#undone = true;
       this.#fail(refusal(this.operation.name, error));
     } else if (route !== undefined && this.#redirections < MOST_REDIRECTIONS && !this.#abandoned) {
       this.#redirections += 1;
@@ -228,7 +230,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
 
   #next(error: Error): void {
     if (this.#settled) return;
-    if (this.#abandoned || this.executor.clock.monotonic() >= this.#until) this.#fail(error);
+    if (this.#abandoned || this.#outOfTime) this.#fail(error);
     else if (this.#attemptOver !== undefined) this.#attemptOver(error);
     else this.#retry(error);
   }
@@ -258,7 +260,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   async #again(): Promise<void> {
     const { executor } = this;
     if (this.#settled) return;
-    if (this.#abandoned || executor.clock.monotonic() >= this.#until) throw new AbortError('out of time');
+    if (this.#abandoned || this.#outOfTime) throw new AbortError('out of time');
     let connection: CommandPort;
     try {
       connection = await executor.routes.connect(
@@ -270,7 +272,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
       throw new AbortError(error as Error);
     }
     if (this.#settled) return;
-    if (this.#abandoned || executor.clock.monotonic() >= this.#until) throw new AbortError('out of time');
+    if (this.#abandoned || this.#outOfTime) throw new AbortError('out of time');
     this.#useSource = false;
     this.#redirections = 0;
     await new Promise<void>((resolve, reject) => {
@@ -281,6 +283,12 @@ export class ScriptRequest<Reply> implements RequestAttempts {
       };
       this.#send(connection);
     });
+  }
+
+  /** An attempt that cannot be answered in time would only leave a doubt. */
+  get #outOfTime(): boolean {
+    const { clock, attemptMs } = this.executor;
+    return clock.monotonic() >= this.#until - attemptMs / 10;
   }
 
   #fail(error: Error | undefined): void {

@@ -32,6 +32,10 @@ export function failureKind(error: Error): FailureKind {
 export const isNoMaster = (error: Error): boolean =>
   error.name === 'ReplyError' && /^(READONLY|MASTERDOWN)\b|-(READONLY|MASTERDOWN)\b/.test(error.message);
 
+/** The refusal came from a command inside a script, which may have changed something before. */
+export const isRefusedInside = (error: Error): boolean =>
+  /\bscript\b/i.test(error.message) && !error.message.startsWith('OOM');
+
 export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
 
 /** ioredis adds what was sent to the server's answer; for AUTH that is the password. */

@@ -256,6 +256,30 @@ describe('R19: SUBSCRIBE and UNSUBSCRIBE that go wrong poison nothing', () => {
     await nextWaitWorks({ ...each, name: each.name, client: each.client, holder: await freed(each.holder) });
   });
 
+  test('R19: the confirmation of an earlier SUBSCRIBE does not count for a later one', async () => {
+    const each = await bench();
+    const early = each.proxy.holdReply({ command: 'SUBSCRIBE' });
+    const late = each.proxy.holdCommand({ command: 'SUBSCRIBE', nth: 2 });
+    const between = each.proxy.holdCommand({ command: 'UNSUBSCRIBE' });
+    const controller = new AbortController();
+    const aborted = outcome(each.wait(controller.signal));
+    await early.executed;
+    controller.abort();
+    expect(await aborted).toBe('ERR_LOCK_ABORTED');
+    await between.applied;
+    const inside = each.wait();
+    await late.applied;
+    early.lift();
+    await pause(50);
+    // The release falls between the UNSUBSCRIBE and the SUBSCRIBE that follows it.
+    between.lift();
+    await until(async () => (await subscribers(each.name)) === 0, 'nothing is subscribed');
+    await each.holder.release();
+    late.lift();
+    const freeAt = performance.now();
+    expect((await inside) - freeAt).toBeLessThan(200 + SLACK_MS);
+  });
+
   const unsubscribes: Record<string, (proxy: FaultProxy) => { applied: Promise<void>; lift(): void }> = {
     fails: (proxy) => proxy.answer({ command: 'UNSUBSCRIBE' }, '-LOADING not now\r\n'),
     'is not answered': (proxy) => proxy.swallow({ command: 'UNSUBSCRIBE' }),
