@@ -20,6 +20,6 @@ export {
 export type { LockErrorCode, LossReason } from './errors.js';
 export type { EventBus, LockEvents } from './events.js';
 export type { Inspection, OwnerInspection } from './inspection.js';
-export type { ClientOptions, HandOffOptions } from './options.js';
+export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './primitives/arguments.js';
 export type { Lock } from './primitives/lock.js';

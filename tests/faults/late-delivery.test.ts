@@ -29,13 +29,14 @@ let names = 0;
 
 beforeAll(async () => {
   server = await startServer();
+  log = await server.monitor();
 });
 
 afterEach(async () => {
+  server.resume();
   for (const proxy of proxies) proxy.lift();
   await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
   await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
-  log.stop();
   expect(await server.keys()).toEqual([]);
 });
 
@@ -49,7 +50,6 @@ interface Stage {
 }
 
 async function stage(commandTimeout = DEADLINE_MS): Promise<Stage> {
-  log = await server.monitor();
   for (const { source } of SCRIPTS.values()) await server.command('SCRIPT', 'LOAD', source);
   const proxy = await FaultProxy.start(server.address);
   proxies.push(proxy);
@@ -68,58 +68,53 @@ async function changes(name: string, since: number): Promise<string[]> {
   return (await log.settle()).filter(changed).map(({ command, args }) => `${command} ${args.slice(1).join(' ')}`);
 }
 
-/** The server's clock, as its log tells it. */
-async function now(): Promise<number> {
-  const [seconds, micros] = (await server.command('TIME')) as [string, string];
-  return Number(seconds) * 1000 + Number(micros) / 1000;
-}
+/** Keeps every attempt of a command, or its answer, until `deliver`. */
+type Keeping = (proxy: FaultProxy, sha: string) => () => Promise<unknown>;
 
-/** Something keeps every attempt of a command, or its answer, until the call has been rejected; `deliver` ends that. */
-type Keeping = (stage: Stage, sha: string) => Promise<{ deliver(): Promise<void> }>;
-
-const keepings: Readonly<Record<string, Keeping>> = {
-  'in the network': async ({ proxy }, sha) => {
-    const held = proxy.holdCommand({ sha, times: Infinity });
-    return {
-      async deliver() {
-        const { count } = held;
-        held.lift();
-        const delivered = (): number =>
-          proxy.log.filter(({ args, answeredAt }) => args[0] === sha && answeredAt !== undefined).length;
-        await until(() => delivered() >= count, 'the server has answered what was held');
-      },
-    };
-  },
-  'in the socket of a server that stands': async () => {
-    await server.pause();
-    return { deliver: async () => server.resume() };
-  },
-  'by CLIENT PAUSE': async () => {
-    await server.clientPause(60_000);
-    return { deliver: () => server.clientUnpause() };
-  },
-  'and answered NOSCRIPT when it was too late': async ({ proxy }, sha) => answeredLate(proxy, sha, 'NOSCRIPT No matching script'),
-  'and answered LOADING when it was too late': async ({ proxy }, sha) => answeredLate(proxy, sha, 'LOADING Redis is loading'),
-  'and answered MOVED when it was too late': async ({ proxy }, sha) => answeredLate(proxy, sha, 'MOVED 1 127.0.0.1:1'),
+const inTheNetwork: Keeping = (proxy, sha) => {
+  const held = proxy.holdCommand({ sha, times: Infinity });
+  return async () => {
+    const { count } = held;
+    held.lift();
+    const answered = (): number =>
+      proxy.log.filter(({ args, answeredAt }) => args[0] === sha && answeredAt !== undefined).length;
+    await until(() => answered() >= count, 'the server has answered what was held');
+  };
 };
 
-function answeredLate(proxy: FaultProxy, sha: string, error: string): { deliver(): Promise<void> } {
-  proxy.answer({ sha, times: Infinity }, `-${error}\r\n`);
-  const held = proxy.holdReply({ sha, times: Infinity });
-  return {
-    async deliver() {
-      held.lift();
-    },
+const answeredTooLate =
+  (error: string): Keeping =>
+  (proxy, sha) => {
+    proxy.answer({ sha, times: Infinity }, `-${error}\r\n`);
+    const held = proxy.holdReply({ sha, times: Infinity });
+    return async () => held.lift();
   };
+
+const keepings: Readonly<Record<string, Keeping>> = {
+  'in the network': inTheNetwork,
+  NOSCRIPT: answeredTooLate('NOSCRIPT No matching script. Please use EVAL.'),
+  LOADING: answeredTooLate('LOADING Redis is loading the dataset in memory'),
+  MOVED: answeredTooLate('MOVED 1 127.0.0.1:1'),
+};
+
+interface LateCall {
+  call(): Promise<unknown>;
+  /** Gives back what there is besides. */
+  end?(): Promise<unknown>;
+  /** Whether the call must not have made this change once it had been rejected. */
+  forbids(change: string): boolean;
 }
 
-/** Calls that create or extend something. Each is begun when its command is being kept, and must fail. */
-const calls: Readonly<
-  Record<string, { sha: string; prepare(stage: Stage): Promise<{ call: () => Promise<unknown>; end?: () => Promise<unknown> }> }>
-> = {
+const createsOrExtends = (change: string): boolean => /^(HSET|PEXPIRE|DEL) /.test(change);
+
+/** Calls that create, count or extend something. Their attempts are kept from before they are made. */
+const calls: Readonly<Record<string, { sha: string; prepare(stage: Stage): Promise<LateCall> }>> = {
   acquire: {
     sha: ACQUIRE,
-    prepare: async ({ client, name }) => ({ call: () => inFlow(async () => client.getLock(name).acquire({ waitTime: 0 })) }),
+    prepare: async ({ client, name }) => ({
+      call: () => inFlow(async () => client.getLock(name).acquire({ waitTime: 0 })),
+      forbids: createsOrExtends,
+    }),
   },
   'nested acquire': {
     sha: NESTED,
@@ -128,6 +123,7 @@ const calls: Readonly<
       return {
         call: () => outer.run(() => client.getLock(name).acquire({ waitTime: 0, leaseTime: 2 * LEASE_MS })),
         end: () => outer.release(),
+        forbids: createsOrExtends,
       };
     },
   },
@@ -136,7 +132,7 @@ const calls: Readonly<
     async prepare({ client, name }) {
       const outer = await holdElsewhere(client.getLock(name), LEASE_MS);
       const nested = await outer.run(() => client.getLock(name).acquire({ leaseTime: 2 * LEASE_MS }));
-      return { call: () => nested.release(), end: () => outer.release() };
+      return { call: () => nested.release(), end: () => outer.release(), forbids: createsOrExtends };
     },
   },
   'hand-off': {
@@ -144,45 +140,191 @@ const calls: Readonly<
     async prepare({ client, proxy, name, other }) {
       const hold = await holdElsewhere(client.getLock(name), LEASE_MS);
       const [waiting] = await parkedBehind({ client, proxy, name, other });
-      return { call: () => hold.release(), end: async () => (await waiting!).release() };
+      const named = (): string | undefined => proxy.log.find(({ args }) => args[0] === HAND_OFF)?.args[5];
+      return {
+        call: () => hold.release(),
+        end: async () => (await waiting!).release(),
+        // The waiter takes the lock in its turn, as another owner than the one that was named.
+        forbids: (change) => change.startsWith('HSET ') && change.includes(named()!),
+      };
     },
   },
   extend: {
     sha: RENEW,
     async prepare({ client, name }) {
       const hold = await holdElsewhere(client.getLock(name), LEASE_MS);
-      return { call: () => hold.extend(2 * LEASE_MS), end: () => hold.release() };
+      return { call: () => hold.extend(2 * LEASE_MS), end: () => hold.release(), forbids: createsOrExtends };
     },
   },
 };
 
-describe.each(Object.entries(calls))('R2: %s', (_call, { sha, prepare }) => {
-  test.each(Object.entries(keepings))('R2: kept %s, it changes nothing once it has been rejected', async (_, keep) => {
+async function rejects({ call }: LateCall): Promise<number> {
+  const called = performance.now();
+  expect(await outcome(call())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  expect(performance.now() - called).toBeLessThan(DEADLINE_MS + SLACK_MS);
+  return Date.now();
+}
+
+/** To be asked when all that was kept has been delivered. */
+async function didNothingSince(rejected: number, { proxy, name }: Stage, { forbids, end }: LateCall): Promise<void> {
+  await pause(100);
+  expect((await changes(name, rejected)).filter(forbids)).toEqual([]);
+  proxy.lift();
+  await end?.();
+  await until(async () => !(await server.keys()).includes(name), 'the key is gone', 1_000 + SLACK_MS);
+  // No watchdog is at work for it either.
+  const renewals = (): number => proxy.log.filter(({ args }) => args[0] === RENEW).length;
+  const before = renewals();
+  await pause(WATCHDOG_MS / 3 + 50);
+  expect(renewals()).toBe(before);
+}
+
+test.each(Object.entries(calls))(
+  'R2: %s: an attempt that is delivered, or answered with an error, after the rejection changes nothing',
+  async (_, { sha, prepare }) => {
+    await Promise.all(
+      Object.values(keepings).map(async (keep) => {
+        const each = await stage();
+        const prepared = await prepare(each);
+        const deliver = keep(each.proxy, sha);
+        const rejected = await rejects(prepared);
+        await deliver();
+        await didNothingSince(rejected, each, prepared);
+      }),
+    );
+  },
+);
+
+const standing: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
+  'stopped and continued': async () => {
+    await server.pause();
+    return async () => server.resume();
+  },
+  'paused past all retries': async () => {
+    await server.clientPause(DEADLINE_MS + 2 * SLACK_MS);
+    return () => until(() => server.command('PING').then(() => true), 'the pause is over');
+  },
+};
+
+test.each(Object.entries(standing))('R2: what was sent to a server that was %s changes nothing', async (_, stand) => {
+  const all = await Promise.all(
+    Object.values(calls).map(async ({ prepare }) => {
+      const each = await stage();
+      return { each, prepared: await prepare(each) };
+    }),
+  );
+  const goOn = await stand();
+  const rejections = await Promise.all(all.map(({ prepared }) => rejects(prepared)));
+  await goOn();
+  await Promise.all(all.map(({ each, prepared }, index) => didNothingSince(rejections[index]!, each, prepared)));
+});
+
+/** Makes a call whose first attempt lies in the network, on a connection that is gone; the second one is answered. */
+async function secondAttempt<T>({ proxy }: Stage, sha: string, call: () => Promise<T>): Promise<[T, Fault]> {
+  const late = proxy.holdCommand({ sha });
+  const ids = proxy.connections({ kind: 'command' }).map(({ id }) => id);
+  const called = call();
+  called.catch(() => undefined);
+  await late.applied;
+  proxy.cut({ connection: ids, side: 'client' });
+  return [await called, late];
+}
+
+async function delivered(late: Fault): Promise<void> {
+  late.lift();
+  await late.executed;
+}
+
+describe('R4: a copy of a repeated request that comes late', () => {
+  test('R4: of a release, when the same flow holds the lock again: it keeps it', async () => {
     const each = await stage();
-    const { call, end } = await prepare(each);
-    const kept = await keep(each, sha);
-    const called = performance.now();
-    expect(await outcome(call())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
-    expect(performance.now() - called).toBeLessThan(DEADLINE_MS + SLACK_MS);
-    const rejected = Date.now();
-    await pause(20);
-    await kept.deliver();
-    // What was taken before, or is no longer wanted, is given back; nothing is put in, counted or prolonged.
-    const takenBack = ({ [0]: change = '' }: string[]): boolean => change.startsWith('HDEL');
-    await pause(150);
-    const since = await changes(each.name, rejected);
-    const own = since.filter((change) => !takenBack([change]));
-    if (end === undefined) expect(own).toEqual([]);
-    each.proxy.lift();
-    if (end) {
-      if (_call === 'hand-off') expect(own.length).toBeLessThanOrEqual(2); // the waiter takes it, as a new owner
-      else expect(own).toEqual([]);
-      await end();
-    }
-    await until(async () => (await server.keys()).length === 0, 'the key is gone', 1_000 + SLACK_MS);
-    // No watchdog is at work for it.
-    const renewals = each.proxy.log.filter(({ args }) => args[0] === RENEW).length;
-    await pause(WATCHDOG_MS / 3 + 50);
-    expect(each.proxy.log.filter(({ args }) => args[0] === RENEW)).toHaveLength(renewals);
+    const lock = each.client.getLock(each.name);
+    await inFlow(async () => {
+      await lock.lock(LEASE_MS);
+      const [, late] = await secondAttempt(each, RELEASE, () => lock.unlock());
+      await lock.lock(LEASE_MS);
+      const hold = lock.currentHold()!;
+      await delivered(late);
+      expect(await server.admin.hgetall(each.name)).toEqual({ [hold.owner]: '1' });
+      await lock.unlock();
+    });
+  });
+
+  test('R4: of a partial release, after another nested acquire: the count stands', async () => {
+    const each = await stage(3_000);
+    const lock = each.client.getLock(each.name);
+    const outer = await holdElsewhere(lock, LEASE_MS);
+    const first = await outer.run(() => lock.acquire({ leaseTime: LEASE_MS }));
+    const [, late] = await secondAttempt(each, PARTIAL, () => first.release());
+    // The next request waits until that attempt can run no more.
+    const nested = outer.run(() => lock.acquire({ leaseTime: 2 * LEASE_MS }));
+    await pause(50);
+    await delivered(late);
+    const second = await nested;
+    expect(await server.admin.hgetall(each.name)).toEqual({ [outer.owner]: '2' });
+    expect(await server.admin.pttl(each.name)).toBeGreaterThan(LEASE_MS);
+    await second.release();
+    await outer.release();
+  });
+
+  test('R4: of an acquire, after the unlock: no key is left 1 s after its not-after', async () => {
+    const commandTimeout = 1_500;
+    const each = await stage(commandTimeout);
+    const [hold, late] = await secondAttempt(each, ACQUIRE, () => holdElsewhere(each.client.getLock(each.name)));
+    await hold.release();
+    const sent = each.proxy.log.find(({ args }) => args[0] === ACQUIRE)!.at;
+    await delivered(late);
+    // It came in time to run, else this would prove nothing.
+    expect(await server.admin.hgetall(each.name)).toEqual({ [hold.owner]: '1' });
+    await until(async () => (await server.keys()).length === 0, 'the key is gone');
+    expect(performance.now() - sent).toBeLessThan(0.3 * commandTimeout + 1_000 + SLACK_MS);
+    expect(each.proxy.log.filter(({ args }) => args[0] === RENEW)).toEqual([]);
+  });
+
+  test('R4: of a hand-off, when the next owner has given the lock back: nobody gets it', async () => {
+    const each = await stage(1_500);
+    const hold = await holdElsewhere(each.client.getLock(each.name), LEASE_MS);
+    const [waiting] = await parkedBehind(each);
+    const [, late] = await secondAttempt(each, HAND_OFF, () => hold.release());
+    await (await waiting!).release();
+    await delivered(late);
+    expect(await server.keys()).toEqual([]);
+  });
+
+  test('R5: of a renewal, after the release: it neither creates nor extends anything', async () => {
+    const each = await stage();
+    const hold = await holdElsewhere(each.client.getLock(each.name));
+    const [, late] = await secondAttempt(each, RENEW, () => hold.extend(LEASE_MS));
+    await hold.release();
+    const next: Hold = await holdElsewhere(each.other.getLock(each.name), LEASE_MS);
+    await delivered(late);
+    expect(await server.admin.hgetall(each.name)).toEqual({ [next.owner]: '1' });
+    expect(await server.admin.pttl(each.name)).toBeLessThanOrEqual(LEASE_MS);
+    await next.release();
+  });
+});
+
+test('R5: after an unlock() that a pause kept unanswered nothing renews the hold, and the next cycle leaves it free', async () => {
+  const each = await stage();
+  const lock = each.client.getLock(each.name);
+  await inFlow(async () => {
+    await lock.lock();
+    const { owner } = lock.currentHold()!;
+    // A renewal that is under way when the hold is given back, and comes when it may extend nothing any more.
+    const renewal = each.proxy.holdCommand({ sha: RENEW });
+    await renewal.applied;
+    await server.clientPause(DEADLINE_MS + 2 * SLACK_MS);
+    expect(await outcome(lock.unlock())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    const unlocked = Date.now();
+    renewal.lift();
+    await until(
+      async () => (await server.keys()).length === 0,
+      'the key is gone',
+      WATCHDOG_MS + 2 * SLACK_MS + SLACK_MS,
+    );
+    expect((await changes(each.name, unlocked)).filter((change) => change !== `HDEL ${owner}`)).toEqual([]);
+    await lock.lock();
+    await lock.unlock();
+    expect(await server.keys()).toEqual([]);
   });
 });

@@ -53,7 +53,7 @@ async function opened(options: CreateClientOptions): Promise<LockClient> {
 }
 
 function redisWith(url: string, options: RedisOptions): Redis {
-  const redis = new Redis(url, { ...options, replyMapping: 'legacy' } as RedisOptions & { replyMapping: 'legacy' });
+  const redis = new Redis(url, { ...options, replyMapping: 'legacy' });
   given.push(redis.on('error', () => undefined));
   return redis;
 }

@@ -52,6 +52,8 @@ describe('R32: close() settles within two command deadlines', () => {
       outcome(client.getLock('free').isLocked()),
       outcome(client.inspect('free')),
     ];
+    // Requests of one owner go out one at a time: the release stands behind this one.
+    underWay.push(outcome(hold.extend(60_000)));
     const released = outcome(hold.release());
     const at = performance.now();
     await client.close({ releaseHolds: true });

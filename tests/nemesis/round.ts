@@ -49,7 +49,7 @@ const DANGEROUS: NonNullable<WorkerClientOptions['redisOptions']> = {
   autoResendUnfulfilledCommands: true,
   autoResubscribe: true,
   maxRetriesPerRequest: null,
-  retryStrategy: undefined as never,
+  retryStrategy: undefined,
 };
 
 /** Some seconds of work and faults, then peace, and what the history of it all has to say. */
@@ -257,8 +257,10 @@ class Round implements Bench {
     const now = stamp();
     // Whoever stands here delays every reply; nobody else is to blame for what comes late then.
     if (now - this.#lastTick > 150) {
-      for (const { name } of this.#workers)
-        this.#history.push({ type: 'stalled', process: name, from: this.#lastTick, at: now });
+      // Some may not have started yet: forEach leaves the gaps out.
+      this.#workers.forEach(({ name }) =>
+        this.#history.push({ type: 'stalled', process: name, from: this.#lastTick, at: now }),
+      );
     }
     this.#lastTick = now;
   }
