@@ -5,6 +5,7 @@ import { CallSite } from './core/call-site.js';
 import { Compensations } from './core/compensations.js';
 import { EntryRegistry } from './core/entry-registry.js';
 import { runOutside } from './core/flow.js';
+import { Lanes } from './core/lanes.js';
 import type { LockContext } from './core/lock-context.js';
 import type { LockRuntime } from './core/lock-runtime.js';
 import type { Tenure } from './core/tenure.js';
@@ -14,7 +15,11 @@ import { createEvents, type EventBus } from './events.js';
 import { inspectionOf, type Inspection } from './inspection.js';
 import { resolveOptions, type ClientOptions } from './options.js';
 import { checkContext, checkName, type ContextOptions } from './primitives/arguments.js';
+import { CountDownLatch } from './primitives/count-down-latch.js';
+import { checkTokens, FencedLock, FencedLockProtocol, type FencedLockOptions } from './primitives/fenced-lock.js';
 import { Lock } from './primitives/lock.js';
+import { Semaphore } from './primitives/semaphore.js';
+import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
 import { CommandConnection } from './redis/command-connection.js';
 import { fairQueueKey, tokenKey } from './redis/keys.js';
@@ -58,6 +63,14 @@ export interface LockClient extends AsyncDisposable {
   ready(): Promise<void>;
   /** A reentrant lock. @see Redisson `RedissonClient#getLock` */
   getLock(name: string, options?: ContextOptions): Lock;
+  /** A lock that its own owner cannot take twice. @see Redisson `RedissonClient#getNonReentrantLock` */
+  getNonReentrantLock(name: string, options?: ContextOptions): Lock;
+  /** A lock with fencing tokens. @see Redisson `RedissonClient#getFencedLock` */
+  getFencedLock(name: string, options?: FencedLockOptions): FencedLock;
+  /** Permits that nobody owns. @see Redisson `RedissonClient#getSemaphore` */
+  getSemaphore(name: string): Semaphore;
+  /** A gate that opens when it has been counted down. @see Redisson `RedissonClient#getCountDownLatch` */
+  getCountDownLatch(name: string): CountDownLatch;
   /** The locks that this client holds now. */
   holds(): HoldInfo[];
   /** What Redis has under a name, in one moment. */
@@ -127,12 +140,14 @@ class RedisLockClient implements LockClient {
     const slotGroup = (): number => 0;
     this.#port = {
       executor,
+      clientId: this.id,
       keyPrefix: options.keyPrefix,
       publish: 'PUBLISH',
       slotGroup,
       renewals: { plain: plainRenewal(executor, slotGroup) },
     };
     const leaseClock = new LeaseClock(clock);
+    const compensations = new Compensations(leaseClock);
     let tenures = 0;
     this.#runtime = {
       clientId: this.id,
@@ -144,7 +159,8 @@ class RedisLockClient implements LockClient {
         () => this.#subscriber,
       ),
       watchdog: new Watchdog(leaseClock, this.events, lockWatchdogTimeout, renewEveryMs),
-      compensations: new Compensations(leaseClock),
+      compensations,
+      lanes: new Lanes(leaseClock, compensations),
       closed: false,
       newOwner: () => `${this.id}:${++tenures}`,
       callSite: (above) => (callSites ? CallSite.capture(above) : undefined),
@@ -166,6 +182,23 @@ class RedisLockClient implements LockClient {
 
   getLock(name: string, options: ContextOptions = {}): Lock {
     return this.#lock(new PlainLockProtocol(this.#port, checkName(name)), options);
+  }
+
+  getNonReentrantLock(name: string, options: ContextOptions = {}): Lock {
+    return this.#lock(new NonReentrantLockProtocol(this.#port, checkName(name)), options);
+  }
+
+  getFencedLock(name: string, options: FencedLockOptions = {}): FencedLock {
+    const protocol = new FencedLockProtocol(this.#port, checkName(name), checkTokens(options.tokens));
+    return new FencedLock(this.#runtime, this.#executor, protocol, checkContext(options.context));
+  }
+
+  getSemaphore(name: string): Semaphore {
+    return new Semaphore(this.#runtime, this.#port, checkName(name));
+  }
+
+  getCountDownLatch(name: string): CountDownLatch {
+    return new CountDownLatch(this.#runtime, this.#port, checkName(name));
   }
 
   #lock(protocol: PlainLockProtocol, { context }: { context?: LockContext | undefined }): Lock {

@@ -12,14 +12,14 @@ import {
 } from '../errors.js';
 import { onAbort } from './abort-watch.js';
 import { currentHolds } from './flow.js';
-import { Hold } from './hold.js';
+import { Hold, holdFor } from './hold.js';
 import type { HoldRecord } from './hold-record.js';
 import { holdsOf, type LockContext } from './lock-context.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LONG_WAIT_MS, warnLongWait } from './long-wait.js';
 import type { HoldTerms } from './tenure.js';
-import { Waiter, type Patience, type Settle } from './waiter.js';
+import { LockWaiter, type Patience, type Settle } from './waiter.js';
 
 export interface Acquisition {
   readonly protocol: LockProtocol;
@@ -67,7 +67,7 @@ export function innermostHold(
 }
 
 function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
-  runtime.entries.entry(protocol.channel).acquire(new Waiter(runtime, protocol, terms, patience, settle));
+  runtime.entries.entry(protocol.channel).acquire(new LockWaiter(runtime, protocol, terms, patience, settle));
 }
 
 function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<Hold> {
@@ -103,7 +103,7 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
     await parent.tenure.release(record).catch(() => undefined); // a lost parent is told by its own means
     throw new LockAbortedError(protocol.name, patience.signal.reason);
   }
-  return new Hold(record);
+  return holdFor(record);
 }
 
 function openAncestor({ parent }: HoldRecord): HoldRecord | undefined {

@@ -30,6 +30,8 @@ export class HoldRecord {
   forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
   hold: object | undefined;
+  /** Drawn with the acquire of a fenced lock. */
+  token: bigint | undefined;
   #controller: AbortController | undefined;
 
   constructor(

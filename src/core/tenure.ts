@@ -177,6 +177,7 @@ export class Tenure {
         throw new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');
       }
       const hold = this.open(terms, sentAt, now, parent);
+      if (typeof request.reply === 'bigint') hold.token = request.reply;
       this.#emitReentered();
       return hold;
     });
@@ -365,8 +366,7 @@ export class Tenure {
 
   #compensate(owners: readonly string[], openUntil: number, until: number): Promise<void> {
     return this.runtime.compensations.add({
-      protocol: this.protocol,
-      owners,
+      send: () => this.protocol.release(owners),
       notBefore: Math.max(this.#strayUntil, openUntil),
       until: Math.max(this.#lastLeaseEnd, until),
     });

@@ -6,6 +6,7 @@ import * as scripts from '../redis/scripts/lock.js';
 /** How the client reaches Redis, for every kind of lock. */
 export interface ProtocolPort {
   readonly executor: ScriptExecutor;
+  readonly clientId: string;
   readonly keyPrefix: string;
   readonly publish: 'PUBLISH' | 'SPUBLISH';
   /** Keys of one group may go in one script. */
@@ -21,7 +22,7 @@ export class PlainLockProtocol implements LockProtocol {
   readonly handsOff = true;
 
   constructor(
-    private readonly port: ProtocolPort,
+    protected readonly port: ProtocolPort,
     readonly name: string,
   ) {
     this.key = port.keyPrefix + name;

@@ -48,14 +48,19 @@ export class Subscriber {
     redis.on('message', (channel: string, payload: string) => this.#channels.get(channel)?.listener?.message(payload));
   }
 
-  /** Subscribes; `listener.confirmed()` follows now and after every reconnection until `forget`. */
-  want(name: string, listener: ChannelListener): void {
-    if (this.#closed) return;
-    const channel = this.#channels.get(name) ?? { listener, unanswered: 0, confirmed: false };
+  /**
+   * Subscribes; `listener.confirmed()` follows now and after every reconnection until `forget`. True if nothing of an
+   * earlier subscription can arrive any more: every message that does was published after this call.
+   */
+  want(name: string, listener: ChannelListener): boolean {
+    if (this.#closed) return false;
+    const known = this.#channels.get(name);
+    const channel = known ?? { listener, unanswered: 0, confirmed: false };
     channel.listener = listener;
     this.#channels.set(name, channel);
     if (this.#ready) this.#subscribe([name]);
     else if (this.redis.status === 'wait') this.redis.connect().catch(() => undefined); // its errors arrive as events
+    return known === undefined;
   }
 
   forget(name: string): void {
