@@ -7,6 +7,7 @@ import { EntryRegistry } from './core/entry-registry.js';
 import { runOutside } from './core/flow.js';
 import { Lanes } from './core/lanes.js';
 import type { LockContext } from './core/lock-context.js';
+import type { LockProtocol } from './core/lock-protocol.js';
 import type { LockRuntime } from './core/lock-runtime.js';
 import type { Tenure } from './core/tenure.js';
 import { Watchdog } from './core/watchdog.js';
@@ -18,6 +19,7 @@ import { checkContext, checkName, type ContextOptions } from './primitives/argum
 import { CountDownLatch } from './primitives/count-down-latch.js';
 import { checkTokens, FencedLock, FencedLockProtocol, type FencedLockOptions } from './primitives/fenced-lock.js';
 import { Lock } from './primitives/lock.js';
+import { ReadProtocol, ReadWriteLock, readWriteRenewal, WriteProtocol } from './primitives/read-write-lock.js';
 import { Semaphore } from './primitives/semaphore.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
@@ -67,6 +69,8 @@ export interface LockClient extends AsyncDisposable {
   getNonReentrantLock(name: string, options?: ContextOptions): Lock;
   /** A lock with fencing tokens. @see Redisson `RedissonClient#getFencedLock` */
   getFencedLock(name: string, options?: FencedLockOptions): FencedLock;
+  /** Two locks in one: many readers or one writer. @see Redisson `RedissonClient#getReadWriteLock` */
+  getReadWriteLock(name: string, options?: ContextOptions): ReadWriteLock;
   /** Permits that nobody owns. @see Redisson `RedissonClient#getSemaphore` */
   getSemaphore(name: string): Semaphore;
   /** A gate that opens when it has been counted down. @see Redisson `RedissonClient#getCountDownLatch` */
@@ -144,7 +148,7 @@ class RedisLockClient implements LockClient {
       keyPrefix: options.keyPrefix,
       publish: 'PUBLISH',
       slotGroup,
-      renewals: { plain: plainRenewal(executor, slotGroup) },
+      renewals: { plain: plainRenewal(executor, slotGroup), readWrite: readWriteRenewal(executor, slotGroup) },
     };
     const leaseClock = new LeaseClock(clock);
     const compensations = new Compensations(leaseClock);
@@ -193,6 +197,11 @@ class RedisLockClient implements LockClient {
     return new FencedLock(this.#runtime, this.#executor, protocol, checkContext(options.context));
   }
 
+  getReadWriteLock(name: string, options: ContextOptions = {}): ReadWriteLock {
+    const read = this.#lock(new ReadProtocol(this.#port, checkName(name)), options);
+    return new ReadWriteLock(name, read, this.#lock(new WriteProtocol(this.#port, name), options));
+  }
+
   getSemaphore(name: string): Semaphore {
     return new Semaphore(this.#runtime, this.#port, checkName(name));
   }
@@ -201,7 +210,7 @@ class RedisLockClient implements LockClient {
     return new CountDownLatch(this.#runtime, this.#port, checkName(name));
   }
 
-  #lock(protocol: PlainLockProtocol, { context }: { context?: LockContext | undefined }): Lock {
+  #lock(protocol: LockProtocol, { context }: { context?: LockContext | undefined }): Lock {
     return new Lock(this.#runtime, this.#executor, protocol, checkContext(context));
   }
 

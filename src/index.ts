@@ -10,6 +10,7 @@ export {
   LockError,
   LockLostError,
   LockTimeoutError,
+  LockUpgradeError,
   NonReentrantError,
   NotOwnerError,
   RedisUnavailableError,
@@ -24,5 +25,6 @@ export type { AcquireOptions, ContextOptions, LockOptions } from './primitives/a
 export type { FencedLock, FencedLockOptions, TokenSource } from './primitives/fenced-lock.js';
 export type { Lock } from './primitives/lock.js';
 export type { CountDownLatch } from './primitives/count-down-latch.js';
+export type { ReadWriteLock } from './primitives/read-write-lock.js';
 export type { Semaphore } from './primitives/semaphore.js';
 export type { PermitsOptions, WaitOptions } from './primitives/shared-object.js';

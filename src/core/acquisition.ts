@@ -7,6 +7,7 @@ import {
   ConcurrentContextError,
   LockAbortedError,
   LockTimeoutError,
+  LockUpgradeError,
   NonReentrantError,
   type LockError,
 } from '../errors.js';
@@ -52,7 +53,7 @@ export function innermostHold(
   runtime: LockRuntime,
   protocol: LockProtocol,
   context?: LockContext,
-  accepts: (record: HoldRecord) => boolean = (record) => record.state !== 'closed',
+  accepts: (record: HoldRecord, protocol: LockProtocol) => boolean = (record) => record.state !== 'closed',
 ): Hold | undefined {
   const holds =
     context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(runtime, protocol)) ?? []);
@@ -61,13 +62,15 @@ export function innermostHold(
     if (!(hold instanceof Hold)) continue;
     const record = Hold.recordOf(hold);
     const { tenure } = record;
-    if (tenure.runtime === runtime && tenure.protocol.key === protocol.key && accepts(record)) return hold;
+    if (tenure.runtime === runtime && tenure.protocol.key === protocol.key && accepts(record, protocol)) return hold;
   }
   return undefined;
 }
 
 function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
-  runtime.entries.entry(protocol.channel).acquire(new LockWaiter(runtime, protocol, terms, patience, settle));
+  runtime.entries
+    .entry(protocol.channel, protocol.half)
+    .acquire(new LockWaiter(runtime, protocol, terms, patience, settle));
 }
 
 function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<Hold> {
@@ -85,10 +88,11 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   parent.tenure.check();
   if (parent.loss !== undefined) throw parent.loss;
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
+  if (protocol.half === 'write' && !isInsideWrite(parent)) throw new LockUpgradeError(protocol.name);
   let record: HoldRecord | undefined;
   if (await takeTurn(runtime, acquisition, parent)) {
     try {
-      record = await parent.tenure.openNested(parent, terms);
+      record = await parent.tenure.openNested(parent, terms, protocol);
     } finally {
       if (record === undefined) parent.leave();
     }
@@ -106,6 +110,14 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   return holdFor(record);
 }
 
+/** Else it would wait for the end of a read hold that waits for it. */
+function isInsideWrite(hold: HoldRecord | undefined): boolean {
+  for (let each = hold; each !== undefined; each = each.parent) {
+    if (each.half === 'write' && each.state === 'open') return true;
+  }
+  return false;
+}
+
 function openAncestor({ parent }: HoldRecord): HoldRecord | undefined {
   let ancestor = parent;
   while (ancestor?.state === 'closed') ancestor = ancestor.parent;
@@ -118,10 +130,7 @@ function takeTurn(
   { protocol, terms, patience }: Acquisition,
   parent: HoldRecord,
 ): Promise<boolean> {
-  if (!parent.occupied) {
-    parent.occupied = true;
-    return Promise.resolve(true);
-  }
+  if (parent.enter(protocol.half)) return Promise.resolve(true);
   const { clock } = runtime;
   if (patience.until <= clock.now()) {
     return Promise.reject(new LockTimeoutError(protocol.name, patience.waitTime));
@@ -138,9 +147,8 @@ function takeTurn(
     const fail = (error: LockError): void => (leave(), reject(error));
     const wake = (): void => {
       if (parent.loss !== undefined) return fail(parent.loss);
-      if (parent.state === 'open' && parent.occupied) return;
+      if (parent.state === 'open' && !parent.enter(protocol.half)) return;
       leave();
-      if (parent.state === 'open') parent.occupied = true;
       resolve(parent.state === 'open');
     };
     const timer =

@@ -57,6 +57,8 @@ export class LockEntry implements ChannelListener {
   #pausedUntil = 0;
   #pauseMs = PAUSE_MS.first;
   #yielding = false;
+  /** Of those who can hold together one got in just now: the others try beside one another. */
+  #flowing = false;
   #timer: Timer | undefined;
   #timerAt = Infinity;
   #wanted = false;
@@ -67,6 +69,8 @@ export class LockEntry implements ChannelListener {
     private readonly registry: EntryRegistry,
     private readonly subscriber: Subscriber,
     readonly channel: string,
+    /** Those who wait here can hold together: a holder of this client keeps nobody out. */
+    private readonly shared: boolean,
   ) {
     this.#streak = new HandOffStreak(runtime.options.handOff, runtime.clock);
     this.#longWait = new LongWaitWatch(runtime, this);
@@ -137,9 +141,11 @@ export class LockEntry implements ChannelListener {
   /** Does what there is to do next, if anything; called whenever something has changed. */
   #step(): void {
     if (this.#waiters.size === 0) return;
+    if (this.#flowing) return this.#tryAll();
     const head = this.#head();
     if (head === undefined || head.busy) return;
-    if (this.#pausedUntil === 0 && this.#lookAt === undefined && this.holders.size === 0) return this.#try(head);
+    const held = this.holders.size > 0 && !this.shared;
+    if (this.#pausedUntil === 0 && this.#lookAt === undefined && !held) return this.#try(head);
     const now = this.runtime.clock.now();
     if (now < this.#pausedUntil) return this.#wakeAt(this.#pausedUntil);
     this.#pausedUntil = 0;
@@ -152,6 +158,10 @@ export class LockEntry implements ChannelListener {
     if (!this.#wanted) this.#subscribe();
     // The subscription may be long in coming: the lease of the holder ends nevertheless.
     this.#wakeAt(lookAt);
+  }
+
+  #tryAll(): void {
+    for (const waiter of [...this.#waiters]) if (!waiter.busy) this.#try(waiter);
   }
 
   #subscribe(): void {
@@ -302,6 +312,7 @@ export class LockEntry implements ChannelListener {
     this.#lookAt = undefined;
     this.#pauseMs = PAUSE_MS.first;
     this.holders.add(tenure);
+    this.#flowing = this.shared;
     if (!waiter.wantsGrant) {
       tenure.endUnclaimed(waiter.terms.leaseMs);
       waiter.reject(waiter.leaving as LockError);
@@ -329,6 +340,7 @@ export class LockEntry implements ChannelListener {
 
   /** The holder's lease, from the newest try; an older answer says nothing about now. */
   #learn(ttl: number, sentAt: number, sequence: number): void {
+    this.#flowing = false;
     if (sequence !== this.#newestTry || this.#waiters.size === 0) return;
     const { lockWatchdogTimeout } = this.runtime.options;
     const waitMs = ttl < 0 ? lockWatchdogTimeout : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
@@ -337,6 +349,7 @@ export class LockEntry implements ChannelListener {
   }
 
   #pause(waiter: Waiter, error: LockError): void {
+    this.#flowing = false;
     waiter.unavailable = error;
     waiter.again = true;
     this.#pausedUntil = this.runtime.clock.now() + this.#pauseMs;
@@ -395,7 +408,7 @@ export class LockEntry implements ChannelListener {
     this.#longWait.holderChanged();
     if (how === 'freed') {
       this.#streak.reset();
-      if (this.#waiters.size > 0 && this.holders.size === 0) this.#yield();
+      if (this.#waiters.size > 0 && this.holders.size === 0 && !this.shared) this.#yield();
     } else if (how !== 'handed') {
       this.#streak.reset();
       this.#mark = true;
@@ -432,7 +445,7 @@ export class LockEntry implements ChannelListener {
 
   refused(error: RefusedError): void {
     this.#wanted = false;
-    this.subscriber.forget(this.channel);
+    this.subscriber.forget(this.channel, this);
     this.rejectAll(error);
   }
 
@@ -446,7 +459,7 @@ export class LockEntry implements ChannelListener {
     this.#wanted = false;
     this.#mark = false;
     this.#lookAt = undefined;
-    this.subscriber.forget(this.channel);
+    this.subscriber.forget(this.channel, this);
   }
 
   /** Where the first in line called from. */
@@ -480,6 +493,7 @@ export class LockEntry implements ChannelListener {
 
   /** While a tenure of ours has the lock, its deadline is when to look again; 0 without one. */
   #localDeadline(now: number): number {
+    if (this.shared) return 0;
     let latest = 0;
     for (const tenure of this.holders) {
       const sure = tenure.state === 'held' && tenure.check() === 'valid';

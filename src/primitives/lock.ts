@@ -158,9 +158,10 @@ export class Lock<H extends Hold = Hold> {
   async forceUnlock(): Promise<boolean> {
     this.checkOpen();
     for (;;) {
-      const holders = [...(this.runtime.entries.find(this.protocol.channel)?.holders ?? [])];
+      const holders = [...this.runtime.entries.holdersOf(this.protocol.key)];
       // Only the owners that were there at the call: a repeat after a lost reply must not free the next one's hold.
-      const owners = await this.executor.ask(reads.hkeys, [this.protocol.key], []);
+      const fields = await this.executor.ask(reads.hkeys, [this.protocol.key], []);
+      const owners = this.protocol.forceableAmong?.(fields) ?? this.protocol.holdersAmong(fields);
       if (owners.length === 0) return false;
       const request = await this.protocol.release(owners).done;
       const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
@@ -173,7 +174,8 @@ export class Lock<H extends Hold = Hold> {
   /** Whether anybody holds the lock. @see Redisson `RLock#isLocked()`; differs: always asks the master. */
   async isLocked(): Promise<boolean> {
     this.checkOpen();
-    return this.executor.ask(reads.exists, [this.protocol.key], []);
+    if (this.protocol.half === undefined) return this.executor.ask(reads.exists, [this.protocol.key], []);
+    return this.protocol.holdersAmong(await this.executor.ask(reads.hkeys, [this.protocol.key], [])).length > 0;
   }
 
   /** ms until the lock is free if nobody renews it; -2: it is free, -1: it has no expiry. @see Redisson `RLock#remainTimeToLive()` */
@@ -191,7 +193,7 @@ export class Lock<H extends Hold = Hold> {
   async isHeldBy(owner: LockContext | string): Promise<boolean> {
     this.checkOpen();
     if (typeof owner === 'string' && owner !== '') {
-      return this.executor.ask(reads.hexists, [this.protocol.key], [owner]);
+      return this.executor.ask(reads.hexists, [this.protocol.key], [this.protocol.fieldOf(owner)]);
     }
     if (!isLockContext(owner)) {
       throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
@@ -220,12 +222,12 @@ export class Lock<H extends Hold = Hold> {
     this.checkOpen();
     const record = this.#openRecord(this.context);
     if (record === undefined) return 0;
-    return this.executor.ask(reads.hgetCount, [this.protocol.key], [record.tenure.owner]);
+    return this.executor.ask(reads.hgetCount, [this.protocol.key], [this.protocol.fieldOf(record.tenure.owner)]);
   }
 
   /** The hold that the caller is inside of, also one that was lost and not given back yet. Asks nobody. */
   currentHold(): H | undefined {
-    return innermostHold(this.runtime, this.protocol, this.context) as H | undefined;
+    return innermostHold(this.runtime, this.protocol, this.context, isOfThisHalf) as H | undefined;
   }
 
   /**
@@ -387,7 +389,7 @@ export class Lock<H extends Hold = Hold> {
   }
 
   #notOwnerMessage(): string {
-    const [tenure] = this.runtime.entries.find(this.protocol.channel)?.holders ?? [];
+    const [tenure] = this.runtime.entries.holdersOf(this.protocol.key);
     const held = tenure?.holds[0];
     let message = `unlock(): this flow does not hold lock "${this.name}".`;
     if (held !== undefined) {
@@ -401,7 +403,10 @@ export class Lock<H extends Hold = Hold> {
   }
 }
 
-const canBeUnlocked = (record: HoldRecord): boolean => record.unlockable;
+const canBeUnlocked = (record: HoldRecord, { half }: LockProtocol): boolean =>
+  record.unlockable && record.half === half;
+const isOfThisHalf = (record: HoldRecord, { half }: LockProtocol): boolean =>
+  record.state !== 'closed' && record.half === half;
 
 /** `busy`: what the promise resolves with when the lock stayed busy; undefined: it rejects. */
 function settleWith<T>(

@@ -12,7 +12,8 @@ export interface ChannelListener {
 }
 
 interface Channel {
-  listener: ChannelListener | undefined;
+  /** Several may listen to one channel, as readers and writers do. */
+  readonly listeners: Set<ChannelListener>;
   /** SUBSCRIBE and UNSUBSCRIBE of this connection without an answer. A confirmation counts when it leaves none. */
   unanswered: number;
   confirmed: boolean;
@@ -45,7 +46,9 @@ export class Subscriber {
     redis.on('ready', () => this.#becomeReady());
     redis.on('close', () => this.#becomeAway());
     redis.on('error', reportError);
-    redis.on('message', (channel: string, payload: string) => this.#channels.get(channel)?.listener?.message(payload));
+    redis.on('message', (channel: string, payload: string) => {
+      for (const listener of this.#channels.get(channel)?.listeners ?? []) listener.message(payload);
+    });
   }
 
   /**
@@ -55,18 +58,17 @@ export class Subscriber {
   want(name: string, listener: ChannelListener): boolean {
     if (this.#closed) return false;
     const known = this.#channels.get(name);
-    const channel = known ?? { listener, unanswered: 0, confirmed: false };
-    channel.listener = listener;
+    const channel = known ?? { listeners: new Set(), unanswered: 0, confirmed: false };
+    channel.listeners.add(listener);
     this.#channels.set(name, channel);
     if (this.#ready) this.#subscribe([name]);
     else if (this.redis.status === 'wait') this.redis.connect().catch(() => undefined); // its errors arrive as events
     return known === undefined;
   }
 
-  forget(name: string): void {
+  forget(name: string, listener: ChannelListener): void {
     const channel = this.#channels.get(name);
-    if (channel === undefined) return;
-    channel.listener = undefined;
+    if (!channel?.listeners.delete(listener) || channel.listeners.size > 0) return;
     channel.confirmed = false;
     if (this.#ready) this.#unsubscribe(name, channel);
     else this.#channels.delete(name);
@@ -110,14 +112,14 @@ export class Subscriber {
     for (const [name, channel] of this.#channels) {
       channel.unanswered = 0;
       channel.confirmed = false;
-      if (channel.listener === undefined) this.#channels.delete(name);
+      if (channel.listeners.size === 0) this.#channels.delete(name);
     }
   }
 
   #subscribeMissing(): void {
     const missing: string[] = [];
     for (const [name, channel] of this.#channels) {
-      if (channel.listener !== undefined && !channel.confirmed && channel.unanswered === 0) missing.push(name);
+      if (channel.listeners.size > 0 && !channel.confirmed && channel.unanswered === 0) missing.push(name);
     }
     for (let i = 0; i < missing.length; i += RESUBSCRIBE_BATCH)
       this.#subscribe(missing.slice(i, i + RESUBSCRIBE_BATCH));
@@ -131,9 +133,9 @@ export class Subscriber {
         if (epoch !== this.#epoch) return;
         for (const name of names) {
           const channel = this.#answered(name);
-          if (channel?.unanswered !== 0 || channel.listener === undefined) continue;
+          if (channel?.unanswered !== 0 || channel.listeners.size === 0) continue;
           channel.confirmed = true;
-          channel.listener.confirmed();
+          for (const listener of channel.listeners) listener.confirmed();
         }
       },
       (error: unknown) => {
@@ -143,7 +145,10 @@ export class Subscriber {
           const channel = this.#answered(name);
           // One refused channel fails its whole batch: ask for each alone to find out which.
           if (refused && names.length > 1) this.#subscribe([name]);
-          else if (refused) channel?.listener?.refused(refusal(`the subscription to ${name}`, error as Error));
+          else if (refused) {
+            const refused = refusal(`the subscription to ${name}`, error as Error);
+            for (const listener of [...(channel?.listeners ?? [])]) listener.refused(refused);
+          }
         }
         if (!refused) this.#subscribeMissingSoon();
       },
@@ -157,7 +162,7 @@ export class Subscriber {
       () => {
         if (epoch !== this.#epoch) return;
         this.#answered(name);
-        if (channel.unanswered === 0 && channel.listener === undefined) this.#channels.delete(name);
+        if (channel.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);
       },
       () => {
         if (epoch !== this.#epoch) return;

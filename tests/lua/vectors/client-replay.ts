@@ -23,6 +23,8 @@ type AnyLock = Lock | FencedLock;
 const LOCKS: Record<string, (client: LockClient, name: string, context: LockContext) => AnyLock> = {
   lock: (client, name, context) => client.getLock(name, { context }),
   'non-reentrant': (client, name, context) => client.getNonReentrantLock(name, { context }),
+  read: (client, name, context) => client.getReadWriteLock(name, { context }).readLock(),
+  write: (client, name, context) => client.getReadWriteLock(name, { context }).writeLock(),
   fenced: (client, name, context) => client.getFencedLock(name, { context }),
 };
 
