@@ -20,6 +20,7 @@ import { CountDownLatch } from './primitives/count-down-latch.js';
 import { checkTokens, FencedLock, FencedLockProtocol, type FencedLockOptions } from './primitives/fenced-lock.js';
 import { Lock } from './primitives/lock.js';
 import { ReadProtocol, ReadWriteLock, readWriteRenewal, WriteProtocol } from './primitives/read-write-lock.js';
+import { pausesOf, SpinLockProtocol, type SpinLockOptions } from './primitives/spin-lock.js';
 import { Semaphore } from './primitives/semaphore.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
@@ -67,6 +68,8 @@ export interface LockClient extends AsyncDisposable {
   getLock(name: string, options?: ContextOptions): Lock;
   /** A lock that its own owner cannot take twice. @see Redisson `RedissonClient#getNonReentrantLock` */
   getNonReentrantLock(name: string, options?: ContextOptions): Lock;
+  /** A lock whose waiters poll. @see Redisson `RedissonClient#getSpinLock` */
+  getSpinLock(name: string, options?: SpinLockOptions): Lock;
   /** A lock with fencing tokens. @see Redisson `RedissonClient#getFencedLock` */
   getFencedLock(name: string, options?: FencedLockOptions): FencedLock;
   /** Two locks in one: many readers or one writer. @see Redisson `RedissonClient#getReadWriteLock` */
@@ -190,6 +193,10 @@ class RedisLockClient implements LockClient {
 
   getNonReentrantLock(name: string, options: ContextOptions = {}): Lock {
     return this.#lock(new NonReentrantLockProtocol(this.#port, checkName(name)), options);
+  }
+
+  getSpinLock(name: string, options: SpinLockOptions = {}): Lock {
+    return this.#lock(new SpinLockProtocol(this.#port, checkName(name), pausesOf(options.backOff)), options);
   }
 
   getFencedLock(name: string, options: FencedLockOptions = {}): FencedLock {

@@ -26,5 +26,6 @@ export type { FencedLock, FencedLockOptions, TokenSource } from './primitives/fe
 export type { Lock } from './primitives/lock.js';
 export type { CountDownLatch } from './primitives/count-down-latch.js';
 export type { ReadWriteLock } from './primitives/read-write-lock.js';
+export type { BackOff, SpinLockOptions } from './primitives/spin-lock.js';
 export type { Semaphore } from './primitives/semaphore.js';
 export type { PermitsOptions, WaitOptions } from './primitives/shared-object.js';

@@ -68,9 +68,8 @@ export function innermostHold(
 }
 
 function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
-  runtime.entries
-    .entry(protocol.channel, protocol.half)
-    .acquire(new LockWaiter(runtime, protocol, terms, patience, settle));
+  const line = protocol.polls === undefined ? protocol.half : 'spin';
+  runtime.entries.entry(protocol.channel, line).acquire(new LockWaiter(runtime, protocol, terms, patience, settle));
 }
 
 function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<Hold> {

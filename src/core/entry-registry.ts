@@ -22,13 +22,13 @@ export class EntryRegistry {
     private readonly subscriberFor: (channel: string) => Subscriber,
   ) {}
 
-  /** Readers and writers of one lock hear of the same things, but stand in lines of their own. */
-  entry(channel: string, half?: Half): LockEntry {
-    const line = half === undefined ? channel : `${half} ${channel}`;
+  /** Readers and writers of one lock hear of the same things, but stand in lines of their own, as do those who poll. */
+  entry(channel: string, kind?: Half | 'spin'): LockEntry {
+    const line = kind === undefined ? channel : `${kind} ${channel}`;
     let entry = this.#entries.get(line);
     if (entry === undefined) {
       if (this.#entries.size >= this.#sweepAt) this.#sweep();
-      entry = new LockEntry(this.runtime(), this, this.subscriberFor(channel), channel, half === 'read');
+      entry = new LockEntry(this.runtime(), this, this.subscriberFor(channel), channel, kind === 'read');
       this.#entries.set(line, entry);
     }
     return entry;

@@ -155,7 +155,7 @@ export class LockEntry implements ChannelListener {
     const lookAt = localDeadline > 0 ? localDeadline : this.#lookAt;
     if (this.#mark || head.again || lookAt === undefined) return this.#try(head);
     this.registry.attend(this, true);
-    if (!this.#wanted) this.#subscribe();
+    if (!this.#wanted && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#subscribe();
     // The subscription may be long in coming: the lease of the holder ends nevertheless.
     this.#wakeAt(lookAt);
   }
@@ -217,6 +217,7 @@ export class LockEntry implements ChannelListener {
     if (this.#settleTry(waiter, request, jumped)) return;
     const { error } = request;
     if (typeof request.reply === 'number') this.#learn(request.reply, request.sentAt + jumped, sequence);
+    if (waiter instanceof LockWaiter) this.#pollLater(waiter);
     if (waiter.leaving !== undefined) return waiter.reject(waiter.leaving);
     if (!this.#waiters.has(waiter)) {
       const busy = new LockTimeoutError(waiter.name, waiter.patience.waitTime);
@@ -238,6 +239,15 @@ export class LockEntry implements ChannelListener {
       this.#remove(other);
       other.reject(error);
     }
+  }
+
+  /** Nobody will tell it when the lock is free. */
+  #pollLater(waiter: LockWaiter): void {
+    const { polls } = waiter.protocol;
+    if (polls === undefined || this.#lookAt === undefined) return;
+    waiter.failures += 1;
+    waiter.pauseMs = polls(waiter.pauseMs, waiter.failures);
+    this.#lookAt = Math.min(this.#lookAt, this.runtime.clock.now() + waiter.pauseMs);
   }
 
   /** True if the try was granted, to whomever. Whatever it may have taken that nobody gets is given back. */

@@ -49,6 +49,11 @@ export interface LockProtocol {
   release(owners: readonly string[]): ScriptRequest<ReleaseReply>;
   /** `ours`: subscribers of the channel that are this client; with more the lock is freed instead. -1: do not ask. */
   handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply>;
+  /**
+   * Only for a kind that has no channel: ms until the next try, from the pause before it (0: none yet) and the number
+   * of tries that failed.
+   */
+  readonly polls?: (before: number, failures: number) => number;
   /** The field that stands for a hold of this owner. */
   fieldOf(owner: string): string;
   /** The owners that hold it, by the fields of the hash. */

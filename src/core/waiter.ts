@@ -130,6 +130,9 @@ export abstract class Waiter {
 export class LockWaiter extends Waiter {
   /** The owner its requests name; a fresh one whenever the old one's state is in doubt. */
   owner: string;
+  /** For a kind that polls: its last pause, and how many tries have failed. */
+  pauseMs = 0;
+  failures = 0;
 
   constructor(
     runtime: LockRuntime,

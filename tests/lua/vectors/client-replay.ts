@@ -25,6 +25,8 @@ const LOCKS: Record<string, (client: LockClient, name: string, context: LockCont
   'non-reentrant': (client, name, context) => client.getNonReentrantLock(name, { context }),
   read: (client, name, context) => client.getReadWriteLock(name, { context }).readLock(),
   write: (client, name, context) => client.getReadWriteLock(name, { context }).writeLock(),
+  spin: (client, name, context) => client.getSpinLock(name, { context }),
+  'spin-constant': (client, name, context) => client.getSpinLock(name, { context, backOff: { delay: 64 } }),
   fenced: (client, name, context) => client.getFencedLock(name, { context }),
 };
 
