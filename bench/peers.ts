@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 
 /*
@@ -159,23 +160,26 @@ redis.call('DEL', KEYS[1])
 redis.call('PUBLISH', KEYS[2], '0')
 return 1`;
 
-/** The floor: the two scripts any reentrant lock needs, sent with nothing around them. It cannot wait. */
+/** The floor: the two scripts any reentrant lock needs, with names of the usual length and nothing around them. */
 async function openRawScripts({ url, leaseMs = LEASE_MS }: PeerOptions): Promise<Peer> {
   const redis = await connect(url);
   const acquireSha = (await redis.script('LOAD', RAW_ACQUIRE)) as string;
   const releaseSha = (await redis.script('LOAD', RAW_RELEASE)) as string;
-  let flows = 0;
+  const client = randomUUID();
+  let owners = 0;
+  const newOwner = (): string => `${client}:${++owners}`;
+  const channelOf = (name: string): string => `redisson_lock__channel:{${name}}`;
   const acquire: Peer['acquire'] = async (name) => {
-    const owner = `raw:${++flows}`;
+    const owner = newOwner();
     const ttl = await redis.evalsha(acquireSha, 1, name, owner, leaseMs);
     if (ttl !== null) throw new Error('the raw scripts cannot wait');
-    return () => redis.evalsha(releaseSha, 2, name, `channel:{${name}}`, owner, leaseMs);
+    return () => redis.evalsha(releaseSha, 2, name, channelOf(name), owner, leaseMs);
   };
   return {
     ...fromAcquire(acquire),
     async flow(name, sections) {
-      const owner = `raw:${++flows}`;
-      const channel = `channel:{${name}}`;
+      const owner = newOwner();
+      const channel = channelOf(name);
       for (let i = 0; i < sections; i += 1) {
         await redis.evalsha(acquireSha, 1, name, owner, leaseMs);
         await redis.evalsha(releaseSha, 2, name, channel, owner, leaseMs);

@@ -24,12 +24,12 @@ import { pausesOf, SpinLockProtocol, type SpinLockOptions } from './primitives/s
 import { Semaphore } from './primitives/semaphore.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
-import { CommandConnection } from './redis/command-connection.js';
 import { fairQueueKey, tokenKey } from './redis/keys.js';
-import { openOwnConnection, prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
+import { openTopology } from './redis/open-topology.js';
+import { prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
 import { ScriptExecutor } from './redis/script-executor.js';
 import { inspect } from './redis/scripts/object.js';
-import { Subscriber } from './redis/subscriber.js';
+import type { Topology } from './redis/topology.js';
 
 /** Where Redis is: a URL, or a connection of yours. It is duplicated, never used, and stays yours to close. */
 export type Connection = { url: string; redis?: never } | { redis: GivenRedis; url?: never };
@@ -127,29 +127,28 @@ class RedisLockClient implements LockClient {
   readonly id = randomUUID();
   readonly events = createEvents(runOutside);
   readonly #runtime: LockRuntime & { closed: boolean };
-  readonly #connection: CommandConnection;
-  readonly #subscriber: Subscriber;
+  readonly #topology: Topology;
   readonly #executor: ScriptExecutor;
   readonly #port: ProtocolPort;
   #closing: Promise<void> | undefined;
 
   constructor(source: RedisSource, options: LockRuntime['options'], clock: Clock) {
     const { attemptMs, commandTimeout, lockWatchdogTimeout, renewEveryMs, callSites } = options;
-    const report = (connection: 'command' | 'subscriber') => (cause: unknown) =>
-      this.events.emit('connectionError', { connection, cause });
-    this.#connection = new CommandConnection(openOwnConnection(source, attemptMs), clock, attemptMs, {
-      error: report('command'),
+    const topology = openTopology(source, options, clock, {
+      error: (connection, cause) => this.events.emit('connectionError', { connection, cause }),
       clockUnavailable: (cause) => this.events.emit('clockUnavailable', { cause }),
     });
-    this.#subscriber = new Subscriber(openOwnConnection(source, attemptMs), clock, report('subscriber'));
-    const executor = new ScriptExecutor({ connectionFor: () => this.#connection }, clock, commandTimeout, attemptMs);
+    this.#topology = topology;
+    const executor = new ScriptExecutor(topology, clock, commandTimeout, attemptMs);
     this.#executor = executor;
-    const slotGroup = (): number => 0;
+    const slotGroup = (key: string): number => topology.slotGroup(key);
     this.#port = {
       executor,
       clientId: this.id,
       keyPrefix: options.keyPrefix,
-      publish: 'PUBLISH',
+      get publish() {
+        return topology.publish;
+      },
       slotGroup,
       renewals: { plain: plainRenewal(executor, slotGroup), readWrite: readWriteRenewal(executor, slotGroup) },
     };
@@ -163,7 +162,7 @@ class RedisLockClient implements LockClient {
       events: this.events,
       entries: new EntryRegistry(
         () => this.#runtime,
-        () => this.#subscriber,
+        () => topology.subscriber,
       ),
       watchdog: new Watchdog(leaseClock, this.events, lockWatchdogTimeout, renewEveryMs),
       compensations,
@@ -179,7 +178,7 @@ class RedisLockClient implements LockClient {
     if (this.#runtime.closed) throw new ClientClosedError();
     const { commandTimeout } = this.#runtime.options;
     try {
-      await this.#connection.whenReady(this.#runtime.clock.clock.monotonic() + commandTimeout);
+      await this.#topology.whenReady(this.#runtime.clock.clock.monotonic() + commandTimeout);
     } catch (cause) {
       if (cause instanceof Error && 'code' in cause) throw cause;
       if (this.#runtime.closed) throw new ClientClosedError();
@@ -188,33 +187,39 @@ class RedisLockClient implements LockClient {
   }
 
   getLock(name: string, options: ContextOptions = {}): Lock {
-    return this.#lock(new PlainLockProtocol(this.#port, checkName(name)), options);
+    return this.#lock(new PlainLockProtocol(this.#port, this.#checkName(name)), options);
+  }
+
+  #checkName(name: unknown): string {
+    const checked = checkName(name);
+    this.#topology.checkName(this.#port.keyPrefix + checked);
+    return checked;
   }
 
   getNonReentrantLock(name: string, options: ContextOptions = {}): Lock {
-    return this.#lock(new NonReentrantLockProtocol(this.#port, checkName(name)), options);
+    return this.#lock(new NonReentrantLockProtocol(this.#port, this.#checkName(name)), options);
   }
 
   getSpinLock(name: string, options: SpinLockOptions = {}): Lock {
-    return this.#lock(new SpinLockProtocol(this.#port, checkName(name), pausesOf(options.backOff)), options);
+    return this.#lock(new SpinLockProtocol(this.#port, this.#checkName(name), pausesOf(options.backOff)), options);
   }
 
   getFencedLock(name: string, options: FencedLockOptions = {}): FencedLock {
-    const protocol = new FencedLockProtocol(this.#port, checkName(name), checkTokens(options.tokens));
+    const protocol = new FencedLockProtocol(this.#port, this.#checkName(name), checkTokens(options.tokens));
     return new FencedLock(this.#runtime, this.#executor, protocol, checkContext(options.context));
   }
 
   getReadWriteLock(name: string, options: ContextOptions = {}): ReadWriteLock {
-    const read = this.#lock(new ReadProtocol(this.#port, checkName(name)), options);
+    const read = this.#lock(new ReadProtocol(this.#port, this.#checkName(name)), options);
     return new ReadWriteLock(name, read, this.#lock(new WriteProtocol(this.#port, name), options));
   }
 
   getSemaphore(name: string): Semaphore {
-    return new Semaphore(this.#runtime, this.#port, checkName(name));
+    return new Semaphore(this.#runtime, this.#port, this.#checkName(name));
   }
 
   getCountDownLatch(name: string): CountDownLatch {
-    return new CountDownLatch(this.#runtime, this.#port, checkName(name));
+    return new CountDownLatch(this.#runtime, this.#port, this.#checkName(name));
   }
 
   #lock(protocol: LockProtocol, { context }: { context?: LockContext | undefined }): Lock {
@@ -236,7 +241,7 @@ class RedisLockClient implements LockClient {
 
   async inspect(name: string): Promise<Inspection> {
     if (this.#runtime.closed) throw new ClientClosedError();
-    const key = this.#port.keyPrefix + checkName(name);
+    const key = this.#port.keyPrefix + this.#checkName(name);
     const reply = await this.#executor.ask(inspect, [key, fairQueueKey(key), tokenKey(key)], []);
     return inspectionOf(name, this.id, reply);
   }
@@ -259,8 +264,7 @@ class RedisLockClient implements LockClient {
     runtime.entries.close(closed);
     await runtime.compensations.close();
     this.#executor.closed = true;
-    this.#connection.close();
-    this.#subscriber.close();
+    this.#topology.close();
   }
 
   async #giveBack(openHolds: boolean): Promise<void> {

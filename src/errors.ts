@@ -137,6 +137,17 @@ export class RefusedError extends LockError {
   readonly code = 'ERR_LOCK_REFUSED';
 }
 
+/** The lock was taken, but fewer replicas than asked for confirmed it in time. It is being given back. */
+export class NotReplicatedError extends LockError {
+  readonly code = 'ERR_LOCK_NOT_REPLICATED';
+  constructor(
+    readonly acks: number,
+    readonly confirmed: number,
+  ) {
+    super(`only ${confirmed} of ${acks} replicas confirmed the lock in time`);
+  }
+}
+
 /** This JavaScript runtime cannot tell which code awaited a hold. `withLock`, `acquire` and `{ context }` work. */
 export class UnsupportedRuntimeError extends LockError {
   readonly code = 'ERR_LOCK_UNSUPPORTED_RUNTIME';

@@ -13,6 +13,7 @@ export {
   LockUpgradeError,
   NonReentrantError,
   NotOwnerError,
+  NotReplicatedError,
   RedisUnavailableError,
   RefusedError,
   UnsupportedRuntimeError,

@@ -7,6 +7,13 @@ export interface HandOffOptions {
   maxTime?: number;
 }
 
+export interface ReplicasOptions {
+  /** Replicas that must confirm. 0: none is waited for. Default 1, as long as any replica is connected. */
+  acks?: number;
+  /** ms to wait for them. Default 1,000. */
+  timeout?: number;
+}
+
 export interface ClientOptions {
   /** ms of lease for acquisitions without one; renewed at a third of it. Default 30,000, as in Redisson. */
   lockWatchdogTimeout?: number;
@@ -16,8 +23,25 @@ export interface ClientOptions {
   keyPrefix?: string;
   /** How long a lock may go from hand to hand inside this process; `false`: every release goes through Redis. */
   handOff?: HandOffOptions | false;
+  /**
+   * A lock is granted when this many replicas have it (`WAIT`); else it is given back and the call rejects with
+   * `NotReplicatedError`. Default: on in a cluster and through Sentinel, off with a single server.
+   */
+  replicas?: ReplicasOptions;
+  /**
+   * In a cluster: messages by slot (`SSUBSCRIBE`, Redis 7 and Valkey). Must be the same for all clients of a lock.
+   * Default `'auto'`: where the servers can, as Redisson.
+   */
+  shardedSubscriptions?: boolean | 'auto';
   /** Keep the line that took each hold, for messages. Default: on, unless `NODE_ENV` is `production`. */
   callSites?: boolean;
+}
+
+export interface ReplicaOptions {
+  readonly acks: number;
+  readonly timeout: number;
+  /** Asked for by the user: also where no replica is connected. */
+  readonly always: boolean;
 }
 
 export interface ResolvedOptions {
@@ -28,12 +52,15 @@ export interface ResolvedOptions {
   readonly attemptMs: number;
   readonly keyPrefix: string;
   readonly handOff: { readonly maxSections: number; readonly maxTimeMs: number } | undefined;
+  readonly replicas: ReplicaOptions | undefined;
+  readonly shardedSubscriptions: boolean | 'auto';
   readonly callSites: boolean;
 }
 
 const DEFAULTS = Object.freeze({
   lockWatchdogTimeout: 30_000,
   commandTimeout: 3_000,
+  replicasTimeout: 1_000,
   handOff: Object.freeze({ maxSections: 16, maxTime: 100 }),
 });
 
@@ -44,6 +71,10 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string): Res
   if (typeof keyPrefix !== 'string') throw new InvalidArgumentError('keyPrefix', 'a string', keyPrefix);
   const callSites = given.callSites ?? process.env['NODE_ENV'] !== 'production';
   if (typeof callSites !== 'boolean') throw new InvalidArgumentError('callSites', 'true or false', callSites);
+  const shardedSubscriptions = given.shardedSubscriptions ?? 'auto';
+  if (shardedSubscriptions !== 'auto' && typeof shardedSubscriptions !== 'boolean') {
+    throw new InvalidArgumentError('shardedSubscriptions', `true, false or 'auto'`, shardedSubscriptions);
+  }
   return {
     lockWatchdogTimeout,
     renewEveryMs: Math.floor(lockWatchdogTimeout / 3),
@@ -51,6 +82,8 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string): Res
     attemptMs: Math.floor(commandTimeout / 3),
     keyPrefix,
     handOff: resolveHandOff(given.handOff),
+    replicas: resolveReplicas(given.replicas),
+    shardedSubscriptions,
     callSites,
   };
 }
@@ -64,6 +97,16 @@ function resolveHandOff(given: ClientOptions['handOff']): ResolvedOptions['handO
     maxSections: integer(given ?? {}, 'maxSections', DEFAULTS.handOff.maxSections, 1),
     maxTimeMs: integer(given ?? {}, 'maxTime', DEFAULTS.handOff.maxTime, 0),
   };
+}
+
+function resolveReplicas(given: ClientOptions['replicas']): ReplicaOptions | undefined {
+  if (given !== undefined && (typeof given !== 'object' || (given as unknown) === null)) {
+    throw new InvalidArgumentError('replicas', 'an object', given);
+  }
+  const acks = integer(given ?? {}, 'acks', 1, 0);
+  // A time-out of 0 would wait for ever.
+  const timeout = integer(given ?? {}, 'timeout', DEFAULTS.replicasTimeout, 1);
+  return acks === 0 ? undefined : { acks, timeout, always: given?.acks !== undefined };
 }
 
 function integer<K extends string>(from: { [P in K]?: number }, option: K, byDefault: number, least: number): number {

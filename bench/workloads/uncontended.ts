@@ -1,12 +1,15 @@
-import { alsoSentBy, openPeer, SUBJECTS, type PeerName } from '../peers.js';
+import { alsoSentBy, openPeer, SUBJECTS, type Peer, type PeerName } from '../peers.js';
 import { Worker } from '../processes.js';
 import { median } from '../statistics.js';
 import type { Row, Setting, Workload } from './workload.js';
 
 /*
  * Sections that nobody else wants. The floor is timed in the same process, after the import: subject and raw scripts
- * take turns, and each pair gives one ratio.
+ * take turns, slice by slice, and each pair gives one ratio.
  */
+
+/** The shorter the turns, the less a load from elsewhere falls on one side alone. */
+const SLICES = 10;
 
 interface PairsOrder {
   readonly url: string;
@@ -14,7 +17,7 @@ interface PairsOrder {
   readonly flows: number;
   readonly pairs: number;
   /** How long one side of a pair lasts, by the speed of the raw scripts. */
-  readonly ms: number;
+  readonly sideMs: number;
 }
 
 interface Pair {
@@ -23,30 +26,30 @@ interface Pair {
 }
 
 /** Sections per second of both, pair by pair. */
-async function timePairs({ url, subject: name, flows, pairs, ms }: PairsOrder): Promise<Pair[]> {
+async function timePairs({ url, subject: name, flows, pairs, sideMs }: PairsOrder): Promise<Pair[]> {
   const subject = await openPeer(name, { url, callSites: false });
   const raw = await openPeer('raw scripts', { url });
-  const rate = async (peer: typeof raw, sections: number): Promise<number> => {
+  let sectionsEach = Math.ceil(2_000 / flows);
+  const time = async (peer: Peer): Promise<number> => {
     const start = performance.now();
-    const each = Math.ceil(sections / flows);
-    await Promise.all(Array.from({ length: flows }, (_, flow) => peer.flow(`bench:${name}:${flow}`, each)));
-    return (each * flows * 1_000) / (performance.now() - start);
+    await Promise.all(Array.from({ length: flows }, (_, flow) => peer.flow(`bench:${name}:${flow}`, sectionsEach)));
+    return performance.now() - start;
   };
-  let sections = 2_000;
   for (const peer of [raw, subject, subject, raw]) {
-    const warm = await rate(peer, sections);
-    if (peer === raw) sections = Math.ceil((warm * ms) / 1_000);
+    const ms = await time(peer);
+    if (peer === raw) sectionsEach = Math.ceil((sectionsEach * sideMs) / SLICES / ms);
   }
   const timed: Pair[] = [];
   for (let pair = 0; pair < pairs; pair += 1) {
-    // Whoever comes second finds the machine as the first has left it.
-    if (pair % 2 === 0) {
-      const first = await rate(raw, sections);
-      timed.push({ raw: first, subject: await rate(subject, sections) });
-    } else {
-      const first = await rate(subject, sections);
-      timed.push({ raw: await rate(raw, sections), subject: first });
+    let [rawMs, subjectMs] = [0, 0];
+    for (let slice = 0; slice < SLICES; slice += 1) {
+      // Whoever comes second finds the machine as the first has left it.
+      if (slice % 2 === 0) rawMs += await time(raw);
+      subjectMs += await time(subject);
+      if (slice % 2 === 1) rawMs += await time(raw);
     }
+    const done = flows * sectionsEach * SLICES * 1_000;
+    timed.push({ raw: done / rawMs, subject: done / subjectMs });
   }
   await subject.close();
   await raw.close();
@@ -58,14 +61,14 @@ async function runFlow(url: string, name: PeerName, sections: number): Promise<v
   opened ??= await openPeer(name, { url, callSites: false });
   await opened.flow('bench:counted', sections);
 }
-let opened: Awaited<ReturnType<typeof openPeer>> | undefined;
+let opened: Peer | undefined;
 
 export const tasks = { timePairs, runFlow };
 
 async function timedRow(setting: Setting, workload: string, subject: PeerName, flows: number): Promise<Row> {
   const { server, quick } = setting;
   await using worker = new Worker();
-  const order = { url: server.url, subject, flows, pairs: quick ? 3 : 9, ms: quick ? 100 : 400 };
+  const order = { url: server.url, subject, flows, pairs: quick ? 3 : 9, sideMs: quick ? 100 : 400 };
   const pairs = await worker.run('timePairs', order);
   return {
     workload,

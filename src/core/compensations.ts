@@ -1,9 +1,14 @@
 import type { LeaseClock } from '../clock.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { LockError } from '../errors.js';
+
+/** A request under way, of which only the end matters. */
+export interface SentRequest {
+  readonly done: Promise<{ readonly error: LockError | undefined }>;
+}
 
 /** A request that has to be made sure of: somebody was told that nothing is held, or may be. */
 export interface Compensation {
-  send(): ScriptRequest<unknown>;
+  send(): SentRequest;
   /** Monotonic ms up to which a request that creates or moves the field may still run: not to be overtaken by it. */
   readonly notBefore: number;
   /** Lease clock ms at which the last lease that any request can have set is over. */

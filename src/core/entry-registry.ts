@@ -1,6 +1,6 @@
 import type { Timer } from '../clock.js';
 import type { LockError } from '../errors.js';
-import type { Subscriber } from '../redis/subscriber.js';
+import type { ChannelSource } from '../redis/topology.js';
 import type { Tenure } from './tenure.js';
 import { LockEntry } from './lock-entry.js';
 import type { Half } from './lock-protocol.js';
@@ -19,7 +19,7 @@ export class EntryRegistry {
 
   constructor(
     private readonly runtime: () => LockRuntime,
-    private readonly subscriberFor: (channel: string) => Subscriber,
+    private readonly subscriber: () => ChannelSource,
   ) {}
 
   /** Readers and writers of one lock hear of the same things, but stand in lines of their own, as do those who poll. */
@@ -28,7 +28,7 @@ export class EntryRegistry {
     let entry = this.#entries.get(line);
     if (entry === undefined) {
       if (this.#entries.size >= this.#sweepAt) this.#sweep();
-      entry = new LockEntry(this.runtime(), this, this.subscriberFor(channel), channel, kind === 'read');
+      entry = new LockEntry(this.runtime(), this, this.subscriber(), channel, kind === 'read');
       this.#entries.set(line, entry);
     }
     return entry;
@@ -57,12 +57,13 @@ export class EntryRegistry {
     if (attended === this.#attended.has(entry)) return;
     if (attended) this.#attended.add(entry);
     else this.#attended.delete(entry);
-    this.subscriberFor(entry.channel).attend(this.#attended.size > 0);
+    this.subscriber().attend(this.#attended.size > 0);
   }
 
   /** Ends the entry's subscription some time after it was last needed. */
   linger(entry: LockEntry): void {
-    if (!entry.wanted || !entry.idle || this.#lingering.has(entry)) return;
+    // A release that close() did not wait for may end after everything else.
+    if (this.runtime().closed || !entry.wanted || !entry.idle || this.#lingering.has(entry)) return;
     const timer = this.runtime().clock.clock.setTimer(LINGER_MS, () => {
       this.#lingering.delete(entry);
       // In use again: whoever leaves last starts another linger.

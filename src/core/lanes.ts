@@ -7,7 +7,7 @@
 import type { LeaseClock } from '../clock.js';
 import { RedisUnavailableError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
-import type { Compensations } from './compensations.js';
+import type { Compensations, SentRequest } from './compensations.js';
 
 export interface Lane {
   readonly key: string;
@@ -52,7 +52,7 @@ export class Lanes {
   }
 
   /** Repeats `send` in the background until it is answered; the lane stays taken until then. */
-  settle(lane: Lane, send: () => ScriptRequest<unknown>): Promise<void> {
+  settle(lane: Lane, send: () => SentRequest): Promise<void> {
     return this.compensations
       .add({ send, notBefore: 0, until: this.clock.now() + LANE_MS })
       .finally(() => this.free(lane));
@@ -65,7 +65,7 @@ export class Lanes {
   async once<Reply>(
     key: string,
     send: (lane: Lane) => ScriptRequest<Reply>,
-    settle: 'repeat' | ((lane: Lane) => ScriptRequest<unknown>),
+    settle: 'repeat' | ((lane: Lane) => SentRequest),
   ): Promise<Reply> {
     const lane = this.take(key);
     const { error, reply, inDoubt } = await send(lane).done;

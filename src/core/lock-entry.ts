@@ -12,13 +12,15 @@
 import {
   ClientClosedError,
   LockTimeoutError,
+  NotReplicatedError,
   RedisUnavailableError,
   type LockError,
   type RefusedError,
 } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
 import type { AcquireReply, HandOffReply } from '../redis/scripts/lock.js';
-import type { ChannelListener, Subscriber } from '../redis/subscriber.js';
+import type { ChannelListener } from '../redis/subscriber.js';
+import type { ChannelSource } from '../redis/topology.js';
 import type { Timer } from '../clock.js';
 import type { CallSite } from './call-site.js';
 import type { EntryRegistry } from './entry-registry.js';
@@ -67,7 +69,7 @@ export class LockEntry implements ChannelListener {
   constructor(
     private readonly runtime: LockRuntime,
     private readonly registry: EntryRegistry,
-    private readonly subscriber: Subscriber,
+    private readonly subscriber: ChannelSource,
     readonly channel: string,
     /** Those who wait here can hold together: a holder of this client keeps nobody out. */
     private readonly shared: boolean,
@@ -398,7 +400,7 @@ export class LockEntry implements ChannelListener {
     heir.owner = this.runtime.newOwner();
     heir.doubts(request);
     if (heir.leaving !== undefined) heir.reject(heir.leaving);
-    if (request.error !== undefined) {
+    if (request.error !== undefined && !(request.error instanceof NotReplicatedError)) {
       return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
     }
     if (request.reply === 'published') return { kind: 'freed' };

@@ -8,7 +8,8 @@ export interface ProtocolPort {
   readonly executor: ScriptExecutor;
   readonly clientId: string;
   readonly keyPrefix: string;
-  readonly publish: 'PUBLISH' | 'SPUBLISH';
+  /** The publishing command, for scripts. */
+  readonly publish: string;
   /** Keys of one group may go in one script. */
   slotGroup(key: string): string | number;
   readonly renewals: { readonly plain: RenewalScript; readonly readWrite: RenewalScript };

@@ -1,3 +1,4 @@
+import type { SentRequest } from '../core/compensations.js';
 import type { Lane } from '../core/lanes.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
 import { NO_LEASE_MS, SharedWaiter } from '../core/shared-waiter.js';
@@ -197,7 +198,7 @@ export class Semaphore extends SharedObject {
     };
   }
 
-  #cancel(permits: number, { number, sequence }: Lane): ScriptRequest<unknown> {
+  #cancel(permits: number, { number, sequence }: Lane): SentRequest {
     return this.port.executor.run(
       scripts.cancel,
       [this.key, this.#channel, this.requests],
@@ -231,7 +232,7 @@ interface PermitPort {
   readonly requests: string;
   readonly permits: number;
   send(lane: Lane): ScriptRequest<AcquireReply>;
-  cancel(lane: Lane): ScriptRequest<unknown>;
+  cancel(lane: Lane): SentRequest;
 }
 
 /** Each try has a lane to itself, for as long as it may be repeated or has to be taken back. */

@@ -1,9 +1,21 @@
 import type { Clock, Timer } from '../clock.js';
-import type { CommandConnection } from './command-connection.js';
+import type { LockError } from '../errors.js';
+
+/** A connection as requests see it. */
+export interface CommandPort {
+  readonly ready: boolean;
+  /** The server time after which an attempt changes nothing, for its script, and when by our clock that has passed. */
+  notAfter(sentAt: number, deadline: number): { text: string; openUntil: number };
+  /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
+  send(name: string, args: string[], attempt: Attempt, asking: boolean): void;
+  /** Resolves when commands can be sent; rejects at `until` (monotonic ms) or when the server refuses us. */
+  whenReady(until: number): Promise<void>;
+  lookAtClock(): Promise<void>;
+}
 
 /** One sending of a request. Its bytes may lie anywhere until it is answered or its not-after has passed. */
 export interface Attempt {
-  readonly connection: CommandConnection;
+  readonly connection: CommandPort;
   /** Monotonic ms, before the bytes were written. */
   readonly sentAt: number;
   /** Monotonic ms after which we do not wait for the answer. */
@@ -16,6 +28,10 @@ export interface Attempt {
   failed(error: Error): void;
   /** Nothing came before `deadline`; an answer may still follow. */
   timedOut(): void;
+  /** Whether this answer tells of a grant. */
+  isGrant(raw: unknown): boolean;
+  /** Instead of `answered`: it ran, and what it did has to be taken back. */
+  unconfirmed(error: LockError): void;
 }
 
 /**

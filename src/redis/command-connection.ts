@@ -1,16 +1,20 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.js';
 import { AnsweredCommand } from './answered-command.js';
-import { AttemptDeadlines, type Attempt } from './attempt.js';
-import { isCredentialsError, NotSentError, refusal } from './server-error.js';
+import { AttemptDeadlines, type Attempt, type CommandPort } from './attempt.js';
+import { isCredentialsError, isNoMaster, NotSentError, refusal, withoutArguments } from './server-error.js';
 
 /** An estimate of the server's clock is looked at again after this long: clocks drift. */
 const CLOCK_AGE_MS = 60_000;
 const CORK_MOST = 16;
+/** A server that says that it is no master is left for the one that is, but not more often than this. */
+const LEAVE_EVERY_MS = 1_000;
 
 export interface ConnectionReports {
   error(cause: unknown): void;
   clockUnavailable(cause: unknown): void;
+  /** It closed; it is being made again. */
+  away(): void;
 }
 
 /**
@@ -19,7 +23,7 @@ export interface ConnectionReports {
  *
  * States: `away` until ioredis is ready and TIME was answered, then `ready` until the socket closes, `closed` for good.
  */
-export class CommandConnection {
+export class CommandConnection implements CommandPort {
   #state: 'away' | 'ready' | 'closed' = 'away';
   /** Server epoch ms minus our monotonic ms, at most: the server's clock is never behind what this says. */
   #clockOffset: number | undefined;
@@ -29,6 +33,8 @@ export class CommandConnection {
   readonly #answersDirectly: boolean;
   /** Commands written since the socket was corked; 0: it is not. */
   #corked = 0;
+  #leftAt = -Infinity;
+  #retired = false;
   #lastError: Error | undefined;
   readonly #waiting = new Set<{ resolve(): void; reject(error: Error): void }>();
   readonly #deadlines: AttemptDeadlines;
@@ -45,9 +51,10 @@ export class CommandConnection {
     redis.on('close', () => {
       redis.options.socketTimeout = attemptMs;
       if (this.#state === 'ready') this.#state = 'away';
+      reports.away();
     });
     redis.on('error', (error: Error) => {
-      this.#lastError = error;
+      this.#lastError = withoutArguments(error);
       reports.error(error);
       // Waiting longer does not help against a wrong password; the next connection may still find it mended.
       if (isCredentialsError(error)) this.#endWaiting(refusal('the connection', error));
@@ -56,6 +63,16 @@ export class CommandConnection {
 
   get ready(): boolean {
     return this.#state === 'ready';
+  }
+
+  /** It is wanted and not there. */
+  get away(): boolean {
+    return this.#state === 'away' && !this.#retired && this.redis.status !== 'wait';
+  }
+
+  /** Where it leads to, as far as that was given. */
+  get host(): string | undefined {
+    return this.redis.options.host;
   }
 
   /** Attempts that wait for their answer. */
@@ -99,18 +116,22 @@ export class CommandConnection {
   }
 
   /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
-  send(name: string, args: string[], attempt: Attempt): void {
+  send(name: string, args: string[], attempt: Attempt, asking: boolean): void {
     this.#cork();
+    if (asking) this.redis.call('asking').catch(() => undefined); // what it allows fails with it
     attempt.answersBefore = this.#answers;
     this.#deadlines.add(attempt);
     const answered = (raw: unknown): void => {
       this.#deadlines.delete(attempt);
       this.#answers += 1;
       attempt.answered(raw);
+      if (this.#retired && this.#deadlines.size === 0) this.redis.disconnect();
     };
     const failed = (error: unknown): void => {
       this.#deadlines.delete(attempt);
       attempt.failed(error as Error);
+      if (isNoMaster(error as Error)) this.#leave();
+      if (this.#retired && this.#deadlines.size === 0) this.redis.disconnect();
     };
     if (this.#answersDirectly) this.redis.sendCommand(new AnsweredCommand(name, args, answered, failed));
     else this.redis.call(name, ...args).then(answered, failed);
@@ -121,6 +142,14 @@ export class CommandConnection {
     attempt.timedOut();
     if (this.#answers !== attempt.answersBefore || this.#state !== 'ready') return;
     this.#state = 'away';
+    this.redis.disconnect(true);
+  }
+
+  /** Another look at who is the master, by name or through Sentinel. */
+  #leave(): void {
+    const now = this.clock.monotonic();
+    if (now - this.#leftAt < LEAVE_EVERY_MS || this.redis.status !== 'ready') return;
+    this.#leftAt = now;
     this.redis.disconnect(true);
   }
 
@@ -140,6 +169,14 @@ export class CommandConnection {
       this.#clockOffset = undefined;
       this.reports.clockUnavailable(error);
     }
+  }
+
+  /** Nothing more will be sent: what is under way is still read, then the connection ends and is not made again. */
+  retire(): void {
+    this.#retired = true;
+    this.redis.options.retryStrategy = () => null;
+    this.#endWaiting(new NotSentError('this server has none of the keys any more'));
+    if (this.#deadlines.size === 0 || this.redis.status !== 'ready') this.redis.disconnect();
   }
 
   close(): void {

@@ -1,11 +1,13 @@
 import { Redis, type Cluster, type RedisOptions } from 'ioredis';
-import { InvalidArgumentError } from '../errors.js';
 
 /** A connection to copy the address, credentials, TLS and so on from; it is never used itself. */
 export type GivenRedis = Redis | Cluster;
 export type RedisSource = { readonly url: string } | { readonly redis: GivenRedis };
 
 const RECONNECT_MS = { first: 25, most: 500, jitter: 25 };
+
+const pauseBefore = (times: number): number =>
+  Math.min(RECONNECT_MS.first * 2 ** Math.min(times - 1, 10), RECONNECT_MS.most) + Math.random() * RECONNECT_MS.jitter;
 
 /**
  * Whatever decides how commands are sent, answered or repeated is ours: a setting of the user's that queues or resends
@@ -28,9 +30,7 @@ function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' 
     commandTimeout: undefined,
     blockingTimeout: undefined,
     reconnectOnError: null,
-    retryStrategy: (times: number) =>
-      Math.min(RECONNECT_MS.first * 2 ** Math.min(times - 1, 10), RECONNECT_MS.most) +
-      Math.random() * RECONNECT_MS.jitter,
+    retryStrategy: pauseBefore,
     keyPrefix: '',
     stringNumbers: false,
     readOnly: false,
@@ -41,26 +41,36 @@ function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' 
     showFriendlyErrorStack: false,
     scripts: undefined,
     himportFieldsets: undefined,
+    // Through Sentinel: only to the master, told of a failover at once, and never left without another try.
+    role: 'master',
     failoverDetector: true,
+    sentinelCommandTimeout: attemptMs,
+    sentinelRetryStrategy: pauseBefore,
+    sentinelReconnectStrategy: pauseBefore,
   };
   return options as unknown as RedisOptions & { replyMapping: 'legacy' };
 }
 
-function isCluster(redis: GivenRedis): redis is Cluster {
+export function isCluster(redis: GivenRedis): redis is Cluster {
   return redis.isCluster;
 }
 
 /** The `keyPrefix` of a given connection: it is part of the name, not ioredis's business. */
 export function prefixOf(source: RedisSource): string {
-  if ('url' in source || isCluster(source.redis)) return '';
-  return source.redis.options.keyPrefix ?? '';
+  return 'url' in source ? '' : (source.redis.options.keyPrefix ?? '');
 }
 
-export function openOwnConnection(source: RedisSource, attemptMs: number): Redis {
+/** A connection of our own to a single server, directly or through Sentinel. */
+export function openOwnConnection(
+  source: { readonly url: string } | { readonly redis: Redis },
+  attemptMs: number,
+): Redis {
   const options = ownOptions(attemptMs);
-  if ('url' in source) return new Redis(source.url, options);
-  if (isCluster(source.redis)) {
-    throw new InvalidArgumentError('redis', 'a connection to one server or through Sentinel', 'a Cluster');
-  }
-  return source.redis.duplicate(options);
+  return 'url' in source ? new Redis(source.url, options) : source.redis.duplicate(options);
+}
+
+/** A connection of our own to one node of a cluster. */
+export function openNodeConnection(node: RedisOptions, attemptMs: number, override: RedisOptions = {}): Redis {
+  const own: ReturnType<typeof ownOptions> = { ...node, ...ownOptions(attemptMs), ...override, replyMapping: 'legacy' };
+  return new Redis(own);
 }

@@ -1,16 +1,13 @@
 import pRetry, { AbortError } from 'p-retry';
 import type { Clock } from '../clock.js';
 import { ClientClosedError, LockError, RedisUnavailableError } from '../errors.js';
-import type { Attempt } from './attempt.js';
-import type { CommandConnection } from './command-connection.js';
-import { TOO_LATE, type Operation } from './script.js';
+import type { Attempt, CommandPort } from './attempt.js';
+import { PUBLISH_OF_TOPOLOGY, TOO_LATE, type Operation } from './script.js';
 import { failureKind, refusal, TooLateError } from './server-error.js';
+import type { CommandRoutes, Route } from './topology.js';
 
-/** What the executor needs of the servers behind it. */
-export interface CommandRoutes {
-  /** The connection to the server that has this key. */
-  connectionFor(key: string): CommandConnection;
-}
+/** A slot on its way may send us on once more; a map that changes under us settles between attempts. */
+const MOST_REDIRECTIONS = 2;
 
 /** What is left to know of a request, whatever its reply meant. */
 export interface RequestAttempts {
@@ -45,6 +42,9 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   #unanswered = 0;
   #written = 0;
   #useSource = false;
+  #redirections = 0;
+  /** It ran, and must be taken back although every attempt was answered. */
+  #undone = false;
   #attemptOver: ((error?: Error) => void) | undefined;
   #quiet: (() => void) | undefined;
   readonly #until: number;
@@ -57,8 +57,8 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   ) {
     const now = executor.clock.monotonic();
     this.#until = now + executor.commandTimeout;
-    const connection = executor.routes.connectionFor(keys[0] as string);
-    if (connection.ready) this.#send(connection, now);
+    const connection = executor.routes.connectionFor(keys[0] as string, operation.confirmed !== undefined);
+    if (connection?.ready) this.#send(connection, now);
     else this.#retry(undefined);
   }
 
@@ -74,7 +74,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   }
 
   get inDoubt(): boolean {
-    return this.#unanswered > 0;
+    return this.#unanswered > 0 || this.#undone;
   }
 
   abandon(): void {
@@ -93,7 +93,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     }
   }
 
-  #send(connection: CommandConnection, sentAt = this.executor.clock.monotonic()): void {
+  #send(connection: CommandPort, sentAt = this.executor.clock.monotonic(), asking = false): void {
     const { operation, keys, args } = this;
     const deadline = Math.min(sentAt + this.executor.attemptMs, this.#until);
     const { text, openUntil } = operation.notAfter
@@ -108,7 +108,10 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     }
     for (const key of keys) words.push(key);
     if (text !== undefined && operation.args === 'variable') words.push(text);
-    for (const arg of args) words.push(typeof arg === 'string' ? arg : String(arg));
+    for (const arg of args) {
+      if (arg === PUBLISH_OF_TOPOLOGY) words.push(this.executor.routes.publish);
+      else words.push(typeof arg === 'string' ? arg : String(arg));
+    }
     if (text !== undefined && operation.args !== 'variable') words.push(text);
     if (this.#written === 0) this.firstSentAt = sentAt;
     this.#written += 1;
@@ -116,7 +119,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     this.#awaiting = true;
     this.openUntil = Math.max(this.openUntil, openUntil);
     const command = operation.script === undefined ? operation.name : this.#useSource ? 'eval' : 'evalsha';
-    connection.send(command, words, new RequestAttempt(this, connection, sentAt, deadline, openUntil));
+    connection.send(command, words, new RequestAttempt(this, connection, sentAt, deadline, openUntil, asking), asking);
   }
 
   answered(attempt: RequestAttempt, raw: unknown): void {
@@ -146,6 +149,22 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     else this.#answeredWith(attempt, error);
   }
 
+  isGrant(raw: unknown): boolean {
+    if (raw === TOO_LATE && this.operation.notAfter) return false;
+    try {
+      return this.operation.confirmed?.(this.operation.reply(raw)) ?? false;
+    } catch {
+      return false; // `answered` says what is wrong with it
+    }
+  }
+
+  unconfirmed(attempt: RequestAttempt, error: LockError): void {
+    this.#undone = true;
+    this.#closeAttempt();
+    attempt.over = true;
+    this.#fail(error);
+  }
+
   timedOut(attempt: RequestAttempt): void {
     this.#overWith(attempt, new Error(`no answer within ${Math.round(attempt.deadline - attempt.sentAt)} ms`));
   }
@@ -172,19 +191,43 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     this.#awaiting = false;
     if (this.#settled) return;
     const kind = failureKind(error);
+    const route =
+      kind === 'not-executed'
+        ? this.executor.routes.redirected(error, attempt.connection, this.operation.confirmed !== undefined)
+        : undefined;
     if (kind === 'refused') {
       this.#fail(refusal(this.operation.name, error));
+    } else if (route !== undefined && this.#redirections < MOST_REDIRECTIONS && !this.#abandoned) {
+      this.#redirections += 1;
+      this.#useSource = false;
+      this.#sendAlso(route, error);
     } else if (kind === 'unknown-script' && !this.#useSource) {
       // Nothing ran; the text goes along and is cached by the server again.
       this.#useSource = true;
-      if (attempt.connection.ready && !this.#abandoned) this.#send(attempt.connection);
-      else this.#next(error);
+      if (this.#abandoned) this.#next(error);
+      else this.#sendAlso(attempt, error);
     } else {
       this.#next(error);
     }
   }
 
+  /** Within the attempt: the server did nothing but say what else to send, or to whom. */
+  #sendAlso({ connection, asking }: Route, error: Error): void {
+    if (connection.ready) return this.#send(connection, undefined, asking);
+    // Where the slot is on its way to no map leads, so this is the time to connect there.
+    const now = this.executor.clock.monotonic();
+    connection.whenReady(Math.min(now + this.executor.attemptMs, this.#until)).then(
+      () => {
+        if (this.#settled) return;
+        if (this.#abandoned) this.#fail(error);
+        else this.#send(connection, undefined, asking);
+      },
+      () => this.#next(error),
+    );
+  }
+
   #next(error: Error): void {
+    if (this.#settled) return;
     if (this.#abandoned || this.executor.clock.monotonic() >= this.#until) this.#fail(error);
     else if (this.#attemptOver !== undefined) this.#attemptOver(error);
     else this.#retry(error);
@@ -200,23 +243,36 @@ export class ScriptRequest<Reply> implements RequestAttempts {
         pending = undefined;
         throw error;
       },
-      { retries: Infinity, minTimeout: 25, maxTimeout: 400, factor: 2, unref: true },
+      {
+        retries: Infinity,
+        minTimeout: 25,
+        maxTimeout: 400,
+        factor: 2,
+        // The pause before an attempt that would come after the deadline is no reason to settle after it.
+        maxRetryTime: Math.max(1, this.#until - this.executor.clock.monotonic()),
+        unref: true,
+      },
     ).catch((error: unknown) => this.#fail(error as Error));
   }
 
   async #again(): Promise<void> {
     const { executor } = this;
     if (this.#settled) return;
-    const connection = executor.routes.connectionFor(this.keys[0] as string);
     if (this.#abandoned || executor.clock.monotonic() >= this.#until) throw new AbortError('out of time');
+    let connection: CommandPort;
     try {
-      await connection.whenReady(this.#until);
+      connection = await executor.routes.connect(
+        this.keys[0] as string,
+        this.operation.confirmed !== undefined,
+        this.#until,
+      );
     } catch (error) {
       throw new AbortError(error as Error);
     }
     if (this.#settled) return;
     if (this.#abandoned || executor.clock.monotonic() >= this.#until) throw new AbortError('out of time');
     this.#useSource = false;
+    this.#redirections = 0;
     await new Promise<void>((resolve, reject) => {
       this.#attemptOver = (error) => {
         this.#attemptOver = undefined;
@@ -256,6 +312,8 @@ interface AttemptOwner {
   answered(attempt: RequestAttempt, raw: unknown): void;
   failed(attempt: RequestAttempt, error: Error): void;
   timedOut(attempt: RequestAttempt): void;
+  isGrant(raw: unknown): boolean;
+  unconfirmed(attempt: RequestAttempt, error: LockError): void;
 }
 
 class RequestAttempt implements Attempt {
@@ -264,10 +322,11 @@ class RequestAttempt implements Attempt {
   answersBefore = 0;
   constructor(
     private readonly request: AttemptOwner,
-    readonly connection: CommandConnection,
+    readonly connection: CommandPort,
     readonly sentAt: number,
     readonly deadline: number,
     readonly openUntil: number,
+    readonly asking: boolean,
   ) {}
   answered(raw: unknown): void {
     this.request.answered(this, raw);
@@ -277,6 +336,12 @@ class RequestAttempt implements Attempt {
   }
   timedOut(): void {
     this.request.timedOut(this);
+  }
+  isGrant(raw: unknown): boolean {
+    return this.request.isGrant(raw);
+  }
+  unconfirmed(error: LockError): void {
+    this.request.unconfirmed(this, error);
   }
 }
 

@@ -11,6 +11,8 @@ export interface Operation<Keys extends readonly string[], Args extends readonly
   /** The executor adds a last argument: the server time after which the script changes nothing. */
   readonly notAfter: boolean;
   reply(raw: unknown): Reply;
+  /** Whether this reply tells of a grant, which replicas may have to confirm; absent where none ever does. */
+  readonly confirmed?: ((reply: Reply) => boolean) | undefined;
   /** Never set: keeps the tuples in the type. */
   readonly types?: [Keys, Args];
 }
@@ -25,14 +27,15 @@ interface ScriptDefinition<Keys extends readonly string[], Args extends readonly
   args: Counted<Args>;
   notAfter: boolean;
   reply(raw: unknown): Reply;
+  confirmed?: (reply: Reply) => boolean;
 }
 
 export function defineScript<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
   definition: ScriptDefinition<Keys, Args, Reply>,
 ): Operation<Keys, Args, Reply> {
-  const { file, source, keys, args, notAfter, reply } = definition;
+  const { file, source, keys, args, notAfter, reply, confirmed } = definition;
   const sha = createHash('sha1').update(source).digest('hex');
-  return { name: file, keys, args, script: { source, sha }, notAfter, reply };
+  return { name: file, keys, args, script: { source, sha }, notAfter, reply, confirmed };
 }
 
 export function defineRead<Args extends readonly string[], Reply>(
@@ -42,6 +45,9 @@ export function defineRead<Args extends readonly string[], Reply>(
 ): Operation<readonly [string], Args, Reply> {
   return { name: command, keys: 1, args, script: undefined, notAfter: false, reply };
 }
+
+/** In place of the publishing command, where it is not known before the servers have been asked. */
+export const PUBLISH_OF_TOPOLOGY = '\0publish';
 
 /** Every script with a not-after answers this when it came too late to change anything. */
 export const TOO_LATE = -3;

@@ -28,18 +28,29 @@ export function failureKind(error: Error): FailureKind {
   return 'refused';
 }
 
+/** The server said that it is a replica. */
+export const isNoMaster = (error: Error): boolean =>
+  error.name === 'ReplyError' && /^(READONLY|MASTERDOWN)\b|-(READONLY|MASTERDOWN)\b/.test(error.message);
+
 export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
+
+/** ioredis adds what was sent to the server's answer; for AUTH that is the password. */
+export function withoutArguments<E>(error: E): E {
+  if (typeof error === 'object' && error !== null && 'command' in error) delete error.command;
+  return error;
+}
 
 /** Says what was refused and what to allow; never repeats arguments, which may be secrets of the user. */
 export function refusal(operation: string, error: Error): RefusedError {
   const message = error.message;
   let hint = '';
-  if (/NOPERM|no permissions|permission/i.test(message)) {
+  // Within a script Redis 7 says it in other words.
+  if (/NOPERM|permission|user executing the script can't/i.test(message)) {
     hint = ': give the user of this connection the commands, keys and channels that the README lists for it';
   } else if (/\bOOM\b/.test(message)) {
     hint = ': the server is at its maxmemory; free memory or raise it';
   } else if (message.startsWith('WRONGTYPE') || message.includes('WRONGTYPE')) {
     hint = ': the key of this name holds something that is no lock';
   }
-  return new RefusedError(`Redis refused ${operation}: ${message}${hint}`, { cause: error });
+  return new RefusedError(`Redis refused ${operation}: ${message}${hint}`, { cause: withoutArguments(error) });
 }

@@ -1,7 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Clock, Timer } from '../clock.js';
 import type { RefusedError } from '../errors.js';
-import { failureKind, refusal } from './server-error.js';
+import { redirectionIn, type Redirection } from './cluster-slots.js';
+import { failureKind, refusal, withoutArguments } from './server-error.js';
+import type { ChannelSource } from './topology.js';
 
 export interface ChannelListener {
   message(payload: string): void;
@@ -9,6 +11,14 @@ export interface ChannelListener {
   confirmed(): void;
   /** The server refuses this channel for good. */
   refused(error: RefusedError): void;
+}
+
+export interface SubscriberReports {
+  error(cause: unknown): void;
+  /** It closed; it is being made again. */
+  away(): void;
+  /** In a cluster: some channel's slot is elsewhere now; where, if the server said so. */
+  moved: ((to: Redirection | undefined) => void) | undefined;
 }
 
 interface Channel {
@@ -28,7 +38,7 @@ const RETRY_MS = 250;
  * The connection that carries subscriptions. It keeps the set of wanted channels itself and subscribes them again after
  * every reconnection; ioredis forgets them all when the connection is cut twice in a row.
  */
-export class Subscriber {
+export class Subscriber implements ChannelSource {
   readonly #channels = new Map<string, Channel>();
   #ready = false;
   #closed = false;
@@ -41,20 +51,23 @@ export class Subscriber {
   constructor(
     private readonly redis: Redis,
     private readonly clock: Clock,
-    reportError: (cause: unknown) => void,
+    private readonly sharded: boolean,
+    private readonly reports: SubscriberReports,
   ) {
     redis.on('ready', () => this.#becomeReady());
     redis.on('close', () => this.#becomeAway());
-    redis.on('error', reportError);
-    redis.on('message', (channel: string, payload: string) => {
+    redis.on('error', (error: Error) => {
+      reports.error(withoutArguments(error));
+      // An older ioredis takes the server's word that a slot has left for an answer to a command it never sent.
+      if (error.message.startsWith('Command queue state error')) redis.disconnect(true);
+    });
+    redis.on(sharded ? 'smessage' : 'message', (channel: string, payload: string) => {
       for (const listener of this.#channels.get(channel)?.listeners ?? []) listener.message(payload);
     });
+    // The server has dropped subscriptions because their slot left. It does not say to us which.
+    if (sharded) redis.on('moved', () => this.#checkAll());
   }
 
-  /**
-   * Subscribes; `listener.confirmed()` follows now and after every reconnection until `forget`. True if nothing of an
-   * earlier subscription can arrive any more: every message that does was published after this call.
-   */
   want(name: string, listener: ChannelListener): boolean {
     if (this.#closed) return false;
     const known = this.#channels.get(name);
@@ -78,11 +91,15 @@ export class Subscriber {
     return this.#channels.get(name)?.confirmed ?? false;
   }
 
+  /** It is wanted and not there. */
+  get away(): boolean {
+    return !this.#ready && !this.#closed && this.redis.status !== 'wait';
+  }
+
   get channelCount(): number {
     return this.#channels.size;
   }
 
-  /** Whether anybody waits; only then is the connection watched. */
   attend(attended: boolean): void {
     if (attended === this.#attended) return;
     this.#attended = attended;
@@ -114,6 +131,19 @@ export class Subscriber {
       channel.confirmed = false;
       if (channel.listeners.size === 0) this.#channels.delete(name);
     }
+    if (!this.#closed) this.reports.away();
+  }
+
+  /** Each is subscribed again: the server confirms what it still has, and says where the others went. */
+  #checkAll(): void {
+    if (!this.#ready) return;
+    this.reports.moved?.(undefined);
+    const wanted: string[] = [];
+    for (const [name, channel] of this.#channels) {
+      channel.confirmed = false;
+      if (channel.listeners.size > 0) wanted.push(name);
+    }
+    this.#subscribeAll(wanted);
   }
 
   #subscribeMissing(): void {
@@ -121,14 +151,19 @@ export class Subscriber {
     for (const [name, channel] of this.#channels) {
       if (channel.listeners.size > 0 && !channel.confirmed && channel.unanswered === 0) missing.push(name);
     }
-    for (let i = 0; i < missing.length; i += RESUBSCRIBE_BATCH)
-      this.#subscribe(missing.slice(i, i + RESUBSCRIBE_BATCH));
+    this.#subscribeAll(missing);
+  }
+
+  #subscribeAll(names: string[]): void {
+    // Channels of different slots cannot go in one SSUBSCRIBE.
+    const batch = this.sharded ? 1 : RESUBSCRIBE_BATCH;
+    for (let i = 0; i < names.length; i += batch) this.#subscribe(names.slice(i, i + batch));
   }
 
   #subscribe(names: string[]): void {
     const epoch = this.#epoch;
     for (const name of names) this.#asked(name);
-    this.redis.subscribe(...names).then(
+    (this.sharded ? this.redis.ssubscribe(...names) : this.redis.subscribe(...names)).then(
       () => {
         if (epoch !== this.#epoch) return;
         for (const name of names) {
@@ -150,7 +185,10 @@ export class Subscriber {
             for (const listener of [...(channel?.listeners ?? [])]) listener.refused(refused);
           }
         }
-        if (!refused) this.#subscribeMissingSoon();
+        if (refused) return;
+        const redirection = redirectionIn((error as Error).message);
+        if (redirection !== undefined) this.reports.moved?.(redirection);
+        this.#subscribeMissingSoon();
       },
     );
   }
@@ -158,7 +196,7 @@ export class Subscriber {
   #unsubscribe(name: string, channel: Channel): void {
     const epoch = this.#epoch;
     channel.unanswered += 1;
-    this.redis.unsubscribe(name).then(
+    (this.sharded ? this.redis.sunsubscribe(name) : this.redis.unsubscribe(name)).then(
       () => {
         if (epoch !== this.#epoch) return;
         this.#answered(name);
@@ -167,6 +205,8 @@ export class Subscriber {
       () => {
         if (epoch !== this.#epoch) return;
         this.#answered(name);
+        // Its slot has left this server, and the subscription with it.
+        if (channel.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);
         this.#subscribeMissingSoon();
       },
     );

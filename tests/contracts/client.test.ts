@@ -3,18 +3,14 @@ import { Redis } from 'ioredis';
 import { createClient, type LockClient } from '../../src/client.js';
 import { LockContext } from '../../src/core/lock-context.js';
 import { ClientClosedError, InvalidArgumentError, RedisUnavailableError, RefusedError } from '../../src/errors.js';
+import { runFixture } from '../support/fixture-process.js';
 import { freePort } from '../support/free-port.js';
 import { holdElsewhere, inFlow, openProxy, pause } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer } from '../support/servers.js';
 import { until } from '../support/until.js';
-import { errorOf, leaveNothing, open, SLACK_MS, startWaiting, timed, type Bench, type LockKind } from './lock-kind.js';
-
-const kind: LockKind = {
-  label: 'lock',
-  make: (client, name, options) => client.getLock(name, options),
-  spec: (name) => name,
-};
+import { plainLockKind as kind } from './plain-lock.js';
+import { errorOf, leaveNothing, open, SLACK_MS, startWaiting, timed, type Bench } from './lock-kind.js';
 
 leaveNothing();
 
@@ -224,6 +220,19 @@ describe('inspect()', () => {
     }
     expect(await admin().get(name)).toBe('of somebody else');
     await admin().del(name);
+  });
+});
+
+test('R11: listeners that throw disturb no call, no renewal and no other listener; their errors surface', async () => {
+  const report = await runFixture('throwing-listeners.mjs', [testRedisUrl(), freshName('throwing')]);
+  expect(report).toEqual({
+    order: [1, 2, 3],
+    renewed: true,
+    failure: 'ERR_LOCK_LOST',
+    released: 'ERR_LOCK_LOST',
+    failing: 'of the body',
+    told: ['acquired', 'leaseLost', 'releaseFailed', 'released', 'renewed', 'waiting'],
+    uncaught: true,
   });
 });
 

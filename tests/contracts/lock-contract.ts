@@ -12,11 +12,12 @@ import { nestingContract } from './lock/nesting.js';
 import { readingContract } from './lock/reading.js';
 import { wakingContract } from './lock/waking.js';
 import { withLockContract } from './lock/with-lock.js';
-import { leaveNothing, type LockKind } from './lock-kind.js';
+import { leaveNothing, type LockCapabilities, type LockKind, type MakeLock } from './lock-kind.js';
 
 /** What every reentrant lock that has one owner at a time must do. */
-export function describeLockContract(kind: LockKind): void {
-  describe(kind.label, () => {
+export function describeLockContract(label: string, make: MakeLock, capabilities: LockCapabilities): void {
+  const kind: LockKind = { make, ...capabilities };
+  describe(label, () => {
     leaveNothing();
     acquiringContract(kind);
     givingBackContract(kind);

@@ -8,12 +8,20 @@ import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 import type { LockSpec } from '../support/worker-orders.js';
 
-/** One kind of lock, as the contract has to know it. */
-export interface LockKind {
-  readonly label: string;
-  make(client: LockClient, name: string, options?: ContextOptions): Lock;
+export type MakeLock = (client: LockClient, name: string, options?: ContextOptions) => Lock;
+
+/** What the contract has to know of a kind of lock beyond how it is made. */
+export interface LockCapabilities {
   /** The same lock, for a worker process. */
   spec(name: string): LockSpec;
+  /** Puts a hold into Redis that nobody here knows of, such as a JVM's. */
+  holdFromOutside(name: string, leaseTime: number): Promise<void>;
+  /** The SHA of the script that gives back one of several holds. */
+  readonly partialRelease: string;
+}
+
+export interface LockKind extends LockCapabilities {
+  readonly make: MakeLock;
 }
 
 /** What two busy cores may be late by; a lower bound never slips. */

@@ -1,7 +1,4 @@
 import { describeLockContract } from './lock-contract.js';
+import { makePlainLock, plainLock } from './plain-lock.js';
 
-describeLockContract({
-  label: 'lock',
-  make: (client, name, options) => client.getLock(name, options),
-  spec: (name) => name,
-});
+describeLockContract('lock', makePlainLock, plainLock);

@@ -105,6 +105,7 @@ async function outcomeOf(
     // Whatever else is sent was resent by somebody who is not asked to.
     attempts: attemptsOf(proxy, operation, name) - before,
     state: await admin().hgetall(name),
+    lease: leaseOf(prepared.leaseMs, await admin().pttl(name)),
     lost: prepared.kept?.filter((hold) => hold.validFor() === 0).length ?? 0,
   };
   const wanted = {
@@ -112,6 +113,7 @@ async function outcomeOf(
     struck: fates.map(() => 1),
     attempts: fates.length + 1,
     state: prepared.after(),
+    lease: 'as asked for',
     lost: 0,
   };
   await prepared.end();
@@ -125,9 +127,15 @@ function attemptsOf(proxy: FaultProxy, { sha }: Operation, name: string): number
   return proxy.log.filter(({ args }) => args[0] === sha && args.includes(name)).length;
 }
 
+/** An operation takes no longer than a few seconds, whatever is cut. */
+function leaseOf(leaseMs: number | undefined, ttl: number): string {
+  if (leaseMs === undefined) return ttl === -2 || ttl > 0 ? 'as asked for' : `${ttl} ms`;
+  return ttl > leaseMs - 5_000 && ttl <= leaseMs ? 'as asked for' : `${ttl} ms instead of ${leaseMs} ms`;
+}
+
 describe.each(Object.entries(connections))('R1: over %s', (_, connection) => {
   test.each(Object.entries(operations))(
-    'R1: a %s cut off before or after the server ran it, at any attempt, takes effect once and is told so',
+    'R1: %s: cut off before or after the server ran it, at any attempt, it takes effect once and says so',
     async (_operation, operation) => {
       const outcomes = await Promise.all(
         FATES.map(async (fates) => [fates.join(', '), await outcomeOf(operation, fates, connection)] as const),

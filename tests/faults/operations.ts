@@ -23,6 +23,8 @@ export interface Prepared {
   after(): Record<string, string>;
   /** What the call answers then. */
   readonly answer?: unknown;
+  /** The lease that is in Redis then, ms; absent: there is none. */
+  readonly leaseMs?: number;
   /** Gives back what there is. */
   end(): Promise<unknown>;
   /** Holds that must still count when the operation is over. */
@@ -42,12 +44,12 @@ const holdOf = ({ client, name }: Stage, leaseTime = LEASE_MS): Promise<Hold> =>
 const inside = ({ client, name }: Stage, hold: Hold, leaseTime = LEASE_MS): Promise<Hold> =>
   hold.run(() => client.getLock(name).acquire({ waitTime: 0, leaseTime }));
 
-/** A call of the same client that is parked behind a hold of it: subscribed, and answered "busy" since. */
+/** A call of the same client that is parked behind a hold of it: subscribed, and told since that it is busy. */
 export async function parkedBehind({ client, proxy, name }: Stage, leaseTime = LEASE_MS): Promise<Promise<Hold>[]> {
-  const second = proxy.observe({ command: 'EVALSHA', sha: sha(scripts.acquire), contains: name, nth: 2 });
+  const tried = proxy.observe({ command: 'EVALSHA', sha: sha(scripts.acquire), contains: name });
   const waiting = inFlow(async () => client.getLock(name).acquire({ leaseTime }));
   waiting.catch(() => undefined);
-  await second.executed;
+  await tried.executed;
   await pause(20); // the answer is on its last few microseconds
   return [waiting];
 }
@@ -61,6 +63,7 @@ export const operations: Readonly<Record<string, Operation>> = {
         act: async () =>
           (hold = await inFlow(async () => client.getLock(name).acquire({ waitTime: 0, leaseTime: LEASE_MS }))),
         after: () => ({ [hold!.owner]: '1' }),
+        leaseMs: LEASE_MS,
         end: async () => hold!.release(),
       };
     },
@@ -73,6 +76,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       return {
         act: async () => (nested = await inside(stage, outer)),
         after: () => ({ [outer.owner]: '2' }),
+        leaseMs: LEASE_MS,
         async end() {
           await nested!.release();
           await outer.release();
@@ -96,6 +100,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       return {
         act: () => nested.release(),
         after: () => ({ [outer.owner]: '1' }),
+        leaseMs: LEASE_MS,
         end: () => outer.release(),
         kept: [outer],
       };
@@ -113,6 +118,7 @@ export const operations: Readonly<Record<string, Operation>> = {
           next = await waiting;
         },
         after: () => ({ [next!.owner]: '1' }),
+        leaseMs: LEASE_MS,
         end: () => next!.release(),
       };
     },
@@ -136,6 +142,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       return {
         act: () => hold.extend(LEASE_MS),
         after: () => ({ [hold.owner]: '1' }),
+        leaseMs: LEASE_MS,
         end: () => hold.release(),
         kept: [hold],
       };

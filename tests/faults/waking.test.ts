@@ -1,12 +1,13 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
+import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
 import type { Fault } from '../support/fault.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { Random } from '../support/random.js';
-import { expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 
 const ACQUIRE = scripts.acquire.script!.sha;
@@ -184,6 +185,57 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     expect(await outcome(head.inside)).toBe('ERR_LOCK_ABORTED');
     expect((await next.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
     await next.hold!.release();
+  });
+
+  test('R17: with the try that the message set off failing', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+    const head = waitFor(client, name, 10_000);
+    const next = waitFor(client, name, 10_000);
+    await pause(50);
+    const failing = proxy.answer({ sha: ACQUIRE, contains: name, times: Infinity }, '-LOADING not yet\r\n');
+    await holder.release();
+    await failing.applied;
+    head.controller.abort();
+    expect(await outcome(head.inside)).toBe('ERR_LOCK_ABORTED');
+    failing.lift();
+    const freeAt = performance.now();
+    // The message was the head's, and what it knew of the holder is of before the message.
+    expect((await next.inside) - freeAt).toBeLessThan(500 + SLACK_MS);
+    await next.hold!.release();
+  });
+
+  test('R17: with its try answered after the try of the one that follows it was sent, and failing', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+    const [first, second, third] = [waitFor(client, name), waitFor(client, name), waitFor(client, name)];
+    await pause(50);
+    const busy = proxy.holdReply({ sha: ACQUIRE, contains: name });
+    const failing = proxy.answer({ sha: ACQUIRE, contains: name, nth: 2, times: Infinity }, '-LOADING not yet\r\n');
+    // A message without a release, as those to a crowd are for all but one.
+    await admin().publish(lockChannel(name), '0');
+    await busy.executed;
+    await holder.release();
+    await pause(50);
+    first.controller.abort();
+    await until(
+      () => proxy.log.filter(({ args }) => args[0] === ACQUIRE && args.includes(name)).length >= 4,
+      'they try',
+    );
+    // It is of before the release, which the second waiter's try has used up.
+    busy.lift();
+    expect(await outcome(first.inside)).toBe('ERR_LOCK_ABORTED');
+    await failing.applied;
+    second.controller.abort();
+    expect(await outcome(second.inside)).toBe('ERR_LOCK_ABORTED');
+    failing.lift();
+    const freeAt = performance.now();
+    expect((await third.inside) - freeAt).toBeLessThan(500 + SLACK_MS);
+    await third.hold!.release();
   });
 
   test('R17: named by a hand-off that is under way', async () => {

@@ -2,10 +2,11 @@ import { systemClock, type Clock, type Timer } from '../../src/clock.js';
 import { createClient, type LockClient } from '../../src/client.js';
 import { runOutside } from '../../src/core/flow.js';
 import type { ClientOptions } from '../../src/options.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
 import type { Hold } from '../../src/core/hold.js';
 import type { Lock } from '../../src/primitives/lock.js';
 import { FaultProxy } from './proxy.js';
-import { testRedisUrl } from './redis.js';
+import { admin, testRedisUrl } from './redis.js';
 
 /** The system's clock, which can be told that the wall clock was set and knows the timers that are still to fire. */
 export class TestClock implements Clock {
@@ -52,6 +53,12 @@ export interface ClientSettings extends ClientOptions {
 
 const clients: LockClient[] = [];
 const proxies: FaultProxy[] = [];
+let scriptsLoaded: Promise<void> | undefined;
+
+/** A fault that strikes the n-th EVALSHA should not meet the one that is answered with NOSCRIPT. */
+async function loadScripts(): Promise<void> {
+  for (const { script } of Object.values(scripts)) if (script) await admin().script('LOAD', script.source);
+}
 
 /** A client that knows Redis already, closed by `closeClients`. */
 export async function openClient({
@@ -61,7 +68,7 @@ export async function openClient({
 }: ClientSettings = {}): Promise<LockClient> {
   const client = createClient({ url, ...options }, clock === undefined ? {} : { clock });
   clients.push(client);
-  await client.ready();
+  await Promise.all([client.ready(), (scriptsLoaded ??= loadScripts())]);
   return client;
 }
 

@@ -26,6 +26,8 @@ export interface ServerOptions {
   renameCommands?: Readonly<Record<string, string>>;
   unixSocket?: boolean;
   replicaOf?: ServerAddress;
+  /** Watches others instead of keeping data; which ones is said in `config`. */
+  sentinel?: boolean;
   /** Further lines of redis.conf. */
   config?: Readonly<Record<string, string>>;
 }
@@ -227,12 +229,14 @@ export class RedisServer {
 
   /** Returns what it said if it ended before it was ready. */
   async #spawn(): Promise<string | undefined> {
-    const child = spawn(this.#binary(), [await this.#writeConfig()], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(this.#binary(), [await this.#writeConfig(), ...(this.options.sentinel ? ['--sentinel'] : [])], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let said = '';
     const ready = new Promise<void>((resolve) => {
       const read = (chunk: Buffer): void => {
         said = (said + chunk.toString()).slice(-8_192);
-        if (/ready to accept connections/i.test(said)) resolve();
+        if (/ready to accept connections|sentinel id is/i.test(said)) resolve();
       };
       child.stdout.on('data', read);
       child.stderr.on('data', read);
@@ -266,10 +270,9 @@ export class RedisServer {
       'bind 127.0.0.1',
       `port ${this.port}`,
       `dir ${JSON.stringify(directory)}`,
-      'save ""',
-      'appendonly no',
-      'repl-diskless-sync yes',
-      'repl-diskless-sync-delay 0',
+      ...(options.sentinel
+        ? ['protected-mode no', 'sentinel resolve-hostnames no']
+        : ['save ""', 'appendonly no', 'repl-diskless-sync yes', 'repl-diskless-sync-delay 0']),
       ...Object.entries(options.renameCommands ?? {}).map(
         ([from, to]) => `rename-command ${from} ${JSON.stringify(to)}`,
       ),

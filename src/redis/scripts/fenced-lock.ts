@@ -22,6 +22,7 @@ export const acquire = defineScript<
   args: 3,
   notAfter: true,
   reply: (raw) => tokenOr(raw, (ttl) => ttl),
+  confirmed: (reply) => typeof reply === 'bigint',
 });
 
 export const acquireNested = defineScript<
@@ -48,4 +49,5 @@ export const handOff = defineScript<
   args: 6,
   notAfter: true,
   reply: (raw) => tokenOr(raw, (n) => (n === 2 ? 'published' : 'gone')),
+  confirmed: (reply) => typeof reply === 'bigint',
 });

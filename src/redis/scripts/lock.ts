@@ -23,6 +23,7 @@ export const acquire = defineScript<[lock: string], [owner: string, leaseMs: num
   args: 2,
   notAfter: true,
   reply: (raw) => (raw === null ? undefined : replyInt(raw)),
+  confirmed: (reply) => reply === undefined,
 });
 
 export const acquireNested = defineScript<
@@ -78,6 +79,7 @@ export const handOff = defineScript<
     const n = replyInt(raw);
     return n === 1 ? 'handed' : n === 2 ? 'published' : 'gone';
   },
+  confirmed: (reply) => reply === 'handed',
 });
 
 /** For each lock the ms that it has left, 0 if its owner does not hold it any more. */

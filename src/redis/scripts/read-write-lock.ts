@@ -18,6 +18,7 @@ export const acquireRead = defineScript<[lock: string, base: string], [owner: st
   args: 2,
   notAfter: true,
   reply: acquireReply,
+  confirmed: (reply) => reply === undefined,
 });
 
 export const acquireWrite = defineScript<[lock: string], [writer: string, leaseMs: number], AcquireReply>({
@@ -27,6 +28,7 @@ export const acquireWrite = defineScript<[lock: string], [writer: string, leaseM
   args: 2,
   notAfter: true,
   reply: acquireReply,
+  confirmed: (reply) => reply === undefined,
 });
 
 export const nestRead = defineScript<

@@ -22,6 +22,7 @@ export const acquire = defineScript<
     const n = replyInt(raw);
     return n >= 0 ? BigInt(n) : -1;
   },
+  confirmed: (reply) => typeof reply === 'bigint',
 });
 
 export const release = defineScript<

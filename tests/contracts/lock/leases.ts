@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 import { LockContext } from '../../../src/core/lock-context.js';
 import type { Hold } from '../../../src/core/hold.js';
 import { LockLostError } from '../../../src/errors.js';
-import * as scripts from '../../../src/redis/scripts/lock.js';
 import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';
 import { until } from '../../support/until.js';
@@ -115,7 +114,7 @@ export function leasesContract(kind: LockKind): void {
       const { lock, name } = await open(kind, { url, commandTimeout: 600 });
       const outer = await holdElsewhere(lock, 3_000);
       const inner = await outer.run(() => lock.acquire({ leaseTime: 30_000 }));
-      const held = proxy.holdCommand({ contains: name, sha: scripts.releasePartial.script!.sha, times: Infinity });
+      const held = proxy.holdCommand({ contains: name, sha: kind.partialRelease, times: Infinity });
       const released = errorOf(inner.release());
       await held.applied;
       const extended = errorOf(outer.extend(20_000).then(() => Promise.reject(new Error('extended'))));
@@ -133,11 +132,8 @@ export function leasesContract(kind: LockKind): void {
       const outer = await holdElsewhere(lock);
       const inner = await outer.run(() => lock.acquire({ leaseTime: 30_000 }));
       // The attempt lies somewhere on its way, while a new connection carries renewals and their answers.
-      const held = proxy.holdCommand({ contains: name, sha: scripts.releasePartial.script!.sha });
-      const repeated = proxy.answer(
-        { sha: scripts.releasePartial.script!.sha, nth: 2, times: Infinity },
-        '-LOADING\r\n',
-      );
+      const held = proxy.holdCommand({ contains: name, sha: kind.partialRelease });
+      const repeated = proxy.answer({ sha: kind.partialRelease, nth: 2, times: Infinity }, '-LOADING\r\n');
       const releasing = inner.release();
       releasing.catch(() => undefined);
       await held.applied;

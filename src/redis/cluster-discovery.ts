@@ -1,0 +1,179 @@
+import { lookup } from 'node:dns';
+import { isIP } from 'node:net';
+import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredis';
+import type { Clock, Timer } from '../clock.js';
+import { addressText, slotRanges, type NodeAddress, type SlotRange } from './cluster-slots.js';
+import { openNodeConnection } from './own-connection.js';
+import { withoutArguments } from './server-error.js';
+
+/** What one node of a cluster says about all of it. */
+export interface ClusterView {
+  readonly ranges: readonly SlotRange[];
+  /** Grows with every failover and slot move; a node that was cut off has an old one. */
+  readonly epoch: number;
+  /** Redis 7 or later: messages can go by slot. */
+  readonly sharded: boolean;
+}
+
+/** Nodes asked side by side: enough to get past a few that are down, few enough for a cluster of hundreds. */
+const ASKED_AT_ONCE = 5;
+/** After the first answer, others that may know more get this long. */
+const GRACE_MS = 50;
+
+/**
+ * Asks nodes who has which slot. Each question has a connection of its own: a refresh is made when something is wrong,
+ * and the connections we have are what may be wrong.
+ */
+export class ClusterDiscovery {
+  readonly #options: Cluster['options'];
+  readonly #startupNodes: readonly RedisOptions[];
+  /** Credentials and TLS that ioredis would use for nodes it finds, else those of the first node it was given. */
+  readonly #nodeOptions: RedisOptions;
+
+  constructor(
+    given: Cluster,
+    private readonly clock: Clock,
+    private readonly attemptMs: number,
+  ) {
+    this.#options = given.options;
+    // Private by its type only: it is what duplicate() copies, and says where to begin.
+    const nodes = (given as unknown as { startupNodes: ClusterNode[] }).startupNodes;
+    this.#startupNodes = nodes.map(nodeOptions);
+    const { username, password, tls, family } =
+      this.#startupNodes.find((node) => node.password !== undefined || node.tls !== undefined) ?? {};
+    const inherited = Object.entries({ username, password, tls, family }).filter(([, value]) => value !== undefined);
+    this.#nodeOptions = { ...Object.fromEntries(inherited), ...given.options.redisOptions, db: 0 };
+  }
+
+  open({ host, port }: NodeAddress, override?: RedisOptions): Redis {
+    return openNodeConnection({ ...this.#nodeOptions, host, port }, this.attemptMs, override);
+  }
+
+  /** The address to connect to for one that the cluster has announced. */
+  reachable(announced: NodeAddress): NodeAddress {
+    const { natMap } = this.#options;
+    const text = addressText(announced);
+    const mapped = typeof natMap === 'function' ? natMap(text) : natMap?.[text];
+    return mapped ?? announced;
+  }
+
+  /** The newest of the views that nodes have; rejects with the last error if none of them answers. */
+  async look(known: readonly NodeAddress[]): Promise<ClusterView> {
+    const candidates = [...shuffled(known), ...shuffled(await this.#startupAddresses())];
+    const byText = new Map(candidates.map((address) => [addressText(address), address]));
+    const left = [...byText.values()];
+    let failure: unknown;
+    while (left.length > 0) {
+      try {
+        return await newest(
+          left.splice(0, ASKED_AT_ONCE).map((address) => this.#ask(address)),
+          this.clock,
+        );
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  async #ask(address: NodeAddress): Promise<ClusterView> {
+    const redis = this.open(address, { retryStrategy: null });
+    let failure: Error | undefined;
+    redis.on('error', (error: Error) => (failure = error));
+    try {
+      await redis.connect();
+      const [ranges, info, sharded] = await Promise.all([
+        redis.call('cluster', 'slots'),
+        // May be refused; then its answer is taken if no other node gives a better one.
+        redis.call('cluster', 'info').catch(() => ''),
+        redis.call('pubsub', 'shardnumsub').then(() => true, isConnectionError),
+      ]);
+      return {
+        ranges: slotRanges(ranges, address),
+        epoch: Number(/cluster_current_epoch:(\d+)/.exec(String(info))?.[1] ?? 0),
+        sharded,
+      };
+    } catch (error) {
+      throw withoutArguments(failure ?? error);
+    } finally {
+      redis.disconnect();
+    }
+  }
+
+  /** Looked up anew each time: the names may lead elsewhere by now. */
+  async #startupAddresses(): Promise<NodeAddress[]> {
+    const found = await Promise.all(
+      this.#startupNodes.map(async ({ host = '127.0.0.1', port = 6379 }): Promise<NodeAddress[]> => {
+        if (isIP(host)) return [{ host, port }];
+        if (this.#options.useSRVRecords) return this.#serviceAddresses(host);
+        const { dnsLookup } = this.#options;
+        // The socket does the usual lookup itself, and TLS then sees the name.
+        if (dnsLookup === undefined || (dnsLookup as unknown) === lookup) return [{ host, port }];
+        return new Promise((resolve) =>
+          dnsLookup(host, (error, address) => resolve(error ? [] : [{ host: address, port }])),
+        );
+      }),
+    );
+    return found.flat();
+  }
+
+  #serviceAddresses(host: string): Promise<NodeAddress[]> {
+    return new Promise((resolve) => {
+      const { resolveSrv } = this.#options;
+      if (resolveSrv === undefined) return resolve([]);
+      resolveSrv(host, (_error, records = []) => resolve(records.map(({ name, port }) => ({ host: name, port }))));
+    });
+  }
+}
+
+function nodeOptions(node: ClusterNode): RedisOptions {
+  if (typeof node === 'number') return { port: node };
+  if (typeof node === 'object') return { ...(node as RedisOptions), port: node.port ?? 6379 };
+  // ioredis reads its own addresses; a lazy connection is none yet.
+  const { host, port, username, password, tls } = new Redis(node, { lazyConnect: true }).options;
+  return Object.fromEntries(
+    Object.entries({ host, port, username, password, tls }).filter(
+      ([, value]) => value !== undefined && value !== null,
+    ),
+  );
+}
+
+/** A cut connection decides nothing; an answer of whatever kind says that the command is not there for us. */
+function isConnectionError(error: unknown): false {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') throw error;
+  return false;
+}
+
+function newest(asked: Promise<ClusterView>[], clock: Clock): Promise<ClusterView> {
+  return new Promise((resolve, reject) => {
+    let best: ClusterView | undefined;
+    let unsettled = asked.length;
+    let grace: Timer | undefined;
+    const finish = (failure?: unknown): void => {
+      grace?.cancel();
+      if (best === undefined) reject(failure as Error);
+      else resolve(best);
+    };
+    for (const each of asked) {
+      each.then(
+        (view) => {
+          unsettled -= 1;
+          if (best === undefined || view.epoch > best.epoch) best = view;
+          grace ??= clock.setTimer(GRACE_MS, finish);
+          if (unsettled === 0) finish();
+        },
+        (failure: unknown) => {
+          unsettled -= 1;
+          if (unsettled === 0) finish(failure);
+        },
+      );
+    }
+  });
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}

@@ -1,0 +1,231 @@
+/*
+ * Grants that replicas have to confirm. WAIT blocks its connection, so these commands have one of their own: what is
+ * wanted in one turn is written together and followed by one common WAIT; what is wanted meanwhile goes next.
+ *
+ *   idle -> scripts, WAIT -> (their answers, the WAIT's answer) -> idle
+ */
+import type { Redis } from 'ioredis';
+import type { Clock } from '../clock.js';
+import { NotReplicatedError, type LockError } from '../errors.js';
+import type { ReplicaOptions } from '../options.js';
+import type { Attempt, CommandPort } from './attempt.js';
+import { CommandConnection, type ConnectionReports } from './command-connection.js';
+import { NotSentError, refusal } from './server-error.js';
+
+/** How long to believe that a server has no replicas. */
+const LOOK_AGAIN_MS = 5_000;
+
+/** Scripts that one WAIT follows. Their grants are held back until it is answered. */
+interface Batch {
+  readonly held: { readonly attempt: Attempt; readonly raw: unknown }[];
+}
+
+export class ReplicatedConnection implements CommandPort {
+  readonly #connection: CommandConnection;
+  #batch: Batch | undefined;
+  /** The WAIT of the last batch has not been answered. */
+  #waiting = false;
+  readonly #turn = new Set<() => void>();
+  /** Undefined: not known. Where acknowledgements were asked for it does not matter. */
+  #hasReplicas: boolean | undefined;
+  #lookedAt = -Infinity;
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly clock: Clock,
+    private readonly attemptMs: number,
+    private readonly replicas: ReplicaOptions,
+    reports: ConnectionReports,
+  ) {
+    this.#connection = new CommandConnection(redis, clock, attemptMs, reports);
+    redis.on('close', () => (this.#hasReplicas = undefined));
+  }
+
+  get ready(): boolean {
+    return this.#connection.ready && !this.#waiting && (this.replicas.always || this.#hasReplicas !== undefined);
+  }
+
+  get away(): boolean {
+    return this.#connection.away;
+  }
+
+  async whenReady(until: number): Promise<void> {
+    while (!this.ready) {
+      await this.#connection.whenReady(until);
+      if (this.#waiting) await this.#whenTurn(until);
+      else if (!this.replicas.always) await this.#lookForReplicas();
+    }
+  }
+
+  notAfter(sentAt: number, deadline: number): { text: string; openUntil: number } {
+    return this.#connection.notAfter(sentAt, deadline);
+  }
+
+  lookAtClock(): Promise<void> {
+    return this.#connection.lookAtClock();
+  }
+
+  send(name: string, args: string[], attempt: Attempt, asking: boolean): void {
+    if (!this.#asksReplicas()) return this.#connection.send(name, args, attempt, asking);
+    if (this.#batch === undefined) {
+      const batch: Batch = { held: [] };
+      this.#batch = batch;
+      process.nextTick(() => this.#wait(batch));
+    }
+    this.#connection.send(name, args, new HeldAttempt(attempt, this.#batch), asking);
+  }
+
+  retire(): void {
+    this.#connection.retire();
+  }
+
+  close(): void {
+    this.#connection.close();
+    this.#endTurn();
+  }
+
+  #asksReplicas(): boolean {
+    if (this.replicas.always) return true;
+    // A replica that is connected later counts from then on.
+    if (!this.#hasReplicas && this.clock.monotonic() - this.#lookedAt > LOOK_AGAIN_MS) void this.#lookForReplicas();
+    return this.#hasReplicas ?? false;
+  }
+
+  #wait(batch: Batch): void {
+    this.#batch = undefined;
+    this.#waiting = true;
+    const { acks, timeout } = this.replicas;
+    const wait = new WaitAttempt(this, this.clock.monotonic(), timeout + this.attemptMs, {
+      answered: (confirmed) => void this.#confirm(batch, confirmed),
+      failed: (error) => {
+        this.#endTurn();
+        for (const { attempt, raw } of batch.held) {
+          // Without an answer the same request goes out again, and waits again.
+          if (error.name !== 'ReplyError') attempt.failed(error);
+          else if (this.replicas.always) attempt.unconfirmed(refusal('WAIT', error));
+          else attempt.answered(raw); // a server that has no WAIT for us: as if it had no replicas
+        }
+      },
+      timedOut: () => {
+        if (this.redis.status === 'ready') this.redis.disconnect(true);
+      },
+    });
+    this.#connection.send('wait', [String(acks), String(timeout)], wait, false);
+  }
+
+  async #confirm(batch: Batch, confirmed: number): Promise<void> {
+    const { acks, always } = this.replicas;
+    // Too few are enough where there are none, unless they were asked for.
+    if (confirmed < acks && !always && batch.held.length > 0) await this.#lookForReplicas();
+    this.#endTurn();
+    const enough = confirmed >= acks || (!always && this.#hasReplicas === false);
+    for (const { attempt, raw } of batch.held) {
+      if (enough) attempt.answered(raw);
+      else attempt.unconfirmed(new NotReplicatedError(acks, confirmed));
+    }
+  }
+
+  #whenTurn(until: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const done = (): void => {
+        timer.cancel();
+        this.#turn.delete(onTurn);
+      };
+      const onTurn = (): void => {
+        done();
+        resolve();
+      };
+      const timer = this.clock.setTimer(until - this.clock.monotonic(), () => {
+        done();
+        reject(new NotSentError('the replicas had not confirmed in time what went before'));
+      });
+      this.#turn.add(onTurn);
+    });
+  }
+
+  #endTurn(): void {
+    this.#waiting = false;
+    for (const next of [...this.#turn]) next();
+  }
+
+  async #lookForReplicas(): Promise<void> {
+    this.#lookedAt = this.clock.monotonic();
+    try {
+      const info = String(await this.redis.call('info', 'replication'));
+      // One that is still being filled cannot confirm anything yet.
+      this.#hasReplicas = /^slave\d+:.*\bstate=online\b/m.test(info);
+    } catch (error) {
+      // Refused: nobody can say, and nobody has asked for any. A cut connection is looked at again.
+      if ((error as Error).name === 'ReplyError') this.#hasReplicas = false;
+    }
+  }
+}
+
+/** Keeps a grant back until the replicas have it. */
+class HeldAttempt implements Attempt {
+  readonly connection: CommandPort;
+  readonly sentAt: number;
+  readonly deadline: number;
+  readonly openUntil: number;
+  answersBefore = 0;
+  constructor(
+    private readonly attempt: Attempt,
+    private readonly batch: Batch,
+  ) {
+    this.connection = attempt.connection;
+    this.sentAt = attempt.sentAt;
+    this.deadline = attempt.deadline;
+    this.openUntil = attempt.openUntil;
+  }
+  answered(raw: unknown): void {
+    if (this.attempt.isGrant(raw)) this.batch.held.push({ attempt: this.attempt, raw });
+    else this.attempt.answered(raw);
+  }
+  failed(error: Error): void {
+    this.attempt.failed(error);
+  }
+  timedOut(): void {
+    this.attempt.timedOut();
+  }
+  isGrant(raw: unknown): boolean {
+    return this.attempt.isGrant(raw);
+  }
+  unconfirmed(error: LockError): void {
+    this.attempt.unconfirmed(error);
+  }
+}
+
+interface WaitEnd {
+  answered(confirmed: number): void;
+  failed(error: Error): void;
+  timedOut(): void;
+}
+
+class WaitAttempt implements Attempt {
+  readonly deadline: number;
+  readonly openUntil = 0;
+  answersBefore = 0;
+  constructor(
+    readonly connection: CommandPort,
+    readonly sentAt: number,
+    limitMs: number,
+    private readonly end: WaitEnd,
+  ) {
+    this.deadline = sentAt + limitMs;
+  }
+  answered(raw: unknown): void {
+    this.end.answered(Number(raw));
+  }
+  failed(error: Error): void {
+    this.end.failed(error);
+  }
+  timedOut(): void {
+    this.end.timedOut();
+  }
+  isGrant(): boolean {
+    return false;
+  }
+  unconfirmed(): void {
+    // WAIT is what confirms.
+  }
+}

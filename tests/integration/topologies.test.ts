@@ -1,0 +1,122 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Redis, type RedisOptions } from 'ioredis';
+import { inspect } from 'node:util';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { RedisCluster } from '../support/cluster.js';
+import { contend } from '../support/contention.js';
+import { inFlow, outcome } from '../support/lock-clients.js';
+import { FaultProxy } from '../support/proxy.js';
+import { SentinelSetup } from '../support/sentinel.js';
+import { startServer, type ServerOptions } from '../support/servers.js';
+import { startTlsServer } from '../support/tls.js';
+
+const clients: LockClient[] = [];
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  await Promise.all(stops.splice(0).map((stop) => stop()));
+});
+
+function create(options: CreateClientOptions): LockClient {
+  const client = createClient(options);
+  clients.push(client);
+  return client;
+}
+
+/** Two clients, each with half of the flows, on the same locks. */
+async function expectExclusion(options: CreateClientOptions): Promise<void> {
+  const both = [create(options), create(options)];
+  await Promise.all(both.map((client) => client.ready()));
+  const result = await contend({ clients: both, names: ['a', 'b', 'c:{tag}'], flows: 12, sections: 5 });
+  expect(result.overlaps).toBe(0);
+  expect(result.values).toEqual(result.entered);
+  expect(result.entered.reduce((a, b) => a + b)).toBe(60);
+  expect(result.longestWaitMs).toBeLessThan(5_000);
+}
+
+async function start(options: ServerOptions = {}): ReturnType<typeof startServer> {
+  const server = await startServer(options);
+  stops.push(() => server.stop());
+  return server;
+}
+
+const given = (options: RedisOptions): CreateClientOptions => ({
+  redis: new Redis({ ...options, lazyConnect: true, replyMapping: 'legacy' }),
+});
+
+describe('the lock works', () => {
+  test('in a cluster, also one that is behind another address and wants a password', async () => {
+    const cluster = await RedisCluster.start({ replicas: 0, server: { requirepass: 'secret' } });
+    stops.push(() => cluster.stop());
+    const proxies = await Promise.all(cluster.servers.map(({ address }) => FaultProxy.start(address)));
+    stops.push(() => Promise.all(proxies.map((proxy) => proxy.close())));
+    await expectExclusion({ redis: cluster.connection({}, { password: 'secret' }) });
+    for (const server of cluster.servers) await server.resetCommandStats();
+    const natMap = Object.fromEntries(
+      cluster.servers.map(({ host, port }, i) => {
+        const { hostname, port: mapped } = new URL((proxies[i] as FaultProxy).url);
+        return [`${host}:${port}`, { host: hostname, port: Number(mapped) }];
+      }),
+    );
+    await expectExclusion({ redis: cluster.connection({ natMap }, { password: 'secret' }) });
+    const wrong = create({ redis: cluster.connection({}, { password: 'mistaken' }), commandTimeout: 900 });
+    const error = await wrong.ready().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED' });
+    expect(inspect(error, { depth: 10 })).not.toContain('mistaken');
+  }, 30_000);
+
+  test('through Sentinel', async () => {
+    const setup = await SentinelSetup.start({ replicas: 1, sentinels: 1 });
+    stops.push(() => setup.stop());
+    await expectExclusion({ redis: setup.connection() });
+  }, 30_000);
+
+  test('over TLS, and not with a server that nobody vouches for', async () => {
+    const tls = await startTlsServer();
+    stops.push(() => tls.stop());
+    const { port, ca } = tls;
+    await expectExclusion(given({ host: '127.0.0.1', port, tls: { ca } }));
+    const trusting = create({ url: `rediss://127.0.0.1:${port}`, commandTimeout: 600 });
+    expect(await outcome(trusting.ready())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  });
+
+  test('over a unix socket, in another database', async () => {
+    const server = await start({ unixSocket: true });
+    await expectExclusion(given({ path: server.socketPath, db: 3 }));
+  });
+
+  test('for a user with a password, who may do nothing else', async () => {
+    const rules = [
+      'locker on >hidden-word resetchannels -@all ~a ~b ~c:{tag} ~redisson_lock__channel:* &redisson_lock__channel:*',
+      '+evalsha +eval +time +exists +hset +hexists +hdel +del +pexpire +pttl +hkeys +hget',
+      '+publish +subscribe +unsubscribe +ping +select +pubsub|numsub',
+    ].join(' ');
+    const server = await start({ users: [rules, 'default off'] });
+    const options = given({ host: server.host, port: server.port, username: 'locker', password: 'hidden-word' });
+    await expectExclusion(options);
+    const client = create(options);
+    const seen: unknown[] = [client];
+    client.events.on('connectionError', (event) => seen.push(event));
+    const refused = await inFlow(() => client.getLock('elsewhere').acquire()).catch((reason: unknown) => reason);
+    expect(refused).toMatchObject({ code: 'ERR_LOCK_REFUSED' });
+    seen.push(refused);
+    expect(inspect(seen, { depth: 20, showHidden: true })).not.toContain('hidden-word');
+  });
+});
+
+test('R34: what a given connection says about sending and answering changes nothing', async () => {
+  const server = await start();
+  await expectExclusion(
+    given({
+      port: server.port,
+      stringNumbers: true,
+      enableAutoPipelining: true,
+      reconnectOnError: () => 2,
+      commandTimeout: 1,
+      retryStrategy: () => null,
+      keyPrefix: 'app:',
+      readOnly: true,
+      protocol: 3,
+    } as RedisOptions),
+  );
+});

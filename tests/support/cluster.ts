@@ -1,0 +1,262 @@
+import { Cluster, type ClusterOptions, type RedisOptions } from 'ioredis';
+import { keySlot } from '../../src/redis/cluster-slots.js';
+import { startServer, type RedisServer, type ServerOptions } from './servers.js';
+import { until } from './until.js';
+
+const SLOTS = 16_384;
+const FORMED_LIMIT_MS = 30_000;
+
+export interface ClusterSettings {
+  masters?: number;
+  replicas?: number;
+  /** ms after which a silent node counts as dead; a failover takes a little longer. */
+  nodeTimeoutMs?: number;
+  /** Options of every node. */
+  server?: ServerOptions;
+}
+
+/** A real cluster of redis-servers on the loopback. */
+export class RedisCluster {
+  private constructor(readonly servers: readonly RedisServer[]) {}
+
+  static async start({
+    masters = 3,
+    replicas = 1,
+    nodeTimeoutMs = 1_000,
+    server = {},
+  }: ClusterSettings = {}): Promise<RedisCluster> {
+    const options: ServerOptions = {
+      ...server,
+      config: {
+        'cluster-enabled': 'yes',
+        'cluster-node-timeout': String(nodeTimeoutMs),
+        'cluster-replica-validity-factor': '0',
+        'cluster-migration-barrier': '10',
+        // Healthy shards answer while another one has nobody.
+        'cluster-require-full-coverage': 'no',
+        'repl-timeout': '5',
+        ...server.config,
+      },
+    };
+    const started = await Promise.allSettled(
+      Array.from({ length: masters * (1 + replicas) }, () => startServer(options)),
+    );
+    const cluster = new RedisCluster(started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
+    try {
+      const failed = started.find((each) => each.status === 'rejected');
+      if (failed !== undefined) throw failed.reason;
+      await cluster.#form(masters);
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+    return cluster;
+  }
+
+  async #form(masters: number): Promise<void> {
+    const [first, ...others] = this.servers as [RedisServer, ...RedisServer[]];
+    for (let i = 0; i < masters; i++) {
+      const owner = this.servers[i] as RedisServer;
+      await owner.command('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
+      const from = Math.ceil((SLOTS * i) / masters);
+      const to = Math.ceil((SLOTS * (i + 1)) / masters);
+      await owner.command('CLUSTER', 'ADDSLOTS', ...Array.from({ length: to - from }, (_, at) => from + at));
+    }
+    for (const server of others) await server.command('CLUSTER', 'MEET', first.host, first.port);
+    await this.#agreed('every node knows every other', ({ nodes }) => nodes === this.servers.length);
+    for (let i = masters; i < this.servers.length; i++) {
+      const id = await this.idOf(this.servers[i % masters] as RedisServer);
+      await (this.servers[i] as RedisServer).command('CLUSTER', 'REPLICATE', id);
+    }
+    await this.settled();
+  }
+
+  async #agreed(what: string, fact: (view: { nodes: number; ok: boolean; slots: number }) => boolean): Promise<void> {
+    for (const server of this.servers) {
+      if (!server.running) continue;
+      await until(
+        async () => {
+          const info = String(await server.command('CLUSTER', 'INFO'));
+          const value = (name: string): number => Number(new RegExp(`${name}:(\\d+)`).exec(info)?.[1]);
+          return fact({
+            nodes: value('cluster_known_nodes'),
+            slots: value('cluster_slots_ok'),
+            ok: info.includes('cluster_state:ok'),
+          });
+        },
+        what,
+        FORMED_LIMIT_MS,
+      );
+    }
+  }
+
+  /** All slots have a master, all nodes say so, and every running replica is in step. */
+  async settled(): Promise<void> {
+    await this.#agreed('the cluster is whole', ({ ok, slots }) => ok && slots === SLOTS);
+    await until(
+      async () => {
+        const running = this.servers.filter((server) => server.running);
+        return new Set(await Promise.all(running.map((server) => this.#owners(server)))).size === 1;
+      },
+      'all nodes agree on who has what',
+      FORMED_LIMIT_MS,
+    );
+    await until(
+      async () => {
+        for (const server of this.servers) {
+          if (!server.running) continue;
+          const info = String(await server.command('INFO', 'replication'));
+          if (info.includes('role:slave') && !info.includes('master_link_status:up')) return false;
+        }
+        return true;
+      },
+      'every replica is in step',
+      FORMED_LIMIT_MS,
+    );
+  }
+
+  async #owners(by: RedisServer): Promise<string> {
+    const ranges = (await by.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+    const slots = ranges.map(([from, to, [, port]]) => ({ from, to, port })).sort((a, b) => a.from - b.from);
+    // One node may split a range that another one has in a piece.
+    const changes = slots.filter(({ port }, i) => port !== slots[i - 1]?.port);
+    return changes.map(({ from, port }) => `${from}:${port}`).join(' ');
+  }
+
+  /** A connection of the user's, for `createClient`; it connects only when it is used. */
+  connection(options: Omit<ClusterOptions, 'redisOptions'> = {}, redisOptions: RedisOptions = {}): Cluster {
+    return new Cluster(
+      this.servers.map(({ host, port }) => ({ host, port })),
+      { lazyConnect: true, ...options, redisOptions: { ...redisOptions, replyMapping: 'legacy' } },
+    );
+  }
+
+  async idOf(server: RedisServer): Promise<string> {
+    return String(await server.command('CLUSTER', 'MYID'));
+  }
+
+  /** By the word of a node that runs: who has the slot of this key, and who follows it. */
+  async shardOf(key: string): Promise<{ master: RedisServer; replicas: RedisServer[] }> {
+    return this.shardOfSlot(keySlot(key));
+  }
+
+  async shardOfSlot(slot: number): Promise<{ master: RedisServer; replicas: RedisServer[] }> {
+    const asked = this.servers.find(({ running }) => running) as RedisServer;
+    const ranges = (await asked.command('CLUSTER', 'SLOTS')) as [number, number, ...[string, number][]][];
+    const [, , ...nodes] = ranges.find(([from, to]) => from <= slot && slot <= to) ?? [0, 0];
+    const [master, ...replicas] = nodes.map(
+      ([, port]) => this.servers.find((server) => server.port === port) as RedisServer,
+    );
+    if (master === undefined) throw new Error(`nobody has slot ${slot}`);
+    return { master, replicas };
+  }
+
+  async masters(): Promise<RedisServer[]> {
+    const roles = await Promise.all(
+      this.servers.map(async (server) => server.running && String(await server.command('INFO', 'replication'))),
+    );
+    return this.servers.filter((_, i) => String(roles[i]).includes('role:master'));
+  }
+
+  /** The first replica of this master takes over, by its own request; resolves when all running nodes know. */
+  async failover(master: RedisServer, mode?: 'FORCE' | 'TAKEOVER'): Promise<RedisServer> {
+    const info = String(await master.command('INFO', 'replication'));
+    const port = Number(/slave0:.*port=(\d+)/.exec(info)?.[1]);
+    const replica = this.servers.find((server) => server.port === port);
+    if (replica === undefined) throw new Error('this master has no replica');
+    await this.settled();
+    for (;;) {
+      await replica.command('CLUSTER', 'FAILOVER', ...(mode === undefined ? [] : [mode]));
+      // Masters may refuse their vote, as long as one of them has not heard of the last slot move.
+      if (
+        await this.promoted(replica, 2_000).then(
+          () => true,
+          () => false,
+        )
+      )
+        return replica;
+    }
+  }
+
+  async promoted(replica: RedisServer, limitMs = FORMED_LIMIT_MS): Promise<void> {
+    await until(
+      async () => String(await replica.command('INFO', 'replication')).includes('role:master'),
+      'the replica is master',
+      limitMs,
+    );
+  }
+
+  /** Marks the slot as on its way; clients are sent from node to node, key by key, until `finish`. */
+  async beginMove(slot: number, to: RedisServer): Promise<SlotMove> {
+    const { master: from } = await this.shardOfSlot(slot);
+    await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', await this.idOf(from));
+    await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await this.idOf(to));
+    const moveKeys = async (): Promise<void> => {
+      for (;;) {
+        const keys = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+        if (keys.length === 0) return;
+        await from.command('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...keys);
+      }
+    };
+    return {
+      from,
+      to,
+      moveKeys,
+      finish: async () => {
+        await moveKeys();
+        const id = await this.idOf(to);
+        await to.command('CLUSTER', 'SETSLOT', slot, 'NODE', id);
+        await from.command('CLUSTER', 'SETSLOT', slot, 'NODE', id);
+        for (const server of await this.masters())
+          await server.command('CLUSTER', 'SETSLOT', slot, 'NODE', id).catch(() => undefined); // gossip tells it too
+      },
+    };
+  }
+
+  async moveSlot(slot: number, to: RedisServer): Promise<void> {
+    await (await this.beginMove(slot, to)).finish();
+  }
+
+  /** What is left on masters, of all keys and channels. */
+  async leftovers(): Promise<{ keys: string[]; channels: string[] }> {
+    const keys: string[] = [];
+    const channels = new Set<string>();
+    const running = this.servers.filter((server) => server.running);
+    for (const server of await this.masters()) keys.push(...(await server.keys()));
+    for (const server of running) {
+      for (const channel of await server.channels()) channels.add(channel);
+      const sharded = await server.command('PUBSUB', 'SHARDCHANNELS').catch(() => []); // none before Redis 7
+      for (const channel of sharded as string[]) channels.add(channel);
+    }
+    return { keys, channels: [...channels] };
+  }
+
+  /** Brings back what a test has stopped or killed. */
+  async heal(): Promise<void> {
+    for (const server of this.servers) {
+      if (server.running) server.resume();
+      else await server.start();
+    }
+    await this.settled();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.stop()));
+  }
+}
+
+export interface SlotMove {
+  readonly from: RedisServer;
+  readonly to: RedisServer;
+  /** Takes the keys that are there now over to the new node. */
+  moveKeys(): Promise<void>;
+  finish(): Promise<void>;
+}
+
+/** A name whose slot this server has. */
+export async function nameOn(cluster: RedisCluster, server: RedisServer, label: string): Promise<string> {
+  for (let i = 0; ; i++) {
+    const name = `${label}:${i}`;
+    if ((await cluster.shardOf(name)).master === server) return name;
+  }
+}

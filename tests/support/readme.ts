@@ -1,0 +1,127 @@
+import ts from 'typescript';
+import { PROJECT_ROOT, readProjectFile } from './project-files.js';
+
+/* The README, cut into what tests can compare with the sources. */
+
+export const readme = readProjectFile('README.md');
+
+export interface Snippet {
+  readonly language: string;
+  readonly code: string;
+  /** Of its first line, from 1. */
+  readonly line: number;
+}
+
+export function snippets(...languages: string[]): Snippet[] {
+  return [...readme.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
+    .map(({ 1: language = '', 2: code = '', index }) => ({
+      language,
+      code,
+      line: readme.slice(0, index).split('\n').length + 1,
+    }))
+    .filter(({ language }) => languages.includes(language));
+}
+
+/** From one heading of the second level to the next. */
+export function section(title: string): string {
+  const [, text] = readme.split(`\n## ${title}\n`);
+  if (text === undefined) throw new Error(`the README has no section "${title}"`);
+  return text.split('\n## ')[0]!;
+}
+
+/** The cells of the table whose head begins with this one, without head and rule. */
+export function tableUnder(head: string, text = readme): string[][] {
+  const lines = text.split('\n');
+  const first = lines.findIndex((line) => line.startsWith(`| ${head} |`));
+  if (first < 0) throw new Error(`the README has no table "${head}"`);
+  const rows = lines.slice(first + 2);
+  const end = rows.findIndex((line) => !line.startsWith('|'));
+  return rows.slice(0, end < 0 ? undefined : end).map((line) =>
+    line
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim()),
+  );
+}
+
+/** Without what is fenced. */
+export const prose = readme.replace(/^```[^]*?^```$/gm, '');
+
+/** What stands between backticks. */
+export const codeIn = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
+
+/** What follows `// ` on a line that prints. */
+export const promisedOutput = (code: string): string[] =>
+  [...code.matchAll(/console\.log\(.*\/\/ (.*)$/gm)].map(([, promised]) => promised!);
+
+/** Every declaration of a source file, by its name. */
+export function declarations(path: string): ReadonlyMap<string, ts.DeclarationStatement> {
+  const source = ts.createSourceFile(path, readProjectFile(path), ts.ScriptTarget.ES2022, true);
+  const found = new Map<string, ts.DeclarationStatement>();
+  for (const statement of source.statements) {
+    const declares =
+      ts.isInterfaceDeclaration(statement) ||
+      ts.isTypeAliasDeclaration(statement) ||
+      (ts.isClassDeclaration(statement) && statement.name !== undefined);
+    if (declares) found.set(statement.name!.text, statement);
+  }
+  return found;
+}
+
+/** What a user sees of an interface, a class or an object type: no private names, nothing marked internal. */
+export function publicMembers(declared: ts.Node | undefined): string[] {
+  const members =
+    declared !== undefined &&
+    (ts.isInterfaceDeclaration(declared) || ts.isClassDeclaration(declared) || ts.isTypeLiteralNode(declared))
+      ? [...declared.members]
+      : [];
+  const names = members
+    .filter((member) => !ts.getJSDocTags(member).some(({ tagName }) => tagName.text === 'internal'))
+    .flatMap(({ name }) => (name === undefined || ts.isPrivateIdentifier(name) ? [] : [name.getText()]));
+  return [...new Set(names)];
+}
+
+/** The members of a type alias that is an object type, each with the members of its own type. */
+export function nestedMembers(declared: ts.Node | undefined): Map<string, string[]> {
+  if (declared === undefined || !ts.isTypeAliasDeclaration(declared) || !ts.isTypeLiteralNode(declared.type)) {
+    throw new Error('not an object type');
+  }
+  return new Map(
+    declared.type.members.map((member) => [
+      member.name!.getText(),
+      ts.isPropertySignature(member) ? publicMembers(member.type) : [],
+    ]),
+  );
+}
+
+/** What a file exports by `export { ... }` and `export type { ... }`. */
+export function exportedNames(path: string): string[] {
+  const source = ts.createSourceFile(path, readProjectFile(path), ts.ScriptTarget.ES2022, true);
+  return source.statements.flatMap((statement) =>
+    ts.isExportDeclaration(statement) && statement.exportClause && ts.isNamedExports(statement.exportClause)
+      ? statement.exportClause.elements.map(({ name }) => name.text)
+      : [],
+  );
+}
+
+/** Type errors in modules that are checked as if they stood in the project's root, by the settings of the project. */
+export function typeErrors(modules: ReadonlyMap<string, string>): string[] {
+  const { config } = ts.readConfigFile(`${PROJECT_ROOT}/tsconfig.json`, (path) => ts.sys.readFile(path)) as {
+    config: { compilerOptions: object };
+  };
+  const { options } = ts.convertCompilerOptionsFromJson({ ...config.compilerOptions, types: ['node'] }, PROJECT_ROOT);
+  const host = ts.createCompilerHost(options);
+  const virtual = new Map([...modules].map(([name, text]) => [`${PROJECT_ROOT.replaceAll('\\', '/')}/${name}`, text]));
+  const { readFile, fileExists, getSourceFile } = host;
+  host.readFile = (path) => virtual.get(path) ?? readFile(path);
+  host.fileExists = (path) => virtual.has(path) || fileExists(path);
+  host.getSourceFile = (path, target, ...rest) => {
+    const text = virtual.get(path);
+    return text === undefined ? getSourceFile(path, target, ...rest) : ts.createSourceFile(path, text, target);
+  };
+  const program = ts.createProgram([...virtual.keys()], options, host);
+  return ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
+    const at = file && start !== undefined ? `:${file.getLineAndCharacterOfPosition(start).line + 1}` : '';
+    return `${file?.fileName.split('/').at(-1) ?? ''}${at} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
+  });
+}

@@ -1,0 +1,179 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import type { ClientOptions } from '../../src/options.js';
+import { contend } from '../support/contention.js';
+import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+
+const TIMEOUT_MS = 400;
+let master: RedisServer;
+let replica: RedisServer;
+const clients: LockClient[] = [];
+
+async function inStep(): Promise<void> {
+  await until(async () => String(await master.command('INFO', 'replication')).includes('state=online'), 'in step');
+}
+
+beforeAll(async () => {
+  master = await startServer();
+  replica = await startServer({ replicaOf: master.address });
+  await inStep();
+});
+afterAll(() => Promise.all([master.stop(), replica.stop()]));
+afterEach(async () => {
+  replica.resume();
+  await inStep();
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  await until(async () => (await master.keys()).length === 0, 'no key is left');
+  await until(async () => (await master.channels()).length === 0, 'no channel is left');
+});
+
+async function open(options: ClientOptions = {}): Promise<LockClient> {
+  const replicas = { acks: 1, timeout: TIMEOUT_MS };
+  const client = createClient({ url: master.url, lockWatchdogTimeout: 1_500, replicas, ...options });
+  clients.push(client);
+  await client.ready();
+  return client;
+}
+
+let names = 0;
+const freshName = (label: string): string => `${label}:${(names += 1)}`;
+
+test('a lock that is granted is on the replica', async () => {
+  const client = await open();
+  for (let i = 0; i < 50; i++) {
+    const hold = await inFlow(() => client.getLock(freshName('confirmed')).acquire());
+    expect(await replica.command('EXISTS', hold.lockName)).toBe(1);
+    await hold.release();
+  }
+});
+
+test('acquires of one turn share a WAIT, and flows exclude each other', async () => {
+  const client = await open();
+  await inFlow(() => client.getLock(freshName('warm')).withLock(() => undefined));
+  await master.resetCommandStats();
+  const holds = await inFlow(() =>
+    Promise.all(Array.from({ length: 20 }, () => client.getLock(freshName('common')).acquire())),
+  );
+  expect((await master.commandStats()).get('wait')).toBeLessThanOrEqual(2);
+  await Promise.all(holds.map((hold) => hold.release()));
+  const locks = ['a', 'b', 'c'].map(freshName);
+  const result = await contend({ clients: [client, await open()], names: locks, flows: 20, sections: 10 });
+  expect(result.overlaps).toBe(0);
+  expect(result.values).toEqual(result.entered);
+});
+
+test('R35: with a replica that hangs acquires fail in time, 20 at once in two time-outs, and are given back', async () => {
+  const client = await open();
+  await inFlow(() => client.getLock(freshName('warm')).withLock(() => undefined));
+  await replica.pause();
+  const asked = performance.now();
+  expect(await outcome(inFlow(() => client.getLock(freshName('alone')).tryLock()))).toBe('ERR_LOCK_NOT_REPLICATED');
+  expect(performance.now() - asked).toBeGreaterThanOrEqual(TIMEOUT_MS - 1);
+  expect(performance.now() - asked).toBeLessThan(TIMEOUT_MS + 250);
+  const together = performance.now();
+  const outcomes = await inFlow(() =>
+    Promise.all(Array.from({ length: 20 }, () => outcome(client.getLock(freshName('many')).acquire()))),
+  );
+  expect(new Set(outcomes)).toEqual(new Set(['ERR_LOCK_NOT_REPLICATED']));
+  expect(performance.now() - together).toBeLessThan(2 * TIMEOUT_MS + 250);
+  await until(async () => (await master.keys()).length === 0, 'they are given back', 1_000);
+});
+
+test('R35: with a replica that hangs locks already held are renewed on time and released in one round trip', async () => {
+  const client = await open({ lockWatchdogTimeout: 900 });
+  const lost: string[] = [];
+  client.events.on('leaseLost', ({ lockName }) => lost.push(lockName));
+  const holds = await inFlow(() =>
+    Promise.all(Array.from({ length: 10 }, () => client.getLock(freshName('held')).acquire())),
+  );
+  await replica.pause();
+  // Others keep the connection that waits busy all the time.
+  let stop = false;
+  const others = Array.from({ length: 5 }, () =>
+    inFlow(async () => {
+      while (!stop) await outcome(client.getLock(freshName('other')).tryLock());
+    }),
+  );
+  await pause(3_000);
+  expect(lost).toEqual([]);
+  for (const hold of holds) {
+    const asked = performance.now();
+    await hold.release();
+    expect(performance.now() - asked).toBeLessThan(100);
+  }
+  stop = true;
+  await Promise.all(others);
+});
+
+test('R35: a waiter is told, and gets the lock when the replica is back', async () => {
+  const client = await open();
+  const name = freshName('handed');
+  const hold = await inFlow(() => client.getLock(name).acquire());
+  const waiting = inFlow(() => outcome(client.getLock(name).acquire({ waitTime: 10_000 })));
+  await pause(100);
+  await replica.pause();
+  await hold.release();
+  expect(await waiting).toBe('ERR_LOCK_NOT_REPLICATED');
+  replica.resume();
+  await inStep();
+  await until(async () => (await master.keys()).length === 0, 'it was given back');
+  await inFlow(() => client.getLock(name).withLock({ waitTime: 2_000 }, () => undefined));
+});
+
+test('with more acknowledgements asked for than there are replicas nothing is granted', async () => {
+  const client = await open({ replicas: { acks: 2, timeout: 50 } });
+  const error = await inFlow(() =>
+    client
+      .getLock(freshName('too-many'))
+      .acquire()
+      .catch((reason: unknown) => reason),
+  );
+  expect(error).toMatchObject({ code: 'ERR_LOCK_NOT_REPLICATED', acks: 2, confirmed: 1 });
+});
+
+test('a grant confirmed by the replica survives its promotion', async () => {
+  const client = await open();
+  const hold = await inFlow(() => client.getLock(freshName('survives')).acquire({ leaseTime: 60_000 }));
+  const promoted = await startServer({ replicaOf: master.address });
+  try {
+    await until(
+      async () => String(await promoted.command('INFO', 'replication')).includes('link_status:up'),
+      'in step',
+    );
+    await promoted.replicaOf(undefined);
+    const stranger = createClient({ url: promoted.url });
+    expect(await inFlow(() => stranger.getLock(hold.lockName).tryLock())).toBe(false);
+    await stranger.close();
+  } finally {
+    await promoted.stop();
+    await hold.release();
+  }
+});
+
+test('R6: SCRIPT FLUSH is invisible here too', async () => {
+  const client = await open();
+  for (let i = 0; i < 5; i++) {
+    await master.scriptFlush();
+    await inFlow(() => client.getLock(freshName('flushed')).withLock(() => undefined));
+  }
+});
+
+test('a server that refuses WAIT says so clearly where it was asked for', async () => {
+  const refusing = await startServer({ renameCommands: { WAIT: '' } });
+  const client = createClient({ url: refusing.url, replicas: { acks: 1 } });
+  try {
+    const error = await inFlow(() =>
+      client
+        .getLock('refused')
+        .acquire()
+        .catch((reason: unknown) => reason),
+    );
+    expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED', message: expect.stringContaining('WAIT') });
+    await until(async () => (await refusing.keys()).length === 0, 'it was given back');
+  } finally {
+    await client.close();
+    await refusing.stop();
+  }
+});

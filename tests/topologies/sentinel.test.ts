@@ -1,0 +1,125 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { contend } from '../support/contention.js';
+import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { SentinelSetup } from '../support/sentinel.js';
+import { until } from '../support/until.js';
+
+let setup: SentinelSetup;
+const clients: LockClient[] = [];
+beforeAll(async () => {
+  setup = await SentinelSetup.start();
+}, 60_000);
+afterAll(() => setup.stop());
+afterEach(async () => {
+  await setup.heal();
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  const master = await setup.master();
+  await until(
+    async () =>
+      [...(await master.keys()), ...(await master.channels())].filter((name) => !name.startsWith('__')).length === 0,
+    'no key and no channel is left',
+  );
+}, 60_000);
+
+async function open(options: Partial<CreateClientOptions> = {}): Promise<LockClient> {
+  const given = { redis: setup.connection(), lockWatchdogTimeout: 3_000, ...options } as CreateClientOptions;
+  const client = createClient(given);
+  clients.push(client);
+  await client.ready();
+  return client;
+}
+
+let names = 0;
+const freshName = (label: string): string => `${label}:${(names += 1)}`;
+
+test('flows of two clients exclude each other', async () => {
+  const result = await contend({
+    clients: [await open(), await open()],
+    names: ['a', 'b', 'c'].map(freshName),
+    flows: 24,
+    sections: 10,
+  });
+  expect(result.overlaps).toBe(0);
+  expect(result.values).toEqual(result.entered);
+});
+
+test('R3: a planned failover while holding, waiting and renewing keeps the lock and wakes the waiter', async () => {
+  const [holder, waiter] = [await open({ lockWatchdogTimeout: 10_000 }), await open()];
+  const name = freshName('planned');
+  const hold = await inFlow(() => holder.getLock(name).acquire());
+  const waiting = inFlow(() => waiter.getLock(name).acquire({ waitTime: 60_000 }));
+  await pause(200);
+  await (await setup.master()).command('WAIT', 2, 1_000);
+  await setup.failover();
+  const switched = performance.now();
+  while ((await outcome(holder.getLock(freshName('probe')).withLock(() => undefined))) !== 'ok') await pause(20);
+  expect(performance.now() - switched).toBeLessThan(5_250);
+  expect(hold.validFor()).toBeGreaterThan(0);
+  const released = performance.now();
+  await hold.release();
+  const second = await waiting;
+  expect(performance.now() - released).toBeLessThan(1_250);
+  await second.release();
+}, 60_000);
+
+test.each(['kill9', 'pause'] as const)(
+  'R3: after the master is gone (%s), calls succeed within 5 s of the new one',
+  async (how) => {
+    const client = await open();
+    const lock = client.getLock(freshName(how));
+    await inFlow(() => lock.withLock(() => undefined));
+    const master = await setup.master();
+    await master[how]();
+    const asked = performance.now();
+    await outcome(inFlow(() => lock.withLock({ waitTime: 300 }, () => undefined)));
+    expect(performance.now() - asked).toBeLessThan(300 + 3_250);
+    await setup.switchedFrom(master);
+    const switched = performance.now();
+    while ((await outcome(inFlow(() => lock.withLock({ waitTime: 5_000 }, () => undefined)))) !== 'ok') await pause(20);
+    expect(performance.now() - switched).toBeLessThan(5_250);
+  },
+  60_000,
+);
+
+test('R6: a demoted master that still answers gives no lock, and calls succeed within 5 s of there being a master', async () => {
+  const client = await open();
+  const lock = client.getLock(freshName('demoted'));
+  await inFlow(() => lock.withLock(() => undefined));
+  const master = await setup.master();
+  const other = setup.servers.find((server) => server !== master);
+  if (other === undefined) throw new Error('there is no other server');
+  // Nobody tells the client: the sentinels hear of it later than it does.
+  await master.replicaOf(other.address);
+  const demoted = performance.now();
+  const outcomes: unknown[] = [];
+  while (performance.now() - demoted < 3_000) {
+    outcomes.push(await outcome(inFlow(() => lock.tryLock(0, 1_000).then((got) => (got ? lock.unlock() : undefined)))));
+    await pause(100);
+  }
+  expect(new Set(outcomes)).toEqual(new Set(['ERR_LOCK_REDIS_UNAVAILABLE']));
+  await master.replicaOf(undefined);
+  const restored = performance.now();
+  while ((await outcome(inFlow(() => lock.withLock({ waitTime: 5_000 }, () => undefined)))) !== 'ok') await pause(20);
+  expect(performance.now() - restored).toBeLessThan(5_250);
+}, 60_000);
+
+test('no hold is reported valid by the word of a master that was left behind', async () => {
+  const client = await open({ lockWatchdogTimeout: 3_000 });
+  const name = freshName('left-behind');
+  const hold = await inFlow(() => client.getLock(name).acquire());
+  const master = await setup.master();
+  const reasons: unknown[] = [];
+  client.events.on('leaseLost', ({ reason }) => reasons.push(reason));
+  // The new master never hears of this lock, as after a failover that lost a write.
+  for (const server of setup.servers) if (server !== master) await server.pause();
+  await pause(100);
+  await master.kill9();
+  for (const server of setup.servers) if (server !== master) server.resume();
+  const next = await setup.switchedFrom(master);
+  await next.command('DEL', name);
+  await until(() => hold.signal.aborted, 'the holder is told');
+  expect(reasons).toHaveLength(1);
+  expect(hold.validFor()).toBe(0);
+  expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+}, 60_000);
