@@ -5,7 +5,9 @@ import { CallSite } from './core/call-site.js';
 import { Compensations } from './core/compensations.js';
 import { EntryRegistry } from './core/entry-registry.js';
 import { runOutside } from './core/flow.js';
+import { Lanes } from './core/lanes.js';
 import type { LockContext } from './core/lock-context.js';
+import type { LockProtocol } from './core/lock-protocol.js';
 import type { LockRuntime } from './core/lock-runtime.js';
 import type { Tenure } from './core/tenure.js';
 import { Watchdog } from './core/watchdog.js';
@@ -14,7 +16,13 @@ import { createEvents, type EventBus } from './events.js';
 import { inspectionOf, type Inspection } from './inspection.js';
 import { resolveOptions, type ClientOptions } from './options.js';
 import { checkContext, checkName, type ContextOptions } from './primitives/arguments.js';
+import { CountDownLatch } from './primitives/count-down-latch.js';
+import { checkTokens, FencedLock, FencedLockProtocol, type FencedLockOptions } from './primitives/fenced-lock.js';
 import { Lock } from './primitives/lock.js';
+import { ReadProtocol, ReadWriteLock, readWriteRenewal, WriteProtocol } from './primitives/read-write-lock.js';
+import { pausesOf, SpinLockProtocol, type SpinLockOptions } from './primitives/spin-lock.js';
+import { Semaphore } from './primitives/semaphore.js';
+import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
 import { fairQueueKey, tokenKey } from './redis/keys.js';
 import { openTopology } from './redis/open-topology.js';
@@ -58,6 +66,18 @@ export interface LockClient extends AsyncDisposable {
   ready(): Promise<void>;
   /** A reentrant lock. @see Redisson `RedissonClient#getLock` */
   getLock(name: string, options?: ContextOptions): Lock;
+  /** A lock that its own owner cannot take twice. @see Redisson `RedissonClient#getNonReentrantLock` */
+  getNonReentrantLock(name: string, options?: ContextOptions): Lock;
+  /** A lock whose waiters poll. @see Redisson `RedissonClient#getSpinLock` */
+  getSpinLock(name: string, options?: SpinLockOptions): Lock;
+  /** A lock with fencing tokens. @see Redisson `RedissonClient#getFencedLock` */
+  getFencedLock(name: string, options?: FencedLockOptions): FencedLock;
+  /** Two locks in one: many readers or one writer. @see Redisson `RedissonClient#getReadWriteLock` */
+  getReadWriteLock(name: string, options?: ContextOptions): ReadWriteLock;
+  /** Permits that nobody owns. @see Redisson `RedissonClient#getSemaphore` */
+  getSemaphore(name: string): Semaphore;
+  /** A gate that opens when it has been counted down. @see Redisson `RedissonClient#getCountDownLatch` */
+  getCountDownLatch(name: string): CountDownLatch;
   /** The locks that this client holds now. */
   holds(): HoldInfo[];
   /** What Redis has under a name, in one moment. */
@@ -124,14 +144,16 @@ class RedisLockClient implements LockClient {
     const slotGroup = (key: string): number => topology.slotGroup(key);
     this.#port = {
       executor,
+      clientId: this.id,
       keyPrefix: options.keyPrefix,
       get publish() {
         return topology.publish;
       },
       slotGroup,
-      renewals: { plain: plainRenewal(executor, slotGroup) },
+      renewals: { plain: plainRenewal(executor, slotGroup), readWrite: readWriteRenewal(executor, slotGroup) },
     };
     const leaseClock = new LeaseClock(clock);
+    const compensations = new Compensations(leaseClock);
     let tenures = 0;
     this.#runtime = {
       clientId: this.id,
@@ -143,7 +165,8 @@ class RedisLockClient implements LockClient {
         () => topology.subscriber,
       ),
       watchdog: new Watchdog(leaseClock, this.events, lockWatchdogTimeout, renewEveryMs),
-      compensations: new Compensations(leaseClock),
+      compensations,
+      lanes: new Lanes(leaseClock, compensations),
       closed: false,
       newOwner: () => `${this.id}:${++tenures}`,
       callSite: (above) => (callSites ? CallSite.capture(above) : undefined),
@@ -173,7 +196,33 @@ class RedisLockClient implements LockClient {
     return checked;
   }
 
-  #lock(protocol: PlainLockProtocol, { context }: { context?: LockContext | undefined }): Lock {
+  getNonReentrantLock(name: string, options: ContextOptions = {}): Lock {
+    return this.#lock(new NonReentrantLockProtocol(this.#port, this.#checkName(name)), options);
+  }
+
+  getSpinLock(name: string, options: SpinLockOptions = {}): Lock {
+    return this.#lock(new SpinLockProtocol(this.#port, this.#checkName(name), pausesOf(options.backOff)), options);
+  }
+
+  getFencedLock(name: string, options: FencedLockOptions = {}): FencedLock {
+    const protocol = new FencedLockProtocol(this.#port, this.#checkName(name), checkTokens(options.tokens));
+    return new FencedLock(this.#runtime, this.#executor, protocol, checkContext(options.context));
+  }
+
+  getReadWriteLock(name: string, options: ContextOptions = {}): ReadWriteLock {
+    const read = this.#lock(new ReadProtocol(this.#port, this.#checkName(name)), options);
+    return new ReadWriteLock(name, read, this.#lock(new WriteProtocol(this.#port, name), options));
+  }
+
+  getSemaphore(name: string): Semaphore {
+    return new Semaphore(this.#runtime, this.#port, this.#checkName(name));
+  }
+
+  getCountDownLatch(name: string): CountDownLatch {
+    return new CountDownLatch(this.#runtime, this.#port, this.#checkName(name));
+  }
+
+  #lock(protocol: LockProtocol, { context }: { context?: LockContext | undefined }): Lock {
     return new Lock(this.#runtime, this.#executor, protocol, checkContext(context));
   }
 

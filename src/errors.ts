@@ -170,6 +170,17 @@ export class ConcurrentContextError extends LockError {
   }
 }
 
+/**
+ * A write lock was asked for inside a read hold of the same lock. It would wait for ever: for the end of that hold, or
+ * of another reader's that asks for the same. Give the read hold back first, or begin with the write lock.
+ */
+export class LockUpgradeError extends LockError {
+  readonly code = 'ERR_LOCK_UPGRADE';
+  constructor(readonly lockName: string) {
+    super(`a read hold of "${lockName}" cannot become a write hold; give it back first, or begin with the write lock`);
+  }
+}
+
 /** The owner of a non-reentrant lock asked for it again. Its hold is as it was. */
 export class NonReentrantError extends LockError {
   readonly code = 'ERR_LOCK_NON_REENTRANT';

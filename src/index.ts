@@ -1,7 +1,7 @@
 export { createClient } from './client.js';
 export type { CloseOptions, Connection, CreateClientOptions, HoldInfo, LockClient } from './client.js';
 export { lockContext, LockContext } from './core/lock-context.js';
-export type { Hold } from './core/hold.js';
+export type { FencedHold, Hold } from './core/hold.js';
 export {
   ClientClosedError,
   ConcurrentContextError,
@@ -10,6 +10,7 @@ export {
   LockError,
   LockLostError,
   LockTimeoutError,
+  LockUpgradeError,
   NonReentrantError,
   NotOwnerError,
   NotReplicatedError,
@@ -22,4 +23,10 @@ export type { EventBus, LockEvents } from './events.js';
 export type { Inspection, OwnerInspection } from './inspection.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './primitives/arguments.js';
+export type { FencedLock, FencedLockOptions, TokenSource } from './primitives/fenced-lock.js';
 export type { Lock } from './primitives/lock.js';
+export type { CountDownLatch } from './primitives/count-down-latch.js';
+export type { ReadWriteLock } from './primitives/read-write-lock.js';
+export type { BackOff, SpinLockOptions } from './primitives/spin-lock.js';
+export type { Semaphore } from './primitives/semaphore.js';
+export type { PermitsOptions, WaitOptions } from './primitives/shared-object.js';

@@ -7,19 +7,20 @@ import {
   ConcurrentContextError,
   LockAbortedError,
   LockTimeoutError,
+  LockUpgradeError,
   NonReentrantError,
   type LockError,
 } from '../errors.js';
 import { onAbort } from './abort-watch.js';
 import { currentHolds } from './flow.js';
-import { Hold } from './hold.js';
+import { Hold, holdFor } from './hold.js';
 import type { HoldRecord } from './hold-record.js';
 import { holdsOf, type LockContext } from './lock-context.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LONG_WAIT_MS, warnLongWait } from './long-wait.js';
 import type { HoldTerms } from './tenure.js';
-import { Waiter, type Patience, type Settle } from './waiter.js';
+import { LockWaiter, type Patience, type Settle } from './waiter.js';
 
 export interface Acquisition {
   readonly protocol: LockProtocol;
@@ -52,7 +53,7 @@ export function innermostHold(
   runtime: LockRuntime,
   protocol: LockProtocol,
   context?: LockContext,
-  accepts: (record: HoldRecord) => boolean = (record) => record.state !== 'closed',
+  accepts: (record: HoldRecord, protocol: LockProtocol) => boolean = (record) => record.state !== 'closed',
 ): Hold | undefined {
   const holds =
     context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(runtime, protocol)) ?? []);
@@ -61,13 +62,14 @@ export function innermostHold(
     if (!(hold instanceof Hold)) continue;
     const record = Hold.recordOf(hold);
     const { tenure } = record;
-    if (tenure.runtime === runtime && tenure.protocol.key === protocol.key && accepts(record)) return hold;
+    if (tenure.runtime === runtime && tenure.protocol.key === protocol.key && accepts(record, protocol)) return hold;
   }
   return undefined;
 }
 
 function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
-  runtime.entries.entry(protocol.channel).acquire(new Waiter(runtime, protocol, terms, patience, settle));
+  const line = protocol.polls === undefined ? protocol.half : 'spin';
+  runtime.entries.entry(protocol.channel, line).acquire(new LockWaiter(runtime, protocol, terms, patience, settle));
 }
 
 function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<Hold> {
@@ -85,10 +87,11 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   parent.tenure.check();
   if (parent.loss !== undefined) throw parent.loss;
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
+  if (protocol.half === 'write' && !isInsideWrite(parent)) throw new LockUpgradeError(protocol.name);
   let record: HoldRecord | undefined;
   if (await takeTurn(runtime, acquisition, parent)) {
     try {
-      record = await parent.tenure.openNested(parent, terms);
+      record = await parent.tenure.openNested(parent, terms, protocol);
     } finally {
       if (record === undefined) parent.leave();
     }
@@ -103,7 +106,15 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
     await parent.tenure.release(record).catch(() => undefined); // a lost parent is told by its own means
     throw new LockAbortedError(protocol.name, patience.signal.reason);
   }
-  return new Hold(record);
+  return holdFor(record);
+}
+
+/** Else it would wait for the end of a read hold that waits for it. */
+function isInsideWrite(hold: HoldRecord | undefined): boolean {
+  for (let each = hold; each !== undefined; each = each.parent) {
+    if (each.half === 'write' && each.state === 'open') return true;
+  }
+  return false;
 }
 
 function openAncestor({ parent }: HoldRecord): HoldRecord | undefined {
@@ -118,10 +129,7 @@ function takeTurn(
   { protocol, terms, patience }: Acquisition,
   parent: HoldRecord,
 ): Promise<boolean> {
-  if (!parent.occupied) {
-    parent.occupied = true;
-    return Promise.resolve(true);
-  }
+  if (parent.enter(protocol.half)) return Promise.resolve(true);
   const { clock } = runtime;
   if (patience.until <= clock.now()) {
     return Promise.reject(new LockTimeoutError(protocol.name, patience.waitTime));
@@ -138,9 +146,8 @@ function takeTurn(
     const fail = (error: LockError): void => (leave(), reject(error));
     const wake = (): void => {
       if (parent.loss !== undefined) return fail(parent.loss);
-      if (parent.state === 'open' && parent.occupied) return;
+      if (parent.state === 'open' && !parent.enter(protocol.half)) return;
       leave();
-      if (parent.state === 'open') parent.occupied = true;
       resolve(parent.state === 'open');
     };
     const timer =

@@ -1,11 +1,14 @@
 import type { LeaseClock } from '../clock.js';
-import type { LockProtocol } from './lock-protocol.js';
+import type { LockError } from '../errors.js';
 
-/** A release that has to be made sure of: somebody was told that nothing is held, or may be. */
+/** A request under way, of which only the end matters. */
+export interface SentRequest {
+  readonly done: Promise<{ readonly error: LockError | undefined }>;
+}
+
+/** A request that has to be made sure of: somebody was told that nothing is held, or may be. */
 export interface Compensation {
-  readonly protocol: LockProtocol;
-  /** Owners any of which may have the lock. */
-  readonly owners: readonly string[];
+  send(): SentRequest;
   /** Monotonic ms up to which a request that creates or moves the field may still run: not to be overtaken by it. */
   readonly notBefore: number;
   /** Lease clock ms at which the last lease that any request can have set is over. */
@@ -33,10 +36,10 @@ export class Compensations {
     return this.#run(compensation).finally(() => this.#open.delete(compensation));
   }
 
-  async #run({ protocol, owners, notBefore, until }: Compensation): Promise<void> {
+  async #run({ send, notBefore, until }: Compensation): Promise<void> {
     await this.#pause(notBefore - this.clock.clock.monotonic() + 1);
     for (let pauseMs = FIRST_PAUSE_MS; !this.#closed; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      const request = await protocol.release(owners).done;
+      const request = await send().done;
       if (request.error === undefined || this.clock.now() >= until) return;
       await this.#pause(pauseMs);
     }
@@ -45,7 +48,7 @@ export class Compensations {
   /** Sends each once more, now, and starts no other attempt. Resolves when these are settled. */
   async close(): Promise<void> {
     this.#closed = true;
-    const last = [...this.#open].map(({ protocol, owners }) => protocol.release(owners).done);
+    const last = [...this.#open].map(({ send }) => send().done);
     for (const wake of [...this.#pausing]) wake();
     await Promise.all(last);
   }

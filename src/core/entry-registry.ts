@@ -1,14 +1,16 @@
 import type { Timer } from '../clock.js';
 import type { LockError } from '../errors.js';
 import type { ChannelSource } from '../redis/topology.js';
+import type { Tenure } from './tenure.js';
 import { LockEntry } from './lock-entry.js';
+import type { Half } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 
 /** A subscription outlives its last waiter by this much: a hot lock must not subscribe once per section. */
 const LINGER_MS = 500;
 const KEPT_IDLE = 1_024;
 
-/** channel -> entry, at least for as long as anybody of this client holds, waits or listens there. */
+/** channel (and half) -> entry, at least for as long as anybody of this client holds, waits or listens there. */
 export class EntryRegistry {
   readonly #entries = new Map<string, LockEntry>();
   readonly #attended = new Set<LockEntry>();
@@ -20,18 +22,23 @@ export class EntryRegistry {
     private readonly subscriber: () => ChannelSource,
   ) {}
 
-  entry(channel: string): LockEntry {
-    let entry = this.#entries.get(channel);
+  /** Readers and writers of one lock hear of the same things, but stand in lines of their own, as do those who poll. */
+  entry(channel: string, kind?: Half | 'spin'): LockEntry {
+    const line = kind === undefined ? channel : `${kind} ${channel}`;
+    let entry = this.#entries.get(line);
     if (entry === undefined) {
       if (this.#entries.size >= this.#sweepAt) this.#sweep();
-      entry = new LockEntry(this.runtime(), this, this.subscriber(), channel);
-      this.#entries.set(channel, entry);
+      entry = new LockEntry(this.runtime(), this, this.subscriber(), channel, kind === 'read');
+      this.#entries.set(line, entry);
     }
     return entry;
   }
 
-  find(channel: string): LockEntry | undefined {
-    return this.#entries.get(channel);
+  /** What this client has of a lock. */
+  *holdersOf(key: string): Iterable<Tenure> {
+    for (const entry of this.#entries.values()) {
+      for (const tenure of entry.holders) if (tenure.protocol.key === key) yield tenure;
+    }
   }
 
   /** Entries in use. */
@@ -68,7 +75,7 @@ export class EntryRegistry {
 
   /** Idle entries are kept for the next section on their lock, up to a number that grows with those in use. */
   #sweep(): void {
-    for (const [channel, entry] of this.#entries) if (entry.idle && !entry.wanted) this.#entries.delete(channel);
+    for (const [line, entry] of this.#entries) if (entry.idle && !entry.wanted) this.#entries.delete(line);
     this.#sweepAt = Math.max(KEPT_IDLE, 2 * this.#entries.size);
   }
 

@@ -1,10 +1,14 @@
 import type { ClientClosedError, LockLostError } from '../errors.js';
 import type { CallSite } from './call-site.js';
+import type { Half } from './lock-protocol.js';
 import { runOutside } from './flow.js';
 import type { Tenure } from './tenure.js';
 
 /** A hold ends, for us, this much before its lease does in Redis: max(5 ms, 1 %). */
 const marginMs = (leaseMs: number): number => Math.max(5, leaseMs / 100);
+
+/** A branch has the lock for itself. */
+const EXCLUSIVE = -1;
 
 /**
  * What the client knows of one hold. The tenure keeps it; the caller's {@link Hold} only points here, so that a hold
@@ -19,8 +23,8 @@ export class HoldRecord {
   leaseEnd: number;
   /** The longest lease asked for: clocks that drift apart have moved furthest by the end of that one. */
   longestLeaseMs: number;
-  /** A branch directly inside this hold has the lock, or is about to: the others wait in `turns`. */
-  occupied = false;
+  /** Branches directly inside this hold that have the lock, or are about to; the others wait in `turns`. */
+  occupied = 0;
   turns: Set<() => void> | undefined;
   /** The release that is under way or over. */
   released: Promise<void> | undefined;
@@ -30,6 +34,8 @@ export class HoldRecord {
   forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
   hold: object | undefined;
+  /** Drawn with the acquire of a fenced lock. */
+  token: bigint | undefined;
   #controller: AbortController | undefined;
 
   constructor(
@@ -43,6 +49,7 @@ export class HoldRecord {
     sentAt: number,
     readonly openedAt: number,
     readonly site: CallSite | undefined,
+    readonly half: Half,
   ) {
     this.leaseEnd = sentAt + leaseMs;
     this.longestLeaseMs = leaseMs;
@@ -85,15 +92,27 @@ export class HoldRecord {
     this.state = 'closed';
     this.#wakeTurns();
     // A child that outlives its parent keeps the parent's place: the branches beside it go on waiting.
-    if (!this.occupied) this.parent?.leave();
+    if (this.occupied === 0) this.parent?.leave();
   }
 
   /** A branch directly inside has ended: the next one may try. */
   leave(): void {
-    this.occupied = false;
-    if (this.state === 'closed') return this.parent?.leave();
-    const next = this.turns?.values().next().value;
-    next?.();
+    this.occupied = this.occupied === EXCLUSIVE ? 0 : this.occupied - 1;
+    if (this.state === 'closed') {
+      if (this.occupied === 0) this.parent?.leave();
+      return;
+    }
+    for (const wake of [...(this.turns ?? [])]) {
+      wake();
+      if (this.occupied === EXCLUSIVE) return;
+    }
+  }
+
+  /** Takes a place inside this hold; readers share it. */
+  enter(half: Half): boolean {
+    if (half === 'read' ? this.occupied === EXCLUSIVE : this.occupied !== 0) return false;
+    this.occupied = half === 'read' ? this.occupied + 1 : EXCLUSIVE;
+    return true;
   }
 
   #wakeTurns(): void {

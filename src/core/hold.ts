@@ -101,3 +101,17 @@ export class Hold implements FlowHold, AsyncDisposable {
     return hold.#record;
   }
 }
+
+/** A hold of a fenced lock. */
+export class FencedHold extends Hold {
+  /**
+   * The fencing token that this hold was granted with. Every later one is larger, so a resource that remembers the
+   * largest it has seen can turn away whoever lost the lock without noticing.
+   */
+  get token(): bigint {
+    return Hold.recordOf(this).token as bigint;
+  }
+}
+
+export const holdFor = (record: HoldRecord): Hold =>
+  record.token === undefined ? new Hold(record) : new FencedHold(record);

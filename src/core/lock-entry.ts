@@ -18,19 +18,20 @@ import {
   type RefusedError,
 } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
-import type { AcquireReply } from '../redis/scripts/lock.js';
+import type { AcquireReply, HandOffReply } from '../redis/scripts/lock.js';
 import type { ChannelListener } from '../redis/subscriber.js';
 import type { ChannelSource } from '../redis/topology.js';
 import type { Timer } from '../clock.js';
 import type { CallSite } from './call-site.js';
 import type { EntryRegistry } from './entry-registry.js';
-import { Hold } from './hold.js';
+import { holdFor } from './hold.js';
 import { grantDeadline } from './hold-record.js';
 import { HandOffStreak } from './hand-off-streak.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LongWaitWatch } from './long-wait.js';
 import { Tenure, type TenureEnd } from './tenure.js';
-import type { Waiter } from './waiter.js';
+import { SharedWaiter } from './shared-waiter.js';
+import { LockWaiter, type Waiter } from './waiter.js';
 
 /** The lease ends in Redis at some moment of its last millisecond; looking sooner would find it busy once more. */
 const AFTER_LEASE_MS = 2;
@@ -40,6 +41,8 @@ const TTL_ZERO_MS = 10;
 const YIELD_AFTER_MESSAGE_MS = 2;
 const YIELD_MS = 20;
 const PAUSE_MS = { first: 100, longest: 1_000 };
+
+type GrantRequest = ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
 
 export class LockEntry implements ChannelListener {
   readonly #waiters = new Set<Waiter>();
@@ -56,6 +59,8 @@ export class LockEntry implements ChannelListener {
   #pausedUntil = 0;
   #pauseMs = PAUSE_MS.first;
   #yielding = false;
+  /** Of those who can hold together one got in just now: the others try beside one another. */
+  #flowing = false;
   #timer: Timer | undefined;
   #timerAt = Infinity;
   #wanted = false;
@@ -66,6 +71,8 @@ export class LockEntry implements ChannelListener {
     private readonly registry: EntryRegistry,
     private readonly subscriber: ChannelSource,
     readonly channel: string,
+    /** Those who wait here can hold together: a holder of this client keeps nobody out. */
+    private readonly shared: boolean,
   ) {
     this.#streak = new HandOffStreak(runtime.options.handOff, runtime.clock);
     this.#longWait = new LongWaitWatch(runtime, this);
@@ -103,8 +110,9 @@ export class LockEntry implements ChannelListener {
     this.#longWait.waiting();
     const { events } = this.runtime;
     if (events.heard('waiting')) {
-      events.emit('waiting', { lockName: waiter.protocol.name, waiters: this.#waiters.size });
+      events.emit('waiting', { lockName: waiter.name, waiters: this.#waiters.size });
     }
+    if (this.#wanted && waiter instanceof SharedWaiter && waiter.forAll) this.#cover();
   }
 
   #remove(waiter: Waiter): void {
@@ -135,9 +143,11 @@ export class LockEntry implements ChannelListener {
   /** Does what there is to do next, if anything; called whenever something has changed. */
   #step(): void {
     if (this.#waiters.size === 0) return;
+    if (this.#flowing) return this.#tryAll();
     const head = this.#head();
     if (head === undefined || head.busy) return;
-    if (this.#pausedUntil === 0 && this.#lookAt === undefined && this.holders.size === 0) return this.#try(head);
+    const held = this.holders.size > 0 && !this.shared;
+    if (this.#pausedUntil === 0 && this.#lookAt === undefined && !held) return this.#try(head);
     const now = this.runtime.clock.now();
     if (now < this.#pausedUntil) return this.#wakeAt(this.#pausedUntil);
     this.#pausedUntil = 0;
@@ -147,12 +157,34 @@ export class LockEntry implements ChannelListener {
     const lookAt = localDeadline > 0 ? localDeadline : this.#lookAt;
     if (this.#mark || head.again || lookAt === undefined) return this.#try(head);
     this.registry.attend(this, true);
-    if (!this.#wanted) {
-      this.#wanted = true;
-      this.subscriber.want(this.channel, this);
-    }
+    if (!this.#wanted && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#subscribe();
     // The subscription may be long in coming: the lease of the holder ends nevertheless.
     this.#wakeAt(lookAt);
+  }
+
+  #tryAll(): void {
+    for (const waiter of [...this.#waiters]) if (!waiter.busy) this.#try(waiter);
+  }
+
+  #subscribe(): void {
+    this.#wanted = true;
+    const fresh = this.subscriber.want(this.channel, this);
+    for (const waiter of this.#waiters) {
+      if (!(waiter instanceof SharedWaiter) || !waiter.inLine) continue;
+      waiter.asked = true;
+      waiter.covered ||= fresh;
+    }
+  }
+
+  /** Who joined late learns from a further confirmation which messages are not older than its wait; one at a time. */
+  #cover(): void {
+    let uncovered = false;
+    for (const waiter of this.#waiters) {
+      if (!(waiter instanceof SharedWaiter) || waiter.covered) continue;
+      if (waiter.asked) return;
+      uncovered ||= waiter.forAll && waiter.inLine;
+    }
+    if (uncovered) this.#subscribe();
   }
 
   #try(waiter: Waiter): void {
@@ -166,7 +198,7 @@ export class LockEntry implements ChannelListener {
     waiter.busy = true;
     const sequence = ++this.#newestTry;
     const jumped = this.runtime.clock.jumped;
-    const request = waiter.protocol.acquire(waiter.owner, waiter.terms.leaseMs);
+    const request = waiter.send();
     waiter.trying = request;
     this.#triesUnderWay += 1;
     request.onDone(() => {
@@ -174,6 +206,7 @@ export class LockEntry implements ChannelListener {
       waiter.busy = false;
       waiter.trying = undefined;
       this.#tried(waiter, request, jumped, sequence);
+      waiter.over();
       this.#step();
       if (this.#wanted) this.registry.linger(this);
       this.#tellQuiet();
@@ -185,16 +218,16 @@ export class LockEntry implements ChannelListener {
     if (this.runtime.closed) waiter.leaving ??= new ClientClosedError();
     if (this.#settleTry(waiter, request, jumped)) return;
     const { error } = request;
-    if (error === undefined && request.reply !== undefined)
-      this.#learn(request.reply, request.sentAt + jumped, sequence);
+    if (typeof request.reply === 'number') this.#learn(request.reply, request.sentAt + jumped, sequence);
+    if (waiter instanceof LockWaiter) this.#pollLater(waiter);
     if (waiter.leaving !== undefined) return waiter.reject(waiter.leaving);
     if (!this.#waiters.has(waiter)) {
-      const busy = new LockTimeoutError(waiter.protocol.name, waiter.patience.waitTime);
-      return waiter.reject(error ?? (request.reply === undefined ? answeredTooLate() : busy));
+      const busy = new LockTimeoutError(waiter.name, waiter.patience.waitTime);
+      return waiter.reject(error ?? (typeof request.reply === 'number' ? busy : answeredTooLate()));
     }
     this.#standInLine(waiter);
     if (error === undefined) {
-      if (request.reply === undefined) this.#grantedTooLate(waiter);
+      if (typeof request.reply !== 'number') this.#grantedTooLate(waiter);
       return;
     }
     if (!isUnavailable(error)) {
@@ -210,17 +243,31 @@ export class LockEntry implements ChannelListener {
     }
   }
 
+  /** Nobody will tell it when the lock is free. */
+  #pollLater(waiter: LockWaiter): void {
+    const { polls } = waiter.protocol;
+    if (polls === undefined || this.#lookAt === undefined) return;
+    waiter.failures += 1;
+    waiter.pauseMs = polls(waiter.pauseMs, waiter.failures);
+    this.#lookAt = Math.min(this.#lookAt, this.runtime.clock.now() + waiter.pauseMs);
+  }
+
   /** True if the try was granted, to whomever. Whatever it may have taken that nobody gets is given back. */
   #settleTry(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number): boolean {
-    const { clock, compensations } = this.runtime;
-    const { protocol, terms, owner } = waiter;
     const sentAt = request.sentAt + jumped;
-    const taken = request.error === undefined && request.reply === undefined;
-    const now = clock.now();
-    if (taken && now < grantDeadline(sentAt, terms.leaseMs)) {
-      this.#streak.reset();
-      this.#grant(waiter, request.openUntil, sentAt, jumped, false, now);
-      return true;
+    const taken = request.error === undefined && typeof request.reply !== 'number';
+    const now = this.runtime.clock.now();
+    if (waiter instanceof LockWaiter) {
+      if (taken && now < grantDeadline(sentAt, waiter.leaseMs)) {
+        this.#streak.reset();
+        this.#grant(waiter, request, sentAt, jumped, false, now);
+        return true;
+      }
+    } else if (waiter instanceof SharedWaiter) {
+      if (waiter.opened || (taken && now < sentAt + waiter.leaseMs)) {
+        this.#share(waiter, request);
+        return true;
+      }
     }
     if (request.error === undefined && !taken) {
       waiter.unavailable = undefined;
@@ -229,37 +276,68 @@ export class LockEntry implements ChannelListener {
     }
     if (taken || request.inDoubt) {
       waiter.doubts(request);
-      void compensations.add({
-        protocol,
-        owners: [owner],
-        notBefore: request.openUntil,
-        until: clock.now() + this.runtime.options.commandTimeout + terms.leaseMs,
-      });
+      waiter.takeBack(request);
       this.#markAt(request.openUntil);
-      waiter.owner = this.runtime.newOwner();
     }
     return false;
   }
 
+  /** The waiter has what it came for, and others may have the same. */
+  #share(waiter: SharedWaiter, request: ScriptRequest<AcquireReply>): void {
+    this.#remove(waiter);
+    this.#lookAt = undefined;
+    this.#pauseMs = PAUSE_MS.first;
+    if (!waiter.wantsGrant) {
+      waiter.takeBack(request);
+      waiter.reject(waiter.leaving as LockError);
+    } else {
+      waiter.granted(request);
+    }
+    if (waiter.forAll) this.#letIn(() => true);
+    else if (waiter.leavesMore(request)) this.#mark = true;
+    else this.#lookAt = this.runtime.clock.now() + this.runtime.options.lockWatchdogTimeout;
+  }
+
+  #letIn(which: (waiter: SharedWaiter) => boolean): void {
+    for (const waiter of [...this.#waiters]) {
+      if (!(waiter instanceof SharedWaiter) || !which(waiter)) continue;
+      if (waiter.busy) {
+        waiter.opened = true;
+        continue;
+      }
+      this.#remove(waiter);
+      waiter.granted(undefined);
+    }
+  }
+
   /** The lock is the waiter's owner's. If nobody wants it any more it goes on to the next. */
-  #grant(waiter: Waiter, strayUntil: number, sentAt: number, jumped: number, handedOff: boolean, now: number): void {
-    const tenure = new Tenure(this.runtime, this, waiter.protocol, waiter.owner, strayUntil, jumped);
+  #grant(
+    waiter: LockWaiter,
+    request: GrantRequest,
+    sentAt: number,
+    jumped: number,
+    handedOff: boolean,
+    now: number,
+  ): void {
+    const tenure = new Tenure(this.runtime, this, waiter.protocol, waiter.owner, request.openUntil, jumped);
     this.#remove(waiter);
     this.#lookAt = undefined;
     this.#pauseMs = PAUSE_MS.first;
     this.holders.add(tenure);
+    this.#flowing = this.shared;
     if (!waiter.wantsGrant) {
       tenure.endUnclaimed(waiter.terms.leaseMs);
       waiter.reject(waiter.leaving as LockError);
       return;
     }
     const record = tenure.open(waiter.terms, sentAt, now);
+    if (typeof request.reply === 'bigint') record.token = request.reply;
     this.#longWait.holderChanged();
     const { events } = this.runtime;
     if (events.heard('acquired')) {
       events.emit('acquired', { lockName: waiter.protocol.name, owner: waiter.owner, holdCount: 1, handedOff });
     }
-    waiter.resolve(new Hold(record));
+    waiter.resolve(holdFor(record));
   }
 
   /** Once may be a blocked event loop. For a whole command deadline it is a lease too short for the way to Redis. */
@@ -274,6 +352,7 @@ export class LockEntry implements ChannelListener {
 
   /** The holder's lease, from the newest try; an older answer says nothing about now. */
   #learn(ttl: number, sentAt: number, sequence: number): void {
+    this.#flowing = false;
     if (sequence !== this.#newestTry || this.#waiters.size === 0) return;
     const { lockWatchdogTimeout } = this.runtime.options;
     const waitMs = ttl < 0 ? lockWatchdogTimeout : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
@@ -282,6 +361,7 @@ export class LockEntry implements ChannelListener {
   }
 
   #pause(waiter: Waiter, error: LockError): void {
+    this.#flowing = false;
     waiter.unavailable = error;
     waiter.again = true;
     this.#pausedUntil = this.runtime.clock.now() + this.#pauseMs;
@@ -289,14 +369,15 @@ export class LockEntry implements ChannelListener {
   }
 
   /** Who gets the lock when `tenure` ends, without it being free in between. */
-  heirOf(tenure: Tenure): Waiter | undefined {
+  heirOf(tenure: Tenure): LockWaiter | undefined {
     const head = this.#head();
-    if (head === undefined || head.busy || !tenure.protocol.handsOff || !head.protocol.handsOff) return undefined;
+    if (!(head instanceof LockWaiter) || head.busy || !tenure.protocol.handsOff || !head.protocol.handsOff)
+      return undefined;
     return this.#streak.mayGoOn() ? head : undefined;
   }
 
   /** One script gives the lock to the heir. Its lease counts from the first attempt: a repeat writes nothing. */
-  async handOff(tenure: Tenure, heir: Waiter): Promise<TenureEnd> {
+  async handOff(tenure: Tenure, heir: LockWaiter): Promise<TenureEnd> {
     const { clock, options } = this.runtime;
     const jumped = clock.jumped;
     const ours = this.#streak.asksForOthers() ? (this.subscriber.isConfirmed(this.channel) ? 1 : 0) : -1;
@@ -307,10 +388,11 @@ export class LockEntry implements ChannelListener {
     const named = heir.owner;
     const sentAt = request.firstSentAt + jumped;
     const now = clock.now();
-    if (request.error === undefined && request.reply === 'handed' && now < grantDeadline(sentAt, leaseMs)) {
+    const handed = request.reply === 'handed' || typeof request.reply === 'bigint';
+    if (handed && now < grantDeadline(sentAt, leaseMs)) {
       this.holders.delete(tenure);
       this.#streak.count();
-      this.#grant(heir, request.openUntil, sentAt, jumped, true, now);
+      this.#grant(heir, request, sentAt, jumped, true, now);
       return { kind: 'handed' };
     }
     const until = now + options.commandTimeout + leaseMs;
@@ -324,8 +406,7 @@ export class LockEntry implements ChannelListener {
     if (request.reply === 'published') return { kind: 'freed' };
     if (request.reply === 'gone') return { kind: 'gone', inDoubt: request.inDoubt && ours >= 0 };
     void this.runtime.compensations.add({
-      protocol: heir.protocol,
-      owners: [named],
+      send: () => heir.protocol.release([named]),
       notBefore: request.openUntil,
       until,
     });
@@ -339,7 +420,7 @@ export class LockEntry implements ChannelListener {
     this.#longWait.holderChanged();
     if (how === 'freed') {
       this.#streak.reset();
-      if (this.#waiters.size > 0 && this.holders.size === 0) this.#yield();
+      if (this.#waiters.size > 0 && this.holders.size === 0 && !this.shared) this.#yield();
     } else if (how !== 'handed') {
       this.#streak.reset();
       this.#mark = true;
@@ -356,7 +437,8 @@ export class LockEntry implements ChannelListener {
     this.#pausedUntil = this.runtime.clock.now() + YIELD_MS;
   }
 
-  message(): void {
+  message(payload: string): void {
+    this.#letIn((waiter) => waiter.covered && waiter.opensOn(payload));
     if (this.#yielding) {
       this.#yielding = false;
       this.#pausedUntil = this.runtime.clock.now() + YIELD_AFTER_MESSAGE_MS;
@@ -367,13 +449,15 @@ export class LockEntry implements ChannelListener {
 
   /** What was published before the subscription stood was missed: the head looks again. */
   confirmed(): void {
+    for (const waiter of this.#waiters) if (waiter instanceof SharedWaiter) waiter.covered ||= waiter.asked;
+    if (this.#wanted) this.#cover();
     this.#mark = true;
     this.#step();
   }
 
   refused(error: RefusedError): void {
     this.#wanted = false;
-    this.subscriber.forget(this.channel);
+    this.subscriber.forget(this.channel, this);
     this.rejectAll(error);
   }
 
@@ -387,12 +471,12 @@ export class LockEntry implements ChannelListener {
     this.#wanted = false;
     this.#mark = false;
     this.#lookAt = undefined;
-    this.subscriber.forget(this.channel);
+    this.subscriber.forget(this.channel, this);
   }
 
   /** Where the first in line called from. */
   get headSite(): CallSite | undefined {
-    return this.#head()?.terms.site;
+    return this.#head()?.site;
   }
 
   /** Resolves when no request that may take, pass on or free the lock is under way any more. */
@@ -421,6 +505,7 @@ export class LockEntry implements ChannelListener {
 
   /** While a tenure of ours has the lock, its deadline is when to look again; 0 without one. */
   #localDeadline(now: number): number {
+    if (this.shared) return 0;
     let latest = 0;
     for (const tenure of this.holders) {
       const sure = tenure.state === 'held' && tenure.check() === 'valid';

@@ -6,6 +6,18 @@ export interface RenewalItem {
   readonly key: string;
   readonly owner: string;
   readonly leaseMs: number;
+  /** Of a read-write lock: all open holds of the owner, oldest first, and which of them the renewal is for. */
+  readonly holds?: readonly { readonly half: Half; readonly renewed: boolean }[];
+}
+
+/** Which half of a read-write lock; other locks have no halves. */
+export type Half = 'read' | 'write' | undefined;
+
+/** What an owner keeps when it gives one of its holds back. */
+export interface RemainingHold {
+  readonly half: Half;
+  /** ms of its own lease; may be over. */
+  readonly leftMs: number;
 }
 
 /** Kinds whose renewals fit into one script share one of these. The reply has the ms left of each item, 0: not held. */
@@ -26,12 +38,26 @@ export interface LockProtocol {
   /** Whether a release may give the lock straight to a local waiter. */
   readonly handsOff: boolean;
   readonly renewal: RenewalScript;
+  readonly half: Half;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply>;
+  /** `holdCount`: of this half, after the call. */
   acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply>;
-  releasePartial(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply>;
+  /** `leaseMs`: the longest that is left to the remaining holds. */
+  releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply>;
   /** Frees the lock if any of the owners has it. */
   release(owners: readonly string[]): ScriptRequest<ReleaseReply>;
   /** `ours`: subscribers of the channel that are this client; with more the lock is freed instead. -1: do not ask. */
   handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply>;
+  /**
+   * Only for a kind that has no channel: ms until the next try, from the pause before it (0: none yet) and the number
+   * of tries that failed.
+   */
+  readonly polls?: (before: number, failures: number) => number;
+  /** The field that stands for a hold of this owner. */
+  fieldOf(owner: string): string;
+  /** The owners that hold it, by the fields of the hash. */
+  holdersAmong(fields: readonly string[]): string[];
+  /** Those of them that a force unlock frees; absent: all. */
+  forceableAmong?(fields: readonly string[]): string[];
 }

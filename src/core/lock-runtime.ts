@@ -4,6 +4,7 @@ import type { ResolvedOptions } from '../options.js';
 import type { CallSite } from './call-site.js';
 import type { Compensations } from './compensations.js';
 import type { EntryRegistry } from './entry-registry.js';
+import type { Lanes } from './lanes.js';
 import type { Watchdog } from './watchdog.js';
 
 /** What the mechanisms of one client share. */
@@ -16,6 +17,7 @@ export interface LockRuntime {
   readonly entries: EntryRegistry;
   readonly watchdog: Watchdog;
   readonly compensations: Compensations;
+  readonly lanes: Lanes;
   readonly closed: boolean;
   /** `<client id>:<number>`, never given twice. */
   newOwner(): string;

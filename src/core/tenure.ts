@@ -144,9 +144,9 @@ export class Tenure {
   }
 
   /** The first hold; the acquire that it came from was sent at `sentAt` (lease clock ms). */
-  open(terms: HoldTerms, sentAt: number, now: number, parent?: HoldRecord): HoldRecord {
+  open(terms: HoldTerms, sentAt: number, now: number, parent?: HoldRecord, half = this.protocol.half): HoldRecord {
     const { leaseMs, watched, bare, site } = terms;
-    const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site);
+    const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site, half);
     this.holds.push(hold);
     this.#mayLast(now + this.runtime.options.commandTimeout, leaseMs);
     this.runtime.watchdog.add(this);
@@ -154,7 +154,7 @@ export class Tenure {
   }
 
   /** A hold inside `parent`, or undefined if the parent was given back meanwhile. */
-  openNested(parent: HoldRecord, terms: HoldTerms): Promise<HoldRecord | undefined> {
+  openNested(parent: HoldRecord, terms: HoldTerms, protocol: LockProtocol): Promise<HoldRecord | undefined> {
     return this.#inTurn(async () => {
       if (this.check() === 'unconfirmed') await this.confirm();
       await this.#whenNoStray();
@@ -163,7 +163,8 @@ export class Tenure {
       const { clock } = this.runtime;
       const jumped = clock.jumped;
       this.#mayLast(clock.now() + this.runtime.options.commandTimeout, terms.leaseMs);
-      const request = await this.protocol.acquireNested(this.owner, this.holds.length + 1, terms.leaseMs).done;
+      const held = this.holds.filter(({ half }) => half === protocol.half).length;
+      const request = await protocol.acquireNested(this.owner, held + 1, terms.leaseMs).done;
       if (request.inDoubt) this.#stray = request;
       this.#throwIfLost();
       if (request.error !== undefined) {
@@ -179,7 +180,8 @@ export class Tenure {
         await request.whenQuiet();
         throw new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');
       }
-      const hold = this.open(terms, sentAt, now, parent);
+      const hold = this.open(terms, sentAt, now, parent, protocol.half);
+      if (typeof request.reply === 'bigint') hold.token = request.reply;
       this.#emitReentered();
       return hold;
     });
@@ -235,10 +237,12 @@ export class Tenure {
       }
       return (this.#ending ??= this.#end(hold, deadline));
     }
-    const leaseMs = Math.ceil(Math.max(...this.holds.map((other) => other.leaseEnd)) - clock.now());
-    const holdCount = this.holds.length;
+    const now = clock.now();
+    const remaining = this.holds.map(({ half, leaseEnd }) => ({ half, leftMs: Math.ceil(leaseEnd - now) }));
+    const leaseMs = Math.max(...remaining.map(({ leftMs }) => leftMs));
+    const holdCount = remaining.length;
     this.#partials += 1;
-    const request = await this.protocol.releasePartial(this.owner, holdCount, leaseMs).done;
+    const request = await this.protocol.releasePartial(this.owner, remaining, leaseMs).done;
     this.#partials += 1;
     if (request.inDoubt) this.#stray = request;
     this.#throwIfLost();
@@ -368,15 +372,18 @@ export class Tenure {
 
   #compensate(owners: readonly string[], openUntil: number, until: number): Promise<void> {
     return this.runtime.compensations.add({
-      protocol: this.protocol,
-      owners,
+      send: () => this.protocol.release(owners),
       notBefore: Math.max(this.#strayUntil, openUntil),
       until: Math.max(this.#lastLeaseEnd, until),
     });
   }
 
-  renewalItem(leaseMs: number): RenewalItem {
-    return { key: this.protocol.key, owner: this.owner, leaseMs };
+  /** For `only` this hold, or for all that the watchdog renews. */
+  renewalItem(leaseMs: number, only?: HoldRecord): RenewalItem {
+    const item = { key: this.protocol.key, owner: this.owner, leaseMs };
+    if (this.protocol.half === undefined) return item;
+    const renewed = (hold: HoldRecord): boolean => (only === undefined ? hold.watched : hold === only);
+    return { ...item, holds: this.holds.map((hold) => ({ half: hold.half, renewed: renewed(hold) })) };
   }
 
   /** To be taken right before a renewal of this tenure is sent. */
@@ -414,7 +421,7 @@ export class Tenure {
       if (hold.loss !== undefined) throw hold.loss;
       if (hold.state !== 'open') throw new LockLostError(this.protocol.name, this.owner, 'gone');
       const ticket = this.renewalTicket(leaseMs);
-      const request = await this.protocol.renewal.renew([this.renewalItem(leaseMs)]).done;
+      const request = await this.protocol.renewal.renew([this.renewalItem(leaseMs, hold)]).done;
       if (request.inDoubt) this.#stray = request;
       this.#throwIfLost();
       if (request.error !== undefined) {

@@ -1,7 +1,9 @@
 import type { Timer } from '../clock.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
-import type { RequestAttempts } from '../redis/script-executor.js';
+import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js';
+import type { AcquireReply } from '../redis/scripts/lock.js';
 import { onAbort } from './abort-watch.js';
+import type { CallSite } from './call-site.js';
 import type { Hold } from './hold.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
@@ -15,6 +17,11 @@ export interface Patience {
   readonly signal: AbortSignal | undefined;
 }
 
+export function patience({ clock }: LockRuntime, waitTime: number, signal: AbortSignal | undefined): Patience {
+  const until = waitTime === Infinity ? Infinity : waitTime > 0 ? clock.now() + waitTime : -Infinity;
+  return { until, waitTime, signal };
+}
+
 /** Told once how a call ended. */
 export interface Settle {
   granted(hold: Hold): void;
@@ -22,12 +29,11 @@ export interface Settle {
 }
 
 /**
- * One call that wants an outermost hold. Its promise settles once; a call that has given up while a request of it is
- * under way settles when that request can take effect no more.
+ * One call that stands in line for something that Redis has one, or some, of. It says what a try is and what becomes
+ * of its answer; when to try is the entry's business. Its promise settles once; a call that has given up while a
+ * request of it is under way settles when that request can take effect no more.
  */
-export class Waiter {
-  /** The owner its requests name; a fresh one whenever the old one's state is in doubt. */
-  owner: string;
+export abstract class Waiter {
   /** A try or a hand-off to it is under way. */
   busy = false;
   /** Its try, which need not be repeated once the waiter has left. */
@@ -48,13 +54,24 @@ export class Waiter {
   #doubtful: RequestAttempts[] | undefined;
 
   constructor(
-    private readonly runtime: LockRuntime,
-    readonly protocol: LockProtocol,
-    readonly terms: HoldTerms,
+    protected readonly runtime: LockRuntime,
+    /** As the caller gave it. */
+    readonly name: string,
     readonly patience: Patience,
-    private readonly settle: Settle,
-  ) {
-    this.owner = runtime.newOwner();
+    /** ms for which what was taken is the caller's: an answer that comes later than that grants nothing. */
+    readonly leaseMs: number,
+    readonly site: CallSite | undefined,
+  ) {}
+
+  /** Sends a try. A number in answer: busy, for so many ms, -1: nobody knows. */
+  abstract send(): ScriptRequest<AcquireReply>;
+  /** What the request took, or may have taken, is nobody's: it goes back in the background. */
+  abstract takeBack(request: ScriptRequest<AcquireReply>): void;
+  /** The failure of the call, when nothing of it can take effect any more. */
+  protected abstract failed(error: unknown): void;
+  /** The try is answered or given up, and what it took is granted or being taken back. */
+  over(): void {
+    // Nothing is kept for it.
   }
 
   get unlimited(): boolean {
@@ -65,14 +82,14 @@ export class Waiter {
   watchSignal(leave: (reason: LockError) => void): void {
     const { signal } = this.patience;
     if (signal === undefined || this.#unwatchSignal !== undefined) return;
-    this.#unwatchSignal = onAbort(signal, () => leave(new LockAbortedError(this.protocol.name, signal.reason)));
+    this.#unwatchSignal = onAbort(signal, () => leave(new LockAbortedError(this.name, signal.reason)));
   }
 
   /** Calls `leave` when the time is up. Not needed for a first try, which a command deadline ends. */
   watchTime(leave: (reason: LockError) => void): void {
     const { until, waitTime } = this.patience;
     if (until === Infinity || this.#timer !== undefined) return;
-    this.#watchTime(until, () => leave(new LockTimeoutError(this.protocol.name, waitTime)));
+    this.#watchTime(until, () => leave(new LockTimeoutError(this.name, waitTime)));
   }
 
   #watchTime(until: number, expire: () => void): void {
@@ -94,11 +111,6 @@ export class Waiter {
     return !(this.leaving instanceof LockAbortedError || this.leaving instanceof ClientClosedError);
   }
 
-  resolve(hold: Hold): void {
-    this.unwatch();
-    this.settle.granted(hold);
-  }
-
   /** Remembers the request if it may still take effect. */
   doubts(request: RequestAttempts): void {
     if (request.inDoubt) (this.#doubtful ??= []).push(request);
@@ -109,7 +121,50 @@ export class Waiter {
     this.unwatch();
     this.leaving ??= error;
     const reason = error instanceof LockTimeoutError && this.unavailable !== undefined ? this.unavailable : error;
-    if (this.#doubtful === undefined) return this.settle.failed(reason);
-    void Promise.all(this.#doubtful.map((request) => request.whenQuiet())).then(() => this.settle.failed(reason));
+    if (this.#doubtful === undefined) return this.failed(reason);
+    void Promise.all(this.#doubtful.map((request) => request.whenQuiet())).then(() => this.failed(reason));
+  }
+}
+
+/** A call that wants an outermost hold of a lock. */
+export class LockWaiter extends Waiter {
+  /** The owner its requests name; a fresh one whenever the old one's state is in doubt. */
+  owner: string;
+  /** For a kind that polls: its last pause, and how many tries have failed. */
+  pauseMs = 0;
+  failures = 0;
+
+  constructor(
+    runtime: LockRuntime,
+    readonly protocol: LockProtocol,
+    readonly terms: HoldTerms,
+    patience: Patience,
+    private readonly settle: Settle,
+  ) {
+    super(runtime, protocol.name, patience, terms.leaseMs, terms.site);
+    this.owner = runtime.newOwner();
+  }
+
+  send(): ScriptRequest<AcquireReply> {
+    return this.protocol.acquire(this.owner, this.terms.leaseMs);
+  }
+
+  takeBack(request: ScriptRequest<AcquireReply>): void {
+    const { runtime, protocol, owner, terms } = this;
+    void runtime.compensations.add({
+      send: () => protocol.release([owner]),
+      notBefore: request.openUntil,
+      until: runtime.clock.now() + runtime.options.commandTimeout + terms.leaseMs,
+    });
+    this.owner = runtime.newOwner();
+  }
+
+  resolve(hold: Hold): void {
+    this.unwatch();
+    this.settle.granted(hold);
+  }
+
+  protected failed(error: unknown): void {
+    this.settle.failed(error);
   }
 }

@@ -43,17 +43,23 @@ export function checkWaitTime(value: unknown, byDefault: number): number {
   return value;
 }
 
-export function checkOptions<T extends AcquireOptions>(
-  value: T | undefined,
-  known: readonly (keyof AcquireOptions)[],
-): T {
+/** How many permits; `least` 0 where none is a call that does nothing. */
+export function checkPermits(value: unknown, byDefault: number | undefined, least = 0): number {
+  const permits = value ?? byDefault;
+  if (typeof permits !== 'number' || !Number.isSafeInteger(permits) || permits < least) {
+    throw new InvalidArgumentError('permits', `an integer of at least ${least}; times are milliseconds`, permits);
+  }
+  return permits;
+}
+
+export function checkOptions<T extends AcquireOptions>(value: T | undefined, known: readonly string[]): T {
   if (value === undefined) return {} as T;
   // A ported `lock(10, TimeUnit.SECONDS)` or `tryLock(1, 10, 'SECONDS')` would be off by a factor of a thousand.
   if (typeof value !== 'object' || value === null) {
     throw new InvalidArgumentError('options', 'an object; times are milliseconds', value);
   }
   for (const key of Object.keys(value)) {
-    if (!known.includes(key as keyof AcquireOptions)) {
+    if (!known.includes(key)) {
       throw new InvalidArgumentError('options', `an object of ${known.join(', ')}`, `one with ${key}`);
     }
   }

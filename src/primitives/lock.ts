@@ -6,7 +6,7 @@ import type { HoldRecord } from '../core/hold-record.js';
 import { isLockContext, type LockContext } from '../core/lock-context.js';
 import type { LockProtocol } from '../core/lock-protocol.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
-import type { Settle } from '../core/waiter.js';
+import { patience, type Settle } from '../core/waiter.js';
 import {
   ClientClosedError,
   InvalidArgumentError,
@@ -31,7 +31,10 @@ const LOCK_OPTIONS = ['leaseTime', 'signal', 'context'] as const;
 const CALL_OPTIONS = ['signal', 'context'] as const;
 const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context'] as const;
 
-type CallOptions = Pick<AcquireOptions, 'signal' | 'context'>;
+/** Options of a call that gives its times as arguments. */
+export type CallOptions = Pick<AcquireOptions, 'signal' | 'context'>;
+
+type Method = (...args: never[]) => unknown;
 
 /**
  * A reentrant lock: Redisson's `RLock`. The object is a name and holds nothing; make one per call or keep one in a
@@ -41,11 +44,15 @@ type CallOptions = Pick<AcquireOptions, 'signal' | 'context'>;
  * calls or starts, is inside the hold until it is given back. A call on the same lock from inside re-enters, every
  * other call is a stranger, whatever handle it uses. Waiters are not served in order.
  */
-export class Lock {
-  readonly #runtime: LockRuntime;
-  readonly #executor: ScriptExecutor;
-  readonly #protocol: LockProtocol;
-  readonly #context: LockContext | undefined;
+export class Lock<H extends Hold = Hold> {
+  /** @internal */
+  protected readonly runtime: LockRuntime;
+  /** @internal */
+  protected readonly executor: ScriptExecutor;
+  /** @internal */
+  protected readonly protocol: LockProtocol;
+  /** @internal */
+  protected readonly context: LockContext | undefined;
 
   /** @internal */
   constructor(
@@ -54,14 +61,14 @@ export class Lock {
     protocol: LockProtocol,
     context: LockContext | undefined,
   ) {
-    this.#runtime = runtime;
-    this.#executor = executor;
-    this.#protocol = protocol;
-    this.#context = context;
+    this.runtime = runtime;
+    this.executor = executor;
+    this.protocol = protocol;
+    this.context = context;
   }
 
   get name(): string {
-    return this.#protocol.name;
+    return this.protocol.name;
   }
 
   /**
@@ -87,12 +94,8 @@ export class Lock {
   lock(options: LockOptions): Promise<void>;
   lock(first?: number | LockOptions, second?: CallOptions): Promise<void> {
     try {
-      const options =
-        typeof first === 'object'
-          ? checkOptions(first, LOCK_OPTIONS)
-          : { ...checkOptions(second, CALL_OPTIONS), leaseTime: first };
-      const acquisition = this.#acquisition(options, Infinity, true, this.lock);
-      return this.#bare('lock', acquisition, undefined, undefined);
+      const acquisition = this.lockAcquisition(first, second, this.lock);
+      return this.bare('lock', acquisition, () => undefined, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -111,12 +114,8 @@ export class Lock {
   tryLock(options: AcquireOptions): Promise<boolean>;
   tryLock(first?: number | AcquireOptions, leaseTime?: number, third?: CallOptions): Promise<boolean> {
     try {
-      const options =
-        typeof first === 'object'
-          ? checkOptions(first, ACQUIRE_OPTIONS)
-          : { ...checkOptions(third, CALL_OPTIONS), waitTime: first, leaseTime };
-      const acquisition = this.#acquisition(options, 0, true, this.tryLock);
-      return this.#bare('tryLock', acquisition, true, false);
+      const acquisition = this.tryLockAcquisition(first, leaseTime, third, this.tryLock);
+      return this.bare('tryLock', acquisition, () => true, false);
     } catch (error) {
       return boundRejection(error);
     }
@@ -137,9 +136,8 @@ export class Lock {
    */
   unlock(options?: ContextOptions): Promise<void> {
     try {
-      const owner =
-        options === undefined ? this.#context : (checkOptions(options, ['context']).context ?? this.#context);
-      const hold = innermostHold(this.#runtime, this.#protocol, owner, canBeUnlocked);
+      const owner = options === undefined ? this.context : (checkOptions(options, ['context']).context ?? this.context);
+      const hold = innermostHold(this.runtime, this.protocol, owner, canBeUnlocked);
       if (hold === undefined) throw new NotOwnerError(this.name, this.#notOwnerMessage());
       const { givingBack } = Hold.recordOf(hold);
       if (givingBack !== undefined) return givingBack;
@@ -158,13 +156,14 @@ export class Lock {
    * @see Redisson `RLock#forceUnlock()`.
    */
   async forceUnlock(): Promise<boolean> {
-    this.#checkOpen();
+    this.checkOpen();
     for (;;) {
-      const holders = [...(this.#runtime.entries.find(this.#protocol.channel)?.holders ?? [])];
+      const holders = [...this.runtime.entries.holdersOf(this.protocol.key)];
       // Only the owners that were there at the call: a repeat after a lost reply must not free the next one's hold.
-      const owners = await this.#executor.ask(reads.hkeys, [this.#protocol.key], []);
+      const fields = await this.executor.ask(reads.hkeys, [this.protocol.key], []);
+      const owners = this.protocol.forceableAmong?.(fields) ?? this.protocol.holdersAmong(fields);
       if (owners.length === 0) return false;
-      const request = await this.#protocol.release(owners).done;
+      const request = await this.protocol.release(owners).done;
       const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
       if (freed) for (const tenure of holders) if (owners.includes(tenure.owner)) tenure.force();
       if (request.error !== undefined) throw request.error;
@@ -174,14 +173,15 @@ export class Lock {
 
   /** Whether anybody holds the lock. @see Redisson `RLock#isLocked()`; differs: always asks the master. */
   async isLocked(): Promise<boolean> {
-    this.#checkOpen();
-    return this.#executor.ask(reads.exists, [this.#protocol.key], []);
+    this.checkOpen();
+    if (this.protocol.half === undefined) return this.executor.ask(reads.exists, [this.protocol.key], []);
+    return this.protocol.holdersAmong(await this.executor.ask(reads.hkeys, [this.protocol.key], [])).length > 0;
   }
 
   /** ms until the lock is free if nobody renews it; -2: it is free, -1: it has no expiry. @see Redisson `RLock#remainTimeToLive()` */
   async remainTimeToLive(): Promise<number> {
-    this.#checkOpen();
-    return this.#executor.ask(reads.pttl, [this.#protocol.key], []);
+    this.checkOpen();
+    return this.executor.ask(reads.pttl, [this.protocol.key], []);
   }
 
   /**
@@ -191,9 +191,9 @@ export class Lock {
    * @see Redisson `RLock#isHeldByThread(long)`.
    */
   async isHeldBy(owner: LockContext | string): Promise<boolean> {
-    this.#checkOpen();
+    this.checkOpen();
     if (typeof owner === 'string' && owner !== '') {
-      return this.#executor.ask(reads.hexists, [this.#protocol.key], [owner]);
+      return this.executor.ask(reads.hexists, [this.protocol.key], [this.protocol.fieldOf(owner)]);
     }
     if (!isLockContext(owner)) {
       throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
@@ -208,8 +208,8 @@ export class Lock {
    * @see Redisson `RLock#isHeldByCurrentThread()`.
    */
   async isHeldByCurrentContext(): Promise<boolean> {
-    this.#checkOpen();
-    const record = this.#openRecord(this.#context);
+    this.checkOpen();
+    const record = this.#openRecord(this.context);
     return record === undefined ? false : this.isHeldBy(record.tenure.owner);
   }
 
@@ -219,15 +219,15 @@ export class Lock {
    * @see Redisson `RLock#getHoldCount()`.
    */
   async getHoldCount(): Promise<number> {
-    this.#checkOpen();
-    const record = this.#openRecord(this.#context);
+    this.checkOpen();
+    const record = this.#openRecord(this.context);
     if (record === undefined) return 0;
-    return this.#executor.ask(reads.hgetCount, [this.#protocol.key], [record.tenure.owner]);
+    return this.executor.ask(reads.hgetCount, [this.protocol.key], [this.protocol.fieldOf(record.tenure.owner)]);
   }
 
   /** The hold that the caller is inside of, also one that was lost and not given back yet. Asks nobody. */
-  currentHold(): Hold | undefined {
-    return innermostHold(this.#runtime, this.#protocol, this.#context);
+  currentHold(): H | undefined {
+    return innermostHold(this.runtime, this.protocol, this.context, isOfThisHalf) as H | undefined;
   }
 
   /**
@@ -237,10 +237,10 @@ export class Lock {
    * @throws {LockTimeoutError} `ERR_LOCK_TIMEOUT`: it was busy for all of `waitTime`.
    * @throws as {@link lock}.
    */
-  acquire(options?: AcquireOptions): Promise<Hold> {
+  acquire(options?: AcquireOptions): Promise<H> {
     try {
-      const acquisition = this.#acquisition(checkOptions(options, ACQUIRE_OPTIONS), Infinity, false, this.acquire);
-      return this.#asHold<Hold>(acquisition, undefined);
+      const acquisition = this.acquisition(checkOptions(options, ACQUIRE_OPTIONS), Infinity, false, this.acquire);
+      return this.#asHold<H>(acquisition, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -251,10 +251,10 @@ export class Lock {
    *
    * @param options.waitTime ms to wait; absent, 0 or less: one try.
    */
-  tryAcquire(options?: AcquireOptions): Promise<Hold | null> {
+  tryAcquire(options?: AcquireOptions): Promise<H | null> {
     try {
-      const acquisition = this.#acquisition(checkOptions(options, ACQUIRE_OPTIONS), 0, false, this.tryAcquire);
-      return this.#asHold<Hold | null>(acquisition, null);
+      const acquisition = this.acquisition(checkOptions(options, ACQUIRE_OPTIONS), 0, false, this.tryAcquire);
+      return this.#asHold<H | null>(acquisition, null);
     } catch (error) {
       return boundRejection(error);
     }
@@ -268,23 +268,25 @@ export class Lock {
    *
    * @param fn gets the hold; hand its `signal` to what must stop when the lock is lost.
    */
-  withLock<T>(fn: (hold: Hold) => T | PromiseLike<T>): Promise<T>;
-  withLock<T>(options: AcquireOptions, fn: (hold: Hold) => T | PromiseLike<T>): Promise<T>;
+  withLock<T>(fn: (hold: H) => T | PromiseLike<T>): Promise<T>;
+  withLock<T>(options: AcquireOptions, fn: (hold: H) => T | PromiseLike<T>): Promise<T>;
   async withLock<T>(
-    first: AcquireOptions | ((hold: Hold) => T | PromiseLike<T>),
-    second?: (hold: Hold) => T | PromiseLike<T>,
+    first: AcquireOptions | ((hold: H) => T | PromiseLike<T>),
+    second?: (hold: H) => T | PromiseLike<T>,
   ): Promise<T> {
     const fn = typeof first === 'function' ? first : second;
     if (typeof fn !== 'function') throw new InvalidArgumentError('fn', 'a function', fn);
     const options = checkOptions(typeof first === 'function' ? undefined : first, ACQUIRE_OPTIONS);
-    const acquisition = this.#acquisition(options, Infinity, false, this.withLock);
-    const hold = await new Promise<Hold>((granted, failed) => acquire(this.#runtime, acquisition, { granted, failed }));
+    const acquisition = this.acquisition(options, Infinity, false, this.withLock);
+    const hold = await new Promise<H>((granted, failed) =>
+      acquire(this.runtime, acquisition, { granted: (taken) => granted(taken as H), failed }),
+    );
     let result: T;
     try {
       result = await runInside(hold, () => fn(hold));
     } catch (error) {
       await hold.release().catch((cause: unknown) => {
-        this.#runtime.events.emit('releaseFailed', { lockName: this.name, owner: hold.owner, cause });
+        this.runtime.events.emit('releaseFailed', { lockName: this.name, owner: hold.owner, cause });
       });
       throw error;
     }
@@ -294,44 +296,69 @@ export class Lock {
       if (cause instanceof LockLostError) {
         throw new LockLostError(this.name, hold.owner, cause.reason, { cause, result });
       }
-      this.#runtime.events.emit('releaseFailed', { lockName: this.name, owner: hold.owner, cause });
+      this.runtime.events.emit('releaseFailed', { lockName: this.name, owner: hold.owner, cause });
     }
     return result;
   }
 
-  #acquisition(
-    options: AcquireOptions,
-    waitByDefault: number,
-    bare: boolean,
-    method: (...args: never[]) => unknown,
+  /** @internal */
+  protected lockAcquisition(first: number | LockOptions | undefined, second: unknown, method: Method): Acquisition {
+    const options =
+      typeof first === 'object'
+        ? checkOptions(first, LOCK_OPTIONS)
+        : { ...checkOptions(second as CallOptions, CALL_OPTIONS), leaseTime: first };
+    return this.acquisition(options, Infinity, true, method);
+  }
+
+  /** @internal */
+  protected tryLockAcquisition(
+    first: number | AcquireOptions | undefined,
+    leaseTime: number | undefined,
+    third: unknown,
+    method: Method,
   ): Acquisition {
-    this.#checkOpen();
-    const runtime = this.#runtime;
+    const options =
+      typeof first === 'object'
+        ? checkOptions(first, ACQUIRE_OPTIONS)
+        : { ...checkOptions(third as CallOptions, CALL_OPTIONS), waitTime: first, leaseTime };
+    return this.acquisition(options, 0, true, method);
+  }
+
+  /** @internal */
+  protected acquisition(options: AcquireOptions, waitByDefault: number, bare: boolean, method: Method): Acquisition {
+    this.checkOpen();
+    const runtime = this.runtime;
     const leaseTime = checkLeaseTime(options.leaseTime);
     const waitTime = checkWaitTime(options.waitTime, waitByDefault);
     return {
-      protocol: this.#protocol,
+      protocol: this.protocol,
       terms: {
         leaseMs: leaseTime ?? runtime.options.lockWatchdogTimeout,
         watched: leaseTime === undefined,
         bare,
         site: runtime.callSite(method),
       },
-      patience: { until: patientUntil(runtime, waitTime), waitTime, signal: options.signal },
-      context: checkContext(options.context) ?? this.#context,
+      patience: patience(runtime, waitTime, options.signal),
+      context: checkContext(options.context) ?? this.context,
     };
   }
 
   /** The acquisition itself is unbound; only the promise that the caller gets knows who awaits it. */
-  #bare<T>(method: string, acquisition: Acquisition, granted: T, busy: T): Promise<T> {
+  /** @internal */
+  protected bare<T>(
+    method: string,
+    acquisition: Acquisition,
+    granted: (hold: H) => T,
+    busy: T | undefined,
+  ): Promise<T> {
     const supported = acquisition.context !== undefined || supportsBoundPromises();
     if (supported === false) return boundRejection(new UnsupportedRuntimeError(method));
     const deferred = boundDeferred<T>();
-    const settle = settleWith(deferred, acquisition, () => granted, busy);
-    if (supported === true) acquire(this.#runtime, acquisition, settle);
+    const settle = settleWith(deferred, acquisition, (hold) => granted(hold as H), busy);
+    if (supported === true) acquire(this.runtime, acquisition, settle);
     else {
       void supported.then((yes) => {
-        if (yes) acquire(this.#runtime, acquisition, settle);
+        if (yes) acquire(this.runtime, acquisition, settle);
         else deferred.reject(new UnsupportedRuntimeError(method));
       });
     }
@@ -341,7 +368,7 @@ export class Lock {
   #asHold<T extends Hold | null>(acquisition: Acquisition, busy: T | undefined): Promise<T> {
     const deferred = boundDeferred<T>();
     acquire(
-      this.#runtime,
+      this.runtime,
       acquisition,
       settleWith(deferred, acquisition, (hold) => hold as T, busy),
     );
@@ -349,19 +376,20 @@ export class Lock {
   }
 
   #openRecord(context: LockContext | undefined): HoldRecord | undefined {
-    const hold = innermostHold(this.#runtime, this.#protocol, context);
+    const hold = innermostHold(this.runtime, this.protocol, context);
     if (hold === undefined) return undefined;
     const record = Hold.recordOf(hold);
     record.tenure.check();
     return record.state === 'open' ? record : undefined;
   }
 
-  #checkOpen(): void {
-    if (this.#runtime.closed) throw new ClientClosedError();
+  /** @internal */
+  protected checkOpen(): void {
+    if (this.runtime.closed) throw new ClientClosedError();
   }
 
   #notOwnerMessage(): string {
-    const [tenure] = this.#runtime.entries.find(this.#protocol.channel)?.holders ?? [];
+    const [tenure] = this.runtime.entries.holdersOf(this.protocol.key);
     const held = tenure?.holds[0];
     let message = `unlock(): this flow does not hold lock "${this.name}".`;
     if (held !== undefined) {
@@ -375,12 +403,10 @@ export class Lock {
   }
 }
 
-function patientUntil({ clock }: LockRuntime, waitTime: number): number {
-  if (waitTime === Infinity) return Infinity;
-  return waitTime > 0 ? clock.now() + waitTime : -Infinity;
-}
-
-const canBeUnlocked = (record: HoldRecord): boolean => record.unlockable;
+const canBeUnlocked = (record: HoldRecord, { half }: LockProtocol): boolean =>
+  record.unlockable && record.half === half;
+const isOfThisHalf = (record: HoldRecord, { half }: LockProtocol): boolean =>
+  record.state !== 'closed' && record.half === half;
 
 /** `busy`: what the promise resolves with when the lock stayed busy; undefined: it rejects. */
 function settleWith<T>(

@@ -1,4 +1,4 @@
-import type { LockProtocol, RenewalItem, RenewalScript } from '../core/lock-protocol.js';
+import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../core/lock-protocol.js';
 import { lockChannel } from '../redis/keys.js';
 import type { ScriptExecutor, ScriptRequest } from '../redis/script-executor.js';
 import * as scripts from '../redis/scripts/lock.js';
@@ -6,12 +6,13 @@ import * as scripts from '../redis/scripts/lock.js';
 /** How the client reaches Redis, for every kind of lock. */
 export interface ProtocolPort {
   readonly executor: ScriptExecutor;
+  readonly clientId: string;
   readonly keyPrefix: string;
   /** The publishing command, for scripts. */
   readonly publish: string;
   /** Keys of one group may go in one script. */
   slotGroup(key: string): string | number;
-  readonly renewals: { readonly plain: RenewalScript };
+  readonly renewals: { readonly plain: RenewalScript; readonly readWrite: RenewalScript };
 }
 
 /** Redisson's RLock: a hash of one owner and its hold count, one channel. */
@@ -19,10 +20,11 @@ export class PlainLockProtocol implements LockProtocol {
   readonly key: string;
   readonly channel: string;
   readonly reentrant: boolean = true;
-  readonly handsOff = true;
+  readonly handsOff: boolean = true;
+  readonly half = undefined;
 
   constructor(
-    private readonly port: ProtocolPort,
+    protected readonly port: ProtocolPort,
     readonly name: string,
   ) {
     this.key = port.keyPrefix + name;
@@ -41,12 +43,24 @@ export class PlainLockProtocol implements LockProtocol {
     return this.port.executor.run(scripts.acquireNested, [this.key], [owner, holdCount, leaseMs]);
   }
 
-  releasePartial(owner: string, holdCount: number, leaseMs: number): ScriptRequest<scripts.HeldReply> {
-    return this.port.executor.run(scripts.releasePartial, [this.key], [owner, holdCount, leaseMs]);
+  releasePartial(
+    owner: string,
+    remaining: readonly RemainingHold[],
+    leaseMs: number,
+  ): ScriptRequest<scripts.HeldReply> {
+    return this.port.executor.run(scripts.releasePartial, [this.key], [owner, remaining.length, leaseMs]);
   }
 
   release(owners: readonly string[]): ScriptRequest<scripts.ReleaseReply> {
     return this.port.executor.run(scripts.release, [this.key, this.channel], [this.port.publish, ...owners]);
+  }
+
+  fieldOf(owner: string): string {
+    return owner;
+  }
+
+  holdersAmong(fields: readonly string[]): string[] {
+    return [...fields];
   }
 
   handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<scripts.HandOffReply> {

@@ -2,7 +2,7 @@ import type { ChannelListener, Subscriber } from './subscriber.js';
 import type { ChannelSource } from './topology.js';
 
 interface Placed {
-  readonly listener: ChannelListener;
+  readonly listeners: Set<ChannelListener>;
   at: Subscriber | undefined;
 }
 
@@ -20,16 +20,24 @@ export class ClusterSubscriber implements ChannelSource {
     private readonly lookFor: () => void,
   ) {}
 
-  want(channel: string, listener: ChannelListener): void {
-    this.forget(channel);
-    const placed: Placed = { listener, at: undefined };
+  want(channel: string, listener: ChannelListener): boolean {
+    const known = this.#channels.get(channel);
+    const placed = known ?? { listeners: new Set(), at: undefined };
+    // Whoever is there already hears nothing twice: the server is asked again, which all of them are told.
+    if (known !== undefined) this.#take(channel, known);
+    placed.listeners.add(listener);
     this.#channels.set(channel, placed);
-    this.#place(channel, placed);
+    return this.#place(channel, placed) && known === undefined;
   }
 
-  forget(channel: string): void {
+  forget(channel: string, listener: ChannelListener): void {
     const placed = this.#channels.get(channel);
-    if (placed === undefined) return;
+    if (!placed?.listeners.has(listener)) return;
+    if (placed.listeners.size > 1) {
+      placed.at?.forget(channel, listener);
+      placed.listeners.delete(listener);
+      return;
+    }
     this.#channels.delete(channel);
     this.#take(channel, placed);
   }
@@ -52,22 +60,25 @@ export class ClusterSubscriber implements ChannelSource {
     for (const [channel, placed] of this.#channels) this.#place(channel, placed);
   }
 
-  #place(channel: string, placed: Placed): void {
+  /** True if nothing of an earlier subscription can arrive any more. */
+  #place(channel: string, placed: Placed): boolean {
     const at = this.subscriberFor(channel);
     if (at === undefined) this.lookFor();
-    if (at === undefined || at === placed.at) return;
+    if (at === undefined || at === placed.at) return at === undefined;
     this.#take(channel, placed);
     placed.at = at;
     this.#counts.set(at, (this.#counts.get(at) ?? 0) + 1);
     at.attend(this.#attended);
-    at.want(channel, placed.listener);
+    let fresh = true;
+    for (const [i, listener] of [...placed.listeners].entries()) fresh = at.want(channel, listener) || (i > 0 && fresh);
+    return fresh;
   }
 
   #take(channel: string, placed: Placed): void {
     const { at } = placed;
     if (at === undefined) return;
     placed.at = undefined;
-    at.forget(channel);
+    for (const listener of placed.listeners) at.forget(channel, listener);
     const left = (this.#counts.get(at) ?? 1) - 1;
     if (left > 0) {
       this.#counts.set(at, left);

@@ -8,3 +8,12 @@ function prefixName(prefix: string, name: string): string {
 export const lockChannel = (name: string): string => prefixName('redisson_lock__channel', name);
 export const fairQueueKey = (name: string): string => prefixName('redisson_lock_queue', name);
 export const tokenKey = (name: string): string => prefixName('redisson_lock_token', name);
+export const readWriteChannel = (name: string): string => prefixName('redisson_rwlock', name);
+/** A read hold's key is this, the owner, `rwlock_timeout` and the number of the hold, with colons between. */
+export const readHoldBase = (name: string): string => (name.includes('{') ? name : `{${name}}`);
+export const semaphoreChannel = (name: string): string => prefixName('redisson_sc', name);
+/** Redisson puts its braces around the name even when the name has some. */
+export const latchChannel = (name: string): string => `redisson_countdownlatch__channel__{${name}}`;
+/** Lanes of one client on one object. */
+export const requestsKey = (name: string, clientId: string): string =>
+  `${prefixName('holdfast_requests', name)}:${clientId}`;

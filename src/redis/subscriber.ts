@@ -22,7 +22,8 @@ export interface SubscriberReports {
 }
 
 interface Channel {
-  listener: ChannelListener | undefined;
+  /** Several may listen to one channel, as readers and writers do. */
+  readonly listeners: Set<ChannelListener>;
   /** SUBSCRIBE and UNSUBSCRIBE of this connection without an answer. A confirmation counts when it leaves none. */
   unanswered: number;
   confirmed: boolean;
@@ -60,26 +61,27 @@ export class Subscriber implements ChannelSource {
       // An older ioredis takes the server's word that a slot has left for an answer to a command it never sent.
       if (error.message.startsWith('Command queue state error')) redis.disconnect(true);
     });
-    redis.on(sharded ? 'smessage' : 'message', (channel: string, payload: string) =>
-      this.#channels.get(channel)?.listener?.message(payload),
-    );
+    redis.on(sharded ? 'smessage' : 'message', (channel: string, payload: string) => {
+      for (const listener of this.#channels.get(channel)?.listeners ?? []) listener.message(payload);
+    });
     // The server has dropped subscriptions because their slot left. It does not say to us which.
     if (sharded) redis.on('moved', () => this.#checkAll());
   }
 
-  want(name: string, listener: ChannelListener): void {
-    if (this.#closed) return;
-    const channel = this.#channels.get(name) ?? { listener, unanswered: 0, confirmed: false };
-    channel.listener = listener;
+  want(name: string, listener: ChannelListener): boolean {
+    if (this.#closed) return false;
+    const known = this.#channels.get(name);
+    const channel = known ?? { listeners: new Set(), unanswered: 0, confirmed: false };
+    channel.listeners.add(listener);
     this.#channels.set(name, channel);
     if (this.#ready) this.#subscribe([name]);
     else if (this.redis.status === 'wait') this.redis.connect().catch(() => undefined); // its errors arrive as events
+    return known === undefined;
   }
 
-  forget(name: string): void {
+  forget(name: string, listener: ChannelListener): void {
     const channel = this.#channels.get(name);
-    if (channel === undefined) return;
-    channel.listener = undefined;
+    if (!channel?.listeners.delete(listener) || channel.listeners.size > 0) return;
     channel.confirmed = false;
     if (this.#ready) this.#unsubscribe(name, channel);
     else this.#channels.delete(name);
@@ -127,7 +129,7 @@ export class Subscriber implements ChannelSource {
     for (const [name, channel] of this.#channels) {
       channel.unanswered = 0;
       channel.confirmed = false;
-      if (channel.listener === undefined) this.#channels.delete(name);
+      if (channel.listeners.size === 0) this.#channels.delete(name);
     }
     if (!this.#closed) this.reports.away();
   }
@@ -139,7 +141,7 @@ export class Subscriber implements ChannelSource {
     const wanted: string[] = [];
     for (const [name, channel] of this.#channels) {
       channel.confirmed = false;
-      if (channel.listener !== undefined) wanted.push(name);
+      if (channel.listeners.size > 0) wanted.push(name);
     }
     this.#subscribeAll(wanted);
   }
@@ -147,7 +149,7 @@ export class Subscriber implements ChannelSource {
   #subscribeMissing(): void {
     const missing: string[] = [];
     for (const [name, channel] of this.#channels) {
-      if (channel.listener !== undefined && !channel.confirmed && channel.unanswered === 0) missing.push(name);
+      if (channel.listeners.size > 0 && !channel.confirmed && channel.unanswered === 0) missing.push(name);
     }
     this.#subscribeAll(missing);
   }
@@ -166,9 +168,9 @@ export class Subscriber implements ChannelSource {
         if (epoch !== this.#epoch) return;
         for (const name of names) {
           const channel = this.#answered(name);
-          if (channel?.unanswered !== 0 || channel.listener === undefined) continue;
+          if (channel?.unanswered !== 0 || channel.listeners.size === 0) continue;
           channel.confirmed = true;
-          channel.listener.confirmed();
+          for (const listener of channel.listeners) listener.confirmed();
         }
       },
       (error: unknown) => {
@@ -178,7 +180,10 @@ export class Subscriber implements ChannelSource {
           const channel = this.#answered(name);
           // One refused channel fails its whole batch: ask for each alone to find out which.
           if (refused && names.length > 1) this.#subscribe([name]);
-          else if (refused) channel?.listener?.refused(refusal(`the subscription to ${name}`, error as Error));
+          else if (refused) {
+            const refused = refusal(`the subscription to ${name}`, error as Error);
+            for (const listener of [...(channel?.listeners ?? [])]) listener.refused(refused);
+          }
         }
         if (refused) return;
         const redirection = redirectionIn((error as Error).message);
@@ -195,13 +200,13 @@ export class Subscriber implements ChannelSource {
       () => {
         if (epoch !== this.#epoch) return;
         this.#answered(name);
-        if (channel.unanswered === 0 && channel.listener === undefined) this.#channels.delete(name);
+        if (channel.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);
       },
       () => {
         if (epoch !== this.#epoch) return;
         this.#answered(name);
         // Its slot has left this server, and the subscription with it.
-        if (channel.unanswered === 0 && channel.listener === undefined) this.#channels.delete(name);
+        if (channel.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);
         this.#subscribeMissingSoon();
       },
     );

@@ -25,9 +25,13 @@ export interface CommandRoutes {
 
 /** Whoever carries subscriptions. */
 export interface ChannelSource {
-  /** Subscribes; `listener.confirmed()` follows now and after every reconnection until `forget`. */
-  want(channel: string, listener: ChannelListener): void;
-  forget(channel: string): void;
+  /**
+   * Subscribes; `listener.confirmed()` follows now and after every reconnection until `forget`. True if nothing of an
+   * earlier subscription can arrive any more: every message that does was published after this call.
+   */
+  want(channel: string, listener: ChannelListener): boolean;
+  /** Several may listen to one channel; it is left when none does any more. */
+  forget(channel: string, listener: ChannelListener): void;
   isConfirmed(channel: string): boolean;
   /** Whether anybody waits; only then are connections watched. */
   attend(attended: boolean): void;

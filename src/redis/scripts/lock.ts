@@ -6,11 +6,13 @@ import releasePartialSource from '../../../lua/lock/release-partial.lua';
 import renewSource from '../../../lua/lock/renew.lua';
 import { defineScript, replyInt, replyInts } from '../script.js';
 
-/** ms until the holder's lease ends, -1 without one; `undefined`: taken. */
-export type AcquireReply = number | undefined;
-export type HeldReply = 'held' | 'gone';
+/** A number: ms until the holder's lease ends, -1 without one. Anything else: taken, with a token if it is a bigint. */
+export type AcquireReply = number | bigint | undefined;
+/** A bigint: held, with that token. */
+export type HeldReply = 'held' | 'gone' | bigint;
 export type ReleaseReply = 'freed' | 'gone';
-export type HandOffReply = 'handed' | 'published' | 'gone';
+/** A bigint: handed on, with that token. */
+export type HandOffReply = 'handed' | 'published' | 'gone' | bigint;
 
 const heldReply = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');
 

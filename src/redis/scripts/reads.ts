@@ -7,3 +7,7 @@ export const hexists = defineRead<[field: string], boolean>('hexists', 1, (raw) 
 /** A counter in a hash; 0 if there is none. */
 export const hgetCount = defineRead<[field: string], number>('hget', 1, (raw) => (raw === null ? 0 : replyInt(raw)));
 export const hkeys = defineRead<[], string[]>('hkeys', 0, (raw) => (Array.isArray(raw) ? raw.map(String) : []));
+/** A fencing token; 0 if none was drawn yet. */
+export const getToken = defineRead<[], bigint>('get', 0, (raw) => (raw === null ? 0n : BigInt(raw as string)));
+/** A number that is a key of its own; 0 if there is none. */
+export const getCount = defineRead<[], number>('get', 0, (raw) => (raw === null ? 0 : replyInt(raw)));

@@ -1,17 +1,33 @@
 import { createClient, type LockClient } from '../../../src/client.js';
 import { LockContext } from '../../../src/core/lock-context.js';
 import type { LockError } from '../../../src/errors.js';
+import type { FencedLock } from '../../../src/primitives/fenced-lock.js';
 import type { Lock } from '../../../src/primitives/lock.js';
 import { Published } from '../../support/published.js';
 import { admin, testRedisUrl } from '../../support/redis.js';
 import { readState, type KeyState } from '../../support/redis-state.js';
 import { Comparison, type Deviation } from './comparison.js';
+import { SHARED } from './shared-calls.js';
 import { Names, Pace, PENDING, type JavaError, type Scenario, type Step } from './recording.js';
 
 /** What each exception of Redisson is with us, where no deviation says otherwise. */
 const CODES: Record<string, string> = {
   'java.lang.IllegalMonitorStateException': 'ERR_LOCK_NOT_OWNER',
   'java.lang.InterruptedException': 'ERR_LOCK_ABORTED',
+  'java.lang.IllegalArgumentException': 'ERR_LOCK_INVALID_ARGUMENT',
+};
+
+type AnyLock = Lock | FencedLock;
+
+/** What stands in front of the colon in a recorded object, as we make it. */
+const LOCKS: Record<string, (client: LockClient, name: string, context: LockContext) => AnyLock> = {
+  lock: (client, name, context) => client.getLock(name, { context }),
+  'non-reentrant': (client, name, context) => client.getNonReentrantLock(name, { context }),
+  read: (client, name, context) => client.getReadWriteLock(name, { context }).readLock(),
+  write: (client, name, context) => client.getReadWriteLock(name, { context }).writeLock(),
+  spin: (client, name, context) => client.getSpinLock(name, { context }),
+  'spin-constant': (client, name, context) => client.getSpinLock(name, { context, backOff: { delay: 64 } }),
+  fenced: (client, name, context) => client.getFencedLock(name, { context }),
 };
 
 /** A waiter that was woken is inside long before. */
@@ -34,7 +50,7 @@ export async function replayCalls(
   } finally {
     await Promise.all([...clients.values()].map((client) => client.close()));
     await published.close();
-    const left = await admin().keys(`${names.prefix}*`);
+    const left = await admin().keys(`*${names.prefix}*`);
     if (left.length > 0) await admin().del(left);
   }
 }
@@ -44,7 +60,7 @@ interface Call {
   readonly abort: AbortController;
   readonly promise: Promise<void>;
   readonly from: number;
-  outcome?: { readonly result?: unknown; readonly code?: string };
+  outcome?: { result?: unknown; readonly code?: string };
 }
 
 class CallReplay {
@@ -96,10 +112,10 @@ class CallReplay {
         await call?.promise;
         return;
       }
-      case 'lock':
-        return this.#call(step, rest.join(':'));
       default:
-        this.#comparison.differs(step, 'no such object here');
+        if (kind in SHARED) return this.#shared(step, kind, rest.join(':'));
+        if (!(kind in LOCKS)) return this.#comparison.differs(step, 'no such object here');
+        return this.#call(step, kind, rest.join(':'));
     }
   }
 
@@ -110,11 +126,37 @@ class CallReplay {
     this.#comparison.value(step, `reply of ${word}`, step.result, step.at, Number(reply) - receivers, first, step.at);
   }
 
-  async #call(step: Step, object: string): Promise<void> {
+  async #shared(step: Step, kind: string, object: string): Promise<void> {
+    const { client, thread } = step.actor!;
+    const { method, args } = step.call;
+    const abort = new AbortController();
+    this.#comparison.called(step);
+    const name = this.names.prefix + object;
+    const plain = method.replace(/Async$/, '');
+    // There is no such call of ours; what it is there for is to begin anew.
+    const result =
+      plain === 'delete' && kind !== 'latch'
+        ? admin().del(name).then(Boolean)
+        : SHARED[kind]!(this.clients.get(client)!, name, plain, args, abort.signal);
+    const call: Call = {
+      thread,
+      abort,
+      from: this.#pace.now(),
+      promise: result.then(
+        (value) => void (call.outcome = { result: value }),
+        (error: unknown) => void (call.outcome = { code: (error as LockError).code }),
+      ),
+    };
+    this.#calls.set(step.i, call);
+    if (step.result !== PENDING) await call.promise;
+  }
+
+  async #call(step: Step, kind: string, object: string): Promise<void> {
     const { client, thread } = step.actor!;
     const { method, times, of } = signature(step, thread);
     const owner = method === 'isHeldByThread' ? thread : of;
-    const lock = this.clients.get(client)!.getLock(this.names.ours(object), { context: this.#context(client, owner) });
+    const name = this.names.prefix + object.replace(/#shared$/, '');
+    const lock = LOCKS[kind]!(this.clients.get(client)!, name, this.#context(client, owner));
     if (this.#comparison.deviation(step).unlocksFirst) await lock.unlock().catch(() => undefined);
     this.#comparison.called(step);
     const abort = new AbortController();
@@ -142,7 +184,7 @@ class CallReplay {
   }
 
   async #compareOutcomes(step: Step): Promise<void> {
-    const key = step.call.object.slice('lock:'.length);
+    const key = step.call.object.slice(step.call.object.indexOf(':') + 1);
     for (const { step: i, ...recorded } of step.completed ?? []) {
       await Promise.race([this.#calls.get(i)?.promise, new Promise((resume) => setTimeout(resume, STILL_WAITS_MS))]);
       this.#outcome(step, i, recorded, key);
@@ -158,10 +200,12 @@ class CallReplay {
     const { outcome, from } = call;
     const code =
       this.#comparison.deviation(step).code ??
-      (recorded.error && (CODES[recorded.error.class] ?? recorded.error.class));
+      (recorded.error && (CODES[recorded.error.message ?? ''] ?? CODES[recorded.error.class] ?? recorded.error.class));
     this.#comparison.value(step, `error of step ${i}`, code, step.at, outcome.code, key, from);
     if (code !== undefined) return;
-    const result = recorded.result === '<void>' ? undefined : recorded.result;
+    const own = this.#comparison.deviation(step);
+    const result = 'result' in own ? own.result : recorded.result === '<void>' ? undefined : recorded.result;
+    if (typeof outcome.result === 'string') outcome.result = this.names.recorded(outcome.result);
     this.#comparison.value(step, `result of step ${i}`, result, step.at, outcome.result, key, from);
   }
 
@@ -173,14 +217,12 @@ class CallReplay {
   }
 
   async #state(): Promise<Record<string, KeyState>> {
-    const state = await readState(admin(), this.names.prefix);
-    return Object.fromEntries(
-      Object.entries(state).map(([key, { value, ...rest }]) => {
-        const fields = Object.entries(value as Record<string, string>);
-        const byRole = fields.map(([owner, count]) => [this.#roles.get(owner) ?? owner, count]);
-        return [this.names.recorded(key), { ...rest, value: Object.fromEntries(byRole) as unknown }];
-      }),
+    const state = Object.entries(await readState(admin())).filter(
+      ([key]) => key.includes(this.names.prefix) && !key.startsWith('holdfast_'),
     );
+    let text = JSON.stringify(state.map(([key, value]) => [this.names.recorded(key), value]));
+    for (const [owner, role] of this.#roles) text = text.replaceAll(owner, role);
+    return Object.fromEntries(JSON.parse(text) as [string, KeyState][]);
   }
 }
 
@@ -205,7 +247,7 @@ function signature({ call: { method, args } }: Step, thread: string): Signature 
 }
 
 async function invoke(
-  lock: Lock,
+  lock: AnyLock,
   method: string,
   [first, second]: readonly number[],
   signal: AbortSignal,
@@ -217,6 +259,14 @@ async function invoke(
       return lock.lock(first, { signal });
     case 'tryLock':
       return lock.tryLock(first, second, { signal });
+    case 'lockAndGetToken':
+      return Number(await (lock as FencedLock).lockAndGetToken(first, { signal }));
+    case 'tryLockAndGetToken': {
+      const token = await (lock as FencedLock).tryLockAndGetToken(first, second, { signal });
+      return token === null ? null : Number(token);
+    }
+    case 'getToken':
+      return Number(await (lock as FencedLock).getToken());
     case 'unlock':
       return lock.unlock();
     case 'forceUnlock':

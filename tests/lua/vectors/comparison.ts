@@ -13,7 +13,12 @@ export interface Deviation {
   readonly why: string;
   /** The lease of each key ends `ms` after the call of step `after`, instead of when it was recorded to end. */
   readonly leaseEnd?: Readonly<Record<string, { readonly after: number; readonly ms: number }>>;
-  /** What is published. */
+  /** When the leases end is not compared: a hold keeps its own, and they were recorded shorter or longer than that. */
+  readonly ownLease?: true;
+  /** What the call resolves with. */
+  readonly result?: unknown;
+  /** Values of keys that we leave otherwise; undefined: there is no such key. */
+  readonly state?: Readonly<Record<string, unknown>>;
   readonly published?: readonly Message[];
   /** What the call rejects with. */
   readonly code?: string;
@@ -74,8 +79,9 @@ export class Comparison {
       Object.fromEntries(
         Object.entries(state).map(([key, { type, value, pttl }]) => [key, { type, value, expires: pttl >= 0 }]),
       );
-    this.#same(step, 'state', without(step.state), without(ours));
-    for (const [key, { pttl }] of Object.entries(step.state)) {
+    const recorded = withDeviation(step.state, this.deviation(step).state);
+    this.#same(step, 'state', without(recorded), without(ours));
+    for (const [key, { pttl }] of Object.entries(recorded)) {
       const left = ours[key]?.pttl ?? -2;
       if (pttl >= 0 && left >= 0) this.#time(step, `PTTL of ${key}`, key, pttl + step.stateAt, left, from);
     }
@@ -91,6 +97,7 @@ export class Comparison {
   }
 
   #time(step: Step, what: string, key: string, recordedEnd: number, left: number, from: number): void {
+    if (this.deviation(step).ownLease) return;
     const own = this.deviation(step).leaseEnd?.[key];
     const end = own === undefined ? recordedEnd : (this.#calledAt.get(own.after) ?? NaN) + own.ms;
     this.#renewed ||= step.scripts.some(({ reply }) => Array.isArray(reply));
@@ -107,6 +114,19 @@ export class Comparison {
     if (isDeepStrictEqual(recorded, ours)) return;
     this.differs(step, `${what}: ${inspect(ours, { depth: 5 })}, recorded ${inspect(recorded, { depth: 5 })}`);
   }
+}
+
+function withDeviation(
+  recorded: Readonly<Record<string, KeyState>>,
+  deviation: Readonly<Record<string, unknown>> = {},
+): Record<string, KeyState> {
+  const state = new Map(Object.entries(recorded));
+  for (const [key, own] of Object.entries(deviation)) {
+    if (own === undefined) state.delete(key);
+    else
+      state.set(key, { ...(state.get(key) ?? { type: 'string', value: '', pttl: -1 }), ...(own as Partial<KeyState>) });
+  }
+  return Object.fromEntries(state);
 }
 
 function isTime(value: unknown): value is number {

@@ -63,6 +63,8 @@ export class Names {
   constructor(readonly prefix: string) {}
 
   ours(recorded: string): string {
+    if (/^redisson_(?!lock__channel:)/.test(recorded)) return recorded.replace('{', `{${this.prefix}`);
+    if (/^\{.*\}:/.test(recorded)) return recorded.replace('{', `{${this.prefix}`);
     const channel = /^redisson_lock__channel:(.*)$/.exec(recorded)?.[1];
     if (channel === undefined) return this.prefix + recorded;
     return lockChannel(this.prefix + (/^\{([^{}]*)\}$/.exec(channel)?.[1] ?? channel));

@@ -1,0 +1,35 @@
+-- fenced-lock/acquire-nested: adds a hold to a lock that its owner has, with a token of its own
+-- KEYS[1]  lock      hash    owner -> hold count
+-- KEYS[2]  token     string  the last token drawn
+-- ARGV[1]  owner     string  owner id
+-- ARGV[2]  count     int     hold count after this call; absolute, so a repeated request counts once
+-- ARGV[3]  lease     int     ms
+-- ARGV[4]  tokens    string  counter, or clock: at least this server's time in microseconds
+-- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  text  held with that count: its token
+--          0     the owner does not hold the lock any more; nothing changed
+--          -3    too late; nothing changed
+-- Used by  src/redis/scripts/fenced-lock.ts (acquireNested)
+
+local lock, token = KEYS[1], KEYS[2]
+local owner, count, lease, tokens, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+
+local time = redis.call('TIME')
+if notAfter > 0 and time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+-- Never creates the field: a lock that was lost must not come back through a nested call.
+local counted = redis.call('HGET', lock, owner)
+if not counted then return 0 end
+local left = redis.call('PTTL', lock)
+local drawn = counted == count and redis.call('GET', token)
+if not drawn then
+  redis.call('INCR', token)
+  local micros = time[1] * 1000000 + time[2]
+  if tokens == 'clock' and tonumber(redis.call('GET', token)) < micros then
+    redis.call('SET', token, string.format('%.0f', micros))
+  end
+  redis.call('PERSIST', token)
+  drawn = redis.call('GET', token)
+end
+redis.call('HSET', lock, owner, count)
+if left >= 0 and left < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
+return drawn

@@ -1,0 +1,37 @@
+-- fenced-lock/acquire: takes a free lock for an owner that holds nothing yet, and draws its fencing token
+-- KEYS[1]  lock      hash    owner -> hold count
+-- KEYS[2]  token     string  the last token drawn; no lock's end touches it
+-- ARGV[1]  owner     string  owner id
+-- ARGV[2]  lease     int     ms
+-- ARGV[3]  tokens    string  counter, or clock: at least this server's time in microseconds
+-- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  text  taken, hold count 1: its token
+--          n     ms until the holder's lease ends; -1 = it has none
+--          -3    too late; nothing changed
+-- Used by  src/redis/scripts/fenced-lock.ts (acquire)
+
+local lock, token = KEYS[1], KEYS[2]
+local owner, lease, tokens, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+local time = redis.call('TIME')
+if notAfter > 0 and time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+local drawn = false
+if redis.call('EXISTS', lock) == 1 then
+  if redis.call('HEXISTS', lock, owner) == 0 then return redis.call('PTTL', lock) end
+  -- A repeat: nobody else can have drawn a token since.
+  drawn = redis.call('GET', token)
+end
+if not drawn then
+  redis.call('INCR', token)
+  -- A failover may have lost the last numbers; the time that passed since is more than what was counted.
+  local micros = time[1] * 1000000 + time[2]
+  if tokens == 'clock' and tonumber(redis.call('GET', token)) < micros then
+    redis.call('SET', token, string.format('%.0f', micros))
+  end
+  -- Redisson's multi-lock gives the counter an expiry; what it counted must outlive that.
+  redis.call('PERSIST', token)
+  drawn = redis.call('GET', token)
+end
+redis.call('HSET', lock, owner, '1')
+if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
+return drawn

@@ -1,0 +1,52 @@
+-- fenced-lock/hand-off: gives a lock and a new token to the next owner of the same client, or frees it where others wait
+-- KEYS[1]  lock      hash    owner -> hold count
+-- KEYS[2]  channel   pubsub  wake-up channel of this lock
+-- KEYS[3]  token     string  the last token drawn
+-- ARGV[1]  from      string  owner that gives the lock
+-- ARGV[2]  to        string  owner that gets it
+-- ARGV[3]  lease     int     ms for the new owner
+-- ARGV[4]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[5]  ours      int     free the lock if the channel has more subscribers than this; -1 = do not ask
+-- ARGV[6]  tokens    string  counter, or clock: at least this server's time in microseconds
+-- ARGV[7]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  text  the next owner holds it, hold count 1: its token
+--          2     freed and published, because others wait at other clients
+--          0     neither owner holds it; nothing changed
+--          -3    too late; nothing changed
+-- Used by  src/redis/scripts/fenced-lock.ts (handOff)
+
+local lock, channel, token = KEYS[1], KEYS[2], KEYS[3]
+local from, to, lease, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local ours, tokens, notAfter = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+
+local time = redis.call('TIME')
+if notAfter > 0 and time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+-- A repeat writes nothing but a counter that somebody deleted, so the new lease counts from the first attempt.
+local handed = redis.call('HEXISTS', lock, to) == 1
+local drawn = handed and redis.call('GET', token)
+if drawn then return drawn end
+if not handed and redis.call('HEXISTS', lock, from) == 0 then return 0 end
+if not handed and ours >= 0 then
+  local ask = 'NUMSUB'
+  if publish == 'SPUBLISH' then ask = 'SHARDNUMSUB' end
+  local subscribers = redis.pcall('PUBSUB', ask, channel)
+  -- Refused: there may be others, and nobody may starve.
+  if subscribers.err or subscribers[2] > ours then
+    redis.call('DEL', lock)
+    redis.call(publish, channel, '0')
+    return 2
+  end
+end
+redis.call('INCR', token)
+local micros = time[1] * 1000000 + time[2]
+if tokens == 'clock' and tonumber(redis.call('GET', token)) < micros then
+  redis.call('SET', token, string.format('%.0f', micros))
+end
+redis.call('PERSIST', token)
+if not handed then
+  redis.call('DEL', lock)
+  redis.call('HSET', lock, to, '1')
+  redis.call('PEXPIRE', lock, lease)
+end
+drawn = redis.call('GET', token)
+return drawn

@@ -1,0 +1,37 @@
+-- latch/count-down: lowers the count of a latch by one and opens it at zero
+-- KEYS[1]  latch     string  count; an open latch has no key
+-- KEYS[2]  channel   pubsub  wake-up channel of this latch
+-- KEYS[3]  requests  hash    lane -> sequence:answer, of this client
+-- ARGV[1]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[2]  lane      int     lane of this client that carries the request
+-- ARGV[3]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  n   count that is left
+--          -3  too late; nothing changed
+--          -4  cancelled, or the lane carries a later request; nothing changed
+-- Used by  src/redis/scripts/latch.ts (countDown)
+
+local latch, channel, requests = KEYS[1], KEYS[2], KEYS[3]
+local publish, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+local seen = redis.call('HGET', requests, lane)
+if seen then
+  local done, answer = string.match(seen, '^(%d+):(.*)$')
+  if done == sequence then return tonumber(answer) end
+  if tonumber(done) > tonumber(sequence) then return -4 end
+end
+local count, left = redis.call('GET', latch), 0
+if count then
+  left = redis.call('DECR', latch)
+  if left <= 0 then redis.call('DEL', latch) end
+  -- Below zero it was open already, and nobody waits.
+  if left == 0 then redis.call(publish, channel, '0') end
+end
+if left < 0 then left = 0 end
+redis.call('HSET', requests, lane, sequence .. ':' .. left)
+redis.call('PEXPIRE', requests, '3600000')
+return left

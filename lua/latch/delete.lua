@@ -1,0 +1,34 @@
+-- latch/delete: opens a latch whatever its count is
+-- KEYS[1]  latch     string  count; an open latch has no key
+-- KEYS[2]  channel   pubsub  wake-up channel of this latch
+-- KEYS[3]  requests  hash    lane -> sequence:answer, of this client
+-- ARGV[1]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[2]  lane      int     lane of this client that carries the request
+-- ARGV[3]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  1   opened; all who wait are told, with the payload of a count that reached zero
+--          0   it was open
+--          -3  too late; nothing changed
+--          -4  cancelled, or the lane carries a later request; nothing changed
+--          n   what it answered when it ran
+-- Used by  src/redis/scripts/latch.ts (remove)
+
+local latch, channel, requests = KEYS[1], KEYS[2], KEYS[3]
+local publish, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+local seen = redis.call('HGET', requests, lane)
+if seen then
+  local done, answer = string.match(seen, '^(%d+):(.*)$')
+  if done == sequence then return tonumber(answer) end
+  if tonumber(done) > tonumber(sequence) then return -4 end
+end
+local opened = redis.call('DEL', latch)
+redis.call('HSET', requests, lane, sequence .. ':' .. opened)
+redis.call('PEXPIRE', requests, '3600000')
+if opened == 0 then return 0 end
+redis.call(publish, channel, '0')
+return 1

@@ -1,0 +1,25 @@
+-- read-write-lock/acquire-read: takes the read half for an owner that holds nothing yet
+-- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
+-- KEYS[2]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- ARGV[1]  owner     string  owner id
+-- ARGV[2]  lease     int     ms
+-- ARGV[3]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  nil  taken, one read hold
+--          n    a writer has it: ms until its lease ends; -1 = it has none
+--          -3   too late; nothing changed
+-- Used by  src/redis/scripts/read-write-lock.ts (acquireRead)
+
+local lock, base = KEYS[1], KEYS[2]
+local owner, lease, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+if redis.call('HGET', lock, 'mode') == 'write' then return redis.call('PTTL', lock) end
+redis.call('HSET', lock, 'mode', 'read', owner, '1')
+-- Each read hold has a lease of its own, so that the lock can outlast whoever leaves first.
+local hold = base .. ':' .. owner .. ':rwlock_timeout:1'
+if redis.call('PTTL', hold) < tonumber(lease) then redis.call('SET', hold, '1', 'PX', lease) end
+if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
+return nil

@@ -1,0 +1,23 @@
+-- read-write-lock/acquire-write: takes the write half for an owner that holds nothing yet
+-- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
+-- ARGV[1]  writer    string  owner id with :write behind it
+-- ARGV[2]  lease     int     ms
+-- ARGV[3]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  nil  taken, one write hold
+--          n    others have it: ms until their lease ends; -1 = it has none
+--          -3   too late; nothing changed
+-- Used by  src/redis/scripts/read-write-lock.ts (acquireWrite)
+
+local lock = KEYS[1]
+local writer, lease, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+if redis.call('EXISTS', lock) == 1 and redis.call('HEXISTS', lock, writer) == 0 then
+  return redis.call('PTTL', lock)
+end
+redis.call('HSET', lock, 'mode', 'write', writer, '1')
+if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
+return nil

@@ -1,0 +1,23 @@
+-- read-write-lock/nest-write: adds a write hold to those that its owner has
+-- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
+-- ARGV[1]  writer    string  owner id with :write behind it
+-- ARGV[2]  count     int     write holds after this call; absolute, so a repeated request counts once
+-- ARGV[3]  lease     int     ms
+-- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  1   held
+--          0   the owner does not hold the write half any more; nothing changed
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/read-write-lock.ts (nestWrite)
+
+local lock = KEYS[1]
+local writer, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+if redis.call('HEXISTS', lock, writer) == 0 then return 0 end
+local left = redis.call('PTTL', lock)
+redis.call('HSET', lock, writer, count)
+if left >= 0 and left < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
+return 1

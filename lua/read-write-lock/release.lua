@@ -1,0 +1,39 @@
+-- read-write-lock/release: gives back everything that the given owners have, of either half, and wakes waiters
+-- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
+-- KEYS[2]  channel   pubsub  wake-up channel of both halves
+-- KEYS[3]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- ARGV[1]     publish  string  PUBLISH or SPUBLISH
+-- ARGV[2..n]  owners   string  owner ids
+-- Returns  1  given back; published if the lock is free, or no writer has it any more
+--          0  none of them holds it; nothing changed
+-- Used by  src/redis/scripts/read-write-lock.ts (release)
+
+local lock, channel, base = KEYS[1], KEYS[2], KEYS[3]
+local publish = ARGV[1]
+
+local removed, wrote = 0, 0
+for a = 2, #ARGV do
+  for i = 1, tonumber(redis.call('HGET', lock, ARGV[a]) or '0') do
+    redis.call('DEL', base .. ':' .. ARGV[a] .. ':rwlock_timeout:' .. i)
+  end
+  removed = removed + redis.call('HDEL', lock, ARGV[a])
+  wrote = wrote + redis.call('HDEL', lock, ARGV[a] .. ':write')
+end
+if removed + wrote == 0 then return 0 end
+-- What others have left; readers whose own leases are over hold nothing any more, whatever the hash says.
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for f = 1, #fields, 2 do
+  for i = 1, tonumber(fields[f + 1]) or 0 do
+    local left = redis.call('PTTL', base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i)
+    if left > longest then longest = left end
+  end
+end
+if longest > 0 then
+  redis.call('PEXPIRE', lock, longest)
+  return 1
+end
+redis.call('DEL', lock)
+-- A writer wakes all, since readers may get in together; the last reader wakes one writer.
+redis.call(publish, channel, wrote > 0 and '1' or '0')
+return 1

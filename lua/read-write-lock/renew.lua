@@ -1,0 +1,43 @@
+-- read-write-lock/renew: extends the leases of holds that their owners still have
+-- KEYS[1..n]  locks  a pair for each: the hash, and what the keys of its read holds begin with; all of one slot
+-- ARGV[1]  notAfter  int  epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[2..n]  holds  for each lock: owner, lease in ms, 1 to renew its write holds, read holds, 1 for each to renew
+-- Returns  an array with one integer for each lock: ms that its owner has left, 0 = it does not hold it any more
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/read-write-lock.ts (renew)
+
+local notAfter = tonumber(ARGV[1])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+local lefts = {}
+local a = 2
+for k = 1, #KEYS, 2 do
+  local lock, base, owner, lease = KEYS[k], KEYS[k + 1], ARGV[a], tonumber(ARGV[a + 1])
+  local write, reads = ARGV[a + 2], tonumber(ARGV[a + 3])
+  local whole, left = redis.call('PTTL', lock), 0
+  -- A key without expiry is held at least as long as asked for.
+  if whole == -1 then whole = lease end
+  if redis.call('HEXISTS', lock, owner .. ':write') == 1 then
+    left = whole
+    if write == '1' and left < lease then left = lease end
+  end
+  if redis.call('HEXISTS', lock, owner) == 1 then
+    for i = 1, reads do
+      -- Only the owner's own keys, and none that has expired: a dead reader must not live on through us.
+      local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i
+      local ttl = redis.call('PTTL', hold)
+      if ttl >= 0 and ttl < lease and ARGV[a + 3 + i] == '1' then
+        redis.call('PEXPIRE', hold, ARGV[a + 1])
+        ttl = lease
+      end
+      if ttl > left then left = ttl end
+    end
+  end
+  if left > whole then redis.call('PEXPIRE', lock, left) end
+  lefts[(k + 1) / 2] = left
+  a = a + 4 + reads
+end
+return lefts

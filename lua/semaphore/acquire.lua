@@ -1,0 +1,35 @@
+-- semaphore/acquire: takes permits if there are enough
+-- KEYS[1]  semaphore  string  permits that are free
+-- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
+-- ARGV[1]  permits   int     how many, at least 1
+-- ARGV[2]  lane      int     lane of this client that carries the request
+-- ARGV[3]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  n   taken: permits that are left
+--          -1  not enough; nothing taken
+--          -3  too late; nothing changed
+--          -4  cancelled, or the lane carries a later request; nothing changed
+-- Used by  src/redis/scripts/semaphore.ts (acquire)
+
+local semaphore, requests = KEYS[1], KEYS[2]
+local permits, lane, sequence, notAfter = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+local seen = redis.call('HGET', requests, lane)
+if seen then
+  local done, answer = string.match(seen, '^(%d+):(.*)$')
+  if done == sequence then return tonumber(answer) end
+  if tonumber(done) > tonumber(sequence) then return -4 end
+end
+local answer = -1
+if tonumber(redis.call('GET', semaphore) or '0') >= permits then
+  answer = redis.call('DECRBY', semaphore, permits)
+end
+-- "Busy" is stored as well: a copy that comes later must not take what nobody waits for any more.
+redis.call('HSET', requests, lane, sequence .. ':' .. answer)
+redis.call('PEXPIRE', requests, '3600000')
+if answer < 0 then return -1 end
+return answer

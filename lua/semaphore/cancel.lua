@@ -1,0 +1,31 @@
+-- semaphore/cancel: takes back what a request took, or keeps one that has not come yet from taking anything
+-- KEYS[1]  semaphore  string  permits that are free
+-- KEYS[2]  channel    pubsub  wake-up channel of this semaphore
+-- KEYS[3]  requests  hash    lane -> sequence:answer, of this client
+-- ARGV[1]  permits   int     that the request takes; -1 = as many as it answered
+-- ARGV[2]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[3]  lane      int     lane of this client that carries the request
+-- ARGV[4]  sequence  int     number of the request, larger than all before it in its lane
+-- Returns  1  it had run, and what it took is given back
+--          0  it has taken nothing and never will
+-- Used by  src/redis/scripts/semaphore.ts (cancel)
+
+local semaphore, channel, requests = KEYS[1], KEYS[2], KEYS[3]
+local permits, publish, lane, sequence = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+
+local taken = 0
+local seen = redis.call('HGET', requests, lane)
+if seen then
+  local done, answer = string.match(seen, '^(%d+):(.*)$')
+  if tonumber(done) > tonumber(sequence) then return 0 end
+  if done == sequence and tonumber(answer) >= 0 then
+    taken = permits
+    if permits < 0 then taken = tonumber(answer) end
+  end
+end
+redis.call('HSET', requests, lane, sequence .. ':-4')
+redis.call('PEXPIRE', requests, '3600000')
+if taken == 0 then return 0 end
+local free = redis.call('INCRBY', semaphore, taken)
+if free > 0 then redis.call(publish, channel, free) end
+return 1

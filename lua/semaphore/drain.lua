@@ -1,0 +1,31 @@
+-- semaphore/drain: takes all permits that are free
+-- KEYS[1]  semaphore  string  permits that are free
+-- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
+-- ARGV[1]  lane      int     lane of this client that carries the request
+-- ARGV[2]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[3]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  n   permits taken
+--          -3  too late; nothing changed
+--          -4  cancelled, or the lane carries a later request; nothing changed
+-- Used by  src/redis/scripts/semaphore.ts (drain)
+
+local semaphore, requests = KEYS[1], KEYS[2]
+local lane, sequence, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+local seen = redis.call('HGET', requests, lane)
+if seen then
+  local done, answer = string.match(seen, '^(%d+):(.*)$')
+  if done == sequence then return tonumber(answer) end
+  if tonumber(done) > tonumber(sequence) then return -4 end
+end
+local free = tonumber(redis.call('GET', semaphore) or '0')
+-- More were taken away than there are: that stays.
+if free < 0 then free = 0 end
+if free > 0 then redis.call('DECRBY', semaphore, free) end
+redis.call('HSET', requests, lane, sequence .. ':' .. free)
+redis.call('PEXPIRE', requests, '3600000')
+return free

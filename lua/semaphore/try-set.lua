@@ -1,0 +1,37 @@
+-- semaphore/try-set: makes a semaphore with so many permits unless there is one
+-- KEYS[1]  semaphore  string  permits that are free
+-- KEYS[2]  channel    pubsub  wake-up channel of this semaphore
+-- KEYS[3]  requests  hash    lane -> sequence:answer, of this client
+-- ARGV[1]  permits   int     how many
+-- ARGV[2]  ttl       int     ms that the semaphore lasts; -1 = for ever
+-- ARGV[3]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[4]  lane      int     lane of this client that carries the request
+-- ARGV[5]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[6]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  1   made
+--          0   there is one; nothing changed
+--          -3  too late; nothing changed
+--          -4  cancelled, or the lane carries a later request; nothing changed
+--          n   what it answered when it ran
+-- Used by  src/redis/scripts/semaphore.ts (trySet)
+
+local semaphore, channel, requests = KEYS[1], KEYS[2], KEYS[3]
+local permits, ttl, publish, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+local seen = redis.call('HGET', requests, lane)
+if seen then
+  local done, answer = string.match(seen, '^(%d+):(.*)$')
+  if done == sequence then return tonumber(answer) end
+  if tonumber(done) > tonumber(sequence) then return -4 end
+end
+local made = redis.call('SETNX', semaphore, permits)
+redis.call('HSET', requests, lane, sequence .. ':' .. made)
+redis.call('PEXPIRE', requests, '3600000')
+if made == 0 then return 0 end
+if ttl ~= '-1' then redis.call('PEXPIRE', semaphore, ttl) end
+if tonumber(permits) > 0 then redis.call(publish, channel, permits) end
+return 1

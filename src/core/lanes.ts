@@ -1,0 +1,84 @@
+/*
+ * Requests without an owner field take effect at most once through lanes: for each lane of a client the server keeps
+ * "<sequence>:<answer>" of the last request it carried. A repeat finds its own sequence and gets the stored answer, an
+ * older one changes nothing, and cancelling a request that has not arrived stores "cancelled" in its place.
+ * tests/model/Lanes.tla is this file and the scripts with a sequence.
+ */
+import type { LeaseClock } from '../clock.js';
+import { RedisUnavailableError } from '../errors.js';
+import type { ScriptRequest } from '../redis/script-executor.js';
+import type { Compensations, SentRequest } from './compensations.js';
+
+export interface Lane {
+  readonly key: string;
+  readonly number: number;
+  /** Of the request that it carries now; grows for ever, so that a lane used anew is never behind what it carried. */
+  readonly sequence: number;
+}
+
+/** The server forgets a lane an hour after its last use: from then on nothing can be said about its request. */
+const LANE_MS = 3_600_000;
+
+export class Lanes {
+  /** requests key -> numbers in use. */
+  readonly #taken = new Map<string, Set<number>>();
+  #sequence = 0;
+
+  constructor(
+    private readonly clock: LeaseClock,
+    private readonly compensations: Compensations,
+  ) {}
+
+  get size(): number {
+    let taken = 0;
+    for (const numbers of this.#taken.values()) taken += numbers.size;
+    return taken;
+  }
+
+  take(key: string): Lane {
+    const numbers = this.#taken.get(key) ?? new Set<number>();
+    this.#taken.set(key, numbers);
+    let number = 0;
+    while (numbers.has(number)) number += 1;
+    numbers.add(number);
+    this.#sequence += 1;
+    return { key, number, sequence: this.#sequence };
+  }
+
+  free({ key, number }: Lane): void {
+    const numbers = this.#taken.get(key);
+    numbers?.delete(number);
+    if (numbers?.size === 0) this.#taken.delete(key);
+  }
+
+  /** Repeats `send` in the background until it is answered; the lane stays taken until then. */
+  settle(lane: Lane, send: () => SentRequest): Promise<void> {
+    return this.compensations
+      .add({ send, notBefore: 0, until: this.clock.now() + LANE_MS })
+      .finally(() => this.free(lane));
+  }
+
+  /**
+   * One request in a lane of its own. If its outcome stays unknown `settle` goes out until it is answered. A request
+   * that is to be done in any case is settled by being repeated.
+   */
+  async once<Reply>(
+    key: string,
+    send: (lane: Lane) => ScriptRequest<Reply>,
+    settle: 'repeat' | ((lane: Lane) => SentRequest),
+  ): Promise<Reply> {
+    const lane = this.take(key);
+    const { error, reply, inDoubt } = await send(lane).done;
+    if (error === undefined) {
+      this.free(lane);
+      return reply as Reply;
+    }
+    const goesOn = settle === 'repeat' ? error instanceof RedisUnavailableError : inDoubt;
+    if (!goesOn) {
+      this.free(lane);
+      throw error;
+    }
+    void this.settle(lane, () => (settle === 'repeat' ? send(lane) : settle(lane)));
+    throw settle === 'repeat' ? new RedisUnavailableError(error.message, 'unknown', { cause: error.cause }) : error;
+  }
+}

@@ -1,0 +1,53 @@
+import acquireSource from '../../../lua/fenced-lock/acquire.lua';
+import acquireNestedSource from '../../../lua/fenced-lock/acquire-nested.lua';
+import handOffSource from '../../../lua/fenced-lock/hand-off.lua';
+import { defineScript, replyInt } from '../script.js';
+import type { AcquireReply, HandOffReply, HeldReply } from './lock.js';
+
+/** How tokens are drawn: counted as Redisson does, or never below the server's time in microseconds. */
+export type TokenSource = 'counter' | 'clock';
+
+/** A token is text, since it may outgrow what a number can say; everything else that is answered is an integer. */
+const tokenOr = <T>(raw: unknown, other: (n: number) => T): bigint | T =>
+  typeof raw === 'string' && raw !== '' ? BigInt(raw) : other(replyInt(raw));
+
+export const acquire = defineScript<
+  [lock: string, token: string],
+  [owner: string, leaseMs: number, tokens: TokenSource],
+  AcquireReply
+>({
+  file: 'fenced-lock/acquire',
+  source: acquireSource,
+  keys: 2,
+  args: 3,
+  notAfter: true,
+  reply: (raw) => tokenOr(raw, (ttl) => ttl),
+  confirmed: (reply) => typeof reply === 'bigint',
+});
+
+export const acquireNested = defineScript<
+  [lock: string, token: string],
+  [owner: string, holdCount: number, leaseMs: number, tokens: TokenSource],
+  HeldReply
+>({
+  file: 'fenced-lock/acquire-nested',
+  source: acquireNestedSource,
+  keys: 2,
+  args: 4,
+  notAfter: true,
+  reply: (raw) => tokenOr(raw, () => 'gone' as const),
+});
+
+export const handOff = defineScript<
+  [lock: string, channel: string, token: string],
+  [from: string, to: string, leaseMs: number, publish: string, ours: number, tokens: TokenSource],
+  HandOffReply
+>({
+  file: 'fenced-lock/hand-off',
+  source: handOffSource,
+  keys: 3,
+  args: 6,
+  notAfter: true,
+  reply: (raw) => tokenOr(raw, (n) => (n === 2 ? 'published' : 'gone')),
+  confirmed: (reply) => typeof reply === 'bigint',
+});

@@ -1,0 +1,90 @@
+import acquireReadSource from '../../../lua/read-write-lock/acquire-read.lua';
+import acquireWriteSource from '../../../lua/read-write-lock/acquire-write.lua';
+import nestReadSource from '../../../lua/read-write-lock/nest-read.lua';
+import nestWriteSource from '../../../lua/read-write-lock/nest-write.lua';
+import releasePartialSource from '../../../lua/read-write-lock/release-partial.lua';
+import releaseSource from '../../../lua/read-write-lock/release.lua';
+import renewSource from '../../../lua/read-write-lock/renew.lua';
+import { defineScript, replyInt, replyInts } from '../script.js';
+import type { AcquireReply, HeldReply, ReleaseReply } from './lock.js';
+
+const acquireReply = (raw: unknown): AcquireReply => (raw === null ? undefined : replyInt(raw));
+const heldReply = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');
+
+export const acquireRead = defineScript<[lock: string, base: string], [owner: string, leaseMs: number], AcquireReply>({
+  file: 'read-write-lock/acquire-read',
+  source: acquireReadSource,
+  keys: 2,
+  args: 2,
+  notAfter: true,
+  reply: acquireReply,
+  confirmed: (reply) => reply === undefined,
+});
+
+export const acquireWrite = defineScript<[lock: string], [writer: string, leaseMs: number], AcquireReply>({
+  file: 'read-write-lock/acquire-write',
+  source: acquireWriteSource,
+  keys: 1,
+  args: 2,
+  notAfter: true,
+  reply: acquireReply,
+  confirmed: (reply) => reply === undefined,
+});
+
+export const nestRead = defineScript<
+  [lock: string, base: string],
+  [owner: string, holdCount: number, leaseMs: number],
+  HeldReply
+>({
+  file: 'read-write-lock/nest-read',
+  source: nestReadSource,
+  keys: 2,
+  args: 3,
+  notAfter: true,
+  reply: heldReply,
+});
+
+export const nestWrite = defineScript<[lock: string], [writer: string, holdCount: number, leaseMs: number], HeldReply>({
+  file: 'read-write-lock/nest-write',
+  source: nestWriteSource,
+  keys: 1,
+  args: 3,
+  notAfter: true,
+  reply: heldReply,
+});
+
+export const releasePartial = defineScript<
+  [lock: string, channel: string, base: string],
+  [owner: string, writes: number, leaseMs: number, publish: string, ...lefts: number[]],
+  HeldReply
+>({
+  file: 'read-write-lock/release-partial',
+  source: releasePartialSource,
+  keys: 3,
+  args: 'variable',
+  notAfter: true,
+  reply: heldReply,
+});
+
+export const release = defineScript<
+  [lock: string, channel: string, base: string],
+  [publish: string, ...owners: string[]],
+  ReleaseReply
+>({
+  file: 'read-write-lock/release',
+  source: releaseSource,
+  keys: 3,
+  args: 'variable',
+  notAfter: false,
+  reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+});
+
+/** For each lock the ms that its owner has left, 0 if it does not hold it any more. */
+export const renew = defineScript<string[], (string | number)[], number[]>({
+  file: 'read-write-lock/renew',
+  source: renewSource,
+  keys: 'variable',
+  args: 'variable',
+  notAfter: true,
+  reply: replyInts,
+});

@@ -1,0 +1,12 @@
+import cancelSource from '../../../lua/request/cancel.lua';
+import { defineScript, replyInt } from '../script.js';
+
+/** True if the request had run; it stays done then. */
+export const cancel = defineScript<[requests: string], [lane: number, sequence: number], boolean>({
+  file: 'request/cancel',
+  source: cancelSource,
+  keys: 1,
+  args: 2,
+  notAfter: false,
+  reply: (raw) => replyInt(raw) === 1,
+});

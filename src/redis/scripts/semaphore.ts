@@ -1,0 +1,88 @@
+import acquireSource from '../../../lua/semaphore/acquire.lua';
+import addSource from '../../../lua/semaphore/add.lua';
+import cancelSource from '../../../lua/semaphore/cancel.lua';
+import drainSource from '../../../lua/semaphore/drain.lua';
+import releaseSource from '../../../lua/semaphore/release.lua';
+import trySetSource from '../../../lua/semaphore/try-set.lua';
+import { defineScript, replyInt } from '../script.js';
+import type { AcquireReply } from './lock.js';
+
+/** Taken: the permits that are left, as a bigint. Otherwise -1: nobody can say when some will be free. */
+export const acquire = defineScript<
+  [semaphore: string, requests: string],
+  [permits: number, lane: number, sequence: number],
+  AcquireReply
+>({
+  file: 'semaphore/acquire',
+  source: acquireSource,
+  keys: 2,
+  args: 3,
+  notAfter: true,
+  reply(raw) {
+    const n = replyInt(raw);
+    return n >= 0 ? BigInt(n) : -1;
+  },
+  confirmed: (reply) => typeof reply === 'bigint',
+});
+
+export const release = defineScript<
+  [semaphore: string, channel: string, requests: string],
+  [permits: number, create: number, publish: string, lane: number, sequence: number],
+  boolean
+>({
+  file: 'semaphore/release',
+  source: releaseSource,
+  keys: 3,
+  args: 5,
+  notAfter: false,
+  reply: (raw) => replyInt(raw) === 1,
+});
+
+export const drain = defineScript<[semaphore: string, requests: string], [lane: number, sequence: number], number>({
+  file: 'semaphore/drain',
+  source: drainSource,
+  keys: 2,
+  args: 2,
+  notAfter: true,
+  reply: replyInt,
+});
+
+export const add = defineScript<
+  [semaphore: string, channel: string, requests: string],
+  [permits: number, publish: string, lane: number, sequence: number],
+  boolean
+>({
+  file: 'semaphore/add',
+  source: addSource,
+  keys: 3,
+  args: 4,
+  notAfter: true,
+  reply: (raw) => replyInt(raw) === 1,
+});
+
+export const trySet = defineScript<
+  [semaphore: string, channel: string, requests: string],
+  [permits: number, ttlMs: number, publish: string, lane: number, sequence: number],
+  boolean
+>({
+  file: 'semaphore/try-set',
+  source: trySetSource,
+  keys: 3,
+  args: 5,
+  notAfter: true,
+  reply: (raw) => replyInt(raw) === 1,
+});
+
+/** True if it had run, so that something was given back. */
+export const cancel = defineScript<
+  [semaphore: string, channel: string, requests: string],
+  [permits: number, publish: string, lane: number, sequence: number],
+  boolean
+>({
+  file: 'semaphore/cancel',
+  source: cancelSource,
+  keys: 3,
+  args: 4,
+  notAfter: false,
+  reply: (raw) => replyInt(raw) === 1,
+});

@@ -1,0 +1,102 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import type { FencedLock } from '../../src/primitives/fenced-lock.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { tokenKey } from '../../src/redis/keys.js';
+
+const clients: LockClient[] = [];
+const open = (): LockClient => {
+  const client = createClient({ url: testRedisUrl() });
+  clients.push(client);
+  return client;
+};
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+  await expectNothingLeft();
+});
+
+/** One outermost hold in a flow of its own; its token. */
+const inTurn = (lock: FencedLock): Promise<bigint> => lock.withLock((hold) => hold.token);
+
+test('R29: tokens strictly increase across expiry, force unlock and client restart', async () => {
+  const name = freshName();
+  const tokens: bigint[] = [];
+  const first = open();
+  const expired = await open().getFencedLock(name).acquire({ leaseTime: 60_000 });
+  tokens.push(expired.token);
+  await admin().pexpire(name, 0);
+  tokens.push(await inTurn(open().getFencedLock(name)));
+  const forced = await first.getFencedLock(name).tryAcquire();
+  tokens.push(forced!.token);
+  await open().getFencedLock(name).forceUnlock();
+  await first.close();
+  tokens.push(await inTurn(open().getFencedLock(name)));
+  expect(tokens).toEqual([1n, 2n, 3n, 4n]);
+  expect(await open().getFencedLock(name).getToken()).toBe(4n);
+});
+
+test('every hold has a token of its own: nested, handed on in this process, and after another client', async () => {
+  const name = freshName();
+  const lock = open().getFencedLock(name);
+  const other = open().getFencedLock(name);
+  const tokens: bigint[] = [];
+  await lock.withLock(async (outer) => {
+    tokens.push(outer.token);
+    tokens.push(await lock.lockAndGetToken());
+    expect(lock.currentHold()!.token).toBe(tokens[1]);
+    await lock.unlock();
+    expect(lock.currentHold()!.token).toBe(tokens[0]);
+  });
+  const contended = await Promise.all(Array.from({ length: 20 }, (_, i) => inTurn(i % 2 === 0 ? lock : other)));
+  const all = [...tokens, ...contended];
+  expect(new Set(all).size).toBe(22);
+  expect([...all].sort((a, b) => Number(a - b))).toEqual(Array.from({ length: 22 }, (_, i) => BigInt(i + 1)));
+  expect(await lock.getToken()).toBe(22n);
+});
+
+test('a busy lock gives no token, and uses up none', async () => {
+  const name = freshName();
+  const lock = open().getFencedLock(name);
+  const hold = await lock.acquire();
+  expect(await open().getFencedLock(name).tryLockAndGetToken()).toBeNull();
+  expect(await open().getFencedLock(name).tryLockAndGetToken(30, 1_000)).toBeNull();
+  expect(await lock.getToken()).toBe(hold.token);
+  await hold.release();
+});
+
+test('the lease that is given with the token is the one that is used', async () => {
+  const name = freshName();
+  const lock = open().getFencedLock(name);
+  expect(await lock.lockAndGetToken(5_000)).toBe(1n);
+  expect(await lock.remainTimeToLive()).toBeLessThanOrEqual(5_000);
+  await lock.unlock();
+});
+
+test('R31: with tokens from the clock a counter that was lost does not issue a token again', async () => {
+  const name = freshName();
+  const lock = open().getFencedLock(name, { tokens: 'clock' });
+  const before = await inTurn(lock);
+  await admin().del(tokenKey(name));
+  expect(await inTurn(lock)).toBeGreaterThan(before);
+});
+
+test('before the first acquisition the token is 0', async () => {
+  expect(await open().getFencedLock(freshName()).getToken()).toBe(0n);
+});
+
+test('a token source that does not exist is refused at once', () => {
+  const wrong = { tokens: 'time' } as unknown as { tokens: 'clock' };
+  expect(() => open().getFencedLock('name', wrong)).toThrow(/tokens must be 'counter' or 'clock'/);
+});
+
+test('a non-reentrant lock refuses its own flow at once and is otherwise a lock', async () => {
+  const name = freshName();
+  const lock = open().getNonReentrantLock(name);
+  await lock.withLock(async () => {
+    await expect(lock.lock()).rejects.toMatchObject({ code: 'ERR_LOCK_NON_REENTRANT' });
+    await expect(lock.tryLock(50)).rejects.toMatchObject({ code: 'ERR_LOCK_NON_REENTRANT' });
+    expect(await open().getNonReentrantLock(name).tryLock()).toBe(false);
+    expect(await lock.remainTimeToLive()).toBeGreaterThan(29_000);
+  });
+  expect(await lock.isLocked()).toBe(false);
+});

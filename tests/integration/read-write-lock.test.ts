@@ -1,0 +1,247 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import { closeClients, inFlow, openClient } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+const pause = (ms: number) => new Promise((resume) => setTimeout(resume, ms));
+
+/** A flow beside others, inside the same holds. */
+const branch = async <T>(fn: () => Promise<T>): Promise<T> => fn();
+
+async function waiting<T>(client: LockClient, call: () => Promise<T>): Promise<{ done: Promise<T> }> {
+  let waits = false;
+  const note = (): void => void (waits = true);
+  client.events.on('waiting', note);
+  const done = inFlow(call);
+  done.catch(() => undefined); // looked at by the test, later
+  await until(() => waits, 'the call waits');
+  client.events.off('waiting', note);
+  return { done };
+}
+
+test('many read together, one writes alone, over two clients', async () => {
+  const name = freshName('rw');
+  const locks = [await openClient(), await openClient()].map((client) => client.getReadWriteLock(name));
+  const inside = { readers: 0, writers: 0 };
+  let most = 0;
+  let value = 0;
+  const broken: string[] = [];
+  await Promise.all(
+    Array.from({ length: 60 }, (_, i) =>
+      inFlow(async () => {
+        const lock = locks[i % 2]!;
+        if (i % 6 === 0) {
+          await lock.writeLock().withLock(async () => {
+            inside.writers += 1;
+            if (inside.writers > 1 || inside.readers > 0) broken.push(`writer beside ${JSON.stringify(inside)}`);
+            const seen = value;
+            await pause(1);
+            value = seen + 1;
+            inside.writers -= 1;
+          });
+        } else {
+          await lock.readLock().withLock(async () => {
+            inside.readers += 1;
+            most = Math.max(most, inside.readers);
+            if (inside.writers > 0) broken.push('reader beside a writer');
+            await pause(2);
+            inside.readers -= 1;
+          });
+        }
+      }),
+    ),
+  );
+  expect(broken).toEqual([]);
+  expect(value).toBe(10);
+  expect(most).toBeGreaterThan(1);
+});
+
+test('R36: a nested read gets in while a writer of this client waits', async () => {
+  const name = freshName('rw');
+  const client = await openClient();
+  const lock = client.getReadWriteLock(name);
+  await lock.readLock().withLock(async () => {
+    const writer = await waiting(client, () => lock.writeLock().withLock(() => 'written'));
+    await lock.readLock().withLock(() => undefined);
+    expect(await lock.readLock().getHoldCount()).toBe(1);
+    void writer.done;
+  });
+  await until(async () => !(await lock.writeLock().isLocked()), 'the writer was in and is out');
+});
+
+test('R36: branches of one flow read together and write one at a time', async () => {
+  const lock = (await openClient()).getReadWriteLock(freshName('rw'));
+  let readers = 0;
+  let together = 0;
+  let writers = 0;
+  let mostWriters = 0;
+  await lock.writeLock().withLock(async () => {
+    await Promise.all([
+      ...Array.from({ length: 4 }, () =>
+        branch(() =>
+          lock.readLock().withLock(async () => {
+            readers += 1;
+            together = Math.max(together, readers);
+            await until(() => together > 1, 'another branch reads at the same time');
+            expect(writers).toBe(0);
+            readers -= 1;
+          }),
+        ),
+      ),
+      ...Array.from({ length: 3 }, () =>
+        branch(() =>
+          lock.writeLock().withLock(async () => {
+            writers += 1;
+            mostWriters = Math.max(mostWriters, writers);
+            expect(readers).toBe(0);
+            await pause(2);
+            writers -= 1;
+          }),
+        ),
+      ),
+    ]);
+  });
+  expect(mostWriters).toBe(1);
+});
+
+test("R36: a sibling's write waits and is no upgrade; a write inside a read is refused at once", async () => {
+  const lock = (await openClient()).getReadWriteLock(freshName('rw'));
+  await lock.writeLock().withLock(async () => {
+    let reading = true;
+    const read = branch(() =>
+      lock.readLock().withLock(async () => {
+        await pause(30);
+        reading = false;
+      }),
+    );
+    await branch(() => lock.writeLock().withLock(() => expect(reading).toBe(false)));
+    await read;
+  });
+  await lock.readLock().withLock(async () => {
+    const began = performance.now();
+    await expect(lock.writeLock().lock()).rejects.toMatchObject({ code: 'ERR_LOCK_UPGRADE' });
+    await expect(lock.writeLock().tryLock(5_000)).rejects.toMatchObject({ code: 'ERR_LOCK_UPGRADE' });
+    expect(performance.now() - began).toBeLessThan(250);
+    expect(await lock.readLock().isHeldByCurrentContext()).toBe(true);
+  });
+});
+
+test('R36: releasing the shorter of two read holds leaves the longer its lease', async () => {
+  const name = freshName('rw');
+  const lock = (await openClient()).getReadWriteLock(name);
+  const short = await inFlow(() => lock.readLock().acquire({ leaseTime: 5_000 }));
+  const long = await short.run(() => lock.readLock().acquire({ leaseTime: 50_000 }));
+  await short.release();
+  expect(await admin().pttl(name)).toBeGreaterThan(48_000);
+  expect(long.validFor()).toBeGreaterThan(48_000);
+  await long.release();
+});
+
+test('R21: a downgrade wakes readers of every client, and the read hold stays', async () => {
+  const name = freshName('rw');
+  const client = await openClient();
+  const other = await openClient();
+  const lock = client.getReadWriteLock(name);
+  const write = await inFlow(() => lock.writeLock().acquire());
+  const read = await write.run(() => lock.readLock().acquire());
+  const readers = [
+    await waiting(client, () => lock.readLock().acquire()),
+    await waiting(other, () => other.getReadWriteLock(name).readLock().acquire()),
+  ];
+  const began = performance.now();
+  await write.release();
+  const holds = await Promise.all(readers.map(({ done }) => done));
+  expect(performance.now() - began).toBeLessThan(450);
+  expect(await lock.writeLock().isLocked()).toBe(false);
+  expect(await lock.readLock().isLocked()).toBe(true);
+  await Promise.all([read, ...holds].map((hold) => hold.release()));
+});
+
+test('R21: all readers that wait enter after a writer', async () => {
+  const name = freshName('rw');
+  const client = await openClient();
+  const lock = client.getReadWriteLock(name);
+  const write = await inFlow(() => lock.writeLock().acquire());
+  const readers = [];
+  for (let i = 0; i < 20; i += 1) readers.push(await waiting(client, () => lock.readLock().acquire()));
+  await write.release();
+  const holds = await Promise.all(readers.map(({ done }) => done));
+  expect(await admin().hlen(name)).toBe(21);
+  await Promise.all(holds.map((hold) => hold.release()));
+});
+
+test('R15: each half gives back its own holds, in any order', async () => {
+  const name = freshName('rw');
+  const lock = (await openClient()).getReadWriteLock(name);
+  await inFlow(async () => {
+    await lock.writeLock().lock();
+    await lock.readLock().lock();
+    await lock.writeLock().unlock();
+    expect(await admin().hget(name, 'mode')).toBe('read');
+    await expect(lock.writeLock().unlock()).rejects.toMatchObject({ code: 'ERR_LOCK_NOT_OWNER' });
+    await lock.readLock().unlock();
+  });
+  expect(await admin().exists(name)).toBe(0);
+});
+
+test('R16: a read hold without a client that renews it ends, though other readers renew theirs', async () => {
+  const name = freshName('rw');
+  const client = await openClient({ lockWatchdogTimeout: 600 });
+  const lock = client.getReadWriteLock(name);
+  const alive = await inFlow(() => lock.readLock().acquire());
+  // What a process that was killed leaves behind.
+  await admin().hset(name, 'dead:1', '1');
+  await admin().set(`{${name}}:dead:1:rwlock_timeout:1`, '1', 'PX', 500);
+  await until(async () => (await admin().exists(`{${name}}:dead:1:rwlock_timeout:1`)) === 0, 'its own lease is over');
+  expect(await client.inspect(name)).toMatchObject({ kind: 'read-write' });
+  expect(alive.validFor()).toBeGreaterThan(0);
+  await alive.release();
+  expect(await admin().exists(name)).toBe(0);
+});
+
+test('read holds are renewed, each of them', async () => {
+  const name = freshName('rw');
+  const client = await openClient({ lockWatchdogTimeout: 1_500 });
+  const lock = client.getReadWriteLock(name);
+  let renewals = 0;
+  client.events.on('renewed', () => (renewals += 1));
+  const outer = await inFlow(() => lock.readLock().acquire());
+  const inner = await outer.run(() => lock.readLock().acquire());
+  await until(() => renewals >= 3, 'three ticks');
+  expect(await admin().keys(`*${name}*rwlock_timeout*`)).toHaveLength(2);
+  expect(outer.signal.aborted).toBe(false);
+  await outer.release();
+  await until(() => renewals >= 6, 'three more');
+  expect(inner.validFor()).toBeGreaterThan(0);
+  await inner.release();
+});
+
+test('a read hold is made longer by itself', async () => {
+  const name = freshName('rw');
+  const lock = (await openClient()).getReadWriteLock(name);
+  const short = await inFlow(() => lock.readLock().acquire({ leaseTime: 5_000 }));
+  const other = await short.run(() => lock.readLock().acquire({ leaseTime: 6_000 }));
+  await other.extend(40_000);
+  const keys = await Promise.all([1, 2].map((n) => admin().pttl(`{${name}}:${short.owner}:rwlock_timeout:${n}`)));
+  expect(keys[0]).toBeLessThan(6_000);
+  expect(keys[1]).toBeGreaterThan(38_000);
+  await other.release();
+  expect(await admin().pttl(name)).toBeLessThan(6_000);
+  await short.release();
+});
+
+test('a force unlock of one half leaves the other alone', async () => {
+  const name = freshName('rw');
+  const lock = (await openClient()).getReadWriteLock(name);
+  const hold = await inFlow(() => lock.readLock().acquire());
+  expect(await lock.writeLock().forceUnlock()).toBe(false);
+  expect(await lock.readLock().forceUnlock()).toBe(true);
+  expect(hold.signal.reason).toMatchObject({ code: 'ERR_LOCK_LOST', reason: 'forced' });
+  await expect(hold.release()).rejects.toMatchObject({ code: 'ERR_LOCK_LOST' });
+});

@@ -1,0 +1,274 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import { FaultProxy } from '../support/proxy.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const clients: LockClient[] = [];
+const proxies: FaultProxy[] = [];
+const open = (url = testRedisUrl(), options = {}): LockClient => {
+  const client = createClient({ url, ...options });
+  clients.push(client);
+  return client;
+};
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+  await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
+  await admin().flushdb();
+  await expectNothingLeft();
+});
+
+async function proxied(options = {}): Promise<{ client: LockClient; proxy: FaultProxy }> {
+  const { hostname, port, pathname } = new URL(testRedisUrl());
+  const proxy = await FaultProxy.start({ host: hostname, port: Number(port) });
+  proxies.push(proxy);
+  const client = open(proxy.url + pathname, options);
+  await client.ready();
+  return { client, proxy };
+}
+
+/** Starts a call and resolves when it is subscribed; `done` is the call. */
+async function parked<T>(name: string, call: () => Promise<T>): Promise<{ done: Promise<T> }> {
+  const done = call();
+  await until(async () => ((await admin().pubsub('CHANNELS', `*${name}*`)) as string[]).length > 0, 'it subscribes');
+  return { done };
+}
+
+describe('semaphore', () => {
+  test('never more inside than there are permits, and all who want get in', async () => {
+    const name = freshName('semaphore');
+    await open().getSemaphore(name).trySetPermits(3);
+    const semaphores = [open(), open(), open()].map((client) => client.getSemaphore(name));
+    let inside = 0;
+    let most = 0;
+    let sections = 0;
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, i) => {
+        await semaphores[i % 3]!.withPermits(async () => {
+          inside += 1;
+          most = Math.max(most, inside);
+          await new Promise((resume) => setTimeout(resume, i % 4));
+          inside -= 1;
+          sections += 1;
+        });
+      }),
+    );
+    expect({ most, sections }).toEqual({ most: 3, sections: 60 });
+    expect(await semaphores[0]!.availablePermits()).toBe(3);
+  });
+
+  test('R21: one release of several permits lets several waiters in', async () => {
+    const name = freshName('semaphore');
+    const client = open();
+    const semaphore = client.getSemaphore(name);
+    await semaphore.trySetPermits(0);
+    const all = await Promise.all(Array.from({ length: 3 }, () => parked(name, () => semaphore.acquire())));
+    await open().getSemaphore(name).release(3);
+    await Promise.all(all.map(({ done }) => done));
+    expect(await semaphore.availablePermits()).toBe(0);
+  });
+
+  test('R21: a waiter for three permits is served by several smaller releases', async () => {
+    const name = freshName('semaphore');
+    const client = open();
+    const semaphore = client.getSemaphore(name);
+    await semaphore.trySetPermits(0);
+    const { done } = await parked(name, () => semaphore.acquire(3));
+    const other = open().getSemaphore(name);
+    await other.release();
+    await other.release();
+    await other.release();
+    await done;
+    expect(await semaphore.availablePermits()).toBe(0);
+  });
+
+  test.each([
+    ['addPermits', (s: ReturnType<LockClient['getSemaphore']>) => s.addPermits(1)],
+    ['trySetPermits', (s: ReturnType<LockClient['getSemaphore']>) => s.trySetPermits(1)],
+    [
+      'releaseIfExists after it was made',
+      async (s: ReturnType<LockClient['getSemaphore']>) => {
+        await s.trySetPermits(0);
+        await s.releaseIfExists();
+      },
+    ],
+  ])('R21: %s wakes a waiter', async (_, enable) => {
+    const name = freshName('semaphore');
+    const client = open();
+    const { done } = await parked(name, () => client.getSemaphore(name).acquire());
+    await enable(open().getSemaphore(name));
+    await done;
+  });
+
+  test('a waiter whose time is up or that was aborted leaves nothing', async () => {
+    const name = freshName('semaphore');
+    const semaphore = open().getSemaphore(name);
+    expect(await semaphore.tryAcquire(1, 40)).toBe(false);
+    await expect(semaphore.acquire(1, { waitTime: 40 })).rejects.toMatchObject({ code: 'ERR_LOCK_TIMEOUT' });
+    const abort = new AbortController();
+    const aborted = semaphore.acquire(1, { signal: abort.signal });
+    abort.abort(new Error('enough'));
+    await expect(aborted).rejects.toMatchObject({ code: 'ERR_LOCK_ABORTED' });
+    await expect(semaphore.acquire(1, { signal: abort.signal })).rejects.toMatchObject({ code: 'ERR_LOCK_ABORTED' });
+    await semaphore.trySetPermits(1);
+    expect(await semaphore.availablePermits()).toBe(1);
+  });
+
+  test.each(['cutAfter', 'swallow'] as const)('R1: %s: what was run and not answered counts once', async (fault) => {
+    const { client, proxy } = await proxied({ commandTimeout: 600 });
+    const name = freshName('semaphore');
+    const semaphore = client.getSemaphore(name);
+    await semaphore.trySetPermits(5);
+    const strike = async (call: () => Promise<unknown>): Promise<void> => {
+      proxy[fault]({ contains: `holdfast_requests:{${name}}` });
+      await call();
+    };
+    await strike(() => semaphore.acquire(2));
+    expect(await semaphore.availablePermits()).toBe(3);
+    await strike(() => semaphore.release(2));
+    expect(await semaphore.availablePermits()).toBe(5);
+    await strike(() => semaphore.addPermits(1));
+    expect(await semaphore.availablePermits()).toBe(6);
+    await strike(() => semaphore.drainPermits().then((drained) => expect(drained).toBe(6)));
+    expect(await semaphore.availablePermits()).toBe(0);
+  });
+
+  test('R1: an acquire of unknown outcome rejects and is taken back; a release is repeated until it is done', async () => {
+    const { client, proxy } = await proxied({ commandTimeout: 300 });
+    const name = freshName('semaphore');
+    const semaphore = client.getSemaphore(name);
+    await semaphore.trySetPermits(5);
+    const fault = proxy.swallow({ contains: `holdfast_requests:{${name}}`, times: Infinity });
+    await expect(semaphore.tryAcquire(2)).rejects.toMatchObject({ outcome: 'unknown' });
+    expect(await admin().get(name)).toBe('3');
+    await expect(semaphore.release(1)).rejects.toMatchObject({ outcome: 'unknown' });
+    fault.lift();
+    await until(async () => (await admin().get(name)) === '6', 'two taken back and one given');
+    expect(await semaphore.tryAcquire(6)).toBe(true);
+    expect(await semaphore.availablePermits()).toBe(0);
+  });
+
+  test('the lanes of a client are as few as the requests it had in flight', async () => {
+    const name = freshName('semaphore');
+    const client = open();
+    const semaphore = client.getSemaphore(name);
+    await semaphore.trySetPermits(2);
+    for (let i = 0; i < 20; i += 1) await semaphore.withPermits(() => undefined);
+    expect(await admin().hlen(`holdfast_requests:{${name}}:${client.id}`)).toBe(1);
+  });
+
+  test.each([-1, 0.5, NaN, '1', null])('R7: %p permits are refused before any command', async (permits) => {
+    const semaphore = open('redis://127.0.0.1:1').getSemaphore('never');
+    for (const call of [
+      () => semaphore.acquire(permits as number),
+      () => semaphore.tryAcquire(permits as number),
+      () => semaphore.release(permits as number),
+    ]) {
+      if (permits === null) continue;
+      await expect(call()).rejects.toMatchObject({ code: 'ERR_LOCK_INVALID_ARGUMENT' });
+    }
+  });
+
+  test('no permits are granted and given back without a command', async () => {
+    const semaphore = open('redis://127.0.0.1:1').getSemaphore('never');
+    expect(await semaphore.tryAcquire(0)).toBe(true);
+    await semaphore.acquire(0);
+    await semaphore.release(0);
+    expect(await semaphore.releaseIfExists(0)).toBe(false);
+  });
+});
+
+describe('count-down latch', () => {
+  test('R21: the last count-down lets all who wait through, in every process', async () => {
+    const name = freshName('latch');
+    const [first, second] = [open(), open()];
+    await first.getCountDownLatch(name).trySetCount(2);
+    const all: Promise<boolean>[] = [];
+    for (const client of [first, second, first]) {
+      all.push((await parked(name, () => client.getCountDownLatch(name).await())).done);
+    }
+    await second.getCountDownLatch(name).countDown();
+    expect(await first.getCountDownLatch(name).getCount()).toBe(1);
+    await second.getCountDownLatch(name).countDown();
+    expect(await Promise.all(all)).toEqual([true, true, true]);
+  });
+
+  test('R21: delete opens it', async () => {
+    const name = freshName('latch');
+    const client = open();
+    await client.getCountDownLatch(name).trySetCount(9);
+    const { done } = await parked(name, () => client.getCountDownLatch(name).await());
+    expect(await open().getCountDownLatch(name).delete()).toBe(true);
+    expect(await done).toBe(true);
+    expect(await client.getCountDownLatch(name).delete()).toBe(false);
+  });
+
+  test('R22: many who wait cost one look together', async () => {
+    const name = freshName('latch');
+    const { client, proxy } = await proxied();
+    const latch = client.getCountDownLatch(name);
+    await latch.trySetCount(1);
+    const all = [await parked(name, () => latch.await())];
+    for (let i = 0; i < 200; i += 1) all.push({ done: latch.await() });
+    const before = proxy.log.length;
+    await open().getCountDownLatch(name).countDown();
+    await Promise.all(all.map(({ done }) => done));
+    expect(proxy.log.length - before).toBeLessThan(10);
+  });
+
+  test('a zero is not missed, even if a new count is set before anybody could look', async () => {
+    const name = freshName('latch');
+    const client = open();
+    const latch = client.getCountDownLatch(name);
+    await latch.trySetCount(1);
+    const { done } = await parked(name, () => latch.await());
+    const channel = `redisson_countdownlatch__channel__{${name}}`;
+    // Both in one moment: what a look would find is the new count.
+    await admin().multi().del(name).publish(channel, '0').set(name, '5').publish(channel, '1').exec();
+    expect(await done).toBe(true);
+    expect(await latch.await(30)).toBe(false);
+  });
+
+  test('an open latch lets through at once, a closed one not within the time', async () => {
+    const latch = open().getCountDownLatch(freshName('latch'));
+    expect(await latch.await()).toBe(true);
+    expect(await latch.trySetCount(1)).toBe(true);
+    expect(await latch.trySetCount(2)).toBe(false);
+    expect(await latch.await(30)).toBe(false);
+    expect(await latch.await(0)).toBe(false);
+    await latch.countDown();
+    await latch.countDown();
+    expect(await latch.getCount()).toBe(0);
+  });
+
+  test.each(['cutAfter', 'swallow'] as const)(
+    'R1: %s: a count-down that was not answered counts once',
+    async (fault) => {
+      const { client, proxy } = await proxied({ commandTimeout: 600 });
+      const name = freshName('latch');
+      const latch = client.getCountDownLatch(name);
+      await latch.trySetCount(5);
+      proxy[fault]({ contains: `holdfast_requests:{${name}}` });
+      await latch.countDown();
+      expect(await latch.getCount()).toBe(4);
+    },
+  );
+
+  test('R2: a count-down that rejected is not counted later', async () => {
+    const { client, proxy } = await proxied({ commandTimeout: 300 });
+    const name = freshName('latch');
+    const latch = client.getCountDownLatch(name);
+    await latch.trySetCount(5);
+    const held = proxy.holdCommand({ contains: `holdfast_requests:{${name}}`, kind: 'command', times: Infinity });
+    await expect(latch.countDown()).rejects.toMatchObject({ outcome: 'unknown' });
+    held.lift();
+    await until(async () => (await admin().hlen(`holdfast_requests:{${name}}:${client.id}`)) > 0, 'it is cancelled');
+    expect(await latch.getCount()).toBe(5);
+  });
+
+  test.each([0, -1, 1.5, NaN])('R7: a count of %p is refused', async (count) => {
+    await expect(open('redis://127.0.0.1:1').getCountDownLatch('never').trySetCount(count)).rejects.toMatchObject({
+      code: 'ERR_LOCK_INVALID_ARGUMENT',
+    });
+  });
+});

@@ -1,0 +1,76 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { BackOff } from '../../src/primitives/spin-lock.js';
+import { closeClients, inFlow, openClient, openProxy } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+test('one at a time over two clients, and no channel is ever subscribed', async () => {
+  const name = freshName('spin');
+  const { proxy, url } = await openProxy();
+  const locks = [await openClient({ url }), await openClient({ url })].map((client) => client.getSpinLock(name));
+  let value = 0;
+  let inside = 0;
+  let most = 0;
+  await Promise.all(
+    Array.from({ length: 30 }, (_, i) =>
+      inFlow(() =>
+        locks[i % 2]!.withLock(async () => {
+          most = Math.max(most, (inside += 1));
+          const seen = value;
+          await new Promise((resume) => setTimeout(resume, 1));
+          value = seen + 1;
+          inside -= 1;
+        }),
+      ),
+    ),
+  );
+  expect({ value, most }).toEqual({ value: 30, most: 1 });
+  expect(proxy.log.filter((command) => command.name.includes('SUBSCRIBE'))).toEqual([]);
+});
+
+test.each<[string, BackOff | undefined, number, number]>([
+  ['exponential', undefined, 5, 60],
+  ['exponential with a shorter end', { maxDelay: 4 }, 40, 400],
+  ['constant', { delay: 50 }, 3, 20],
+])('a waiter with %s back-off polls as often as that says', async (_, backOff, least, most) => {
+  const name = freshName('spin');
+  await admin().hset(name, 'jvm:1', '1');
+  await admin().pexpire(name, 60_000);
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url });
+  const before = proxy.log.length;
+  expect(await client.getSpinLock(name, { backOff }).tryLock(400)).toBe(false);
+  const tries = proxy.log.length - before;
+  expect(tries).toBeGreaterThanOrEqual(least);
+  expect(tries).toBeLessThanOrEqual(most);
+  await admin().del(name);
+});
+
+test('a waiter gets in soon after a release that told nobody, also when the holder is a plain lock', async () => {
+  const name = freshName('spin');
+  const client = await openClient();
+  const other = await openClient();
+  const hold = await inFlow(() => other.getLock(name).acquire());
+  let waits = false;
+  client.events.on('waiting', () => (waits = true));
+  const entered = inFlow(() => client.getSpinLock(name).acquire());
+  await until(() => waits, 'it waits');
+  await hold.release();
+  const released = performance.now();
+  const mine = await entered;
+  expect(performance.now() - released).toBeLessThan(128 + 250);
+  await mine.release();
+});
+
+test.each([{ delay: 0 }, { initialDelay: -1 }, { multiplier: NaN }, 5])(
+  'a back-off of %j is refused',
+  async (backOff) => {
+    const client = await openClient();
+    expect(() => client.getSpinLock('name', { backOff: backOff as BackOff })).toThrow(/backOff/);
+  },
+);

@@ -1,0 +1,166 @@
+import { expect } from '@jest/globals';
+import { tokenKey } from '../../src/redis/keys.js';
+import { acquire, acquireNested, handOff } from '../../src/redis/scripts/fenced-lock.js';
+import { admin } from '../support/redis.js';
+import { between, describeScript, heldBy, type ScriptBench } from './script-bench.js';
+
+const counter = (value: string) => ({ type: 'string', value, pttl: -1 });
+
+async function given({ name }: ScriptBench, fields: Record<string, string>, token = '7'): Promise<void> {
+  await admin().hset(name, fields);
+  await admin().pexpire(name, 60_000);
+  await admin().set(tokenKey(name), token);
+}
+
+/** A token is not told too late: nothing is changed, and no token is used up. */
+function tooLate(keys: (bench: ScriptBench) => string[], ...args: (string | number)[]) {
+  return async (bench: ScriptBench): Promise<void> => {
+    for (const fields of [undefined, { a: '1' }, { b: '1' }]) {
+      await admin().del(bench.name, tokenKey(bench.name));
+      if (fields) await given(bench, fields);
+      const before = await bench.state();
+      expect(await bench.run(keys(bench), ...args, await bench.notAfter(-1))).toBe(-3);
+      expect(Object.keys(await bench.state())).toEqual(Object.keys(before));
+      if (fields) expect(await admin().get(tokenKey(bench.name))).toBe('7');
+    }
+  };
+}
+
+async function micros(): Promise<number> {
+  const [seconds, part] = await admin().time();
+  return Number(seconds) * 1_000_000 + Number(part);
+}
+
+const pair = ({ name }: ScriptBench) => [name, tokenKey(name)];
+const triple = ({ name, channel }: ScriptBench) => [name, channel, tokenKey(name)];
+
+describeScript(acquire, {
+  text: {
+    'a free lock is taken with the first token, hold count 1': async (bench) => {
+      expect(await bench.run(pair(bench), 'a', 30_000, 'counter', await bench.notAfter(5_000))).toBe('1');
+      expect(await bench.state()).toEqual({
+        [bench.name]: heldBy('a', 1, 30_000),
+        [tokenKey(bench.name)]: counter('1'),
+      });
+      expect(await bench.published()).toEqual([]);
+    },
+    'R29: the next token is larger after expiry, deletion and force unlock, since nothing resets the counter': async (
+      bench,
+    ) => {
+      for (const token of ['1', '2', '3']) {
+        expect(await bench.run(pair(bench), `owner-${token}`, 30_000, 'counter', 0)).toBe(token);
+        await admin().del(bench.name);
+      }
+    },
+    'running twice draws one token': async (bench) => {
+      await given(bench, { a: '1' });
+      expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe('7');
+      expect(await bench.state()).toEqual({
+        [bench.name]: heldBy('a', 1, 60_000),
+        [tokenKey(bench.name)]: counter('7'),
+      });
+    },
+    'R31: with clock a lost counter does not matter: the token is at least the time': async (bench) => {
+      const before = await micros();
+      const token = (await bench.run(pair(bench), 'a', 30_000, 'clock', 0)) as string;
+      expect(token).toMatch(/^\d{16}$/);
+      expect(Number(token)).toEqual(between(before, await micros()));
+    },
+    'a counter that is ahead of the clock is counted on from': async (bench) => {
+      await admin().set(tokenKey(bench.name), '8000000000000000');
+      expect(await bench.run(pair(bench), 'a', 30_000, 'clock', 0)).toBe('8000000000000001');
+    },
+    'a token beyond what a double can say is told exactly': async (bench) => {
+      await admin().set(tokenKey(bench.name), '9007199254740993');
+      expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe('9007199254740994');
+    },
+    'the counter loses an expiry that somebody gave it': async (bench) => {
+      await admin().set(tokenKey(bench.name), '4', 'PX', 60_000);
+      expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe('5');
+      expect(await admin().pttl(tokenKey(bench.name))).toBe(-1);
+    },
+  },
+  n: {
+    "another owner's lock uses up no token": async (bench) => {
+      await given(bench, { b: '1' });
+      expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toEqual(between(59_000, 60_000));
+      expect(await admin().get(tokenKey(bench.name))).toBe('7');
+    },
+    'without expiry it is -1, a number and no token': async (bench) => {
+      await given(bench, { b: '1' });
+      await admin().persist(bench.name);
+      expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe(-1);
+    },
+  },
+  '-3': { 'too late: no token, no lock': tooLate(pair, 'a', 30_000, 'counter') },
+});
+
+describeScript(acquireNested, {
+  text: {
+    'the owner has the count it was told to have, and a new token once': async (bench) => {
+      await given(bench, { a: '1' });
+      expect(await bench.run(pair(bench), 'a', 2, 90_000, 'counter', 0)).toBe('8');
+      expect(await bench.run(pair(bench), 'a', 2, 90_000, 'counter', 0)).toBe('8');
+      expect(await bench.state()).toEqual({
+        [bench.name]: heldBy('a', 2, 90_000),
+        [tokenKey(bench.name)]: counter('8'),
+      });
+    },
+    'with clock the token is the time': async (bench) => {
+      await given(bench, { a: '1' });
+      const before = await micros();
+      expect(Number(await bench.run(pair(bench), 'a', 2, 30_000, 'clock', 0))).toEqual(between(before, Infinity));
+    },
+  },
+  '0': {
+    'a lock that is gone is not created, and no token is drawn': async (bench) => {
+      expect(await bench.run(pair(bench), 'a', 2, 30_000, 'counter', 0)).toBe(0);
+      expect(await bench.state()).toEqual({});
+    },
+  },
+  '-3': { 'too late: nothing is changed': tooLate(pair, 'a', 2, 30_000, 'counter') },
+});
+
+describeScript(handOff, {
+  text: {
+    'the next owner has the lock and a new token, and nothing is published': async (bench) => {
+      await given(bench, { a: '1' });
+      expect(await bench.run(triple(bench), 'a', 'b', 20_000, 'PUBLISH', -1, 'counter', 0)).toBe('8');
+      expect(await bench.state()).toEqual({
+        [bench.name]: heldBy('b', 1, 20_000),
+        [tokenKey(bench.name)]: counter('8'),
+      });
+      expect(await bench.published()).toEqual([]);
+    },
+    'a repeat tells the same token and leaves the lease as it was': async (bench) => {
+      await given(bench, { b: '1' });
+      expect(await bench.run(triple(bench), 'a', 'b', 90_000, 'PUBLISH', 0, 'clock', 0)).toBe('7');
+      expect(await bench.state()).toEqual({
+        [bench.name]: heldBy('b', 1, 60_000),
+        [tokenKey(bench.name)]: counter('7'),
+      });
+    },
+  },
+  '2': {
+    'others wait: freed and published, and no token is used up': async (bench) => {
+      await given(bench, { a: '1' });
+      const another = admin().duplicate();
+      await another.subscribe(bench.channel);
+      expect(await bench.run(triple(bench), 'a', 'b', 20_000, 'PUBLISH', 0, 'counter', 0)).toBe(2);
+      await another.quit();
+      expect(await bench.state()).toEqual({ [tokenKey(bench.name)]: counter('7') });
+      expect(await bench.published()).toEqual([{ channel: bench.channel, payload: '0' }]);
+    },
+  },
+  '0': {
+    'neither has it: nothing changes': async (bench) => {
+      await given(bench, { c: '1' });
+      expect(await bench.run(triple(bench), 'a', 'b', 20_000, 'PUBLISH', -1, 'counter', 0)).toBe(0);
+      expect(await bench.state()).toEqual({
+        [bench.name]: heldBy('c', 1, 60_000),
+        [tokenKey(bench.name)]: counter('7'),
+      });
+    },
+  },
+  '-3': { 'too late: nothing is handed on': tooLate(triple, 'a', 'b', 20_000, 'PUBLISH', -1, 'counter') },
+});

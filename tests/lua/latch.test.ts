@@ -1,0 +1,112 @@
+import { expect } from '@jest/globals';
+import { latchChannel, requestsKey } from '../../src/redis/keys.js';
+import { countDown, remove, trySet } from '../../src/redis/scripts/latch.js';
+import { admin } from '../support/redis.js';
+import { describeScript, type ScriptBench } from './script-bench.js';
+
+const keys = ({ name }: ScriptBench) => [name, latchChannel(name), requestsKey(name, 'client')];
+const count = ({ name }: ScriptBench) => admin().get(name);
+const message = ({ name }: ScriptBench, payload: string) => [{ channel: latchChannel(name), payload }];
+
+const run = (
+  { script }: { script: { source: string } | undefined },
+  bench: ScriptBench,
+  ...args: (string | number)[]
+) => admin().eval(script!.source, 3, ...keys(bench), ...args);
+
+type Run = (bench: ScriptBench, sequence: number, notAfter?: number) => Promise<unknown>;
+const down: Run = (bench, sequence, notAfter = 0) => run(countDown, bench, 'PUBLISH', 0, sequence, notAfter);
+const open: Run = (bench, sequence, notAfter = 0) => run(remove, bench, 'PUBLISH', 0, sequence, notAfter);
+const set: Run = (bench, sequence, notAfter = 0) => run(trySet, bench, 3, 'PUBLISH', 0, sequence, notAfter);
+
+const unchanged = async (bench: ScriptBench): Promise<void> => {
+  expect(await count(bench)).toBe('2');
+  expect(await bench.published()).toEqual([]);
+};
+const late = (request: Run) => async (bench: ScriptBench) => {
+  await admin().set(bench.name, '2');
+  expect(await request(bench, 1, await bench.notAfter(-1))).toBe(-3);
+  await unchanged(bench);
+};
+const old = (request: Run) => async (bench: ScriptBench) => {
+  await admin().set(bench.name, '2');
+  await admin().hset(keys(bench)[2]!, '0', '7:-4');
+  expect(await request(bench, 7)).toBe(-4);
+  expect(await request(bench, 6)).toBe(-4);
+  await unchanged(bench);
+};
+const repeated = (request: Run) => async (bench: ScriptBench) => {
+  await admin().set(bench.name, '2');
+  await admin().hset(keys(bench)[2]!, '0', '7:1');
+  expect(await request(bench, 7)).toBe(1);
+  await unchanged(bench);
+};
+
+describeScript(countDown, {
+  n: {
+    'the count falls, and at zero the key goes and all are told': async (bench) => {
+      await admin().set(bench.name, '2');
+      expect(await down(bench, 1)).toBe(1);
+      expect(await bench.published()).toEqual([]);
+      expect(await down(bench, 2)).toBe(0);
+      expect(await count(bench)).toBeNull();
+      expect(await bench.published()).toEqual(message(bench, '0'));
+    },
+    'R1: running twice counts once': repeated(down),
+    'an open latch stays open and nobody is told': async (bench) => {
+      expect(await down(bench, 1)).toBe(0);
+      expect(await count(bench)).toBeNull();
+      expect(await bench.published()).toEqual([]);
+    },
+    'a count below one, as a JVM can set it, opens without a message': async (bench) => {
+      await admin().set(bench.name, '0');
+      expect(await down(bench, 1)).toBe(0);
+      expect(await count(bench)).toBeNull();
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+  '-3': { 'too late: nothing is counted': late(down) },
+  '-4': { 'cancelled or overtaken: nothing is counted': old(down) },
+});
+
+describeScript(trySet, {
+  '1': {
+    'an open latch is closed': async (bench) => {
+      expect(await set(bench, 1)).toBe(1);
+      expect(await count(bench)).toBe('3');
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+  },
+  '0': {
+    'a closed one keeps its count': async (bench) => {
+      await admin().set(bench.name, '2');
+      expect(await set(bench, 1)).toBe(0);
+      await unchanged(bench);
+    },
+  },
+  n: { 'running twice closes it once, and says so twice': repeated(set) },
+  '-3': { 'too late: nothing is changed': late(set) },
+  '-4': { 'cancelled or overtaken: nothing is changed': old(set) },
+});
+
+describeScript(remove, {
+  '1': {
+    'a closed latch opens, and all who wait are told': async (bench) => {
+      await admin().set(bench.name, '2');
+      expect(await down(bench, 1)).toBe(1);
+      expect(await open(bench, 2)).toBe(1);
+      expect(await count(bench)).toBeNull();
+      expect(await bench.published()).toEqual(message(bench, '0'));
+    },
+  },
+  '0': {
+    'an open one stays open': async (bench) => {
+      expect(await down(bench, 1)).toBe(0);
+      expect(await open(bench, 2)).toBe(0);
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+  n: { 'running twice opens it once, and says so twice': repeated(open) },
+  '-3': { 'too late: nothing is changed': late(open) },
+  '-4': { 'cancelled or overtaken: nothing is changed': old(open) },
+});

@@ -1,0 +1,296 @@
+import { expect } from '@jest/globals';
+import { readHoldBase, readWriteChannel } from '../../src/redis/keys.js';
+import {
+  acquireRead,
+  acquireWrite,
+  nestRead,
+  nestWrite,
+  release,
+  releasePartial,
+  renew,
+} from '../../src/redis/scripts/read-write-lock.js';
+import { admin } from '../support/redis.js';
+import { between, describeScript, type ScriptBench } from './script-bench.js';
+
+const ttlOf = (ms: number): unknown => between(ms - 1_000, ms);
+const base = ({ name }: ScriptBench) => readHoldBase(name);
+const holdKey = (bench: ScriptBench, owner: string, n: number) => `${base(bench)}:${owner}:rwlock_timeout:${n}`;
+const all = (bench: ScriptBench) => [bench.name, readWriteChannel(bench.name), base(bench)];
+const message = ({ name }: ScriptBench, payload: string) => [{ channel: readWriteChannel(name), payload }];
+
+interface Holds {
+  mode: 'read' | 'write';
+  /** owner -> ms of each of its read holds. */
+  reads?: Record<string, number[]>;
+  writes?: Record<string, number>;
+  /** ms of the hash; absent: that of its longest read hold. */
+  lease?: number;
+}
+
+async function given(bench: ScriptBench, { mode, reads = {}, writes = {}, lease }: Holds): Promise<void> {
+  const counts = Object.entries(reads).map(([owner, leases]) => [owner, String(leases.length)]);
+  const written = Object.entries(writes).map(([owner, count]) => [`${owner}:write`, String(count)]);
+  await admin().hset(bench.name, { mode, ...(Object.fromEntries([...counts, ...written]) as Record<string, string>) });
+  for (const [owner, leases] of Object.entries(reads)) {
+    for (const [i, ms] of leases.entries()) {
+      if (ms > 0) await admin().set(holdKey(bench, owner, i + 1), '1', 'PX', ms);
+    }
+  }
+  await admin().pexpire(bench.name, lease ?? Math.max(...Object.values(reads).flat()));
+}
+
+function holding(bench: ScriptBench, { mode, reads = {}, writes = {}, lease }: Holds): Record<string, unknown> {
+  const value: Record<string, string> = { mode };
+  const keys: Record<string, unknown> = {};
+  for (const [owner, leases] of Object.entries(reads)) {
+    value[owner] = String(leases.length);
+    for (const [i, ms] of leases.entries()) {
+      if (ms > 0) keys[holdKey(bench, owner, i + 1)] = { type: 'string', value: '1', pttl: ttlOf(ms) };
+    }
+  }
+  for (const [owner, count] of Object.entries(writes)) value[`${owner}:write`] = String(count);
+  const longest = lease ?? Math.max(...Object.values(reads).flat());
+  return { ...keys, [bench.name]: { type: 'hash', value, pttl: ttlOf(longest) } };
+}
+
+async function expectHolds(bench: ScriptBench, holds: Holds): Promise<void> {
+  expect(await bench.state()).toEqual(holding(bench, holds));
+}
+
+function late(keys: (bench: ScriptBench) => string[], args: (notAfter: number) => (string | number)[]) {
+  return async (bench: ScriptBench): Promise<void> => {
+    expect(await bench.run(keys(bench), ...args(await bench.notAfter(-1)))).toBe(-3);
+    expect(await bench.state()).toEqual({});
+    const holds: Holds = { mode: 'write', writes: { a: 2 }, reads: { a: [40_000] }, lease: 40_000 };
+    await given(bench, holds);
+    expect(await bench.run(keys(bench), ...args(await bench.notAfter(-1)))).toBe(-3);
+    await expectHolds(bench, holds);
+    expect(await bench.published()).toEqual([]);
+  };
+}
+
+const readKeys = (bench: ScriptBench) => [bench.name, base(bench)];
+const writeKeys = (bench: ScriptBench) => [bench.name];
+
+describeScript(acquireRead, {
+  nil: {
+    'a free lock is taken, and the hold has a key of its own': async (bench) => {
+      expect(await bench.run(readKeys(bench), 'a', 30_000, await bench.notAfter(5_000))).toBeNull();
+      await expectHolds(bench, { mode: 'read', reads: { a: [30_000] } });
+    },
+    'readers join, and the hash lasts as long as the longest of them': async (bench) => {
+      await given(bench, { mode: 'read', reads: { b: [10_000] } });
+      expect(await bench.run(readKeys(bench), 'a', 30_000, 0)).toBeNull();
+      expect(await bench.run(readKeys(bench), 'c', 5_000, 0)).toBeNull();
+      await expectHolds(bench, { mode: 'read', reads: { b: [10_000], a: [30_000], c: [5_000] } });
+    },
+    'running twice is running once, and shortens nothing': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [40_000] } });
+      expect(await bench.run(readKeys(bench), 'a', 30_000, 0)).toBeNull();
+      await expectHolds(bench, { mode: 'read', reads: { a: [40_000] } });
+    },
+  },
+  n: {
+    'a writer has it': async (bench) => {
+      await given(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
+      expect(await bench.run(readKeys(bench), 'a', 30_000, 0)).toEqual(between(19_000, 20_000));
+      await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
+    },
+  },
+  '-3': { 'too late: nothing is taken': late(readKeys, (notAfter) => ['a', 30_000, notAfter]) },
+});
+
+describeScript(acquireWrite, {
+  nil: {
+    'a free lock is taken': async (bench) => {
+      expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toBeNull();
+      await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 30_000 });
+    },
+    'running twice is running once': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 1 }, lease: 40_000 });
+      expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toBeNull();
+      await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 40_000 });
+    },
+  },
+  n: {
+    'readers have it, be it the owner itself': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [20_000] } });
+      expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toEqual(between(19_000, 20_000));
+      await expectHolds(bench, { mode: 'read', reads: { a: [20_000] } });
+    },
+    'another writer has it': async (bench) => {
+      await given(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
+      expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toEqual(between(19_000, 20_000));
+    },
+  },
+  '-3': { 'too late: nothing is taken': late(writeKeys, (notAfter) => ['a:write', 90_000, notAfter]) },
+});
+
+describeScript(nestRead, {
+  '1': {
+    'a reader reads again, with a lease of its own': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [30_000] } });
+      expect(await bench.run(readKeys(bench), 'a', 2, 10_000, 0)).toBe(1);
+      expect(await bench.run(readKeys(bench), 'a', 2, 10_000, 0)).toBe(1);
+      await expectHolds(bench, { mode: 'read', reads: { a: [30_000, 10_000] } });
+    },
+    'fewer than there were: no key is left that is not counted': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [30_000, 30_000, 30_000] } });
+      expect(await bench.run(readKeys(bench), 'a', 2, 30_000, 0)).toBe(1);
+      await expectHolds(bench, { mode: 'read', reads: { a: [30_000, 30_000] } });
+    },
+    'a writer reads': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 1 }, lease: 10_000 });
+      expect(await bench.run(readKeys(bench), 'a', 1, 30_000, 0)).toBe(1);
+      await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [30_000] } });
+    },
+  },
+  '0': {
+    'a lock that is gone or taken is left alone': async (bench) => {
+      expect(await bench.run(readKeys(bench), 'a', 2, 30_000, 0)).toBe(0);
+      await given(bench, { mode: 'read', reads: { b: [20_000] } });
+      expect(await bench.run(readKeys(bench), 'a', 2, 30_000, 0)).toBe(0);
+      await expectHolds(bench, { mode: 'read', reads: { b: [20_000] } });
+    },
+  },
+  '-3': { 'too late: nothing is changed': late(readKeys, (notAfter) => ['a', 2, 90_000, notAfter]) },
+});
+
+describeScript(nestWrite, {
+  '1': {
+    'a writer writes again, and no lease is shortened or added up': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 1 }, lease: 30_000 });
+      expect(await bench.run(writeKeys(bench), 'a:write', 2, 10_000, 0)).toBe(1);
+      await expectHolds(bench, { mode: 'write', writes: { a: 2 }, lease: 30_000 });
+      expect(await bench.run(writeKeys(bench), 'a:write', 3, 40_000, 0)).toBe(1);
+      await expectHolds(bench, { mode: 'write', writes: { a: 3 }, lease: 40_000 });
+    },
+  },
+  '0': {
+    'a reader does not become a writer': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [20_000] } });
+      expect(await bench.run(writeKeys(bench), 'a:write', 2, 30_000, 0)).toBe(0);
+      await expectHolds(bench, { mode: 'read', reads: { a: [20_000] } });
+    },
+  },
+  '-3': { 'too late: nothing is changed': late(writeKeys, (notAfter) => ['a:write', 3, 90_000, notAfter]) },
+});
+
+describeScript(releasePartial, {
+  '1': {
+    'R36: the shorter of two read holds leaves the longer its lease, whichever came first': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [10_000, 40_000] } });
+      for (let i = 0; i < 2; i += 1) {
+        expect(await bench.run(all(bench), 0, 'a', 0, 40_000, 'PUBLISH', 40_000)).toBe(1);
+        await expectHolds(bench, { mode: 'read', reads: { a: [40_000] } });
+      }
+      expect(await bench.published()).toEqual([]);
+    },
+    'what other readers have left counts for the hash': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [30_000, 10_000], b: [50_000] } });
+      expect(await bench.run(all(bench), 0, 'a', 0, 10_000, 'PUBLISH', 10_000)).toBe(1);
+      await expectHolds(bench, { mode: 'read', reads: { a: [10_000], b: [50_000] } });
+    },
+    'a write hold that remains keeps the lock for itself': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [50_000] } });
+      expect(await bench.run(all(bench), 0, 'a', 1, 20_000, 'PUBLISH')).toBe(1);
+      await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 20_000 });
+      expect(await bench.published()).toEqual([]);
+    },
+    'R21: the last write hold goes and a read hold stays: readers are woken, once': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [20_000] }, lease: 50_000 });
+      for (let i = 0; i < 2; i += 1) {
+        expect(await bench.run(all(bench), 0, 'a', 0, 20_000, 'PUBLISH', 20_000)).toBe(1);
+        await expectHolds(bench, { mode: 'read', reads: { a: [20_000] } });
+      }
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+    'a read hold whose lease is over has no key': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [30_000, 30_000, 30_000] } });
+      expect(await bench.run(all(bench), 0, 'a', 0, 30_000, 'PUBLISH', 0, 30_000)).toBe(1);
+      await expectHolds(bench, { mode: 'read', reads: { a: [0, 30_000] } });
+    },
+  },
+  '0': {
+    'a lock that is gone or taken is left alone': async (bench) => {
+      expect(await bench.run(all(bench), 0, 'a', 1, 30_000, 'PUBLISH', 30_000)).toBe(0);
+      await given(bench, { mode: 'read', reads: { b: [20_000] } });
+      expect(await bench.run(all(bench), 0, 'a', 1, 30_000, 'PUBLISH', 30_000)).toBe(0);
+      await expectHolds(bench, { mode: 'read', reads: { b: [20_000] } });
+    },
+  },
+  '-3': { 'too late: nothing is changed': late(all, (notAfter) => [notAfter, 'a', 0, 30_000, 'PUBLISH', 30_000]) },
+});
+
+describeScript(release, {
+  '1': {
+    'the last reader frees the lock and wakes a writer': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [30_000, 20_000] } });
+      expect(await bench.run(all(bench), 'PUBLISH', 'a')).toBe(1);
+      expect(await bench.state()).toEqual({});
+      expect(await bench.published()).toEqual(message(bench, '0'));
+    },
+    'a writer frees the lock with all it has and wakes all': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [30_000] } });
+      expect(await bench.run(all(bench), 'PUBLISH', 'x', 'a')).toBe(1);
+      expect(await bench.state()).toEqual({});
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+    'a reader of several leaves the others what they have': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [50_000], b: [20_000, 30_000] } });
+      expect(await bench.run(all(bench), 'PUBLISH', 'a')).toBe(1);
+      await expectHolds(bench, { mode: 'read', reads: { b: [20_000, 30_000] } });
+      expect(await bench.published()).toEqual([]);
+    },
+    'R16: readers whose own leases are over do not keep it': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [50_000], dead: [0] } });
+      expect(await bench.run(all(bench), 'PUBLISH', 'a')).toBe(1);
+      expect(await bench.state()).toEqual({});
+      expect(await bench.published()).toEqual(message(bench, '0'));
+    },
+  },
+  '0': {
+    'neither a free lock nor that of others is touched': async (bench) => {
+      expect(await bench.run(all(bench), 'PUBLISH', 'a')).toBe(0);
+      await given(bench, { mode: 'read', reads: { b: [20_000] } });
+      expect(await bench.run(all(bench), 'PUBLISH', 'a', 'c')).toBe(0);
+      await expectHolds(bench, { mode: 'read', reads: { b: [20_000] } });
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+});
+
+describeScript(renew, {
+  'an array with one integer for each lock: ms that its owner has left, 0 = it does not hold it any more': {
+    'each read hold that is renewed gets the lease, the others keep theirs': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [5_000, 6_000], b: [10_000] } });
+      const answer = await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 2, 1, 0);
+      expect(answer).toEqual([30_000]);
+      await expectHolds(bench, { mode: 'read', reads: { a: [30_000, 6_000], b: [10_000] } });
+    },
+    'a longer lease is left as it is and told': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [50_000], b: [60_000] } });
+      expect(await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 1, 1)).toEqual([between(49_000, 50_000)]);
+      await expectHolds(bench, { mode: 'read', reads: { a: [50_000], b: [60_000] } });
+    },
+    'a writer that reads is renewed in both': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [5_000] }, lease: 5_000 });
+      expect(await bench.run(readKeys(bench), 0, 'a', 30_000, 1, 1, 1)).toEqual([30_000]);
+      await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [30_000] } });
+    },
+    'R10: what is gone, taken or over is 0, is not created and not prolonged': async (bench) => {
+      const [gone, taken] = [`${bench.name}:gone`, bench.name];
+      await given(bench, { mode: 'read', reads: { b: [20_000], a: [0] } });
+      const pairs = [gone, readHoldBase(gone), taken, readHoldBase(taken), taken, readHoldBase(taken)];
+      const answer = await bench.run(pairs, 0, 'a', 30_000, 0, 1, 1, 'c', 30_000, 1, 1, 1, 'a', 30_000, 0, 1, 1);
+      expect(answer).toEqual([0, 0, 0]);
+      await expectHolds(bench, { mode: 'read', reads: { b: [20_000], a: [0] } });
+    },
+    'R16: the read hold of another owner is not prolonged': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [5_000], dead: [6_000] } });
+      await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 1, 1);
+      await expectHolds(bench, { mode: 'read', reads: { a: [30_000], dead: [6_000] } });
+    },
+  },
+  '-3': { 'too late: nothing is prolonged': late(readKeys, (notAfter) => [notAfter, 'a', 90_000, 1, 1, 1]) },
+});

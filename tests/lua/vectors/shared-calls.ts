@@ -1,0 +1,72 @@
+import type { LockClient } from '../../../src/client.js';
+import type { CountDownLatch } from '../../../src/primitives/count-down-latch.js';
+import type { Semaphore } from '../../../src/primitives/semaphore.js';
+
+type Args = readonly (string | number)[];
+
+/** What nobody owns, by what stands in front of the colon in a recorded object. */
+export const SHARED: Record<
+  string,
+  (client: LockClient, name: string, method: string, args: Args, signal: AbortSignal) => Promise<unknown>
+> = {
+  semaphore: (client, name, method, args, signal) => callSemaphore(client.getSemaphore(name), method, args, signal),
+  latch: (client, name, method, args, signal) => callLatch(client.getCountDownLatch(name), method, args, signal),
+};
+
+/** Durations of both forms, as ms; what is in front of them. */
+function timed(args: Args): { counts: number[]; times: number[] } {
+  const unit = args.indexOf('MILLISECONDS');
+  const durations = args.filter((arg): arg is string => typeof arg === 'string' && arg.startsWith('PT'));
+  if (durations.length > 0) {
+    const counts = args.filter((arg): arg is number => typeof arg === 'number');
+    return { counts, times: durations.map((text) => Math.round(Number(/^PT([\d.]+)S$/.exec(text)?.[1]) * 1_000)) };
+  }
+  if (unit < 0) return { counts: args.map(Number), times: [] };
+  const numbers = args.slice(0, unit).map(Number);
+  return { counts: numbers.slice(0, -1), times: numbers.slice(-1) };
+}
+
+async function callSemaphore(semaphore: Semaphore, method: string, args: Args, signal: AbortSignal): Promise<unknown> {
+  const { counts, times } = timed(args);
+  const [permits] = counts;
+  switch (method) {
+    case 'acquire':
+      return semaphore.acquire(permits, { signal });
+    case 'tryAcquire':
+      return semaphore.tryAcquire(permits, times[0], { signal });
+    case 'release':
+      return semaphore.release(permits);
+    case 'releaseIfExists':
+      return semaphore.releaseIfExists(permits);
+    case 'availablePermits':
+      return semaphore.availablePermits();
+    case 'drainPermits':
+      return semaphore.drainPermits();
+    case 'trySetPermits':
+      return semaphore.trySetPermits(permits!, times[0]);
+    case 'addPermits':
+      return semaphore.addPermits(permits!);
+    default:
+      throw new Error(`no such method here: ${method}`);
+  }
+}
+
+async function callLatch(latch: CountDownLatch, method: string, args: Args, signal: AbortSignal): Promise<unknown> {
+  const { counts, times } = timed(args);
+  switch (method) {
+    case 'await': {
+      const opened = await latch.await(times[0], { signal });
+      return times.length === 0 ? undefined : opened;
+    }
+    case 'countDown':
+      return latch.countDown();
+    case 'getCount':
+      return latch.getCount();
+    case 'trySetCount':
+      return latch.trySetCount(counts[0]!);
+    case 'delete':
+      return latch.delete();
+    default:
+      throw new Error(`no such method here: ${method}`);
+  }
+}
