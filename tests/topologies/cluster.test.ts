@@ -178,6 +178,12 @@ test('100 flows on 30 locks while slots move and masters change places: no overl
   console.log({ moves, failovers, longestWaitMs: Math.round(result.longestWaitMs) });
 }, 120_000);
 
+/** Redis 6.0 does not count them. */
+async function errorCount(server: RedisServer, kind: string): Promise<number> {
+  const info = String(await server.command('INFO', 'errorstats'));
+  return Number(new RegExp(`errorstat_${kind}:count=(\\d+)`).exec(info)?.[1] ?? 0);
+}
+
 test('MOVED and ASK are followed within the attempt', async () => {
   const client = await open();
   const name = freshName('redirected');
@@ -194,13 +200,13 @@ test('MOVED and ASK are followed within the attempt', async () => {
   await Promise.all([from, to].map((server) => server.resetCommandStats()));
   expect(await lock.tryLock()).toBe(true); // the key is not at the old node: ASK
   expect((await to.commandStats()).get('asking')).toBe(1);
-  expect(String(await from.command('INFO', 'errorstats'))).toContain('errorstat_ASK:count=1\r\n');
+  if (serverMajor() >= 7) expect(await errorCount(from, 'ASK')).toBe(1);
   expect(await to.keys()).toEqual([name]);
   await move.finish();
   await to.resetCommandStats();
   await lock.unlock(); // the client's map is old: MOVED
   expect((await to.commandStats()).get('evalsha')).toBe(1);
-  expect(String(await from.command('INFO', 'errorstats'))).toContain('errorstat_MOVED:count=1\r\n');
+  if (serverMajor() >= 7) expect(await errorCount(from, 'MOVED')).toBe(1);
   expect(await to.keys()).toEqual([]);
 });
 
