@@ -271,7 +271,7 @@ export class RedisServer {
       `port ${this.port}`,
       `dir ${JSON.stringify(directory)}`,
       ...(options.sentinel
-        ? ['protected-mode no', 'sentinel resolve-hostnames no']
+        ? ['protected-mode no']
         : ['save ""', 'appendonly no', 'repl-diskless-sync yes', 'repl-diskless-sync-delay 0']),
       ...Object.entries(options.renameCommands ?? {}).map(
         ([from, to]) => `rename-command ${from} ${JSON.stringify(to)}`,

@@ -4,6 +4,7 @@ import { keySlot } from '../../src/redis/cluster-slots.js';
 import { nameOn, RedisCluster } from '../support/cluster.js';
 import { contend } from '../support/contention.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { serverMajor } from '../support/server-version.js';
 import type { RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 
@@ -64,11 +65,13 @@ test('R8: a keyPrefix is part of the name', async () => {
   expect(() => bad.getLock('x')).toThrow(/tag/);
 });
 
-describe.each([
-  ['sharded', true],
+const KINDS: [string, boolean | 'auto'][] = [
   ['classic', false],
-  ['detected', 'auto' as const],
-])('%s messages', (_kind, shardedSubscriptions) => {
+  ['detected', 'auto'],
+];
+if (serverMajor() >= 7) KINDS.push(['sharded', true]);
+
+describe.each(KINDS)('%s messages', (_kind, shardedSubscriptions) => {
   test('flows of two clients exclude each other, and a release wakes across nodes', async () => {
     const both = [await open({ shardedSubscriptions }), await open({ shardedSubscriptions })];
     const locks = Array.from({ length: 6 }, () => freshName('contended'));
@@ -98,7 +101,7 @@ describe.each([
       const asked = performance.now();
       const hold = await inFlow(() => lone.getLock(name).acquire({ waitTime: 10_000 }));
       expect(performance.now() - asked).toBeLessThan(3_250);
-      if (shardedSubscriptions !== false) expect(sections - before).toBeLessThanOrEqual(40);
+      if (shardedSubscriptions !== false && serverMajor() >= 7) expect(sections - before).toBeLessThanOrEqual(40);
       await hold.release();
     }
     stop = true;
@@ -175,6 +178,12 @@ test('100 flows on 30 locks while slots move and masters change places: no overl
   console.log({ moves, failovers, longestWaitMs: Math.round(result.longestWaitMs) });
 }, 120_000);
 
+/** Redis 6.0 does not count them. */
+async function errorCount(server: RedisServer, kind: string): Promise<number> {
+  const info = String(await server.command('INFO', 'errorstats'));
+  return Number(new RegExp(`errorstat_${kind}:count=(\\d+)`).exec(info)?.[1] ?? 0);
+}
+
 test('MOVED and ASK are followed within the attempt', async () => {
   const client = await open();
   const name = freshName('redirected');
@@ -191,13 +200,13 @@ test('MOVED and ASK are followed within the attempt', async () => {
   await Promise.all([from, to].map((server) => server.resetCommandStats()));
   expect(await lock.tryLock()).toBe(true); // the key is not at the old node: ASK
   expect((await to.commandStats()).get('asking')).toBe(1);
-  expect(String(await from.command('INFO', 'errorstats'))).toContain('errorstat_ASK:count=1\r\n');
+  if (serverMajor() >= 7) expect(await errorCount(from, 'ASK')).toBe(1);
   expect(await to.keys()).toEqual([name]);
   await move.finish();
   await to.resetCommandStats();
   await lock.unlock(); // the client's map is old: MOVED
   expect((await to.commandStats()).get('evalsha')).toBe(1);
-  expect(String(await from.command('INFO', 'errorstats'))).toContain('errorstat_MOVED:count=1\r\n');
+  if (serverMajor() >= 7) expect(await errorCount(from, 'MOVED')).toBe(1);
   expect(await to.keys()).toEqual([]);
 });
 

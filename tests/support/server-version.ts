@@ -1,0 +1,8 @@
+import { execFileSync } from 'node:child_process';
+
+/** The version of the servers that this run starts: 8 for Redis 8.0.2. A Valkey counts from Redis 7.2 on. */
+export function serverMajor(): number {
+  const { HOLDFAST_REDIS_BINARY: named, HOLDFAST_TEST_REDIS_BINARY: found } = process.env;
+  const said = execFileSync(named ?? found ?? 'redis-server', ['--version'], { encoding: 'utf8' });
+  return Number(/v=(\d+)/.exec(said)?.[1]);
+}
