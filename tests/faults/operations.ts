@@ -17,7 +17,7 @@ export interface Stage {
 }
 
 /** What the operation was called for, once everything around it stands. */
-export interface Prepared {
+interface Prepared {
   act(): Promise<unknown>;
   /** What is in Redis when it has taken effect exactly once. */
   after(): Record<string, string>;

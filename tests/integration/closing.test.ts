@@ -54,6 +54,7 @@ describe('R32: close() settles within two command deadlines', () => {
     ];
     // Requests of one owner go out one at a time: the release stands behind this one.
     underWay.push(outcome(hold.extend(60_000)));
+    await pause();
     const released = outcome(hold.release());
     const at = performance.now();
     await client.close({ releaseHolds: true });
