@@ -2,7 +2,7 @@ import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
 import { SCRIPTS } from '../nemesis/server-truth.js';
-import { openProxy } from '../support/lock-clients.js';
+import { closeClients, openProxy } from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -31,7 +31,6 @@ const WATCHDOG_MS = 3_000;
 
 const clients: LockClient[] = [];
 const given: Redis[] = [];
-const proxies: FaultProxy[] = [];
 
 beforeAll(async () => {
   // Else the first attempts would be spent on telling the server the scripts.
@@ -41,7 +40,7 @@ beforeAll(async () => {
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
   for (const redis of given.splice(0)) redis.disconnect();
-  await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
+  await closeClients(); // and the proxies
   await expectNothingLeft();
 });
 

@@ -44,10 +44,13 @@ const holdOf = ({ client, name }: Stage, leaseTime = LEASE_MS): Promise<Hold> =>
 const inside = ({ client, name }: Stage, hold: Hold, leaseTime = LEASE_MS): Promise<Hold> =>
   hold.run(() => client.getLock(name).acquire({ waitTime: 0, leaseTime }));
 
-/** A call of the same client that is parked behind a hold of it: subscribed, and told since that it is busy. */
+/**
+ * A call of the same client that is parked behind a hold of it: subscribed, and told since that the lock is busy. It
+ * goes on waiting while Redis is away, which a call without a limit would not.
+ */
 export async function parkedBehind({ client, proxy, name }: Stage, leaseTime = LEASE_MS): Promise<Promise<Hold>[]> {
   const tried = proxy.observe({ command: 'EVALSHA', sha: sha(scripts.acquire), contains: name });
-  const waiting = inFlow(async () => client.getLock(name).acquire({ leaseTime }));
+  const waiting = inFlow(async () => client.getLock(name).acquire({ leaseTime, waitTime: LEASE_MS }));
   waiting.catch(() => undefined);
   await tried.executed;
   await pause(20); // the answer is on its last few microseconds

@@ -230,6 +230,23 @@ test('R11: holds of one nest that are given back together raise no false loss', 
   expect(lost).toEqual([]);
 });
 
+test('R11: of holds given back together, beside one whose lease is over, only that one is lost', async () => {
+  const client = await openClient();
+  const lost: unknown[] = [];
+  client.events.on('leaseLost', (event) => lost.push(event));
+  const lock = client.getLock(freshName());
+  await inFlow(async () => {
+    const holds = [await lock.acquire(), await lock.acquire()];
+    const short = await lock.acquire({ leaseTime: 150 });
+    await pause(170);
+    expect(await Promise.all(holds.map((hold) => outcome(hold.release())))).toEqual(['ok', 'ok']);
+    expect(short.signal.aborted).toBe(true);
+    expect(await outcome(short.release())).toBe('ERR_LOCK_LOST');
+  });
+  expect(lost).toMatchObject([{ lockName: lock.name, reason: 'expired' }]);
+  expect(await admin().exists(lock.name)).toBe(0);
+});
+
 test('R13: after the event loop was blocked for two leases the loss is told before any further call succeeds', async () => {
   const client = await openClient();
   const other = await openClient();

@@ -132,7 +132,7 @@ test('R10: a holder whose key was deleted and taken and freed by another is told
 test('R12: one failed renewal does not stop the later ones', async () => {
   const lockWatchdogTimeout = 900;
   const { proxy, url } = await openProxy();
-  const client = await openClient({ url, lockWatchdogTimeout, commandTimeout: 150 });
+  const client = await openClient({ url, lockWatchdogTimeout, commandTimeout: 300 });
   const name = freshName('r12');
   const failed: unknown[] = [];
   client.events.on('renewFailed', (event) => failed.push(event));

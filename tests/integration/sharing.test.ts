@@ -47,7 +47,9 @@ test.each([0, 20])(
       expect(sections.length).toBeGreaterThan(50);
       expect(waits.length).toBeGreaterThan(3);
       expect(Math.max(...waits.map(({ from, until }) => until - from))).toBeLessThan(1_000 + SLACK_MS);
-      expect(Math.max(...between)).toBeLessThanOrEqual(40);
+      // But for those in which this process had to wait for a processor.
+      const mostly = between.sort((a, b) => a - b).slice(0, Math.ceil(0.9 * between.length));
+      expect(Math.max(...mostly)).toBeLessThanOrEqual(40);
     } finally {
       crowd.kill('SIGKILL');
       await exited;

@@ -34,9 +34,9 @@ test('one at a time over two clients, and no channel is ever subscribed', async 
 });
 
 test.each<[string, BackOff | undefined, number, number]>([
-  ['exponential', undefined, 5, 60],
-  ['exponential with a shorter end', { maxDelay: 4 }, 40, 400],
-  ['constant', { delay: 50 }, 3, 20],
+  ['exponential', undefined, 3, 60],
+  ['exponential with a shorter end', { maxDelay: 4 }, 8, 400],
+  ['constant', { delay: 50 }, 2, 20],
 ])('a waiter with %s back-off polls as often as that says', async (_, backOff, least, most) => {
   const name = freshName('spin');
   await admin().hset(name, 'jvm:1', '1');

@@ -112,7 +112,9 @@ test('a killed process is no holder any more and its history ends with its death
   await worker.kill9();
   expect(worker.running).toBe(false);
   await until(() => counter.holders(name).length === 0, 'the dead is not inside');
-  expect(worker.history().map(({ type }) => type)).toEqual(['acquire-invoke', 'acquire-ok', 'died']);
+  const types = worker.history().map(({ type }) => type);
+  // A busy machine may hold the worker up at any time, which it tells truthfully.
+  expect(types.filter((type) => type !== 'stalled')).toEqual(['acquire-invoke', 'acquire-ok', 'died']);
   expect(check(worker.history())).toEqual([]);
   await expect(worker.flow('a').unlock(name)).rejects.toThrow('has ended');
 });

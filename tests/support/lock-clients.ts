@@ -7,6 +7,7 @@ import type { Hold } from '../../src/core/hold.js';
 import type { Lock } from '../../src/primitives/lock.js';
 import { FaultProxy } from './proxy.js';
 import { admin, testRedisUrl } from './redis.js';
+import { until } from './until.js';
 
 /** The system's clock, which can be told that the wall clock was set and knows the timers that are still to fire. */
 export class TestClock implements Clock {
@@ -68,7 +69,16 @@ export async function openClient({
 }: ClientSettings = {}): Promise<LockClient> {
   const client = createClient({ url, ...options }, clock === undefined ? {} : { clock });
   clients.push(client);
-  await Promise.all([client.ready(), (scriptsLoaded ??= loadScripts())]);
+  // A client with a short command deadline may need several on a busy machine.
+  await until(
+    () =>
+      client.ready().then(
+        () => true,
+        () => false,
+      ),
+    'the client is ready',
+  );
+  await (scriptsLoaded ??= loadScripts());
   return client;
 }
 

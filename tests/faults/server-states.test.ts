@@ -1,0 +1,211 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import type { ClientOptions } from '../../src/options.js';
+import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
+import { FaultProxy } from '../support/proxy.js';
+import { startServer, type RedisServer, type ServerOptions } from '../support/servers.js';
+import { until } from '../support/until.js';
+
+const DEADLINE_MS = 600;
+const SLACK_MS = 250;
+const BACK_MS = 5_000;
+
+const servers: RedisServer[] = [];
+const clients: LockClient[] = [];
+const proxies: FaultProxy[] = [];
+let names = 0;
+let server: RedisServer;
+
+beforeAll(async () => {
+  // How long a script may run before others are told that the server is busy.
+  server = await startServer({ config: { 'lua-time-limit': '50' } });
+});
+
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
+  await until(async () => (await server.keys()).length === 0, 'nothing is left');
+  await Promise.all(servers.splice(0).map((each) => each.stop()));
+});
+
+afterAll(() => server.stop());
+
+async function serverWith(options: ServerOptions): Promise<RedisServer> {
+  const started = await startServer(options);
+  servers.push(started);
+  return started;
+}
+
+async function clientAt(url: string, options: ClientOptions = {}): Promise<LockClient> {
+  const client = createClient({ url, commandTimeout: DEADLINE_MS, ...options });
+  clients.push(client);
+  await client.ready();
+  return client;
+}
+
+const freshName = (): string => `state:${++names}`;
+
+/** Everything that a client does with Redis, once: each of its scripts runs, each kind of wake-up comes. */
+async function everything(client: LockClient, other: LockClient): Promise<void> {
+  const lock = client.getLock(freshName());
+  const theirs = other.getLock(lock.name);
+  // Two flows and their hand-off, and a waiter of another client.
+  const order: string[] = [];
+  const first = await holdElsewhere(lock);
+  const local = inFlow(() => lock.withLock(() => order.push('local')));
+  const remote = inFlow(() => theirs.withLock(() => order.push('remote')));
+  await pause(30);
+  await first.run(() => lock.withLock(() => order.push('nested')));
+  await first.extend(40_000);
+  expect(await theirs.isLocked()).toBe(true);
+  expect(await lock.isHeldBy(first.owner)).toBe(true);
+  await first.release();
+  await Promise.all([local, remote]);
+  expect(order[0]).toBe('nested');
+  expect(order).toHaveLength(3);
+  await holdElsewhere(theirs);
+  expect((await client.inspect(lock.name)).owners).toHaveLength(1);
+  expect(await lock.forceUnlock()).toBe(true);
+  expect(await lock.isLocked()).toBe(false);
+}
+
+test('R6: SCRIPT FLUSH at any moment is seen by nobody', async () => {
+  const options = { lockWatchdogTimeout: 300, commandTimeout: 3_000 };
+  const [client, other] = [await clientAt(server.url, options), await clientAt(server.url, options)];
+  const failures: unknown[] = [];
+  client.events.on('renewFailed', (event) => failures.push(event));
+  client.events.on('leaseLost', (event) => failures.push(event));
+  const held = await holdElsewhere(client.getLock(freshName()));
+  let flushes = 0;
+  let over = false;
+  const flushing = (async () => {
+    for (; !over; flushes++) {
+      await server.scriptFlush();
+      await pause(flushes % 4);
+    }
+  })();
+  for (let round = 0; round < 20; round++) await everything(client, other);
+  over = true;
+  await flushing;
+  expect(flushes).toBeGreaterThan(50);
+  expect(held.validFor()).toBeGreaterThan(0);
+  await held.release();
+  expect(failures).toEqual([]);
+});
+
+/** Begins a state of the server that answers scripts with an error; the result ends it. */
+type State = (proxy: FaultProxy) => Promise<() => Promise<void>>;
+
+const answering =
+  (error: string): State =>
+  async (proxy) => {
+    const fault = proxy.answer({ command: ['EVALSHA', 'EVAL'], times: Infinity }, `-${error}\r\n`);
+    return async () => fault.lift();
+  };
+
+const states: Readonly<Record<string, State>> = {
+  'READONLY, from a demoted master': async () => {
+    await server.replicaOf({ host: '127.0.0.1', port: 1 });
+    return () => server.replicaOf(undefined);
+  },
+  'BUSY, behind somebody else’s script': async () => {
+    const ended = server.command('EVAL', 'while true do end', 0).catch(() => undefined);
+    await until(async () => (await busyAnswer()) !== undefined, 'the server is busy');
+    return async () => {
+      await killScript();
+      await ended;
+    };
+  },
+  LOADING: answering('LOADING Redis is loading the dataset in memory'),
+  MASTERDOWN: answering("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."),
+  CLUSTERDOWN: answering('CLUSTERDOWN The cluster is down'),
+  TRYAGAIN: answering('TRYAGAIN Multiple keys request during rehashing of slot'),
+};
+
+/** On a connection of its own: the bench's is the one that is busy. */
+async function asked(...words: [string, ...string[]]): Promise<unknown> {
+  const { Redis } = await import('ioredis');
+  const redis = new Redis({ ...server.address, enableReadyCheck: false, disableClientInfo: true, protocol: 2 });
+  try {
+    return await redis.call(...words);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+const busyAnswer = (): Promise<unknown> =>
+  asked('GET', 'x').then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+const killScript = (): Promise<unknown> => asked('SCRIPT', 'KILL');
+
+describe('R6: a state in which the server refuses to run scripts for now', () => {
+  test.each(Object.entries(states))(
+    'R6: %s: calls get through when it ends, or say that Redis is away',
+    async (_, begin) => {
+      const proxy = await FaultProxy.start(server.address);
+      proxies.push(proxy);
+      const client = await clientAt(proxy.url);
+      const patient = await clientAt(proxy.url, { commandTimeout: 3_000 });
+      const held = await holdElsewhere(client.getLock(freshName()), 20_000);
+      const patientHold = await holdElsewhere(patient.getLock(freshName()), 20_000);
+
+      const end = await begin(proxy);
+      const at = performance.now();
+      // These outlast it, ...
+      const through = [
+        outcome(inFlow(async () => patient.getLock(freshName()).tryLock())),
+        outcome(patientHold.extend(30_000)),
+        outcome(patientHold.run(() => patient.getLock(patientHold.lockName).withLock(() => undefined))),
+      ];
+      // ... and these do not.
+      const away = [
+        outcome(inFlow(async () => client.getLock(freshName()).tryLock())),
+        outcome(held.extend(30_000)),
+        outcome(client.getLock(held.lockName).forceUnlock()),
+      ];
+      const unavailable = 'ERR_LOCK_REDIS_UNAVAILABLE';
+      expect(await Promise.all(away)).toEqual([unavailable, unavailable, unavailable]);
+      expect(performance.now() - at).toBeLessThan(DEADLINE_MS + SLACK_MS);
+      await end();
+      const endedAt = performance.now();
+      expect(await Promise.all(through)).toEqual(['ok', 'ok', 'ok']);
+      await everything(client, patient);
+      expect(performance.now() - endedAt).toBeLessThan(BACK_MS);
+      expect(held.validFor()).toBeGreaterThan(0);
+      await held.release();
+      await patientHold.release();
+    },
+  );
+});
+
+describe('R6: a server that refuses commands for good', () => {
+  test('R6: WAIT, INFO, CLIENT and SCRIPT: everything works', async () => {
+    const { url } = await serverWith({ renameCommands: { WAIT: '', INFO: '', CLIENT: '', SCRIPT: '' } });
+    const [client, other] = [await clientAt(url), await clientAt(url)];
+    const events: unknown[] = [];
+    client.events.on('clockUnavailable', (event) => events.push(event));
+    client.events.on('connectionError', (event) => events.push(event));
+    await everything(client, other);
+    expect(events).toEqual([]);
+  });
+
+  test('R6: PUBSUB, so that nobody knows who else waits: everything works', async () => {
+    const { url } = await serverWith({ renameCommands: { PUBSUB: '' } });
+    const options = { handOff: { maxSections: 1 } };
+    await everything(await clientAt(url, options), await clientAt(url, options));
+  });
+
+  test('R6: TIME: everything works, and the client says once that late requests are not told from timely ones', async () => {
+    const { url } = await serverWith({ users: ['default on nopass ~* &* +@all -time'] });
+    const client = createClient({ url, commandTimeout: DEADLINE_MS });
+    clients.push(client);
+    let told = 0;
+    client.events.on('clockUnavailable', () => (told += 1));
+    await client.ready();
+    await everything(client, await clientAt(url));
+    expect(told).toBe(1);
+  });
+});
