@@ -27,7 +27,7 @@ export interface Deviation {
 }
 
 /** When a watchdog ticks is not exact. */
-const TICK_MS = 100;
+const TICK_MS = 1_000;
 const NO_EXPIRY = 922337203685477;
 
 /** Compares a replay with its recording. Times are compared as the moment they stand for, since the beginning. */
