@@ -10,6 +10,7 @@ import {
   LockUpgradeError,
   NonReentrantError,
   type LockError,
+  type RedisUnavailableError,
 } from '../errors.js';
 import { onAbort } from './abort-watch.js';
 import { currentHolds } from './flow.js';
@@ -144,7 +145,12 @@ function takeTurn(
       unwatch?.();
     };
     const fail = (error: LockError): void => (leave(), reject(error));
-    const wake = (): void => {
+    const wake = (away?: RedisUnavailableError): void => {
+      if (away !== undefined) {
+        // One command deadline without Redis is enough for those who set no limit themselves.
+        if (until === Infinity) fail(away);
+        return;
+      }
       if (parent.loss !== undefined) return fail(parent.loss);
       if (parent.state === 'open' && !parent.enter(protocol.half)) return;
       leave();

@@ -1,4 +1,4 @@
-import type { ClientClosedError, LockLostError } from '../errors.js';
+import type { ClientClosedError, LockLostError, RedisUnavailableError } from '../errors.js';
 import type { CallSite } from './call-site.js';
 import type { Half } from './lock-protocol.js';
 import { runOutside } from './flow.js';
@@ -25,7 +25,7 @@ export class HoldRecord {
   longestLeaseMs: number;
   /** Branches directly inside this hold that have the lock, or are about to; the others wait in `turns`. */
   occupied = 0;
-  turns: Set<() => void> | undefined;
+  turns: Set<(away?: RedisUnavailableError) => void> | undefined;
   /** The release that is under way or over. */
   released: Promise<void> | undefined;
   /** A release of unknown outcome that goes on in the background; an `unlock()` that follows waits for it. */
@@ -113,6 +113,11 @@ export class HoldRecord {
     if (half === 'read' ? this.occupied === EXCLUSIVE : this.occupied !== 0) return false;
     this.occupied = half === 'read' ? this.occupied + 1 : EXCLUSIVE;
     return true;
+  }
+
+  /** The branch that the others wait for has found Redis away. */
+  tellAway(error: RedisUnavailableError): void {
+    for (const wake of [...(this.turns ?? [])]) wake(error);
   }
 
   #wakeTurns(): void {

@@ -41,6 +41,8 @@ export class Tenure {
   /** A nested acquire or partial release of which an attempt may still run. */
   #stray: RequestAttempts | undefined;
   #turn: Promise<unknown> | undefined;
+  /** Why the request that others wait in turn for has failed, if Redis was away for its whole deadline. */
+  #away: RedisUnavailableError | undefined;
   #ending: Promise<void> | undefined;
   /** Partial releases begun: a renewal that was under way meanwhile proves no deadline. */
   #partials = 0;
@@ -155,7 +157,7 @@ export class Tenure {
 
   /** A hold inside `parent`, or undefined if the parent was given back meanwhile. */
   openNested(parent: HoldRecord, terms: HoldTerms, protocol: LockProtocol): Promise<HoldRecord | undefined> {
-    return this.#inTurn(async () => {
+    const open = async (): Promise<HoldRecord | undefined> => {
       if (this.check() === 'unconfirmed') await this.confirm();
       await this.#whenNoStray();
       if (parent.loss !== undefined) throw parent.loss;
@@ -167,10 +169,7 @@ export class Tenure {
       const request = await protocol.acquireNested(this.owner, held + 1, terms.leaseMs).done;
       if (request.inDoubt) this.#stray = request;
       this.#throwIfLost();
-      if (request.error !== undefined) {
-        await request.whenQuiet();
-        throw request.error;
-      }
+      if (request.error !== undefined) return this.#failed(request, parent);
       if (request.reply === 'gone') throw this.lose('gone');
       if (this.runtime.closed) throw new ClientClosedError(); // not given back either, as below
       const sentAt = request.sentAt + jumped;
@@ -184,6 +183,10 @@ export class Tenure {
       if (typeof request.reply === 'bigint') hold.token = request.reply;
       this.#emitReentered();
       return hold;
+    };
+    return this.#inTurn(open, (error) => {
+      parent.tellAway(error);
+      throw error;
     });
   }
 
@@ -221,7 +224,16 @@ export class Tenure {
     hold.close();
     this.runtime.watchdog.deadlineMoved(this); // what the others have left may be less
     if (this.#turn === undefined && this.holds.length === 0) return this.#end(hold, deadline);
-    return this.#inTurn(() => this.#giveBack(hold, deadline));
+    return this.#inTurn(
+      () => this.#giveBack(hold, deadline),
+      (error) => {
+        if (this.holds.length > 0 || this.state !== 'held') throw error;
+        // Nobody holds it any more: given back in the background at once.
+        this.runtime.watchdog.remove(this);
+        const end = { kind: 'failed', error, alsoOwners: [], openUntil: 0, until: 0 } as const;
+        throw this.#ended(end, hold, deadline) ?? error;
+      },
+    );
   }
 
   async #giveBack(hold: HoldRecord, deadline: number): Promise<void> {
@@ -246,11 +258,8 @@ export class Tenure {
     this.#partials += 1;
     if (request.inDoubt) this.#stray = request;
     this.#throwIfLost();
-    if (request.error !== undefined) {
-      // No undoing: the next request carries an absolute count again.
-      await request.whenQuiet();
-      throw request.error;
-    }
+    // No undoing: the next request carries an absolute count again.
+    if (request.error !== undefined) return this.#failed(request);
     if (request.reply === 'gone') throw this.lose('gone');
     this.#emitReleased(holdCount);
   }
@@ -424,10 +433,7 @@ export class Tenure {
       const request = await this.protocol.renewal.renew([this.renewalItem(leaseMs, hold)]).done;
       if (request.inDoubt) this.#stray = request;
       this.#throwIfLost();
-      if (request.error !== undefined) {
-        await request.whenQuiet();
-        throw request.error;
-      }
+      if (request.error !== undefined) return this.#failed(request);
       const left = request.reply?.[0] ?? 0;
       this.renewed(ticket, request.sentAt, Math.min(left, leaseMs), hold);
       this.#throwIfLost();
@@ -462,20 +468,49 @@ export class Tenure {
     this.#stray = undefined;
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  /** Nobody fails while an attempt may still run. */
+  async #failed(
+    request: RequestAttempts & { readonly error: LockError | undefined },
+    parent?: HoldRecord,
+  ): Promise<never> {
+    await request.whenQuiet();
+    if (request.error instanceof RedisUnavailableError) {
+      this.#away = request.error;
+      parent?.tellAway(request.error);
+    }
+    throw request.error as LockError;
+  }
+
+  /** One after the other. One command deadline without Redis is enough for all that wait: they do not take one each. */
+  #inTurn<T>(
+    work: () => Promise<T>,
+    giveUp = (error: RedisUnavailableError): T => {
+      throw error;
+    },
+  ): Promise<T> {
     const before = this.#turn;
-    const run = before === undefined ? work() : before.then(work);
+    const next = (): Promise<T> | T => {
+      if (this.#away === undefined) return work();
+      this.#throwIfLost();
+      return giveUp(unsent(this.#away));
+    };
+    const run = before === undefined ? work() : before.then(next);
     const turn = run.then(
       () => undefined,
       () => undefined,
     );
     this.#turn = turn;
     void turn.then(() => {
-      if (this.#turn === turn) this.#turn = undefined;
+      if (this.#turn !== turn) return;
+      this.#turn = undefined;
+      this.#away = undefined;
     });
     return run;
   }
 }
+
+const unsent = (cause: RedisUnavailableError): RedisUnavailableError =>
+  new RedisUnavailableError('Redis did not answer the request that this one had to wait for', 'none', { cause });
 
 function freeingEnd({ error, reply, inDoubt }: ScriptRequest<ReleaseReply>): TenureEnd {
   if (error !== undefined) return { kind: 'failed', error, alsoOwners: [], openUntil: 0, until: 0 };

@@ -219,6 +219,31 @@ describe('R3: a server that falls silent while locks are held', () => {
   });
 });
 
+test('R3: calls of one holder that have to wait for one another settle in their time all the same', async () => {
+  const { proxy, url } = await openProxied();
+  const client = clientAt(url);
+  await client.ready();
+  const lock = client.getLock(freshName());
+  const outer = await holdElsewhere(lock, 10_000);
+  const nested = await outer.run(() => lock.acquire());
+  proxy.refuse('hang');
+  proxy.stall({ direction: 'to-client' });
+  const branch = (): Promise<Timed> => timeOf(outer.run(() => lock.lock()));
+  const calls = {
+    'partial release': timeOf(nested.release()),
+    extend: timeOf(outer.extend(20_000)),
+    branch: branch(),
+    'second branch': branch(),
+    'third branch': branch(),
+  };
+  const settled = Object.fromEntries(
+    await Promise.all(Object.entries(calls).map(async ([name, call]) => [name, await call] as const)),
+  );
+  expectInTime({ ...settled, ...{ 'last release': await timeOf(outer.release()) } });
+  proxy.lift();
+  proxy.cut();
+});
+
 describe('R3: a server that falls silent at a subscription', () => {
   const silences: Readonly<Record<string, (proxy: FaultProxy) => unknown>> = {
     'when it is connected to': (proxy) => proxy.refuse('hang', { times: 1 }),

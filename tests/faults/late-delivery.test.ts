@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { SCRIPTS } from '../nemesis/server-truth.js';
 import type { Fault } from '../support/fault.js';
 import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
+import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { MonitorLine, MonitorLog } from '../support/monitor-log.js';
 import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
@@ -50,7 +50,7 @@ interface Stage {
 }
 
 async function stage(commandTimeout = DEADLINE_MS): Promise<Stage> {
-  for (const { source } of SCRIPTS.values()) await server.command('SCRIPT', 'LOAD', source);
+  for (const { source } of LOCK_SCRIPTS.values()) await server.command('SCRIPT', 'LOAD', source);
   const proxy = await FaultProxy.start(server.address);
   proxies.push(proxy);
   const [client, other] = [proxy.url, server.url].map((url) =>

@@ -4,8 +4,8 @@ import type { Hold } from '../../src/core/hold.js';
 import type { RedisUnavailableError } from '../../src/errors.js';
 import type { ClientOptions } from '../../src/options.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { SCRIPTS } from '../nemesis/server-truth.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
+import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -24,7 +24,7 @@ const HAND_OFF = scripts.handOff.script!.sha;
 const RENEW = scripts.renew.script!.sha;
 
 beforeAll(async () => {
-  for (const { source } of SCRIPTS.values()) await admin().script('LOAD', source);
+  for (const { source } of LOCK_SCRIPTS.values()) await admin().script('LOAD', source);
 });
 
 afterEach(async () => {

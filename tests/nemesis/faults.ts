@@ -3,10 +3,10 @@ import type { Worker } from '../support/child.js';
 import type { CommandSelector, Fault } from '../support/fault.js';
 import type { HistoryEvent } from '../support/history-events.js';
 import { stamp } from '../support/history-recorder.mjs';
+import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { FaultProxy } from '../support/proxy.js';
 import type { RedisServer } from '../support/servers.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
-import { SCRIPTS } from './server-truth.js';
 
 /** What faults strike. */
 export interface Bench {
@@ -33,7 +33,7 @@ const NOWHERE = { host: '127.0.0.1', port: 9 };
 const onCommands =
   (set: (proxy: FaultProxy, selector: CommandSelector, fault: ScheduledFault) => Fault): Strike =>
   async ({ proxies }, fault) => {
-    const sha = fault.script === undefined ? {} : { sha: SCRIPTS.get(fault.script)!.sha };
+    const sha = fault.script === undefined ? {} : { sha: LOCK_SCRIPTS.get(fault.script)!.sha };
     const selector = { command: ['EVALSHA', 'EVAL'], times: fault.times, ...sha };
     const set_ = set(proxies[fault.process]!, selector, fault);
     await pause(fault.ms);
@@ -63,7 +63,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     proxy.answer(selector, `-${ERRORS[Math.floor(choice * ERRORS.length)]!} said by the proxy\r\n`),
   ),
   'late-command': async ({ proxies }, { process, ms, times, script }) => {
-    const sha = script === undefined ? {} : { sha: SCRIPTS.get(script)!.sha };
+    const sha = script === undefined ? {} : { sha: LOCK_SCRIPTS.get(script)!.sha };
     const held = proxies[process]!.holdCommand({ command: ['EVALSHA', 'EVAL'], times, ...sha }, ms);
     // Each is held for its own time from when it came; lifting delivers at once.
     await pause(ms + 1_000);
@@ -71,7 +71,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     return held.count;
   },
   'late-reply': async ({ proxies }, { process, ms, times, script }) => {
-    const sha = script === undefined ? {} : { sha: SCRIPTS.get(script)!.sha };
+    const sha = script === undefined ? {} : { sha: LOCK_SCRIPTS.get(script)!.sha };
     const held = proxies[process]!.holdReply({ command: ['EVALSHA', 'EVAL'], times, ...sha }, ms);
     await pause(ms + 1_000);
     held.lift();

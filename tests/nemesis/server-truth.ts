@@ -1,19 +1,6 @@
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import type { HistoryEvent } from '../support/history-events.js';
+import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { MonitorLine } from '../support/monitor-log.js';
-
-const FOLDER = new URL('../../lua/lock/', import.meta.url);
-
-/** Name of a lock script (`hand-off`) to the address and the text it is run by. */
-export const SCRIPTS: ReadonlyMap<string, { sha: string; source: string }> = new Map(
-  readdirSync(FOLDER)
-    .filter((file) => file.endsWith('.lua'))
-    .map((file) => {
-      const source = readFileSync(new URL(file, FOLDER), 'utf8');
-      return [file.slice(0, -'.lua'.length), { sha: createHash('sha1').update(source).digest('hex'), source }];
-    }),
-);
 
 /** What the server's stamps, turned into ours, may be off. */
 const CLOCK_SLACK_MS = 2;
@@ -115,7 +102,7 @@ function runningScript(
   [script = '', keyCount = '0', ...rest]: readonly string[],
 ): Running | undefined {
   if (command !== 'EVALSHA' && command !== 'EVAL') return undefined;
-  for (const [name, { sha, source }] of SCRIPTS) {
+  for (const [name, { sha, source }] of LOCK_SCRIPTS) {
     if (script === sha || script === source) return { script: name, args: rest.slice(Number(keyCount)) };
   }
   return undefined;

@@ -51,7 +51,12 @@ export const FAMILY_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> =
     again('mixed-with-plain', 2),
     ownLease('mixed-with-plain', 5, 6),
   ],
-  'spin-lock': [ownLease('lease', 10, 11), lost('busy', 10), ownLease('lease-memory', 4, 5, 6), ownLease('async', 5)],
+  'spin-lock': [
+    ownLease('lease', 10, 11, 19),
+    lost('busy', 10),
+    ownLease('lease-memory', 4, 5, 6),
+    ownLease('async', 5),
+  ],
   'read-write-lock': [
     { scenario: 'read', steps: [23], why: ONE_IS_LOCKED, result: false },
     { scenario: 'read', steps: [25], why: NOT_OURS, published: [] },
