@@ -64,7 +64,30 @@ const DEFAULTS = Object.freeze({
   handOff: Object.freeze({ maxSections: 16, maxTime: 100 }),
 });
 
+const CLIENT_OPTIONS: Record<keyof ClientOptions | 'url' | 'redis', true> = {
+  url: true,
+  redis: true,
+  lockWatchdogTimeout: true,
+  commandTimeout: true,
+  keyPrefix: true,
+  handOff: true,
+  replicas: true,
+  shardedSubscriptions: true,
+  callSites: true,
+};
+const HAND_OFF_OPTIONS: Record<keyof HandOffOptions, true> = { maxSections: true, maxTime: true };
+const REPLICAS_OPTIONS: Record<keyof ReplicasOptions, true> = { acks: true, timeout: true };
+
+/** A misspelt option would leave its default in force, and nobody would know. */
+function refuseUnknown(option: string, given: object, known: Record<string, true>): void {
+  for (const key of Object.keys(given)) {
+    if (known[key] === true) continue;
+    throw new InvalidArgumentError(option, `an object of ${Object.keys(known).join(', ')}`, `one with ${key}`);
+  }
+}
+
 export function resolveOptions(given: ClientOptions, prefixOfRedis: string): ResolvedOptions {
+  refuseUnknown('options', given, CLIENT_OPTIONS);
   const lockWatchdogTimeout = integer(given, 'lockWatchdogTimeout', DEFAULTS.lockWatchdogTimeout, 100);
   const commandTimeout = integer(given, 'commandTimeout', DEFAULTS.commandTimeout, 30);
   const keyPrefix = given.keyPrefix ?? prefixOfRedis;
@@ -93,6 +116,7 @@ function resolveHandOff(given: ClientOptions['handOff']): ResolvedOptions['handO
   if (given !== undefined && (typeof given !== 'object' || given === null)) {
     throw new InvalidArgumentError('handOff', 'an object or false', given);
   }
+  refuseUnknown('handOff', given ?? {}, HAND_OFF_OPTIONS);
   return {
     maxSections: integer(given ?? {}, 'maxSections', DEFAULTS.handOff.maxSections, 1),
     maxTimeMs: integer(given ?? {}, 'maxTime', DEFAULTS.handOff.maxTime, 0),
@@ -103,6 +127,7 @@ function resolveReplicas(given: ClientOptions['replicas']): ReplicaOptions | und
   if (given !== undefined && (typeof given !== 'object' || (given as unknown) === null)) {
     throw new InvalidArgumentError('replicas', 'an object', given);
   }
+  refuseUnknown('replicas', given ?? {}, REPLICAS_OPTIONS);
   const acks = integer(given ?? {}, 'acks', 1, 0);
   // A time-out of 0 would wait for ever.
   const timeout = integer(given ?? {}, 'timeout', DEFAULTS.replicasTimeout, 1);

@@ -64,6 +64,7 @@ export class Hold implements FlowHold, AsyncDisposable {
    *
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: before any command.
    * @throws {LockLostError} `ERR_LOCK_LOST`: the lock was lost.
+   * @throws {NotOwnerError} `ERR_LOCK_NOT_OWNER`: the hold was given back.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: unanswered; the lease is what it was, or longer.
    */
   async extend(leaseTime: number): Promise<void> {

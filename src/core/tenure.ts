@@ -4,7 +4,14 @@
  * number. When the count is 0, the lock is lost or its state in doubt, the tenure is over and its owner id is never
  * used again: a request still under way somewhere then names an owner that no longer exists.
  */
-import { LockLostError, RedisUnavailableError, ClientClosedError, type LockError, type LossReason } from '../errors.js';
+import {
+  LockLostError,
+  NotOwnerError,
+  RedisUnavailableError,
+  ClientClosedError,
+  type LockError,
+  type LossReason,
+} from '../errors.js';
 import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js';
 import type { ReleaseReply } from '../redis/scripts/lock.js';
 import type { CallSite } from './call-site.js';
@@ -428,7 +435,9 @@ export class Tenure {
       if (this.check() === 'unconfirmed') await this.confirm();
       await this.#whenNoStray();
       if (hold.loss !== undefined) throw hold.loss;
-      if (hold.state !== 'open') throw new LockLostError(this.protocol.name, this.owner, 'gone');
+      if (hold.state !== 'open') {
+        throw new NotOwnerError(this.protocol.name, `extend(): this hold of "${this.protocol.name}" was given back.`);
+      }
       const ticket = this.renewalTicket(leaseMs);
       const request = await this.protocol.renewal.renew([this.renewalItem(leaseMs, hold)]).done;
       if (request.inDoubt) this.#stray = request;

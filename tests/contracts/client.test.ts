@@ -43,6 +43,9 @@ describe('createClient()', () => {
     ['handOff true', { url: 'redis://localhost', handOff: true }],
     ['handOff with 0 sections', { url: 'redis://localhost', handOff: { maxSections: 0 } }],
     ['callSites "no"', { url: 'redis://localhost', callSites: 'no' }],
+    ['a misspelt option', { url: 'redis://localhost', commandTimout: 500 }],
+    ['a misspelt option of handOff', { url: 'redis://localhost', handOff: { maxSection: 4 } }],
+    ['a misspelt option of replicas', { url: 'redis://localhost', replicas: { ack: 1 } }],
   ])('R7: throws at once for %s', (_, options) => {
     expect(() => createClient(options as never)).toThrow(InvalidArgumentError);
   });
