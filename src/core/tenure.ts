@@ -78,6 +78,11 @@ export class Tenure {
     return latest;
   }
 
+  /** The deadline, as if the clock had not jumped since Redis confirmed the tenure. */
+  get deadlineByAnyClock(): number {
+    return this.deadline + this.runtime.clock.jumped - this.#confirmedAtJump;
+  }
+
   /** The last hold has been given back, and Redis has not answered yet. */
   get ending(): boolean {
     return this.state === 'releasing' || (this.state === 'held' && this.holds.length === 0);
@@ -127,9 +132,10 @@ export class Tenure {
 
   async #confirm(): Promise<void> {
     const { clock } = this.runtime;
-    const jumped = clock.jumped;
     // 1 ms extends nothing: a lease that the caller gave stays what it was.
     const leaseMs = this.watched ? this.runtime.options.lockWatchdogTimeout : 1;
+    const ticket = this.renewalTicket(leaseMs);
+    const { jumped } = ticket;
     const request = await this.protocol.renewal.renew([this.renewalItem(leaseMs)]).done;
     if (this.state !== 'held') return;
     const left = request.reply?.[0] ?? 0;
@@ -140,6 +146,11 @@ export class Tenure {
     }
     if (request.error !== undefined || left === 0) {
       this.lose(left === 0 && request.error === undefined ? 'gone' : 'expired', request.error);
+      return;
+    }
+    // That attempt of a partial release may run last, with what was left by the clock that has jumped.
+    if (this.#mayShorten(ticket)) {
+      if (clock.now() < this.deadline) this.#confirmedAtJump = jumped;
       return;
     }
     const sentAt = request.sentAt + jumped;
@@ -419,7 +430,7 @@ export class Tenure {
       return;
     }
     // That attempt of a partial release may run last, with the shorter lease.
-    if (!ticket.confirms || ticket.partials !== this.#partials) return;
+    if (this.#mayShorten(ticket)) return;
     this.#confirmedAtJump = Math.max(this.#confirmedAtJump, ticket.jumped);
     if (only !== undefined) only.longestLeaseMs = Math.max(only.longestLeaseMs, left);
     for (const hold of only === undefined ? this.holds : [only]) {
@@ -427,6 +438,11 @@ export class Tenure {
       const leaseMs = only === undefined ? Math.min(left, hold.leaseMs) : left;
       if (only !== undefined || hold.watched) hold.leaseEnd = Math.max(hold.leaseEnd, sentAt + ticket.jumped + leaseMs);
     }
+  }
+
+  /** An attempt of a partial release was unanswered at some time while the renewal was under way. */
+  #mayShorten(ticket: RenewalTicket): boolean {
+    return !ticket.confirms || ticket.partials !== this.#partials;
   }
 
   /** Raises the lease of a hold that the caller wants longer; never shortens it. */

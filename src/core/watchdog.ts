@@ -104,7 +104,8 @@ export class Watchdog {
     for (const tenure of [...this.#tenures]) {
       const deadline = tenure.deadline;
       if (deadline > now + SLACK_MS) next = Math.min(next, deadline);
-      else if (tenure.expire() === 'unconfirmed') continue; // its confirmation moves the deadline, or loses it
+      // Its confirmation moves the deadline, or loses it; by neither clock does the doubt last longer than the lease.
+      else if (tenure.expire() === 'unconfirmed') next = Math.min(next, tenure.deadlineByAnyClock + SLACK_MS);
     }
     this.#nextDeadline = next;
   }

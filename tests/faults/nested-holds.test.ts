@@ -1,0 +1,118 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import type { FaultProxy } from '../support/proxy.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const PARTIAL = scripts.releasePartial.script!.sha;
+const RELEASE = scripts.release.script!.sha;
+const SLACK_MS = 250;
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+async function bench(): Promise<{ proxy: FaultProxy; client: LockClient; name: string }> {
+  const { proxy, url } = await openProxy();
+  return { proxy, client: await openClient({ url }), name: freshName() };
+}
+
+test('R11: with the release of a longer nested hold unanswered, the loss of the shorter outer one is told in time', async () => {
+  const { proxy, client, name } = await bench();
+  const lock = client.getLock(name);
+  const leaseMs = 700;
+  const outer = await holdElsewhere(lock, leaseMs);
+  const nested = await outer.run(() => lock.acquire({ leaseTime: 20_000 }));
+  let toldAt = Infinity;
+  outer.signal.addEventListener('abort', () => (toldAt = performance.now()));
+  const held = proxy.holdReply({ sha: PARTIAL });
+  const released = outcome(nested.release());
+  await held.applied;
+  const deadline = performance.now() + outer.validFor();
+  await until(() => toldAt < Infinity, 'the loss is told');
+  expect(toldAt - deadline).toBeLessThan(SLACK_MS);
+  held.lift();
+  expect(await released).toBe('ERR_LOCK_LOST');
+  await outcome(outer.release());
+});
+
+test('R15: a nested release after the outer lease has ended tells of that loss before the lock is free', async () => {
+  const { proxy, client, name } = await bench();
+  const lock = client.getLock(name);
+  const outer = await holdElsewhere(lock, 60);
+  const nested = await outer.run(() => lock.acquire({ leaseTime: 20_000 }));
+  const { signal } = outer;
+  await pause(120);
+  expect(signal.aborted).toBe(false); // the nested hold has kept the lock for both
+  const held = proxy.holdCommand({ sha: RELEASE });
+  const released = nested.release();
+  await held.applied;
+  expect(signal.aborted).toBe(true);
+  expect(outer.validFor()).toBe(0);
+  expect(await admin().exists(name)).toBe(1);
+  held.lift();
+  await released;
+  expect(await admin().exists(name)).toBe(0);
+  expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
+});
+
+test('R24: a child that outlives its parent keeps the branches beside that parent out', async () => {
+  const { client, name } = await bench();
+  const lock = client.getLock(name);
+  const inside: string[] = [];
+  let most = 0;
+  const section = async (who: string, ms: number): Promise<void> => {
+    most = Math.max(most, inside.push(who));
+    await pause(ms);
+    inside.splice(inside.indexOf(who), 1);
+  };
+  await lock.withLock(async () => {
+    const children: Promise<void>[] = [];
+    const branch = async (who: string): Promise<void> => {
+      await lock.lock();
+      children.push(lock.withLock(() => section(`child of ${who}`, 60)));
+      await pause(20); // the child is inside by now
+      await lock.unlock();
+      await lock.withLock(() => section(`${who} again`, 10));
+    };
+    await Promise.all([branch('first'), branch('second'), lock.withLock(() => section('third', 10))]);
+    await Promise.all(children);
+  });
+  expect(most).toBe(1);
+});
+
+test('R2: a call that is aborted between two attempts sends nothing any more', async () => {
+  const { proxy, client, name } = await bench();
+  const later = proxy.answer({ command: ['EVALSHA', 'EVAL'], contains: name, times: Infinity }, '-LOADING later\r\n');
+  const controller = new AbortController();
+  const called = inFlow(() => outcome(client.getLock(name).acquire({ signal: controller.signal })));
+  // The third pause is a tenth of a second.
+  await later.appliedTimes(3);
+  await pause(10);
+  const aborted = performance.now();
+  controller.abort();
+  expect(await called).toBe('ERR_LOCK_ABORTED');
+  expect(performance.now() - aborted).toBeLessThan(50 + SLACK_MS);
+  const { count } = later;
+  later.lift();
+  await pause(500);
+  expect(proxy.log.filter(({ args }) => args.includes(name))).toHaveLength(count);
+});
+
+test('R20: twenty commands that a hanging server leaves unanswered at once raise no warning about listeners', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: 300 });
+  const warnings: Error[] = [];
+  const warned = (warning: Error): number => warnings.push(warning);
+  process.on('warning', warned);
+  const stalled = proxy.stall({ direction: 'to-client' });
+  const calls = Array.from({ length: 20 }, () => outcome(inFlow(() => client.getLock(freshName()).tryLock())));
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(['ERR_LOCK_REDIS_UNAVAILABLE']));
+  stalled.lift();
+  await client.getLock(freshName()).withLock(() => undefined);
+  process.off('warning', warned);
+  expect(warnings.map(({ message }) => message)).toEqual([]);
+});
