@@ -3,8 +3,10 @@ import { createClient, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
 import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
+import { allChannels } from '../support/server-version.js';
 import { startServer, type RedisServer, type ServerOptions } from '../support/servers.js';
 import { until } from '../support/until.js';
+import { reach } from '../support/topology.mjs';
 
 const DEADLINE_MS = 600;
 const SLACK_MS = 250;
@@ -37,7 +39,7 @@ async function serverWith(options: ServerOptions): Promise<RedisServer> {
 }
 
 async function clientAt(url: string, options: ClientOptions = {}): Promise<LockClient> {
-  const client = createClient({ url, commandTimeout: DEADLINE_MS, ...options });
+  const client = createClient({ ...reach(url), commandTimeout: DEADLINE_MS, ...options });
   clients.push(client);
   await client.ready();
   return client;
@@ -199,8 +201,8 @@ describe('R6: a server that refuses commands for good', () => {
   });
 
   test('R6: TIME: everything works, and the client says once that late requests are not told from timely ones', async () => {
-    const { url } = await serverWith({ users: ['default on nopass ~* &* +@all -time'] });
-    const client = createClient({ url, commandTimeout: DEADLINE_MS });
+    const { url } = await serverWith({ users: [`default on nopass ~* ${allChannels()} +@all -time`] });
+    const client = createClient({ ...reach(url), commandTimeout: DEADLINE_MS });
     clients.push(client);
     let told = 0;
     client.events.on('clockUnavailable', () => (told += 1));

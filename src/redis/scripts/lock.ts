@@ -53,27 +53,27 @@ export const releasePartial = defineScript<
 });
 
 export const release = defineScript<
-  [lock: string, channel: string],
-  [publish: string, ...owners: string[]],
+  [lock: string],
+  [publish: string, channel: string, ...owners: string[]],
   ReleaseReply
 >({
   file: 'lock/release',
   source: releaseSource,
-  keys: 2,
+  keys: 1,
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
 });
 
 export const handOff = defineScript<
-  [lock: string, channel: string],
-  [from: string, to: string, leaseMs: number, publish: string, ours: number],
+  [lock: string],
+  [from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number],
   HandOffReply
 >({
   file: 'lock/hand-off',
   source: handOffSource,
-  keys: 2,
-  args: 5,
+  keys: 1,
+  args: 6,
   notAfter: true,
   reply(raw) {
     const n = replyInt(raw);
