@@ -6,7 +6,7 @@ import { holdElsewhere, inFlow, outcome } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
-import { reach } from '../support/topology.mjs';
+import { reach, topology } from '../support/topology.mjs';
 
 const DEADLINE_MS = 600;
 const WAIT_MS = 300;
@@ -44,7 +44,10 @@ const handshakes: Readonly<Record<string, (proxy: FaultProxy) => unknown>> = {
   'when it is connected to': (proxy) => proxy.refuse('hang'),
   'from the first byte on': (proxy) => proxy.stall({ direction: 'to-client' }),
   'at AUTH': (proxy) => proxy.swallow({ command: ['AUTH', 'HELLO'], times: Infinity }),
-  'at SELECT': (proxy) => proxy.swallow({ command: 'SELECT', times: Infinity }),
+  // A cluster has no databases.
+  ...(topology !== 'cluster' && {
+    'at SELECT': (proxy: FaultProxy) => proxy.swallow({ command: 'SELECT', times: Infinity }),
+  }),
   'when it is asked the time': (proxy) => proxy.swallow({ command: 'TIME', times: Infinity }),
   'at the first script': (proxy) => proxy.swallow({ command: ['EVALSHA', 'EVAL'], times: Infinity }),
   'when it is told a script': (proxy) => {

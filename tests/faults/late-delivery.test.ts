@@ -273,7 +273,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     const each = await stage(commandTimeout);
     const [hold, late] = await secondAttempt(each, ACQUIRE, () => holdElsewhere(each.client.getLock(each.name)));
     await hold.release();
-    const sent = each.proxy.log.find(({ args }) => args[0] === ACQUIRE)!.at;
+    const sent = each.proxy.log.find(({ args }) => args[0] === ACQUIRE && args[2] === each.name)!.at;
     await delivered(late);
     // It came in time to run, else this would prove nothing.
     expect(await server.admin.hgetall(each.name)).toEqual({ [hold.owner]: '1' });

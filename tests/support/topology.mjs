@@ -43,8 +43,7 @@ export function reach(url, given) {
   if (topology === 'sentinel') {
     // Sentinel names the suite's master; whoever is to be reached stands behind that address.
     const natMap = (/** @type {string} */ announced) => (announced === nodes.master ? here : null);
-    const { host, port, ...rest } = own;
-    const options = { ...given, ...rest, lazyConnect: true, name: 'locks', sentinels: nodes.sentinels, natMap };
+    const options = { ...given, ...own, lazyConnect: true, name: 'locks', sentinels: nodes.sentinels, natMap };
     return { redis: new Redis(/** @type {any} */ (options)) };
   }
   const natMap = (/** @type {string} */ announced) => (nodes.others.includes(announced) ? null : here);

@@ -247,10 +247,7 @@ async function obey(message) {
   switch (message.do) {
     case 'createClient': {
       const { redisOptions, url, ...options } = message.options;
-      const given =
-        url === undefined
-          ? { redis: new Redis({ .../** @type {any} */ (redisOptions), lazyConnect: true }) }
-          : reach(url);
+      const given = url === undefined ? { redis: new Redis({ ...redisOptions, lazyConnect: true }) } : reach(url);
       const client = createClient({ ...given, ...options });
       clients.set(message.client, client);
       for (const type of message.events) client.events.on(type, (event) => tell(type, sendable(event)));

@@ -50,4 +50,5 @@ export const handOff = defineScript<
   notAfter: true,
   reply: (raw) => tokenOr(raw, (n) => (n === 2 ? 'published' : 'gone')),
   confirmed: (reply) => typeof reply === 'bigint',
+  wakeUp: (reply) => (reply === 'published' ? '0' : undefined),
 });

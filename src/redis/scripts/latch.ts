@@ -18,6 +18,7 @@ export const countDown = defineScript<
   args: 4,
   notAfter: true,
   reply: replyInt,
+  wakeUp: (left) => (left === 0 ? '0' : undefined),
 });
 
 export const trySet = defineScript<
@@ -44,6 +45,7 @@ export const remove = defineScript<
   args: 4,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (opened) => (opened ? '0' : undefined),
 });
 
 /** Open, or -1: nobody can say when it will be. */

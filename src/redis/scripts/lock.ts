@@ -63,6 +63,7 @@ export const release = defineScript<
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+  wakeUp: (reply) => (reply === 'freed' ? '0' : undefined),
 });
 
 export const handOff = defineScript<
@@ -80,6 +81,7 @@ export const handOff = defineScript<
     return n === 1 ? 'handed' : n === 2 ? 'published' : 'gone';
   },
   confirmed: (reply) => reply === 'handed',
+  wakeUp: (reply) => (reply === 'published' ? '0' : undefined),
 });
 
 /** For each lock the ms that it has left, 0 if its owner does not hold it any more. */

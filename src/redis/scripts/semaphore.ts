@@ -36,6 +36,7 @@ export const release = defineScript<
   args: 6,
   notAfter: false,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
 });
 
 export const drain = defineScript<[semaphore: string, requests: string], [lane: number, sequence: number], number>({
@@ -58,6 +59,7 @@ export const add = defineScript<
   args: 5,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
 });
 
 export const trySet = defineScript<
@@ -71,6 +73,7 @@ export const trySet = defineScript<
   args: 6,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
 });
 
 /** True if it had run, so that something was given back. */
@@ -85,4 +88,5 @@ export const cancel = defineScript<
   args: 5,
   notAfter: false,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
 });
