@@ -20,7 +20,15 @@ function binaryOf(server) {
 
 /** @param {string | undefined} binary @returns {Promise<number>} */
 function run(binary) {
-  const args = ['run', '--silent', 'jest', '--', '--testPathIgnorePatterns=/node_modules/', '--testTimeout=60000'];
+  const args = [
+    'run',
+    '--silent',
+    'jest',
+    '--',
+    '--testPathIgnorePatterns=/node_modules/',
+    '--testTimeout=60000',
+    '--forceExit',
+  ];
   const child = spawn('npm', [...args, ...(given.length > 0 ? given : SUITES)], {
     stdio: 'inherit',
     env: { ...process.env, ...(binary !== undefined && { HOLDFAST_REDIS_BINARY: binary }) },

@@ -134,9 +134,14 @@ class RedisLockClient implements LockClient {
 
   constructor(source: RedisSource, options: LockRuntime['options'], clock: Clock) {
     const { attemptMs, commandTimeout, lockWatchdogTimeout, renewEveryMs, callSites } = options;
+    let clockTold = false;
     const topology = openTopology(source, options, clock, {
       error: (connection, cause) => this.events.emit('connectionError', { connection, cause }),
-      clockUnavailable: (cause) => this.events.emit('clockUnavailable', { cause }),
+      clockUnavailable: (cause) => {
+        // Every connection finds out for itself.
+        if (!clockTold) this.events.emit('clockUnavailable', { cause });
+        clockTold = true;
+      },
     });
     this.#topology = topology;
     const executor = new ScriptExecutor(topology, clock, commandTimeout, attemptMs);

@@ -1,23 +1,23 @@
 -- fenced-lock/hand-off: gives a lock and a new token to the next owner of the same client, or frees it where others wait
 -- KEYS[1]  lock      hash    owner -> hold count
--- KEYS[2]  channel   pubsub  wake-up channel of this lock
--- KEYS[3]  token     string  the last token drawn
+-- KEYS[2]  token     string  the last token drawn
 -- ARGV[1]  from      string  owner that gives the lock
 -- ARGV[2]  to        string  owner that gets it
 -- ARGV[3]  lease     int     ms for the new owner
 -- ARGV[4]  publish   string  PUBLISH or SPUBLISH
--- ARGV[5]  ours      int     free the lock if the channel has more subscribers than this; -1 = do not ask
--- ARGV[6]  tokens    string  counter, or clock: at least this server's time in microseconds
--- ARGV[7]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[5]  channel   string  wake-up channel of this lock
+-- ARGV[6]  ours      int     free the lock if the channel has more subscribers than this; -1 = do not ask
+-- ARGV[7]  tokens    string  counter, or clock: at least this server's time in microseconds
+-- ARGV[8]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  text  the next owner holds it, hold count 1: its token
 --          2     freed and published, because others wait at other clients
 --          0     neither owner holds it; nothing changed
 --          -3    too late; nothing changed
 -- Used by  src/redis/scripts/fenced-lock.ts (handOff)
 
-local lock, channel, token = KEYS[1], KEYS[2], KEYS[3]
-local from, to, lease, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local ours, tokens, notAfter = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+local lock, token = KEYS[1], KEYS[2]
+local from, to, lease, publish, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local ours, tokens, notAfter = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
 
 local time = redis.call('TIME')
 if notAfter > 0 and time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
@@ -44,8 +44,9 @@ if tokens == 'clock' and tonumber(redis.call('GET', token)) < micros then
 end
 redis.call('PERSIST', token)
 if not handed then
-  redis.call('DEL', lock)
+  -- Never without the key in between: a slot that is leaving this node would send what comes next elsewhere.
   redis.call('HSET', lock, to, '1')
+  redis.call('HDEL', lock, from)
   redis.call('PEXPIRE', lock, lease)
 end
 drawn = redis.call('GET', token)

@@ -1,18 +1,18 @@
 -- latch/count-down: lowers the count of a latch by one and opens it at zero
 -- KEYS[1]  latch     string  count; an open latch has no key
--- KEYS[2]  channel   pubsub  wake-up channel of this latch
--- KEYS[3]  requests  hash    lane -> sequence:answer, of this client
+-- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
 -- ARGV[1]  publish   string  PUBLISH or SPUBLISH
--- ARGV[2]  lane      int     lane of this client that carries the request
--- ARGV[3]  sequence  int     number of the request, larger than all before it in its lane
--- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[2]  channel   string  wake-up channel of this latch
+-- ARGV[3]  lane      int     lane of this client that carries the request
+-- ARGV[4]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  n   count that is left
 --          -3  too late; nothing changed
 --          -4  cancelled, or the lane carries a later request; nothing changed
 -- Used by  src/redis/scripts/latch.ts (countDown)
 
-local latch, channel, requests = KEYS[1], KEYS[2], KEYS[3]
-local publish, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local latch, requests = KEYS[1], KEYS[2]
+local publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 if notAfter > 0 then
   local time = redis.call('TIME')

@@ -1,12 +1,12 @@
 -- latch/try-set: closes an open latch with a count
 -- KEYS[1]  latch     string  count; an open latch has no key
--- KEYS[2]  channel   pubsub  wake-up channel of this latch
--- KEYS[3]  requests  hash    lane -> sequence:answer, of this client
+-- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
 -- ARGV[1]  count     int     how many count-downs open it
 -- ARGV[2]  publish   string  PUBLISH or SPUBLISH
--- ARGV[3]  lane      int     lane of this client that carries the request
--- ARGV[4]  sequence  int     number of the request, larger than all before it in its lane
--- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[3]  channel   string  wake-up channel of this latch
+-- ARGV[4]  lane      int     lane of this client that carries the request
+-- ARGV[5]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[6]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  1   closed; JVMs are told with the payload 1
 --          0   it has a count already; nothing changed
 --          -3  too late; nothing changed
@@ -14,8 +14,8 @@
 --          n   what it answered when it ran
 -- Used by  src/redis/scripts/latch.ts (trySet)
 
-local latch, channel, requests = KEYS[1], KEYS[2], KEYS[3]
-local count, publish, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local latch, requests = KEYS[1], KEYS[2]
+local count, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 if notAfter > 0 then
   local time = redis.call('TIME')

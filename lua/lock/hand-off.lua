@@ -1,21 +1,21 @@
 -- lock/hand-off: gives a lock straight to the next owner of the same client, or frees it where others wait too
 -- KEYS[1]  lock     hash    owner -> hold count
--- KEYS[2]  channel  pubsub  wake-up channel of this lock
 -- ARGV[1]  from      string  owner that gives the lock
 -- ARGV[2]  to        string  owner that gets it
 -- ARGV[3]  lease     int     ms for the new owner
 -- ARGV[4]  publish   string  PUBLISH or SPUBLISH
--- ARGV[5]  ours      int     free the lock if the channel has more subscribers than this; -1 = do not ask
--- ARGV[6]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[5]  channel   string  wake-up channel of this lock
+-- ARGV[6]  ours      int     free the lock if the channel has more subscribers than this; -1 = do not ask
+-- ARGV[7]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  1   the next owner holds it, hold count 1
 --          2   freed and published, because others wait at other clients
 --          0   neither owner holds it; nothing changed
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/lock.ts (handOff)
 
-local lock, channel = KEYS[1], KEYS[2]
-local from, to, lease, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local ours, notAfter = tonumber(ARGV[5]), tonumber(ARGV[6])
+local lock = KEYS[1]
+local from, to, lease, publish, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local ours, notAfter = tonumber(ARGV[6]), tonumber(ARGV[7])
 
 if notAfter > 0 then
   local time = redis.call('TIME')
@@ -35,7 +35,8 @@ if ours >= 0 then
     return 2
   end
 end
-redis.call('DEL', lock)
+-- Never without the key in between: a slot that is leaving this node would send what comes next elsewhere.
 redis.call('HSET', lock, to, '1')
+redis.call('HDEL', lock, from)
 redis.call('PEXPIRE', lock, lease)
 return 1

@@ -1,17 +1,16 @@
 -- lock/release: frees a lock that one of the given owners has, and wakes a waiter
 -- KEYS[1]  lock     hash    owner -> hold count
--- KEYS[2]  channel  pubsub  wake-up channel of this lock
 -- ARGV[1]     publish  string  PUBLISH or SPUBLISH
--- ARGV[2..n]  owners   string  owner ids; more than one when it is unknown which of them has the lock
+-- ARGV[2]     channel  string  wake-up channel of this lock
+-- ARGV[3..n]  owners   string  owner ids; more than one when it is unknown which of them has the lock
 -- Returns  1  freed and published
 --          0  none of them holds the lock; nothing changed
 -- Used by  src/redis/scripts/lock.ts (release)
 
-local lock, channel = KEYS[1], KEYS[2]
-local publish = ARGV[1]
+local lock = KEYS[1]
+local publish, channel = ARGV[1], ARGV[2]
 
-local removed = 0
-for i = 2, #ARGV do removed = removed + redis.call('HDEL', lock, ARGV[i]) end
-if removed == 0 then return 0 end
+-- In one command: where a slot is leaving this node, a second one would not find the key that the first has emptied.
+if redis.call('HDEL', lock, unpack(ARGV, 3)) == 0 then return 0 end
 redis.call(publish, channel, '0')
 return 1

@@ -1,20 +1,20 @@
 -- read-write-lock/release-partial: leaves an owner the holds that it is told to have, of either half
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- KEYS[2]  channel   pubsub  wake-up channel of both halves
--- KEYS[3]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- KEYS[2]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
 -- ARGV[1]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- ARGV[2]  owner     string  owner id
 -- ARGV[3]  writes    int     write holds that remain; absolute, so a repeated request counts once
 -- ARGV[4]  lease     int     ms that the longest of the remaining holds has left
 -- ARGV[5]  publish   string  PUBLISH or SPUBLISH
--- ARGV[6..n]  lefts  ms that each of the remaining read holds has left, 0 = none
+-- ARGV[6]  channel   string  wake-up channel of both halves
+-- ARGV[7..n]  lefts  ms that each of the remaining read holds has left, 0 = none
 -- Returns  1   held with these
 --          0   the owner does not hold the lock any more; nothing changed
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (releasePartial)
 
-local lock, channel, base = KEYS[1], KEYS[2], KEYS[3]
-local notAfter, owner, writes, lease, publish = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local lock, base = KEYS[1], KEYS[2]
+local notAfter, owner, writes, lease, publish, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 if notAfter > 0 then
   local time = redis.call('TIME')
@@ -24,12 +24,12 @@ local writer = owner .. ':write'
 local counted = redis.call('HGET', lock, owner)
 local wrote = redis.call('HEXISTS', lock, writer) == 1
 if not counted and not wrote then return 0 end
-local reads = #ARGV - 5
+local reads = #ARGV - 6
 -- The keys are written anew in order: whichever hold was given back, the others keep what is left of their own leases.
 for i = 1, reads do
   local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i
-  if tonumber(ARGV[5 + i]) > 0 then
-    redis.call('SET', hold, '1', 'PX', ARGV[5 + i])
+  if tonumber(ARGV[6 + i]) > 0 then
+    redis.call('SET', hold, '1', 'PX', ARGV[6 + i])
   else
     redis.call('DEL', hold)
   end

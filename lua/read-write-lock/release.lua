@@ -1,18 +1,18 @@
 -- read-write-lock/release: gives back everything that the given owners have, of either half, and wakes waiters
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- KEYS[2]  channel   pubsub  wake-up channel of both halves
--- KEYS[3]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- KEYS[2]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
 -- ARGV[1]     publish  string  PUBLISH or SPUBLISH
--- ARGV[2..n]  owners   string  owner ids
+-- ARGV[2]     channel  string  wake-up channel of both halves
+-- ARGV[3..n]  owners   string  owner ids
 -- Returns  1  given back; published if the lock is free, or no writer has it any more
 --          0  none of them holds it; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (release)
 
-local lock, channel, base = KEYS[1], KEYS[2], KEYS[3]
-local publish = ARGV[1]
+local lock, base = KEYS[1], KEYS[2]
+local publish, channel = ARGV[1], ARGV[2]
 
 local removed, wrote = 0, 0
-for a = 2, #ARGV do
+for a = 3, #ARGV do
   for i = 1, tonumber(redis.call('HGET', lock, ARGV[a]) or '0') do
     redis.call('DEL', base .. ':' .. ARGV[a] .. ':rwlock_timeout:' .. i)
   end

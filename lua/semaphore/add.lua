@@ -1,20 +1,20 @@
 -- semaphore/add: changes the number of permits by a difference and wakes waiters
 -- KEYS[1]  semaphore  string  permits that are free
--- KEYS[2]  channel    pubsub  wake-up channel of this semaphore
--- KEYS[3]  requests  hash    lane -> sequence:answer, of this client
+-- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
 -- ARGV[1]  permits   int     difference; may be negative, and so may the result
 -- ARGV[2]  publish   string  PUBLISH or SPUBLISH
--- ARGV[3]  lane      int     lane of this client that carries the request
--- ARGV[4]  sequence  int     number of the request, larger than all before it in its lane
--- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[3]  channel   string  wake-up channel of this semaphore
+-- ARGV[4]  lane      int     lane of this client that carries the request
+-- ARGV[5]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[6]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  1   done
 --          -3  too late; nothing changed
 --          -4  cancelled, or the lane carries a later request; nothing changed
 --          n   what it answered when it ran
 -- Used by  src/redis/scripts/semaphore.ts (add)
 
-local semaphore, channel, requests = KEYS[1], KEYS[2], KEYS[3]
-local permits, publish, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local semaphore, requests = KEYS[1], KEYS[2]
+local permits, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 if notAfter > 0 then
   local time = redis.call('TIME')

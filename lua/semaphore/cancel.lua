@@ -1,17 +1,17 @@
 -- semaphore/cancel: takes back what a request took, or keeps one that has not come yet from taking anything
 -- KEYS[1]  semaphore  string  permits that are free
--- KEYS[2]  channel    pubsub  wake-up channel of this semaphore
--- KEYS[3]  requests  hash    lane -> sequence:answer, of this client
+-- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
 -- ARGV[1]  permits   int     that the request takes; -1 = as many as it answered
 -- ARGV[2]  publish   string  PUBLISH or SPUBLISH
--- ARGV[3]  lane      int     lane of this client that carries the request
--- ARGV[4]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[3]  channel   string  wake-up channel of this semaphore
+-- ARGV[4]  lane      int     lane of this client that carries the request
+-- ARGV[5]  sequence  int     number of the request, larger than all before it in its lane
 -- Returns  1  it had run, and what it took is given back
 --          0  it has taken nothing and never will
 -- Used by  src/redis/scripts/semaphore.ts (cancel)
 
-local semaphore, channel, requests = KEYS[1], KEYS[2], KEYS[3]
-local permits, publish, lane, sequence = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local semaphore, requests = KEYS[1], KEYS[2]
+local permits, publish, channel, lane, sequence = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local taken = 0
 local seen = redis.call('HGET', requests, lane)

@@ -1,20 +1,20 @@
 -- semaphore/release: gives permits back and wakes waiters
 -- KEYS[1]  semaphore  string  permits that are free
--- KEYS[2]  channel    pubsub  wake-up channel of this semaphore
--- KEYS[3]  requests  hash    lane -> sequence:answer, of this client
+-- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
 -- ARGV[1]  permits   int     how many, at least 1
 -- ARGV[2]  create    int     1 = also if there is no such semaphore, 0 = only if there is
 -- ARGV[3]  publish   string  PUBLISH or SPUBLISH
--- ARGV[4]  lane      int     lane of this client that carries the request
--- ARGV[5]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[4]  channel   string  wake-up channel of this semaphore
+-- ARGV[5]  lane      int     lane of this client that carries the request
+-- ARGV[6]  sequence  int     number of the request, larger than all before it in its lane
 -- Returns  1   given back
 --          0   there is no such semaphore; nothing changed
 --          -4  the lane carries a later request; nothing changed
 --          n   what it answered when it ran
 -- Used by  src/redis/scripts/semaphore.ts (release)
 
-local semaphore, channel, requests = KEYS[1], KEYS[2], KEYS[3]
-local permits, create, publish, lane, sequence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local semaphore, requests = KEYS[1], KEYS[2]
+local permits, create, publish, channel, lane, sequence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 local seen = redis.call('HGET', requests, lane)
 if seen then

@@ -1,13 +1,13 @@
 -- semaphore/try-set: makes a semaphore with so many permits unless there is one
 -- KEYS[1]  semaphore  string  permits that are free
--- KEYS[2]  channel    pubsub  wake-up channel of this semaphore
--- KEYS[3]  requests  hash    lane -> sequence:answer, of this client
+-- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
 -- ARGV[1]  permits   int     how many
 -- ARGV[2]  ttl       int     ms that the semaphore lasts; -1 = for ever
 -- ARGV[3]  publish   string  PUBLISH or SPUBLISH
--- ARGV[4]  lane      int     lane of this client that carries the request
--- ARGV[5]  sequence  int     number of the request, larger than all before it in its lane
--- ARGV[6]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[4]  channel   string  wake-up channel of this semaphore
+-- ARGV[5]  lane      int     lane of this client that carries the request
+-- ARGV[6]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[7]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  1   made
 --          0   there is one; nothing changed
 --          -3  too late; nothing changed
@@ -15,8 +15,8 @@
 --          n   what it answered when it ran
 -- Used by  src/redis/scripts/semaphore.ts (trySet)
 
-local semaphore, channel, requests = KEYS[1], KEYS[2], KEYS[3]
-local permits, ttl, publish, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+local semaphore, requests = KEYS[1], KEYS[2]
+local permits, ttl, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 
 if notAfter > 0 then
   local time = redis.call('TIME')

@@ -4,6 +4,7 @@
  */
 import type { LeaseClock, Timer } from '../clock.js';
 import type { EventSource } from '../events.js';
+import { isSplitSlot } from '../redis/server-error.js';
 import { watchForLeak } from './hold.js';
 import type { RenewalScript } from './lock-protocol.js';
 import type { RenewalTicket, Tenure } from './tenure.js';
@@ -147,6 +148,11 @@ export class Watchdog {
     const tickets = batch.map((tenure) => tenure.renewalTicket(this.leaseMs));
     const request = await script.renew(batch.map((tenure) => tenure.renewalItem(this.leaseMs))).done;
     if (this.#closed) return;
+    if (batch.length > 1 && request.error !== undefined && isSplitSlot(request.error)) {
+      // Each key alone is found, wherever it is by now.
+      for (const tenure of batch) void this.#renewBatch(script, [tenure]);
+      return;
+    }
     batch.forEach((tenure, i) => {
       if (tenure.state !== 'held') return;
       const lockName = tenure.protocol.name;

@@ -60,7 +60,7 @@ export class CountDownLatch extends SharedObject {
   async countDown(): Promise<void> {
     this.checkOpen();
     await this.#change(({ number, sequence }) =>
-      this.port.executor.run(scripts.countDown, this.#keys, [this.port.publish, number, sequence]),
+      this.port.executor.run(scripts.countDown, this.#keys, [this.port.publish, this.#channel, number, sequence]),
     );
   }
 
@@ -83,7 +83,7 @@ export class CountDownLatch extends SharedObject {
     }
     this.checkOpen();
     return this.#change(({ number, sequence }) =>
-      this.port.executor.run(scripts.trySet, this.#keys, [count, this.port.publish, number, sequence]),
+      this.port.executor.run(scripts.trySet, this.#keys, [count, this.port.publish, this.#channel, number, sequence]),
     );
   }
 
@@ -96,12 +96,12 @@ export class CountDownLatch extends SharedObject {
   async delete(): Promise<boolean> {
     this.checkOpen();
     return this.#change(({ number, sequence }) =>
-      this.port.executor.run(scripts.remove, this.#keys, [this.port.publish, number, sequence]),
+      this.port.executor.run(scripts.remove, this.#keys, [this.port.publish, this.#channel, number, sequence]),
     );
   }
 
-  get #keys(): [string, string, string] {
-    return [this.key, this.#channel, this.requests];
+  get #keys(): [string, string] {
+    return [this.key, this.requests];
   }
 
   #change<Reply>(send: (lane: Lane) => ScriptRequest<Reply>): Promise<Reply> {

@@ -46,8 +46,8 @@ export class FencedLockProtocol extends PlainLockProtocol {
 
   override handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
     const { executor, publish } = this.port;
-    const keys = [this.key, this.channel, this.tokenKey] as const;
-    return executor.run(scripts.handOff, keys, [from, to, leaseMs, publish, ours, this.tokens]);
+    const args = [from, to, leaseMs, publish, this.channel, ours, this.tokens] as const;
+    return executor.run(scripts.handOff, [this.key, this.tokenKey], [...args]);
   }
 }
 

@@ -52,7 +52,7 @@ export class PlainLockProtocol implements LockProtocol {
   }
 
   release(owners: readonly string[]): ScriptRequest<scripts.ReleaseReply> {
-    return this.port.executor.run(scripts.release, [this.key, this.channel], [this.port.publish, ...owners]);
+    return this.port.executor.run(scripts.release, [this.key], [this.port.publish, this.channel, ...owners]);
   }
 
   fieldOf(owner: string): string {
@@ -65,7 +65,7 @@ export class PlainLockProtocol implements LockProtocol {
 
   handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<scripts.HandOffReply> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.handOff, [this.key, this.channel], [from, to, leaseMs, publish, ours]);
+    return executor.run(scripts.handOff, [this.key], [from, to, leaseMs, publish, this.channel, ours]);
   }
 }
 

@@ -42,13 +42,14 @@ abstract class HalfProtocol implements LockProtocol {
     const { executor, publish } = this.port;
     return executor.run(
       scripts.releasePartial,
-      [this.key, this.channel, this.base],
-      [owner, writes, leaseMs, publish, ...reads.map(({ leftMs }) => Math.max(0, leftMs))],
+      [this.key, this.base],
+      [owner, writes, leaseMs, publish, this.channel, ...reads.map(({ leftMs }) => Math.max(0, leftMs))],
     );
   }
 
   release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
-    return this.port.executor.run(scripts.release, [this.key, this.channel, this.base], [this.port.publish, ...owners]);
+    const { executor, publish } = this.port;
+    return executor.run(scripts.release, [this.key, this.base], [publish, this.channel, ...owners]);
   }
 
   handOff(): ScriptRequest<HandOffReply> {

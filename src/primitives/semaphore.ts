@@ -129,8 +129,8 @@ export class Semaphore extends SharedObject {
     return this.#change(({ number, sequence }) =>
       this.port.executor.run(
         scripts.trySet,
-        [this.key, this.#channel, this.requests],
-        [permits, timeToLive ?? -1, this.port.publish, number, sequence],
+        [this.key, this.requests],
+        [permits, timeToLive ?? -1, this.port.publish, this.#channel, number, sequence],
       ),
     );
   }
@@ -147,8 +147,8 @@ export class Semaphore extends SharedObject {
     await this.#change(({ number, sequence }) =>
       this.port.executor.run(
         scripts.add,
-        [this.key, this.#channel, this.requests],
-        [permits, this.port.publish, number, sequence],
+        [this.key, this.requests],
+        [permits, this.port.publish, this.#channel, number, sequence],
       ),
     );
   }
@@ -201,8 +201,8 @@ export class Semaphore extends SharedObject {
   #cancel(permits: number, { number, sequence }: Lane): SentRequest {
     return this.port.executor.run(
       scripts.cancel,
-      [this.key, this.#channel, this.requests],
-      [permits, this.port.publish, number, sequence],
+      [this.key, this.requests],
+      [permits, this.port.publish, this.#channel, number, sequence],
     );
   }
 
@@ -212,8 +212,8 @@ export class Semaphore extends SharedObject {
       ({ number, sequence }) =>
         this.port.executor.run(
           scripts.release,
-          [this.key, this.#channel, this.requests],
-          [permits, create, this.port.publish, number, sequence],
+          [this.key, this.requests],
+          [permits, create, this.port.publish, this.#channel, number, sequence],
         ),
       'repeat',
     );

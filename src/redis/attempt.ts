@@ -34,6 +34,22 @@ export interface Attempt {
   unconfirmed(error: LockError): void;
 }
 
+/** A command that nobody waits for; where it fails, the slot's arrival wakes the waiters. */
+export class Notice implements Attempt {
+  readonly sentAt = 0;
+  readonly openUntil = 0;
+  readonly deadline = Infinity;
+  answersBefore = 0;
+  constructor(readonly connection: CommandPort) {}
+  answered(): void {}
+  failed(): void {}
+  timedOut(): void {}
+  unconfirmed(): void {}
+  isGrant(): boolean {
+    return false;
+  }
+}
+
 /**
  * The deadlines of all attempts of a connection behind one timer. A timer for each would cost more than the rest of
  * an uncontended acquire; here the timer is armed once and looks at what is still pending when it fires. Answers come

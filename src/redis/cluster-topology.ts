@@ -115,7 +115,7 @@ export class ClusterTopology implements Topology {
       await this.#change(until);
     }
     const masters = [...new Set(this.#owners)].flatMap((node) => (node === undefined ? [] : [node.master]));
-    await Promise.all(masters.map(({ commands }) => commands.whenReady(until)));
+    await Promise.all(masters.map((master) => master.whenReady(until)));
   }
 
   close(): void {

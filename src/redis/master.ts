@@ -47,6 +47,11 @@ export class Master {
     ));
   }
 
+  /** Resolves when all kinds of commands can be sent, so that the first grant need not wait for a connection. */
+  async whenReady(until: number): Promise<void> {
+    await Promise.all([this.commands, this.connection(true)].map((connection) => connection.whenReady(until)));
+  }
+
   has(connection: CommandPort): boolean {
     return connection === this.commands || connection === this.#replicated;
   }

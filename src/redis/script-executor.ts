@@ -1,7 +1,7 @@
 import pRetry, { AbortError } from 'p-retry';
 import type { Clock } from '../clock.js';
 import { ClientClosedError, LockError, RedisUnavailableError } from '../errors.js';
-import type { Attempt, CommandPort } from './attempt.js';
+import { Notice, type Attempt, type CommandPort } from './attempt.js';
 import { PUBLISH_OF_TOPOLOGY, TOO_LATE, type Operation } from './script.js';
 import { failureKind, isRefusedInside, refusal, TooLateError } from './server-error.js';
 import type { CommandRoutes, Route } from './topology.js';
@@ -45,6 +45,8 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   #redirections = 0;
   /** It ran, and must be taken back although every attempt was answered. */
   #undone = false;
+  /** What the newest attempt that has ended ended with. */
+  #lastError: Error | undefined;
   #attemptOver: ((error?: Error) => void) | undefined;
   #quiet: (() => void) | undefined;
   readonly #until: number;
@@ -140,7 +142,21 @@ export class ScriptRequest<Reply> implements RequestAttempts {
       return;
     }
     this.sentAt = attempt.sentAt;
+    if (attempt.asking) this.#wakeAtOwner(this.reply);
     this.#finish();
+  }
+
+  /**
+   * It ran at the node that the slot is on its way to, and published there. Whoever waits is subscribed at the node that
+   * the slot still belongs to, where nobody heard it.
+   */
+  #wakeAtOwner(reply: Reply): void {
+    const { routes } = this.executor;
+    const payload = this.operation.wakeUp?.(reply);
+    if (payload === undefined || routes.publish !== 'SPUBLISH') return;
+    const at = this.args.findIndex((arg) => arg === routes.publish || arg === PUBLISH_OF_TOPOLOGY);
+    const owner = routes.connectionFor(this.keys[0] as string, false);
+    if (owner?.ready) owner.send('spublish', [String(this.args[at + 1]), payload], new Notice(owner), false);
   }
 
   failed(attempt: RequestAttempt, error: Error): void {
@@ -189,6 +205,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     if (attempt.over) return;
     attempt.over = true;
     this.#awaiting = false;
+    this.#lastError = error;
     if (this.#settled) return;
     const kind = failureKind(error);
     const route =
@@ -301,7 +318,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
       this.error = new RedisUnavailableError(
         `Redis did not answer ${this.operation.name} within ${this.executor.commandTimeout} ms`,
         this.inDoubt ? 'unknown' : 'none',
-        error === undefined ? undefined : { cause: error },
+        { cause: this.#lastError ?? error },
       );
     }
     this.#finish();

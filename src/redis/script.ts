@@ -13,6 +13,8 @@ export interface Operation<Keys extends readonly string[], Args extends readonly
   reply(raw: unknown): Reply;
   /** Whether this reply tells of a grant, which replicas may have to confirm; absent where none ever does. */
   readonly confirmed?: ((reply: Reply) => boolean) | undefined;
+  /** What it has published if this is its reply; absent where nobody depends on it. Its channel follows PUBLISH. */
+  readonly wakeUp?: ((reply: Reply) => string | undefined) | undefined;
   /** Never set: keeps the tuples in the type. */
   readonly types?: [Keys, Args];
 }
@@ -28,14 +30,15 @@ interface ScriptDefinition<Keys extends readonly string[], Args extends readonly
   notAfter: boolean;
   reply(raw: unknown): Reply;
   confirmed?: (reply: Reply) => boolean;
+  wakeUp?: (reply: Reply) => string | undefined;
 }
 
 export function defineScript<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
   definition: ScriptDefinition<Keys, Args, Reply>,
 ): Operation<Keys, Args, Reply> {
-  const { file, source, keys, args, notAfter, reply, confirmed } = definition;
+  const { file, source, keys, args, notAfter, reply, confirmed, wakeUp } = definition;
   const sha = createHash('sha1').update(source).digest('hex');
-  return { name: file, keys, args, script: { source, sha }, notAfter, reply, confirmed };
+  return { name: file, keys, args, script: { source, sha }, notAfter, reply, confirmed, wakeUp };
 }
 
 export function defineRead<Args extends readonly string[], Reply>(

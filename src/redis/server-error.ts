@@ -32,6 +32,10 @@ export function failureKind(error: Error): FailureKind {
 export const isNoMaster = (error: Error): boolean =>
   error.name === 'ReplyError' && /^(READONLY|MASTERDOWN)\b|-(READONLY|MASTERDOWN)\b/.test(error.message);
 
+/** A slot is on its way, with some of a command's keys here and some there. */
+export const isSplitSlot = (error: Error): boolean =>
+  error.cause instanceof Error && error.cause.message.startsWith('TRYAGAIN');
+
 /** The refusal came from a command inside a script, which may have changed something before. */
 export const isRefusedInside = (error: Error): boolean =>
   /\bscript\b/i.test(error.message) && !error.message.startsWith('OOM');

@@ -46,7 +46,7 @@ export class StandaloneTopology implements Topology {
   }
 
   whenReady(until: number): Promise<void> {
-    return this.#master.commands.whenReady(until);
+    return this.#master.whenReady(until);
   }
 
   close(): void {

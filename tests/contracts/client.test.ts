@@ -11,6 +11,7 @@ import { startServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 import { plainLockKind as kind } from './plain-lock.js';
 import { errorOf, leaveNothing, open, SLACK_MS, startWaiting, timed, type Bench } from './lock-kind.js';
+import { reach } from '../support/topology.mjs';
 
 leaveNothing();
 
@@ -51,7 +52,7 @@ describe('createClient()', () => {
   });
 
   test('an undefined option is one that is not given', async () => {
-    const options = { url: testRedisUrl(), lockWatchdogTimeout: undefined, keyPrefix: undefined };
+    const options = { ...reach(testRedisUrl()), lockWatchdogTimeout: undefined, keyPrefix: undefined };
     await using(createClient(options as never), async (client) => {
       const hold = await client.getLock(freshName()).acquire();
       expect(hold.validFor()).toBeGreaterThan(28_000);
@@ -75,7 +76,7 @@ describe('createClient()', () => {
 
 describe('ready()', () => {
   test('resolves when Redis can be used', async () => {
-    await using(createClient({ url: testRedisUrl() }), async (client) => {
+    await using(createClient(reach(testRedisUrl())), async (client) => {
       expect(await client.ready()).toBeUndefined();
       expect(await client.ready()).toBeUndefined();
     });
@@ -83,7 +84,7 @@ describe('ready()', () => {
 
   test('rejects within one command deadline where nobody answers, and works later', async () => {
     const port = await freePort();
-    await using(createClient({ url: `redis://127.0.0.1:${port}`, commandTimeout: 300 }), async (client) => {
+    await using(createClient({ ...reach(`redis://127.0.0.1:${port}`), commandTimeout: 300 }), async (client) => {
       const { value, ms } = await timed(() => errorOf(client.ready()));
       expect(value).toBeInstanceOf(RedisUnavailableError);
       expect(value).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', outcome: 'none' });
@@ -95,12 +96,12 @@ describe('ready()', () => {
   test('rejects at once where the credentials are wrong', async () => {
     const server = await startServer({ requirepass: 'right' });
     const url = server.url.replace('right', 'wrong');
-    await using(createClient({ url }), async (client) => {
+    await using(createClient(reach(url)), async (client) => {
       const { value, ms } = await timed(() => errorOf(client.ready()));
       expect(value).toBeInstanceOf(RefusedError);
       expect(ms).toBeLessThan(1_000);
     });
-    await using(createClient({ url: server.url }), (client) => client.ready());
+    await using(createClient(reach(server.url)), (client) => client.ready());
     await server.stop();
   });
 });
@@ -388,7 +389,7 @@ describe('R32: close()', () => {
   });
 
   test('of a client that never reached Redis is bounded, and rejects what was asked', async () => {
-    const client = createClient({ url: `redis://127.0.0.1:${await freePort()}`, commandTimeout: 300 });
+    const client = createClient({ ...reach(`redis://127.0.0.1:${await freePort()}`), commandTimeout: 300 });
     const lock = client.getLock(freshName());
     const calls = [lock.lock(), lock.tryLock(), lock.isLocked()].map((call) => errorOf(call));
     const { ms } = await timed(() => client.close());

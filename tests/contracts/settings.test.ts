@@ -4,17 +4,21 @@ import { createClient, type CreateClientOptions, type LockClient } from '../../s
 import { runFixture } from '../support/fixture-process.js';
 import { holdElsewhere, inFlow } from '../support/lock-clients.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
+import { allChannels } from '../support/server-version.js';
 import { startServer } from '../support/servers.js';
 import { contend, WATCHDOG_MS } from './contended.js';
+import { fitsOneSlot } from '../../src/redis/cluster-slots.js';
+import { InvalidArgumentError } from '../../src/errors.js';
+import { reach, topology } from '../support/topology.mjs';
 import { channelOf, leaveNothing, SLACK_MS } from './lock-kind.js';
 
 type Settings = Omit<RedisOptions, 'replyMapping'>;
 
 const clients: LockClient[] = [];
-const given: Redis[] = [];
+const opened: Redis[] = [];
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
-  for (const redis of given.splice(0)) redis.disconnect();
+  for (const redis of opened.splice(0)) redis.disconnect();
 });
 leaveNothing();
 
@@ -28,9 +32,13 @@ function client(options: CreateClientOptions): LockClient {
 function redis(options: Settings, url = testRedisUrl()): Redis {
   const connection: Redis = new Redis(url, options);
   connection.on('error', () => undefined);
-  given.push(connection);
+  opened.push(connection);
   return connection;
 }
+
+/** The same, as it looks in the topology of this run. */
+const given = (options: Settings): CreateClientOptions =>
+  topology === 'single' ? { redis: redis(options) } : reach(testRedisUrl(), options);
 
 /** What it makes of replies is part of its type there; ours is typed for none of it. */
 const resp3Mapping = (options: Settings): Settings => Object.assign(options, { replyMapping: 'resp3' });
@@ -71,7 +79,7 @@ describe('R34: a client that was given a connection with', () => {
     const options = SETTINGS[label]!;
     const prefix = options.keyPrefix ?? '';
     await contend(
-      [client({ redis: redis(options) }), client({ url: testRedisUrl(), keyPrefix: prefix })],
+      [client(given(options)), client({ ...reach(testRedisUrl()), keyPrefix: prefix })],
       name,
       prefix + name,
     );
@@ -82,15 +90,16 @@ test('R34: a connection that was closed by its owner can still be copied', async
   const closed = redis({});
   await closed.quit();
   const name = freshName();
-  await contend([client({ redis: closed }), client({ url: testRedisUrl() })], name, name);
+  await contend([client({ redis: closed }), client({ ...reach(testRedisUrl()) })], name, name);
 });
 
 test('credentials and database are those of the connection given', async () => {
-  const server = await startServer({ users: ['app on >secret ~* &* +@all', 'default off'] });
+  const server = await startServer({ loneMaster: false, users: [`app on >secret ~* ${allChannels()} +@all`, 'default off'] });
   const url = `redis://app:secret@${server.host}:${server.port}/3`;
+  // Of a server of its own, reached as any user would.
   const copied = client({ redis: redis({}, url) });
   const hold = await copied.getLock('lock').acquire();
-  const database = new Redis(url);
+  const database = new Redis(url, { protocol: 2 }); // Redis 6.0 takes no HELLO where the default user is off
   expect(await database.hgetall('lock')).toEqual({ [hold.owner]: '1' });
   await database.quit();
   await hold.release();
@@ -100,12 +109,9 @@ test('credentials and database are those of the connection given', async () => {
 
 describe('R8: with a keyPrefix', () => {
   test.each<[string, (prefix: string) => CreateClientOptions]>([
-    ['of ioredis', (keyPrefix) => ({ redis: redis({ keyPrefix }) })],
-    ['of the client', (keyPrefix) => ({ url: testRedisUrl(), keyPrefix })],
-    [
-      'of the client, which goes before that of ioredis',
-      (keyPrefix) => ({ redis: redis({ keyPrefix: 'x:' }), keyPrefix }),
-    ],
+    ['of ioredis', (keyPrefix) => given({ keyPrefix })],
+    ['of the client', (keyPrefix) => ({ ...reach(testRedisUrl()), keyPrefix })],
+    ['of the client, which goes before that of ioredis', (keyPrefix) => ({ ...given({ keyPrefix: 'x:' }), keyPrefix })],
   ])('%s waiters are woken, and the prefix is part of the name', async (_, options) => {
     for (const prefix of ['app:', 'app{tag}:', 'ünï ✓:']) {
       const name = freshName();
@@ -115,8 +121,8 @@ describe('R8: with a keyPrefix', () => {
 
   test('it contends with a client that has none and says the whole name', async () => {
     const name = freshName();
-    const prefixed = client({ redis: redis({ keyPrefix: 'app:' }) });
-    const plain = client({ url: testRedisUrl() });
+    const prefixed = client(given({ keyPrefix: 'app:' }));
+    const plain = client({ ...reach(testRedisUrl()) });
     const told: string[] = [];
     prefixed.events.on('acquired', ({ lockName }) => told.push(lockName));
     const lock = prefixed.getLock(name);
@@ -162,9 +168,14 @@ describe('R8: a name', () => {
   ])('%s is one key and one channel, and waiters are woken', async (_, nameOf, channelPart) => {
     const mark = freshName();
     const name = nameOf(mark);
-    const first = client({ url: testRedisUrl() });
+    if (topology === 'cluster' && !fitsOneSlot(name)) {
+      const refusing = client({ ...reach(testRedisUrl()) });
+      expect(() => refusing.getLock(name)).toThrow(InvalidArgumentError);
+      return;
+    }
+    const first = client({ ...reach(testRedisUrl()) });
     const hold = await holdElsewhere(first.getLock(name));
-    const second = client({ url: testRedisUrl() });
+    const second = client({ ...reach(testRedisUrl()) });
     const waiter = inFlow(() => second.getLock(name).acquire());
     expect(await channelOf(mark)).toBe(`redisson_lock__channel:${channelPart(mark)}`);
     expect(await admin().keys('*')).toEqual([name]);

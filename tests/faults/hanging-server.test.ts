@@ -6,6 +6,7 @@ import { holdElsewhere, inFlow, outcome } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
+import { reach, topology } from '../support/topology.mjs';
 
 const DEADLINE_MS = 600;
 const WAIT_MS = 300;
@@ -22,7 +23,7 @@ let names = 0;
 
 beforeAll(async () => {
   server = await startServer({ requirepass: PASSWORD });
-  other = createClient({ url: server.url });
+  other = createClient(reach(server.url));
   await other.ready();
 });
 
@@ -43,7 +44,10 @@ const handshakes: Readonly<Record<string, (proxy: FaultProxy) => unknown>> = {
   'when it is connected to': (proxy) => proxy.refuse('hang'),
   'from the first byte on': (proxy) => proxy.stall({ direction: 'to-client' }),
   'at AUTH': (proxy) => proxy.swallow({ command: ['AUTH', 'HELLO'], times: Infinity }),
-  'at SELECT': (proxy) => proxy.swallow({ command: 'SELECT', times: Infinity }),
+  // A cluster has no databases.
+  ...(topology !== 'cluster' && {
+    'at SELECT': (proxy: FaultProxy) => proxy.swallow({ command: 'SELECT', times: Infinity }),
+  }),
   'when it is asked the time': (proxy) => proxy.swallow({ command: 'TIME', times: Infinity }),
   'at the first script': (proxy) => proxy.swallow({ command: ['EVALSHA', 'EVAL'], times: Infinity }),
   'when it is told a script': (proxy) => {
@@ -59,7 +63,7 @@ async function openProxied(): Promise<{ proxy: FaultProxy; url: string }> {
 }
 
 function clientAt(url: string): LockClient {
-  const client = createClient({ url, commandTimeout: DEADLINE_MS });
+  const client = createClient({ ...reach(url), commandTimeout: DEADLINE_MS });
   clients.push(client);
   return client;
 }
@@ -258,7 +262,7 @@ describe('R3: a server that falls silent at a subscription', () => {
       const client = clientAt(url);
       await client.ready();
       const name = freshName();
-      const theirs = createClient({ url: `${server.url}/1` });
+      const theirs = createClient(reach(`${server.url}/1`));
       clients.push(theirs);
       const holder = await holdElsewhere(theirs.getLock(name), 60_000);
       silence(proxy);

@@ -7,6 +7,7 @@ import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
 import { operations, type Operation } from './operations.js';
+import { reach, type Reached } from '../support/topology.mjs';
 
 /** What becomes of one attempt: cut before the server saw it, cut when it had run it, or told to come back later. */
 type Fate = 'before' | 'after' | 'later';
@@ -57,10 +58,10 @@ function redisWith(url: string, options: RedisOptions): Redis {
   return redis;
 }
 
-const connections: Readonly<Record<string, (url: string) => { url: string } | { redis: Redis }>> = {
-  'a URL': (url) => ({ url }),
-  'a connection that queues, resends and repeats without end': (url) => ({
-    redis: redisWith(url, {
+const connections: Readonly<Record<string, (url: string) => Reached>> = {
+  'a URL': (url) => reach(url),
+  'a connection that queues, resends and repeats without end': (url) =>
+    reach(url, {
       enableOfflineQueue: true,
       autoResendUnfulfilledCommands: true,
       autoResubscribe: true,
@@ -69,7 +70,6 @@ const connections: Readonly<Record<string, (url: string) => { url: string } | { 
       reconnectOnError: () => 2,
       retryStrategy: () => 1,
     }),
-  }),
 };
 
 function strike(proxy: FaultProxy, fate: Fate, sha: string, name: string): { readonly count: number } {
@@ -83,11 +83,11 @@ function strike(proxy: FaultProxy, fate: Fate, sha: string, name: string): { rea
 async function outcomeOf(
   operation: Operation,
   fates: readonly Fate[],
-  connection: (url: string) => { url: string } | { redis: Redis },
+  connection: (url: string) => Reached,
 ): Promise<{ seen: unknown; wanted: unknown }> {
   const { proxy, url } = await openProxy();
   const client = await opened({ ...connection(url), lockWatchdogTimeout: WATCHDOG_MS });
-  const other = await opened({ url: testRedisUrl() });
+  const other = await opened(reach(testRedisUrl()));
   const name = freshName();
   const prepared = await operation.prepare({ client, other, proxy, name });
   const freed: string[] = [];

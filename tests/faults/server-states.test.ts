@@ -3,8 +3,10 @@ import { createClient, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
 import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
+import { allChannels } from '../support/server-version.js';
 import { startServer, type RedisServer, type ServerOptions } from '../support/servers.js';
 import { until } from '../support/until.js';
+import { reach, topology } from '../support/topology.mjs';
 
 const DEADLINE_MS = 600;
 const SLACK_MS = 250;
@@ -37,7 +39,7 @@ async function serverWith(options: ServerOptions): Promise<RedisServer> {
 }
 
 async function clientAt(url: string, options: ClientOptions = {}): Promise<LockClient> {
-  const client = createClient({ url, commandTimeout: DEADLINE_MS, ...options });
+  const client = createClient({ ...reach(url), commandTimeout: DEADLINE_MS, ...options });
   clients.push(client);
   await client.ready();
   return client;
@@ -104,10 +106,13 @@ const answering =
   };
 
 const states: Readonly<Record<string, State>> = {
-  'READONLY, from a demoted master': async () => {
-    await server.replicaOf({ host: '127.0.0.1', port: 1 });
-    return () => server.replicaOf(undefined);
-  },
+  // In a cluster a master is demoted by its replica; tests/topologies has that.
+  ...(topology !== 'cluster' && {
+    'READONLY, from a demoted master': async () => {
+      await server.replicaOf({ host: '127.0.0.1', port: 1 });
+      return () => server.replicaOf(undefined);
+    },
+  }),
   'BUSY, behind somebody else’s script': async () => {
     const ended = server.command('EVAL', 'while true do end', 0).catch(() => undefined);
     await until(async () => (await busyAnswer()) !== undefined, 'the server is busy');
@@ -199,8 +204,8 @@ describe('R6: a server that refuses commands for good', () => {
   });
 
   test('R6: TIME: everything works, and the client says once that late requests are not told from timely ones', async () => {
-    const { url } = await serverWith({ users: ['default on nopass ~* &* +@all -time'] });
-    const client = createClient({ url, commandTimeout: DEADLINE_MS });
+    const { url } = await serverWith({ users: [`default on nopass ~* ${allChannels()} +@all -time`] });
+    const client = createClient({ ...reach(url), commandTimeout: DEADLINE_MS });
     clients.push(client);
     let told = 0;
     client.events.on('clockUnavailable', () => (told += 1));

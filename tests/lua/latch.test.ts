@@ -4,7 +4,7 @@ import { countDown, remove, trySet } from '../../src/redis/scripts/latch.js';
 import { admin } from '../support/redis.js';
 import { describeScript, type ScriptBench } from './script-bench.js';
 
-const keys = ({ name }: ScriptBench) => [name, latchChannel(name), requestsKey(name, 'client')];
+const keys = ({ name }: ScriptBench) => [name, requestsKey(name, 'client')];
 const count = ({ name }: ScriptBench) => admin().get(name);
 const message = ({ name }: ScriptBench, payload: string) => [{ channel: latchChannel(name), payload }];
 
@@ -12,12 +12,15 @@ const run = (
   { script }: { script: { source: string } | undefined },
   bench: ScriptBench,
   ...args: (string | number)[]
-) => admin().eval(script!.source, 3, ...keys(bench), ...args);
+) => admin().eval(script!.source, 2, ...keys(bench), ...args);
 
 type Run = (bench: ScriptBench, sequence: number, notAfter?: number) => Promise<unknown>;
-const down: Run = (bench, sequence, notAfter = 0) => run(countDown, bench, 'PUBLISH', 0, sequence, notAfter);
-const open: Run = (bench, sequence, notAfter = 0) => run(remove, bench, 'PUBLISH', 0, sequence, notAfter);
-const set: Run = (bench, sequence, notAfter = 0) => run(trySet, bench, 3, 'PUBLISH', 0, sequence, notAfter);
+const down: Run = (bench, sequence, notAfter = 0) =>
+  run(countDown, bench, 'PUBLISH', latchChannel(bench.name), 0, sequence, notAfter);
+const open: Run = (bench, sequence, notAfter = 0) =>
+  run(remove, bench, 'PUBLISH', latchChannel(bench.name), 0, sequence, notAfter);
+const set: Run = (bench, sequence, notAfter = 0) =>
+  run(trySet, bench, 3, 'PUBLISH', latchChannel(bench.name), 0, sequence, notAfter);
 
 const unchanged = async (bench: ScriptBench): Promise<void> => {
   expect(await count(bench)).toBe('2');
@@ -30,14 +33,14 @@ const late = (request: Run) => async (bench: ScriptBench) => {
 };
 const old = (request: Run) => async (bench: ScriptBench) => {
   await admin().set(bench.name, '2');
-  await admin().hset(keys(bench)[2]!, '0', '7:-4');
+  await admin().hset(keys(bench)[1]!, '0', '7:-4');
   expect(await request(bench, 7)).toBe(-4);
   expect(await request(bench, 6)).toBe(-4);
   await unchanged(bench);
 };
 const repeated = (request: Run) => async (bench: ScriptBench) => {
   await admin().set(bench.name, '2');
-  await admin().hset(keys(bench)[2]!, '0', '7:1');
+  await admin().hset(keys(bench)[1]!, '0', '7:1');
   expect(await request(bench, 7)).toBe(1);
   await unchanged(bench);
 };

@@ -15,7 +15,8 @@ import { between, describeScript, type ScriptBench } from './script-bench.js';
 const ttlOf = (ms: number): unknown => between(ms - 1_000, ms);
 const base = ({ name }: ScriptBench) => readHoldBase(name);
 const holdKey = (bench: ScriptBench, owner: string, n: number) => `${base(bench)}:${owner}:rwlock_timeout:${n}`;
-const all = (bench: ScriptBench) => [bench.name, readWriteChannel(bench.name), base(bench)];
+const both = (bench: ScriptBench) => [bench.name, base(bench)];
+const channel = ({ name }: ScriptBench) => readWriteChannel(name);
 const message = ({ name }: ScriptBench, payload: string) => [{ channel: readWriteChannel(name), payload }];
 
 interface Holds {
@@ -181,79 +182,81 @@ describeScript(releasePartial, {
     'R36: the shorter of two read holds leaves the longer its lease, whichever came first': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [10_000, 40_000] } });
       for (let i = 0; i < 2; i += 1) {
-        expect(await bench.run(all(bench), 0, 'a', 0, 40_000, 'PUBLISH', 40_000)).toBe(1);
+        expect(await bench.run(both(bench), 0, 'a', 0, 40_000, 'PUBLISH', channel(bench), 40_000)).toBe(1);
         await expectHolds(bench, { mode: 'read', reads: { a: [40_000] } });
       }
       expect(await bench.published()).toEqual([]);
     },
     'what other readers have left counts for the hash': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 10_000], b: [50_000] } });
-      expect(await bench.run(all(bench), 0, 'a', 0, 10_000, 'PUBLISH', 10_000)).toBe(1);
+      expect(await bench.run(both(bench), 0, 'a', 0, 10_000, 'PUBLISH', channel(bench), 10_000)).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { a: [10_000], b: [50_000] } });
     },
     'a write hold that remains keeps the lock for itself': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [50_000] } });
-      expect(await bench.run(all(bench), 0, 'a', 1, 20_000, 'PUBLISH')).toBe(1);
+      expect(await bench.run(both(bench), 0, 'a', 1, 20_000, 'PUBLISH', channel(bench))).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 20_000 });
       expect(await bench.published()).toEqual([]);
     },
     'R21: the last write hold goes and a read hold stays: readers are woken, once': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [20_000] }, lease: 50_000 });
       for (let i = 0; i < 2; i += 1) {
-        expect(await bench.run(all(bench), 0, 'a', 0, 20_000, 'PUBLISH', 20_000)).toBe(1);
+        expect(await bench.run(both(bench), 0, 'a', 0, 20_000, 'PUBLISH', channel(bench), 20_000)).toBe(1);
         await expectHolds(bench, { mode: 'read', reads: { a: [20_000] } });
       }
       expect(await bench.published()).toEqual(message(bench, '1'));
     },
     'a read hold whose lease is over has no key': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 30_000, 30_000] } });
-      expect(await bench.run(all(bench), 0, 'a', 0, 30_000, 'PUBLISH', 0, 30_000)).toBe(1);
+      expect(await bench.run(both(bench), 0, 'a', 0, 30_000, 'PUBLISH', channel(bench), 0, 30_000)).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { a: [0, 30_000] } });
     },
   },
   '0': {
     'a lock that is gone or taken is left alone': async (bench) => {
-      expect(await bench.run(all(bench), 0, 'a', 1, 30_000, 'PUBLISH', 30_000)).toBe(0);
+      expect(await bench.run(both(bench), 0, 'a', 1, 30_000, 'PUBLISH', channel(bench), 30_000)).toBe(0);
       await given(bench, { mode: 'read', reads: { b: [20_000] } });
-      expect(await bench.run(all(bench), 0, 'a', 1, 30_000, 'PUBLISH', 30_000)).toBe(0);
+      expect(await bench.run(both(bench), 0, 'a', 1, 30_000, 'PUBLISH', channel(bench), 30_000)).toBe(0);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000] } });
     },
   },
-  '-3': { 'too late: nothing is changed': late(all, (notAfter) => [notAfter, 'a', 0, 30_000, 'PUBLISH', 30_000]) },
+  '-3': {
+    'too late: nothing is changed': late(both, (notAfter) => [notAfter, 'a', 0, 30_000, 'PUBLISH', 'channel', 30_000]),
+  },
 });
 
 describeScript(release, {
   '1': {
     'the last reader frees the lock and wakes a writer': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 20_000] } });
-      expect(await bench.run(all(bench), 'PUBLISH', 'a')).toBe(1);
+      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual(message(bench, '0'));
     },
     'a writer frees the lock with all it has and wakes all': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [30_000] } });
-      expect(await bench.run(all(bench), 'PUBLISH', 'x', 'a')).toBe(1);
+      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'x', 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual(message(bench, '1'));
     },
     'a reader of several leaves the others what they have': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [50_000], b: [20_000, 30_000] } });
-      expect(await bench.run(all(bench), 'PUBLISH', 'a')).toBe(1);
+      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000, 30_000] } });
       expect(await bench.published()).toEqual([]);
     },
     'R16: readers whose own leases are over do not keep it': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [50_000], dead: [0] } });
-      expect(await bench.run(all(bench), 'PUBLISH', 'a')).toBe(1);
+      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual(message(bench, '0'));
     },
   },
   '0': {
     'neither a free lock nor that of others is touched': async (bench) => {
-      expect(await bench.run(all(bench), 'PUBLISH', 'a')).toBe(0);
+      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'a')).toBe(0);
       await given(bench, { mode: 'read', reads: { b: [20_000] } });
-      expect(await bench.run(all(bench), 'PUBLISH', 'a', 'c')).toBe(0);
+      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'a', 'c')).toBe(0);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000] } });
       expect(await bench.published()).toEqual([]);
     },

@@ -7,7 +7,7 @@ import { between, describeScript, type ScriptBench } from './script-bench.js';
 
 const lanes = ({ name }: ScriptBench): string => requestsKey(name, 'client');
 const two = (bench: ScriptBench) => [bench.name, lanes(bench)];
-const three = (bench: ScriptBench) => [bench.name, semaphoreChannel(bench.name), lanes(bench)];
+const channel = ({ name }: ScriptBench): string => semaphoreChannel(name);
 
 const free = ({ name }: ScriptBench) => admin().get(name);
 const stored = (bench: ScriptBench, lane = '0') => admin().hget(lanes(bench), lane);
@@ -89,7 +89,7 @@ describeScript(acquire, {
 const giving =
   (permits: number, create = 1): Run =>
   (bench, sequence) =>
-    run(release, three(bench), permits, create, 'PUBLISH', 0, sequence);
+    run(release, two(bench), permits, create, 'PUBLISH', channel(bench), 0, sequence);
 describeScript(release, {
   '1': {
     'permits come back, and the new number is published': async (bench) => {
@@ -142,7 +142,7 @@ describeScript(drain, {
 const adding =
   (permits: number): Run =>
   (bench, sequence, notAfter = 0) =>
-    run(add, three(bench), permits, 'PUBLISH', 0, sequence, notAfter);
+    run(add, two(bench), permits, 'PUBLISH', channel(bench), 0, sequence, notAfter);
 describeScript(add, {
   '1': {
     'the number changes both ways, and the new one is published while there are permits': async (bench) => {
@@ -165,7 +165,7 @@ describeScript(add, {
 const setting =
   (permits: number, ttl = -1): Run =>
   (bench, sequence, notAfter = 0) =>
-    run(trySet, three(bench), permits, ttl, 'PUBLISH', 0, sequence, notAfter);
+    run(trySet, two(bench), permits, ttl, 'PUBLISH', channel(bench), 0, sequence, notAfter);
 describeScript(trySet, {
   '1': {
     'a semaphore is made, for ever or for a time, and its permits are published': async (bench) => {
@@ -192,7 +192,7 @@ describeScript(trySet, {
 const cancelling =
   (permits: number): Run =>
   (bench, sequence) =>
-    run(cancel, three(bench), permits, 'PUBLISH', 0, sequence);
+    run(cancel, two(bench), permits, 'PUBLISH', channel(bench), 0, sequence);
 describeScript(cancel, {
   '1': {
     'what had been taken is given back once': async (bench) => {

@@ -76,8 +76,9 @@ export class ServerTruth {
   #set(at: number, lock: string, owner: string): void {
     let owned = this.#owned.get(lock);
     if (owned && owned.owner !== owner) {
-      // It had expired in that very millisecond, or it is a contradiction.
-      if (owned.expiresAt > at + 2) this.contradictions.push(`${owner} was put beside ${owned.owner} in ${lock}`);
+      // It was handed on, or it had expired in that very millisecond, or it is a contradiction.
+      if (owned.expiresAt > at + 2 && this.#running?.script !== 'hand-off')
+        this.contradictions.push(`${owner} was put beside ${owned.owner} in ${lock}`);
       this.#gone(lock, Math.min(owned.expiresAt, at));
       owned = undefined;
     }

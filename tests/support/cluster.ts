@@ -9,6 +9,8 @@ const FORMED_LIMIT_MS = 30_000;
 export interface ClusterSettings {
   masters?: number;
   replicas?: number;
+  /** The first master has all slots but one for each other. */
+  lopsided?: boolean;
   /** ms after which a silent node counts as dead; a failover takes a little longer. */
   nodeTimeoutMs?: number;
   /** Options of every node. */
@@ -22,6 +24,7 @@ export class RedisCluster {
   static async start({
     masters = 3,
     replicas = 1,
+    lopsided = false,
     nodeTimeoutMs = 1_000,
     server = {},
   }: ClusterSettings = {}): Promise<RedisCluster> {
@@ -45,7 +48,7 @@ export class RedisCluster {
     try {
       const failed = started.find((each) => each.status === 'rejected');
       if (failed !== undefined) throw failed.reason;
-      await cluster.#form(masters);
+      await cluster.#form(masters, lopsided);
     } catch (error) {
       await cluster.stop();
       throw error;
@@ -53,13 +56,12 @@ export class RedisCluster {
     return cluster;
   }
 
-  async #form(masters: number): Promise<void> {
+  async #form(masters: number, lopsided: boolean): Promise<void> {
     const [first, ...others] = this.servers as [RedisServer, ...RedisServer[]];
     for (let i = 0; i < masters; i++) {
       const owner = this.servers[i] as RedisServer;
       await owner.command('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
-      const from = Math.ceil((SLOTS * i) / masters);
-      const to = Math.ceil((SLOTS * (i + 1)) / masters);
+      const [from, to] = [i, i + 1].map((n) => firstSlot(n, masters, lopsided)) as [number, number];
       await owner.command('CLUSTER', 'ADDSLOTS', ...Array.from({ length: to - from }, (_, at) => from + at));
     }
     for (const server of others) await server.command('CLUSTER', 'MEET', first.host, first.port);
@@ -243,6 +245,11 @@ export class RedisCluster {
   async stop(): Promise<void> {
     await Promise.all(this.servers.map((server) => server.stop()));
   }
+}
+
+function firstSlot(master: number, masters: number, lopsided: boolean): number {
+  if (!lopsided || master === 0) return Math.ceil((SLOTS * master) / masters);
+  return SLOTS - (masters - master);
 }
 
 export interface SlotMove {

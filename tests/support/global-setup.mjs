@@ -12,6 +12,8 @@ export let server;
 export default async function globalSetup() {
   const seed = (process.env.HOLDFAST_SEED ??= String(randomInt(2 ** 31)));
   console.log(`\nRandom schedules: seed ${seed} (HOLDFAST_SEED=${seed} repeats them)`);
+  // Where the suite runs on a topology, its servers are there already.
+  if (process.env.HOLDFAST_TOPOLOGY !== undefined) return;
   server = await startRedisServer();
   process.env.HOLDFAST_TEST_REDIS_URL = server.url;
   process.env.HOLDFAST_TEST_REDIS_BINARY = server.binary;

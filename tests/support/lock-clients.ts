@@ -8,6 +8,7 @@ import type { Lock } from '../../src/primitives/lock.js';
 import { FaultProxy } from './proxy.js';
 import { admin, testRedisUrl } from './redis.js';
 import { until } from './until.js';
+import { reach } from './topology.mjs';
 
 /** The system's clock, which can be told that the wall clock was set and knows the timers that are still to fire. */
 export class TestClock implements Clock {
@@ -67,7 +68,7 @@ export async function openClient({
   clock,
   ...options
 }: ClientSettings = {}): Promise<LockClient> {
-  const client = createClient({ url, ...options }, clock === undefined ? {} : { clock });
+  const client = createClient({ ...reach(url), ...options }, clock === undefined ? {} : { clock });
   clients.push(client);
   // A client with a short command deadline may need several on a busy machine.
   await until(

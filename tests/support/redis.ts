@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import { Redis } from 'ioredis';
+import { topology } from './topology.mjs';
 import { until } from './until.js';
 
 /**
@@ -28,7 +29,8 @@ afterAll(async () => {
 export function testRedisUrl(): string {
   const url = process.env.HOLDFAST_TEST_REDIS_URL;
   if (!url) throw new Error('HOLDFAST_TEST_REDIS_URL is not set: run the tests with npm test or npm run jest');
-  return `${url}/${process.env.JEST_WORKER_ID ?? '0'}`;
+  // A cluster has no databases; its suites run one after the other.
+  return topology === 'cluster' ? url : `${url}/${process.env.JEST_WORKER_ID ?? '0'}`;
 }
 
 /** The binary of that server, for tests that need servers of their own. */

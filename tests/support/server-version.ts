@@ -6,3 +6,6 @@ export function serverMajor(): number {
   const said = execFileSync(named ?? found ?? 'redis-server', ['--version'], { encoding: 'utf8' });
   return Number(/v=(\d+)/.exec(said)?.[1]);
 }
+
+/** An ACL rule for every channel; Redis before 7 (6.2) has none, and allows them all. */
+export const allChannels = (): string => (serverMajor() >= 7 ? '&*' : '');

@@ -7,6 +7,7 @@ import { Redis } from 'ioredis';
 import { freePort } from './free-port.js';
 import { MonitorLog } from './monitor-log.js';
 import { reapWithUs, reaped } from './reaper.js';
+import { topology } from './topology.mjs';
 import { until } from './until.js';
 
 export interface ServerAddress {
@@ -28,6 +29,8 @@ export interface ServerOptions {
   replicaOf?: ServerAddress;
   /** Watches others instead of keeping data; which ones is said in `config`. */
   sentinel?: boolean;
+  /** Alone in a cluster, with all slots. Default: where the suite runs in a cluster. */
+  loneMaster?: boolean;
   /** Further lines of redis.conf. */
   config?: Readonly<Record<string, string>>;
 }
@@ -253,8 +256,21 @@ export class RedisServer {
     clearTimeout(limit);
     if (typeof failure === 'string') return failure;
     this.#process = child;
+    if (this.#loneMaster) await this.#takeSlots();
     this.#exited = exited.then(() => (this.#process = undefined));
     return undefined;
+  }
+
+  get #loneMaster(): boolean {
+    const { loneMaster = topology === 'cluster', sentinel, replicaOf, config } = this.options;
+    return loneMaster && !sentinel && !replicaOf && config?.['cluster-enabled'] === undefined;
+  }
+
+  async #takeSlots(): Promise<void> {
+    const info = async (): Promise<string> => String(await this.command('CLUSTER', 'INFO'));
+    if ((await info()).includes('cluster_slots_assigned:0'))
+      await this.command('CLUSTER', 'ADDSLOTS', ...Array.from({ length: 16_384 }, (_, slot) => slot));
+    await until(async () => (await info()).includes('cluster_state:ok'), 'it serves all slots');
   }
 
   #binary(): string {
@@ -273,6 +289,7 @@ export class RedisServer {
       ...(options.sentinel
         ? ['protected-mode no']
         : ['save ""', 'appendonly no', 'repl-diskless-sync yes', 'repl-diskless-sync-delay 0']),
+      ...(this.#loneMaster ? ['cluster-enabled yes'] : []),
       ...Object.entries(options.renameCommands ?? {}).map(
         ([from, to]) => `rename-command ${from} ${JSON.stringify(to)}`,
       ),

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { CounterClient } from './counter-client.mjs';
 import { HistoryRecorder, stamp } from './history-recorder.mjs';
 import { described, isHold, sendable } from './sendable.mjs';
+import { reach } from './topology.mjs';
 import { contend } from './worker-load.mjs';
 
 /**
@@ -245,11 +246,9 @@ class Flow {
 async function obey(message) {
   switch (message.do) {
     case 'createClient': {
-      const { redisOptions, ...options } = message.options;
-      const given = redisOptions && new Redis({ ...redisOptions, lazyConnect: true });
-      const client = createClient(
-        /** @type {import('holdfast').CreateClientOptions} */ (given ? { redis: given, ...options } : options),
-      );
+      const { redisOptions, url, ...options } = message.options;
+      const given = url === undefined ? { redis: new Redis({ ...redisOptions, lazyConnect: true }) } : reach(url);
+      const client = createClient({ ...given, ...options });
       clients.set(message.client, client);
       for (const type of message.events) client.events.on(type, (event) => tell(type, sendable(event)));
       client.events.on('renewed', ({ owner }) => recorder?.confirm(owner));

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import type { Hold } from '../../src/core/hold.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { nameOn, RedisCluster } from '../support/cluster.js';
 import { contend } from '../support/contention.js';
@@ -124,6 +125,42 @@ describe.each(KINDS)('%s messages', (_kind, shardedSubscriptions) => {
     await second.release();
   }, 60_000);
 
+  test('while a slot is on its way its locks are taken, nested, handed on and given back, and wake whoever waits', async () => {
+    const [holder, waiter] = [await open({ shardedSubscriptions }), await open({ shardedSubscriptions })];
+    const name = freshName('on-its-way');
+    const { master } = await cluster.shardOf(name);
+    const lock = holder.getLock(name);
+    const section = async (limitMs: number, held = 0): Promise<void> => {
+      const asked = performance.now();
+      await lock.withLock(async () => {
+        await lock.withLock(async () => expect(await lock.getHoldCount()).toBe(held + 2));
+        expect(await lock.getHoldCount()).toBe(held + 1);
+      });
+      expect(performance.now() - asked).toBeLessThan(limitMs);
+    };
+    const woken = async (hold: Hold): Promise<void> => {
+      const local = inFlow(() => section(5_000));
+      const remote = inFlow(() => waiter.getLock(name).acquire({ waitTime: 20_000 }));
+      await pause(200);
+      const released = performance.now();
+      await hold.release();
+      await local;
+      const second = await remote;
+      expect(performance.now() - released).toBeLessThan(1_250);
+      await second.release();
+    };
+    await inFlow(() => section(1_000)); // the connections are open
+    const here = await inFlow(() => lock.acquire({ leaseTime: 60_000 }));
+    const move = await cluster.beginMove(keySlot(name), await otherMaster(master));
+    // The key is still at the old node; then a new one appears at the new node.
+    await here.run(() => section(500, 1));
+    await woken(here);
+    await inFlow(() => section(500));
+    await woken(await inFlow(() => lock.acquire({ leaseTime: 60_000 })));
+    await move.finish();
+    await inFlow(() => section(1_000));
+  }, 60_000);
+
   test('a subscription follows its slot when the master dies', async () => {
     const [holder, waiter] = [await open({ shardedSubscriptions }), await open({ shardedSubscriptions })];
     const name = freshName('dying');
@@ -233,6 +270,23 @@ test('R6: slots that nobody serves are unavailable until somebody does, then cal
   const served = performance.now();
   while ((await outcome(client.getLock(name).withLock(() => undefined))) !== 'ok') await pause(50);
   expect(performance.now() - served).toBeLessThan(5_250);
+}, 60_000);
+
+test('R12: locks of one slot are renewed while it has taken some of them along and not the others', async () => {
+  const client = await open({ lockWatchdogTimeout: 3_000, commandTimeout: 600 });
+  const tag = freshName('split');
+  const names = ['a', 'b', 'c'].map((part) => `{${tag}}:${part}`);
+  const lost: unknown[] = [];
+  client.events.on('leaseLost', (event) => lost.push(event));
+  const holds = await Promise.all(names.map((name) => inFlow(() => client.getLock(name).acquire())));
+  const { master } = await cluster.shardOf(`{${tag}}`);
+  const to = await otherMaster(master);
+  const move = await cluster.beginMove(keySlot(`{${tag}}`), to);
+  await master.command('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', names[0] as string);
+  await pause(7_000);
+  await move.finish();
+  expect(lost).toEqual([]);
+  for (const hold of holds) await hold.release();
 }, 60_000);
 
 test('R12: while one shard hangs, calls and renewals on the others go on', async () => {

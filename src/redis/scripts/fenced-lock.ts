@@ -39,15 +39,16 @@ export const acquireNested = defineScript<
 });
 
 export const handOff = defineScript<
-  [lock: string, channel: string, token: string],
-  [from: string, to: string, leaseMs: number, publish: string, ours: number, tokens: TokenSource],
+  [lock: string, token: string],
+  [from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number, tokens: TokenSource],
   HandOffReply
 >({
   file: 'fenced-lock/hand-off',
   source: handOffSource,
-  keys: 3,
-  args: 6,
+  keys: 2,
+  args: 7,
   notAfter: true,
   reply: (raw) => tokenOr(raw, (n) => (n === 2 ? 'published' : 'gone')),
   confirmed: (reply) => typeof reply === 'bigint',
+  wakeUp: (reply) => (reply === 'published' ? '0' : undefined),
 });

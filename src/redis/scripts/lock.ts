@@ -53,33 +53,35 @@ export const releasePartial = defineScript<
 });
 
 export const release = defineScript<
-  [lock: string, channel: string],
-  [publish: string, ...owners: string[]],
+  [lock: string],
+  [publish: string, channel: string, ...owners: string[]],
   ReleaseReply
 >({
   file: 'lock/release',
   source: releaseSource,
-  keys: 2,
+  keys: 1,
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+  wakeUp: (reply) => (reply === 'freed' ? '0' : undefined),
 });
 
 export const handOff = defineScript<
-  [lock: string, channel: string],
-  [from: string, to: string, leaseMs: number, publish: string, ours: number],
+  [lock: string],
+  [from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number],
   HandOffReply
 >({
   file: 'lock/hand-off',
   source: handOffSource,
-  keys: 2,
-  args: 5,
+  keys: 1,
+  args: 6,
   notAfter: true,
   reply(raw) {
     const n = replyInt(raw);
     return n === 1 ? 'handed' : n === 2 ? 'published' : 'gone';
   },
   confirmed: (reply) => reply === 'handed',
+  wakeUp: (reply) => (reply === 'published' ? '0' : undefined),
 });
 
 /** For each lock the ms that it has left, 0 if its owner does not hold it any more. */

@@ -54,26 +54,26 @@ export const nestWrite = defineScript<[lock: string], [writer: string, holdCount
 });
 
 export const releasePartial = defineScript<
-  [lock: string, channel: string, base: string],
-  [owner: string, writes: number, leaseMs: number, publish: string, ...lefts: number[]],
+  [lock: string, base: string],
+  [owner: string, writes: number, leaseMs: number, publish: string, channel: string, ...lefts: number[]],
   HeldReply
 >({
   file: 'read-write-lock/release-partial',
   source: releasePartialSource,
-  keys: 3,
+  keys: 2,
   args: 'variable',
   notAfter: true,
   reply: heldReply,
 });
 
 export const release = defineScript<
-  [lock: string, channel: string, base: string],
-  [publish: string, ...owners: string[]],
+  [lock: string, base: string],
+  [publish: string, channel: string, ...owners: string[]],
   ReleaseReply
 >({
   file: 'read-write-lock/release',
   source: releaseSource,
-  keys: 3,
+  keys: 2,
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),

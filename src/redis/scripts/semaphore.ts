@@ -26,16 +26,17 @@ export const acquire = defineScript<
 });
 
 export const release = defineScript<
-  [semaphore: string, channel: string, requests: string],
-  [permits: number, create: number, publish: string, lane: number, sequence: number],
+  [semaphore: string, requests: string],
+  [permits: number, create: number, publish: string, channel: string, lane: number, sequence: number],
   boolean
 >({
   file: 'semaphore/release',
   source: releaseSource,
-  keys: 3,
-  args: 5,
+  keys: 2,
+  args: 6,
   notAfter: false,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
 });
 
 export const drain = defineScript<[semaphore: string, requests: string], [lane: number, sequence: number], number>({
@@ -48,41 +49,44 @@ export const drain = defineScript<[semaphore: string, requests: string], [lane: 
 });
 
 export const add = defineScript<
-  [semaphore: string, channel: string, requests: string],
-  [permits: number, publish: string, lane: number, sequence: number],
+  [semaphore: string, requests: string],
+  [permits: number, publish: string, channel: string, lane: number, sequence: number],
   boolean
 >({
   file: 'semaphore/add',
   source: addSource,
-  keys: 3,
-  args: 4,
+  keys: 2,
+  args: 5,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
 });
 
 export const trySet = defineScript<
-  [semaphore: string, channel: string, requests: string],
-  [permits: number, ttlMs: number, publish: string, lane: number, sequence: number],
+  [semaphore: string, requests: string],
+  [permits: number, ttlMs: number, publish: string, channel: string, lane: number, sequence: number],
   boolean
 >({
   file: 'semaphore/try-set',
   source: trySetSource,
-  keys: 3,
-  args: 5,
+  keys: 2,
+  args: 6,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
 });
 
 /** True if it had run, so that something was given back. */
 export const cancel = defineScript<
-  [semaphore: string, channel: string, requests: string],
-  [permits: number, publish: string, lane: number, sequence: number],
+  [semaphore: string, requests: string],
+  [permits: number, publish: string, channel: string, lane: number, sequence: number],
   boolean
 >({
   file: 'semaphore/cancel',
   source: cancelSource,
-  keys: 3,
-  args: 4,
+  keys: 2,
+  args: 5,
   notAfter: false,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
 });

@@ -159,7 +159,7 @@ class ScriptReplay {
     }
     this.#held.get(key)?.delete(owner);
     const ours = this.names.ours(key);
-    return (await run(scripts.release, [ours, lockChannel(ours)], ['PUBLISH', owner])) === 'freed' ? 1 : null;
+    return (await run(scripts.release, [ours], ['PUBLISH', lockChannel(ours), owner])) === 'freed' ? 1 : null;
   }
 
   async #force(key: string): Promise<1 | 0> {
@@ -167,7 +167,7 @@ class ScriptReplay {
     const owners = await run(reads.hkeys, [ours], []);
     this.#held.delete(key);
     if (owners.length === 0) return 0;
-    return (await run(scripts.release, [ours, lockChannel(ours)], ['PUBLISH', ...owners])) === 'freed' ? 1 : 0;
+    return (await run(scripts.release, [ours], ['PUBLISH', lockChannel(ours), ...owners])) === 'freed' ? 1 : 0;
   }
 
   async #renew(keys: readonly string[], [lease = '', ...owners]: readonly string[]): Promise<number[]> {
