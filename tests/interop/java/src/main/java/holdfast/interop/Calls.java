@@ -35,7 +35,6 @@ final class Calls {
     private static Optional<Method> find(Object target, String name, List<Object> args) {
         return Arrays.stream(target.getClass().getMethods())
                 .filter(method -> method.getName().equals(name) && method.getParameterCount() == args.size())
-                .filter(method -> !method.isBridge())
                 .filter(method -> takes(method.getParameterTypes(), args))
                 .max(Comparator.comparing(method -> method.getReturnType() == void.class ? 0 : 1));
     }
