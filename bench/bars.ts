@@ -12,26 +12,30 @@ interface Bar {
 const scoped = 'holdfast withLock';
 const bare = 'holdfast lock/unlock';
 
-/** A crowd on one lock is measured in two ways, as a burst and sustained; each is held to the same limit. */
-const crowd = (shape: string, limit: number): Bar[] =>
-  [`burst, ${shape}`, `sustained, ${shape}`].map((workload) => ({
-    workload,
-    subject: scoped,
-    figure: 'x best peer',
-    is: 'at least',
-    limit,
-  }));
+/**
+ * A crowd that waits. For the sustained rows there is no bar: a peer whose releasing flow enters again past everybody
+ * that waits does without hand-offs, and comes as near to the ceiling as anybody, at the price of its longest wait.
+ */
+const crowd = (shape: string, limit: number): Bar => ({
+  workload: `burst, ${shape}`,
+  subject: scoped,
+  figure: 'x best peer',
+  is: 'at least',
+  limit,
+});
 
 const BARS: readonly Bar[] = [
   { workload: '1 flow', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.97 },
   { workload: '1 flow', subject: bare, figure: 'of raw', is: 'at least', limit: 0.9 },
+  { workload: '1 flow, all on one core', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.97 },
+  { workload: '1 flow, all on one core', subject: bare, figure: 'of raw', is: 'at least', limit: 0.9 },
   { workload: '100 flows, distinct keys', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.9 },
   { workload: '100 flows, distinct keys', subject: bare, figure: 'of raw', is: 'at least', limit: 0.65 },
-  ...crowd('50 flows, hold 1 ms', 2),
-  ...crowd('50 flows, hold 0', 2),
-  ...crowd('500 flows, hold 1 ms', 3),
-  ...crowd('500 flows, hold 0', 2),
-  ...crowd('4 processes x 10, hold 1 ms', 1.3),
+  crowd('50 flows, hold 1 ms', 2),
+  crowd('50 flows, hold 0', 2),
+  crowd('500 flows, hold 1 ms', 3),
+  crowd('500 flows, hold 0', 2),
+  crowd('4 processes x 10, hold 1 ms', 1.3),
   { workload: 'hand-off, 1 waiter', subject: scoped, figure: 'p50 ms', is: 'below', limit: 1.2 },
   { workload: 'hand-off, 50 waiters', subject: scoped, figure: 'p95 ms', is: 'below', limit: 4 },
   { workload: '1,000 wait on a held key', subject: scoped, figure: 'requests/s', is: 'exactly', limit: 0 },

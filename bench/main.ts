@@ -31,6 +31,7 @@ const chosen = [...uncontended, ...contended, ...handOff, ...waiting, ...watchdo
 // With --json nothing else may be on the standard output.
 const say = values.json ? console.error : console.log;
 
+if (chosen.length === 0) throw new Error(`no workload matches ${values.only}; --list names them`);
 if (values.list) {
   for (const { name } of chosen) console.log(name);
 } else {

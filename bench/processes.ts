@@ -19,6 +19,10 @@ export class Worker implements AsyncDisposable {
     });
   }
 
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   /** Has the worker run a task; one at a time. */
   async run<Name extends keyof Tasks>(
     name: Name,

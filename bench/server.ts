@@ -31,6 +31,10 @@ export class BenchServer implements AsyncDisposable {
     return this.server.url;
   }
 
+  async pid(): Promise<number> {
+    return Number(/process_id:(\d+)/.exec(await this.admin.info('server'))![1]);
+  }
+
   async clear(): Promise<void> {
     await this.admin.flushall();
   }

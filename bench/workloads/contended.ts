@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import { now } from '../monotonic.js';
 import { alsoSentBy, LIBRARIES, openPeer, type Peer, type PeerName } from '../peers.js';
 import { withWorkers, type Worker } from '../processes.js';
@@ -10,6 +11,9 @@ import { againstBestPeer, type Row, type Setting, type Workload } from './worklo
  * `sustained`: each comes back for more as soon as it has left; who enters again past those that wait is quick, and
  * keeps them waiting, so the longest wait belongs to the figure.
  */
+
+/** What no lock can exceed that passes from hand to hand. */
+const CEILING = '(no lock: hold + 1 round trip)';
 
 interface Contention {
   readonly flows: number;
@@ -49,7 +53,21 @@ async function contend({ flows, sectionsEach, holdMs }: Contention): Promise<Rou
   return { startedAt, endedAt: now(), longestWaitMs };
 }
 
-export const tasks = { openContender, contend };
+/** The ceiling: one flow, no lock, and after each hold the one message and answer that any hand-over takes. */
+async function passAlone(url: string, { flows, sectionsEach, holdMs }: Contention): Promise<number> {
+  const redis = new Redis(url);
+  await redis.ping();
+  const startedAt = now();
+  for (let i = 0; i < flows * sectionsEach; i += 1) {
+    if (holdMs > 0) await sleep(holdMs);
+    await redis.ping();
+  }
+  const rate = (flows * sectionsEach * 1_000) / (now() - startedAt);
+  redis.disconnect();
+  return rate;
+}
+
+export const tasks = { openContender, contend, passAlone };
 
 interface Measured {
   readonly rate: number;
@@ -102,7 +120,14 @@ function compare(setting: Setting, workload: string, processes: number, contenti
         'requests/section': median(measured.map(({ requests }) => requests)),
       },
     }));
-    return againstBestPeer(rows, 'sections/s');
+    const compared = againstBestPeer(rows, 'sections/s');
+    if (processes > 1) return compared;
+    const [worker] = workers;
+    const ceilings: number[] = [];
+    for (let round = 0; round < (setting.quick ? 1 : 5); round += 1) {
+      ceilings.push(await worker!.run('passAlone', setting.server.url, contention));
+    }
+    return [...compared, { workload, subject: CEILING, figures: { 'sections/s': median(ceilings) } }];
   });
 }
 

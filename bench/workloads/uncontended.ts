@@ -1,4 +1,5 @@
 import { alsoSentBy, openPeer, SUBJECTS, type Peer, type PeerName } from '../peers.js';
+import { canPin, pin, unpin } from '../one-core.js';
 import { Worker } from '../processes.js';
 import { median } from '../statistics.js';
 import type { Row, Setting, Workload } from './workload.js';
@@ -65,9 +66,15 @@ let opened: Peer | undefined;
 
 export const tasks = { timePairs, runFlow };
 
-async function timedRow(setting: Setting, workload: string, subject: PeerName, flows: number): Promise<Row> {
-  const { server, quick } = setting;
+async function timedRow(
+  { server, quick }: Setting,
+  workload: string,
+  subject: PeerName,
+  flows: number,
+  oneCore: boolean,
+): Promise<Row> {
   await using worker = new Worker();
+  if (oneCore) pin(worker.pid);
   const order = { url: server.url, subject, flows, pairs: quick ? 3 : 9, sideMs: quick ? 100 : 400 };
   const pairs = await worker.run('timePairs', order);
   return {
@@ -81,10 +88,24 @@ async function timedRow(setting: Setting, workload: string, subject: PeerName, f
   };
 }
 
-async function timed(setting: Setting, workload: string, flows: number): Promise<Row[]> {
+async function timed(setting: Setting, workload: string, flows: number, oneCore = false): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const subject of SUBJECTS) rows.push(await timedRow(setting, workload, subject, flows));
+  const serverPid = await setting.server.pid();
+  if (oneCore) pin(serverPid);
+  try {
+    for (const subject of SUBJECTS) rows.push(await timedRow(setting, workload, subject, flows, oneCore));
+  } finally {
+    if (oneCore) unpin(serverPid);
+  }
   return rows;
+}
+
+/**
+ * One flow keeps one process busy at a time. On two cores each of its messages first has to wake a core that sleeps,
+ * for as long as the machine takes, which may be more than everything that is to be compared here.
+ */
+async function timedOnOneCore(setting: Setting, workload: string): Promise<Row[]> {
+  return timed(setting, workload, 1, true);
 }
 
 async function counted({ server }: Setting): Promise<Row[]> {
@@ -105,8 +126,11 @@ async function counted({ server }: Setting): Promise<Row[]> {
   return rows;
 }
 
+const ON_ONE_CORE = '1 flow, all on one core';
+
 export const workloads: Workload[] = [
   { name: '1 flow', run: (setting) => timed(setting, '1 flow', 1) },
+  ...(canPin() ? [{ name: ON_ONE_CORE, run: (setting: Setting) => timedOnOneCore(setting, ON_ONE_CORE) }] : []),
   { name: '100 flows, distinct keys', run: (setting) => timed(setting, '100 flows, distinct keys', 100) },
   { name: 'commands per section, uncontended', run: counted },
 ];

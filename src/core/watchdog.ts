@@ -9,6 +9,8 @@ import type { RenewalScript } from './lock-protocol.js';
 import type { RenewalTicket, Tenure } from './tenure.js';
 
 const BATCH = 100;
+/** With a hundred thousand locks the event loop turns some hundred times before all are on their way. */
+const BATCHES_A_TURN = 8;
 const RETRY_MS = 1_000;
 /** Deadlines this close together are looked at in one go. */
 const SLACK_MS = 2;
@@ -86,14 +88,13 @@ export class Watchdog {
     if (now >= this.#nextTick) {
       const watched = [...this.#tenures].filter((tenure) => tenure.watched);
       this.#nextTick = watched.length > 0 ? now + this.everyMs : Infinity;
-      for (const tenure of watched) tenure.holds.forEach(watchForLeak);
-      this.#renew(watched);
+      void this.#renew(watched);
     }
     if (now >= this.#nextRetry) {
       const retries = [...this.#retries];
       this.#retries.clear();
       this.#nextRetry = Infinity;
-      this.#renew(retries);
+      void this.#renew(retries);
     }
     this.#arm();
   }
@@ -108,26 +109,40 @@ export class Watchdog {
     this.#nextDeadline = next;
   }
 
-  /** Every batch goes out at once and fails alone. */
-  #renew(tenures: readonly Tenure[]): void {
+  /** No batch waits for the answer of another, so each fails alone. */
+  async #renew(tenures: readonly Tenure[]): Promise<void> {
+    let sent = 0;
+    for (const [script, group] of this.#groups(tenures)) {
+      for (let i = 0; i < group.length; i += BATCH) {
+        if (sent > 0 && sent % BATCHES_A_TURN === 0) await new Promise(setImmediate);
+        sent += 1;
+        const batch = group.slice(i, i + BATCH).filter(({ state }) => state === 'held');
+        if (batch.length > 0 && !this.#closed) void this.#renewBatch(script, batch);
+      }
+    }
+  }
+
+  #groups(tenures: readonly Tenure[]): [RenewalScript, Tenure[]][] {
+    const all: [RenewalScript, Tenure[]][] = [];
     const groups = new Map<RenewalScript, Map<string | number, Tenure[]>>();
     for (const tenure of tenures) {
       const script = tenure.protocol.renewal;
       const bySlot = groups.get(script) ?? new Map<string | number, Tenure[]>();
       groups.set(script, bySlot);
       const slot = script.groupOf(tenure.renewalItem(this.leaseMs));
-      const group = bySlot.get(slot);
-      if (group === undefined) bySlot.set(slot, [tenure]);
-      else group.push(tenure);
-    }
-    for (const [script, bySlot] of groups) {
-      for (const group of bySlot.values()) {
-        for (let i = 0; i < group.length; i += BATCH) void this.#renewBatch(script, group.slice(i, i + BATCH));
+      let group = bySlot.get(slot);
+      if (group === undefined) {
+        group = [];
+        bySlot.set(slot, group);
+        all.push([script, group]);
       }
+      group.push(tenure);
     }
+    return all;
   }
 
   async #renewBatch(script: RenewalScript, batch: readonly Tenure[]): Promise<void> {
+    for (const tenure of batch) tenure.holds.forEach(watchForLeak);
     const tickets = batch.map((tenure) => tenure.renewalTicket(this.leaseMs));
     const request = await script.renew(batch.map((tenure) => tenure.renewalItem(this.leaseMs))).done;
     if (this.#closed) return;

@@ -1,0 +1,73 @@
+import { expect, test } from '@jest/globals';
+import { LeaseClock } from '../../src/clock.js';
+import type { RenewalItem, RenewalScript } from '../../src/core/lock-protocol.js';
+import type { Tenure } from '../../src/core/tenure.js';
+import { Watchdog } from '../../src/core/watchdog.js';
+import type { EventSource } from '../../src/events.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { until } from '../support/until.js';
+
+const EVERY_MS = 10_000;
+const silent: EventSource = { on: () => undefined, off: () => undefined, heard: () => false, emit: () => undefined };
+
+/** Renewals that are noted, with the turn of the event loop in which they left, and never answered. */
+class Unanswered implements RenewalScript {
+  readonly sent: { turn: number; keys: string[] }[] = [];
+  turn = 0;
+
+  groupOf(): string {
+    return 'one server';
+  }
+
+  renew(items: readonly RenewalItem[]): ReturnType<RenewalScript['renew']> {
+    this.sent.push({ turn: this.turn, keys: items.map(({ key }) => key) });
+    const request: Pick<ReturnType<RenewalScript['renew']>, 'done'> = { done: new Promise(() => undefined) };
+    return request as unknown as ReturnType<RenewalScript['renew']>;
+  }
+}
+
+const heldTenure = (key: string, renewal: RenewalScript): Tenure =>
+  ({
+    protocol: { renewal, name: key },
+    state: 'held',
+    watched: true,
+    holds: [],
+    deadline: Infinity,
+    renewalItem: (leaseMs: number) => ({ key, owner: 'owner', leaseMs }),
+    renewalTicket: () => ({ partials: 0, confirms: true, jumped: 0 }),
+  }) as unknown as Tenure;
+
+test('the renewals of many locks leave over several turns of the event loop, and none waits for an answer', async () => {
+  const clock = new FakeClock();
+  const watchdog = new Watchdog(new LeaseClock(clock), silent, 3 * EVERY_MS, EVERY_MS);
+  const renewal = new Unanswered();
+  const keys = Array.from({ length: 2_150 }, (_, i) => `lock ${i}`);
+  for (const key of keys) watchdog.add(heldTenure(key, renewal));
+  let counting = true;
+  const count = (): void => {
+    renewal.turn += 1;
+    if (counting) setImmediate(count);
+  };
+  setImmediate(count);
+  clock.advanceSync(EVERY_MS);
+  await until(() => renewal.sent.length === 22, 'all batches are sent');
+  counting = false;
+  const perTurn = new Map<number, number>();
+  for (const { turn } of renewal.sent) perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1);
+  expect([...perTurn.values()]).toEqual([8, 8, 6]);
+  expect(renewal.sent.flatMap(({ keys: sent }) => sent)).toEqual(keys);
+  watchdog.close();
+});
+
+test('a lock that is given back while earlier batches leave is not renewed any more', async () => {
+  const clock = new FakeClock();
+  const watchdog = new Watchdog(new LeaseClock(clock), silent, 3 * EVERY_MS, EVERY_MS);
+  const renewal = new Unanswered();
+  const tenures = Array.from({ length: 1_000 }, (_, i) => heldTenure(`lock ${i}`, renewal));
+  for (const tenure of tenures) watchdog.add(tenure);
+  clock.advanceSync(EVERY_MS);
+  tenures[999]!.state = 'over';
+  await until(() => renewal.sent.length === 10, 'all batches are sent');
+  expect(renewal.sent.at(-1)!.keys).toHaveLength(99);
+  watchdog.close();
+});
