@@ -4,7 +4,7 @@ import { createClient, type LockClient } from '../../src/client.js';
 import { holdElsewhere, pause } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
-import { Jvm, REDISSON_VERSIONS } from './jvm.js';
+import { JavaError, Jvm, REDISSON_VERSIONS } from './jvm.js';
 
 /* Both kinds wait for one lock, and something happens to the server. */
 
@@ -42,13 +42,29 @@ async function subscribers(name: string): Promise<number> {
   return Number(count);
 }
 
+/** A JVM tells its caller of a server that went away, in the middle of `lock()` too; the caller tries again. */
+async function insist<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof JavaError) || !error.name.startsWith('Redis')) throw error;
+      complaints.push(error.name);
+    }
+  }
+}
+const complaints: string[] = [];
+
 /** A thread and a flow that wait for a lock which somebody holds. */
 async function bothWait(name: string): Promise<Waiters> {
   const lock = { kind: 'lock', name };
   const thread = jvm.thread(`waiter-${name}`);
   const jvmAt = (async () => {
-    const { until: at } = await thread.call(lock, 'lock');
-    await thread.call(lock, 'unlock');
+    const { until: at } = await insist(() => thread.call(lock, 'lock'));
+    // A try that it gave up may have counted all the same (hazards 1 and 2).
+    while ((await insist(() => thread.call<boolean>(lock, 'isHeldByCurrentThread'))).result) {
+      await insist(() => thread.call(lock, 'unlock'));
+    }
     return at;
   })();
   const nodeAt = (async () => {
@@ -115,10 +131,13 @@ describe(`mixed faults with Redisson ${version}`, () => {
     const startedAt = now();
     const [atJvm, atNode] = await Promise.all([jvmAt, nodeAt]);
     const since = (at: number): string => (at - startedAt).toFixed(0);
-    console.log(`server restart, lease ${LEASE_MS} ms: Node inside after ${since(atNode)} ms, JVM (${version}) ${since(atJvm)} ms`);
+    console.log(
+      `server restart, lease ${LEASE_MS} ms: Node inside after ${since(atNode)} ms, JVM (${version}) ${since(atJvm)} ms` +
+        ` (its calls failed with: ${complaints.join(', ') || 'nothing'})`,
+    );
     expect(atNode - startedAt).toBeLessThan(5_000);
     // A JVM sleeps until the lease that it knows of has ended.
-    expect(atJvm - startedAt).toBeLessThan(LEASE_MS + 5_000);
+    expect(atJvm - startedAt).toBeLessThan(LEASE_MS + 15_000);
     // Both kinds still work together.
     const thread = jvm.thread('after');
     await thread.call({ kind: 'lock', name }, 'lock');

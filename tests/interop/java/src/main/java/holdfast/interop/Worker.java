@@ -90,6 +90,14 @@ public final class Worker {
             case "sleep":
                 Thread.sleep(order.number("ms", 0));
                 return null;
+            case "twoAsync": {
+                // One thread, as an event loop has it: both calls are made before either is answered.
+                var lock = (org.redisson.api.RLock) clients.make(order.text("client"), order.part("object"));
+                var first = lock.lockAsync().toCompletableFuture();
+                var second = lock.lockAsync().toCompletableFuture();
+                Thread.sleep(500);
+                return (first.isDone() ? 1 : 0) + (second.isDone() ? 1 : 0);
+            }
             case "contest":
                 return new Contest(clients, order).run(order.count("flows", 1), order.count("sections", 1));
             case "info":
