@@ -24,6 +24,24 @@ const crowd = (shape: string, limit: number): Bar => ({
   limit,
 });
 
+const besideRedisson = (shape: string, limit: number): Bar => ({
+  workload: `beside Redisson: ${shape}`,
+  subject: 'holdfast',
+  figure: 'x Redisson',
+  is: 'at least',
+  limit,
+});
+
+/** Less than Redisson takes itself. */
+const quicker = (shape: string): Bar[] =>
+  ['p50', 'p95'].map((part) => ({
+    workload: `beside Redisson: ${shape}`,
+    subject: 'holdfast',
+    figure: `${part} of Redisson`,
+    is: 'below',
+    limit: 1,
+  }));
+
 const BARS: readonly Bar[] = [
   { workload: '1 flow', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.97 },
   { workload: '1 flow', subject: bare, figure: 'of raw', is: 'at least', limit: 0.9 },
@@ -39,6 +57,19 @@ const BARS: readonly Bar[] = [
   { workload: 'hand-off, 1 waiter', subject: scoped, figure: 'p50 ms', is: 'below', limit: 1.2 },
   { workload: 'hand-off, 50 waiters', subject: scoped, figure: 'p95 ms', is: 'below', limit: 4 },
   { workload: '1,000 wait on a held key', subject: scoped, figure: 'requests/s', is: 'exactly', limit: 0 },
+  besideRedisson('1 flow', 2),
+  besideRedisson('100 flows, distinct keys', 3),
+  besideRedisson('1 x 50, hold 1 ms', 1.15),
+  besideRedisson('1 x 50, hold 0', 1.5),
+  besideRedisson('1 x 500, hold 1 ms', 1.5),
+  besideRedisson('1 x 500, hold 0', 1.5),
+  besideRedisson('4 x 10, hold 1 ms', 2),
+  besideRedisson('4 x 10, hold 0', 2),
+  besideRedisson('fair, 4 x 10', 3),
+  besideRedisson('read-write, 95 % reads, 1 x 50', 1.5),
+  ...quicker('hand-off, 1 waiter'),
+  ...quicker('hand-off, 50 waiters'),
+  ...quicker('fair hand-off, 1 waiter'),
 ];
 
 export interface Verdict extends Bar {

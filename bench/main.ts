@@ -1,8 +1,10 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { judge } from './bars.js';
+import { closeRedissons } from './jvms.js';
 import { verdictTable, workloadTable } from './report.js';
 import { BenchServer } from './server.js';
+import { workloads as besideRedisson } from './workloads/beside-redisson.js';
 import { workloads as contended } from './workloads/contended.js';
 import { workloads as handOff } from './workloads/hand-off.js';
 import { workloads as uncontended } from './workloads/uncontended.js';
@@ -25,9 +27,14 @@ const { values } = parseArgs({
   },
 });
 const only = new RegExp(values.only, 'i');
-const chosen = [...uncontended, ...contended, ...handOff, ...waiting, ...watchdog].filter(({ name }) =>
-  only.test(name),
-);
+const chosen = [
+  ...uncontended,
+  ...contended,
+  ...handOff,
+  ...waiting,
+  ...watchdog,
+  ...besideRedisson,
+].filter(({ name }) => only.test(name));
 // With --json nothing else may be on the standard output.
 const say = values.json ? console.error : console.log;
 
@@ -43,11 +50,15 @@ async function measure(): Promise<void> {
   {
     await using server = await BenchServer.start(say);
     say(`Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}\n`);
-    for (const workload of chosen) {
-      await server.clear();
-      const measured = await workload.run({ server, quick: values.quick });
-      rows.push(...measured);
-      say(`${workloadTable(measured)}\n`);
+    try {
+      for (const workload of chosen) {
+        await server.clear();
+        const measured = await workload.run({ server, quick: values.quick });
+        rows.push(...measured);
+        if (measured.length > 0) say(`${workloadTable(measured)}\n`);
+      }
+    } finally {
+      await closeRedissons();
     }
   }
   const verdicts = judge(rows);

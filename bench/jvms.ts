@@ -1,0 +1,59 @@
+import { buildWorker, missingTools } from '../tests/interop/java-build.mjs';
+import { Jvm, REDISSON_VERSIONS, type JvmObject } from '../tests/interop/jvm.js';
+
+/** Processes with the real Redisson, kept warm for all workloads of a run. */
+const VERSION = REDISSON_VERSIONS[0];
+/** Sections of each before anything is measured. */
+const WARM_UP = 20_000;
+const WARM_UP_FLOWS = 8;
+
+const running: Jvm[] = [];
+const opened = new Map<Jvm, Set<string>>();
+const warm = new Map<Jvm, Set<string>>();
+let built = false;
+
+export const REDISSON = `redisson ${VERSION}`;
+
+/** What is missing for measuring Redisson; nothing: it can be. */
+export function missingForRedisson(): string[] {
+  return missingTools();
+}
+
+/** @param urls  of one server each; the first client is `client`, the others `server-1` and so on */
+export async function redissons(count: number, urls: readonly string[]): Promise<Jvm[]> {
+  if (!built) buildWorker(VERSION);
+  built = true;
+  while (running.length < count) running.push(await Jvm.start(VERSION));
+  const jvms = running.slice(0, count);
+  for (const jvm of jvms) {
+    const known = opened.get(jvm) ?? new Set();
+    opened.set(jvm, known);
+    for (const [i, url] of urls.entries()) {
+      const client = i === 0 ? 'client' : `server-${i}`;
+      if (known.has(client)) continue;
+      await jvm.createClient({ client, addresses: [url] });
+      known.add(client);
+    }
+  }
+  return jvms;
+}
+
+/** Runs what is to be measured 20,000 times, once for each kind of lock. */
+export async function warmUp(jvms: readonly Jvm[], kind: string, quick: boolean): Promise<void> {
+  for (const jvm of jvms) {
+    const known = warm.get(jvm) ?? new Set();
+    warm.set(jvm, known);
+    if (known.has(kind)) continue;
+    known.add(kind);
+    const kinds = kind === 'read-write' ? ['read', 'write'] : [kind];
+    for (const each of kinds) {
+      const object: JvmObject = { kind: each, name: 'bench:warm-up' };
+      const sections = (quick ? 2_000 : WARM_UP) / WARM_UP_FLOWS / kinds.length;
+      await jvm.order({ op: 'flows', client: 'client', object, flows: WARM_UP_FLOWS, sections });
+    }
+  }
+}
+
+export async function closeRedissons(): Promise<void> {
+  await Promise.all(running.splice(0).map((jvm) => jvm.kill9()));
+}

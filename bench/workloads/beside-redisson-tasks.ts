@@ -1,0 +1,121 @@
+import { createClient, type Lock, type LockClient } from 'holdfast';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { now } from '../monotonic.js';
+
+/* Our side of what is measured beside Redisson, in a process of its own. */
+
+export interface Shape {
+  readonly kind: 'lock' | 'read-write' | 'semaphore';
+  readonly flows: number;
+  readonly sectionsEach: number;
+  readonly holdMs: number;
+  /** Of 100 sections of a read-write lock. */
+  readonly readShare?: number;
+  readonly permits?: number;
+}
+
+export interface Round {
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly longestWaitMs: number;
+}
+
+const NAME = 'bench:beside';
+
+let client: LockClient | undefined;
+
+async function openBeside(urls: readonly string[]): Promise<void> {
+  client = createClient({ url: urls[0]! });
+  await client.ready();
+}
+
+/** Sections on a name of its own for each flow; ms. */
+async function flowsBeside(flows: number, sections: number): Promise<number> {
+  const startedAt = now();
+  const flow = async (_: unknown, number: number): Promise<void> => {
+    const lock = client!.getLock(`${NAME}:${number}`);
+    for (let i = 0; i < sections; i += 1) {
+      await lock.lock();
+      await lock.unlock();
+    }
+  };
+  await Promise.all(Array.from({ length: flows }, flow));
+  return now() - startedAt;
+}
+
+async function contendBeside(shape: Shape): Promise<Round> {
+  const { flows, sectionsEach, holdMs, readShare = 0, permits = 1 } = shape;
+  let inside = 0;
+  let longestWaitMs = 0;
+  const flow = async (_: unknown, number: number): Promise<void> => {
+    for (let i = 0; i < sectionsEach; i += 1) {
+      const reads = (number * 31 + i) % 100 < readShare;
+      const calledAt = now();
+      await within(shape, reads, async () => {
+        longestWaitMs = Math.max(longestWaitMs, now() - calledAt);
+        inside += 1;
+        if (readShare === 0 && inside > permits) throw new Error('too many are inside');
+        if (holdMs > 0) await sleep(holdMs);
+        inside -= 1;
+      });
+    }
+  };
+  const startedAt = now();
+  await Promise.all(Array.from({ length: flows }, flow));
+  return { startedAt, endedAt: now(), longestWaitMs };
+}
+
+function within({ kind }: Shape, reads: boolean, work: () => Promise<void>): Promise<void> {
+  if (kind === 'semaphore') return client!.getSemaphore(NAME).withPermits(work);
+  return lockOf(kind, reads).withLock(work);
+}
+
+function lockOf(kind: Shape['kind'], reads: boolean): Lock {
+  switch (kind) {
+    case 'read-write': {
+      const both = client!.getReadWriteLock(NAME);
+      return reads ? both.readLock() : both.writeLock();
+    }
+    default:
+      return client!.getLock(NAME);
+  }
+}
+
+let release: (() => Promise<void>) | undefined;
+let entering: { at: number[]; over: Promise<unknown> } | undefined;
+
+async function takeBeside(kind: Shape['kind']): Promise<void> {
+  const hold = await lockOf(kind, false).acquire();
+  release = () => hold.release();
+}
+
+async function giveBackBeside(): Promise<number> {
+  const calledAt = now();
+  await release!();
+  return calledAt;
+}
+
+async function waitBeside(kind: Shape['kind'], waiters: number): Promise<void> {
+  const at: number[] = [];
+  const waiter = async (): Promise<void> => {
+    const hold = await lockOf(kind, false).acquire();
+    at.push(now());
+    await hold.release();
+  };
+  entering = { at, over: Promise.all(Array.from({ length: waiters }, waiter)) };
+}
+
+async function enteredBeside(): Promise<number> {
+  await entering!.over;
+  return entering!.at[0]!;
+}
+
+export const tasks = {
+  openBeside,
+  flowsBeside,
+  contendBeside,
+  takeBeside,
+  giveBackBeside,
+  waitBeside,
+  enteredBeside,
+};

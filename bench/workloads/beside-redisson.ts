@@ -1,0 +1,210 @@
+import { Redis } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Jvm } from '../../tests/interop/jvm.js';
+import { missingForRedisson, REDISSON, redissons, warmUp } from '../jvms.js';
+import { withWorkers, type Worker } from '../processes.js';
+import { median, quantile } from '../statistics.js';
+import type { Round, Shape } from './beside-redisson-tasks.js';
+import type { Row, Setting, Workload } from './workload.js';
+
+/*
+ * The real Redisson on a warm JVM, and Holdfast: by turns, on one server. A flow of the one is a thread of the other.
+ */
+
+const NAME = 'bench:beside';
+const OURS = 'holdfast';
+
+/** Both kinds, as the measurements want them. */
+interface Contender {
+  readonly subject: string;
+  flows(flows: number, sections: number): Promise<number>;
+  contend(shape: Shape): Promise<Round>;
+  take(): Promise<unknown>;
+  giveBack(): Promise<number>;
+  startWaiters(waiters: number): Promise<unknown>;
+  firstEntered(): Promise<number>;
+}
+
+function node(worker: Worker, kind: Shape['kind']): Contender {
+  return {
+    subject: OURS,
+    flows: (flows, sections) => worker.run('flowsBeside', flows, sections),
+    contend: (shape) => worker.run('contendBeside', shape),
+    take: () => worker.run('takeBeside', kind),
+    giveBack: () => worker.run('giveBackBeside'),
+    startWaiters: (waiters) => worker.run('waitBeside', kind, waiters),
+    firstEntered: () => worker.run('enteredBeside'),
+  };
+}
+
+function jvmContender(jvm: Jvm, kind: Shape['kind']): Contender {
+  const object = { kind, name: NAME };
+  const order = async <T>(op: string, more: Record<string, unknown> = {}): Promise<T> =>
+    (await jvm.order<T>({ op, client: 'client', object, ...more })).result;
+  return {
+    subject: REDISSON,
+    flows: (flows, sections) => order('flows', { flows, sections }),
+    contend: ({ kind: _, ...shape }) => order('contend', shape),
+    take: () => order('takeLock'),
+    giveBack: () => order('giveBack'),
+    startWaiters: (waiters) => order('startWaiters', { waiters }),
+    firstEntered: () => order('firstEntered'),
+  };
+}
+
+async function withBoth<T>(
+  setting: Setting,
+  processes: number,
+  kind: Shape['kind'],
+  fn: (ours: Contender[], theirs: Contender[]) => Promise<T>,
+): Promise<T> {
+  const { url } = setting.server;
+  const jvms = await redissons(processes, [url]);
+  await warmUp(jvms, kind === 'semaphore' ? 'lock' : kind, setting.quick);
+  return withWorkers(processes, async (workers) => {
+    await Promise.all(workers.map((worker) => worker.run('openBeside', [url])));
+    return fn(
+      workers.map((worker) => node(worker, kind)),
+      jvms.map((jvm) => jvmContender(jvm, kind)),
+    );
+  });
+}
+
+function compared(rows: readonly Row[], figure: string): Row[] {
+  const theirs = rows.find(({ subject }) => subject !== OURS)!.figures[figure]!;
+  return rows.map((row) =>
+    row.subject === OURS
+      ? { ...row, figures: { ...row.figures, 'x Redisson': row.figures[figure]! / theirs } }
+      : row,
+  );
+}
+
+function uncontended(name: string, flows: number): Workload {
+  const workload = `beside Redisson: ${name}`;
+  const measure = (setting: Setting): Promise<Row[]> =>
+    withBoth(setting, 1, 'lock', async ([ours], [theirs]) => {
+      const contenders = [ours!, theirs!];
+      const measured = contenders.map(() => [] as number[]);
+      const sections = Math.ceil((setting.quick ? 2_000 : 10_000) / flows);
+      for (let round = 0; round <= (setting.quick ? 2 : 7); round += 1) {
+        for (const [i, contender] of contenders.entries()) {
+          const ms = await contender.flows(flows, sections);
+          if (round > 0) measured[i]!.push((flows * sections * 1_000) / ms);
+        }
+      }
+      const rows = contenders.map(({ subject }, i) => ({
+        workload,
+        subject,
+        figures: { 'sections/s': median(measured[i]!) },
+      }));
+      return compared(rows, 'sections/s');
+    });
+  return { name: workload, run: orSkipped(measure) };
+}
+
+async function oneRound({ server }: Setting, contenders: readonly Contender[], shape: Shape) {
+  const { result: rounds, requests } = await server.countCommands(['publish', 'del'], () =>
+    Promise.all(contenders.map((contender) => contender.contend(shape))),
+  );
+  const ms = Math.max(...rounds.map(({ endedAt }) => endedAt)) - Math.min(...rounds.map(({ startedAt }) => startedAt));
+  return {
+    rate: (contenders.length * shape.flows * shape.sectionsEach * 1_000) / ms,
+    longestWaitMs: Math.max(...rounds.map(({ longestWaitMs }) => longestWaitMs)),
+    requests,
+  };
+}
+
+function contended(name: string, processes: number, shape: Shape): Workload {
+  const workload = `beside Redisson: ${name}`;
+  const measure = (setting: Setting): Promise<Row[]> =>
+    withBoth(setting, processes, shape.kind, async (ours, theirs) => {
+      const sides = [ours, theirs];
+      const measured = sides.map(() => [] as Awaited<ReturnType<typeof oneRound>>[]);
+      for (let round = 0; round <= (setting.quick ? 1 : 5); round += 1) {
+        for (const [i, side] of sides.entries()) {
+          if (shape.kind === 'semaphore') await setPermits(setting.server.url, shape.permits ?? 1);
+          const result = await oneRound(setting, side, shape);
+          if (round > 0) measured[i]!.push(result);
+        }
+      }
+      const rows = sides.map(([side], i) => ({
+        workload,
+        subject: side!.subject,
+        figures: {
+          'sections/s': median(measured[i]!.map(({ rate }) => rate)),
+          'longest wait ms': median(measured[i]!.map(({ longestWaitMs }) => longestWaitMs)),
+        },
+      }));
+      return compared(rows, 'sections/s');
+    });
+  return { name: workload, run: orSkipped(measure) };
+}
+
+async function setPermits(url: string, permits: number): Promise<void> {
+  const redis = new Redis(url);
+  await redis.set(NAME, permits);
+  await redis.quit();
+}
+
+function handOff(name: string, kind: Shape['kind'], waiters: number): Workload {
+  const workload = `beside Redisson: ${name}`;
+  const measure = (setting: Setting): Promise<Row[]> =>
+    withBoth(setting, 2, kind, async (ours, theirs) => {
+      const rows: Row[] = [];
+      for (const [holder, waiting] of [ours, theirs]) {
+        const latencies: number[] = [];
+        const warm = setting.quick ? 10 : 40;
+        for (let i = 0; i < warm + (setting.quick ? 20 : 100); i += 1) {
+          await holder!.take();
+          await waiting!.startWaiters(waiters);
+          await sleep(30 + 30 * Math.random());
+          const calledAt = await holder!.giveBack();
+          const enteredAt = await waiting!.firstEntered();
+          if (i >= warm) latencies.push(enteredAt - calledAt);
+        }
+        const figures = { 'p50 ms': quantile(latencies, 0.5), 'p95 ms': quantile(latencies, 0.95) };
+        rows.push({ workload, subject: holder!.subject, figures });
+      }
+      const [, { figures: theirFigures }] = rows as [Row, Row];
+      return rows.map((row) =>
+        row.subject === OURS
+          ? {
+              ...row,
+              figures: {
+                ...row.figures,
+                'p50 of Redisson': row.figures['p50 ms']! / theirFigures['p50 ms']!,
+                'p95 of Redisson': row.figures['p95 ms']! / theirFigures['p95 ms']!,
+              },
+            }
+          : row,
+      );
+    });
+  return { name: workload, run: orSkipped(measure) };
+}
+
+function orSkipped(measure: (setting: Setting) => Promise<Row[]>): Workload['run'] {
+  return async (setting) => {
+    const missing = missingForRedisson();
+    if (missing.length === 0) return measure(setting);
+    console.error(`skipped: measuring Redisson needs a JDK and Maven; ${missing.join(' and ')} did not answer`);
+    return [];
+  };
+}
+
+const lock = (flows: number, sectionsEach: number, holdMs: number): Shape => ({ kind: 'lock', flows, sectionsEach, holdMs });
+
+export const workloads: Workload[] = [
+  uncontended('1 flow', 1),
+  uncontended('100 flows, distinct keys', 100),
+  contended('1 x 50, hold 1 ms', 1, lock(50, 20, 1)),
+  contended('1 x 50, hold 0', 1, lock(50, 100, 0)),
+  contended('1 x 500, hold 1 ms', 1, lock(500, 4, 1)),
+  contended('1 x 500, hold 0', 1, lock(500, 10, 0)),
+  contended('4 x 10, hold 1 ms', 4, lock(10, 25, 1)),
+  contended('4 x 10, hold 0', 4, lock(10, 50, 0)),
+  contended('read-write, 95 % reads, 1 x 50', 1, { ...lock(50, 20, 1), kind: 'read-write', readShare: 95 }),
+  contended('semaphore, 10 permits, 1 x 50', 1, { ...lock(50, 40, 1), kind: 'semaphore', permits: 10 }),
+  contended('semaphore, 10 permits, 4 x 10', 4, { ...lock(10, 50, 1), kind: 'semaphore', permits: 10 }),
+  handOff('hand-off, 1 waiter', 'lock', 1),
+  handOff('hand-off, 50 waiters', 'lock', 50),
+];

@@ -1,0 +1,72 @@
+package holdfast.interop;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+
+/** Calls any method of an object by its name, with what JSON has of its arguments. */
+final class Calls {
+    private Calls() {}
+
+    static Object call(Object target, String name, List<Object> args) throws Throwable {
+        Method method = find(target, name, args)
+                .orElseThrow(() -> new NoSuchMethodException(target.getClass().getSimpleName() + "." + name + args));
+        Class<?>[] types = method.getParameterTypes();
+        Object[] given = new Object[types.length];
+        for (int i = 0; i < types.length; i++) given[i] = as(types[i], args.get(i));
+        try {
+            method.setAccessible(true);
+            Object result = method.invoke(target, given);
+            return result instanceof Future<?> future ? future.get() : result;
+        } catch (InvocationTargetException thrown) {
+            throw thrown.getCause();
+        } catch (java.util.concurrent.ExecutionException failed) {
+            throw failed.getCause();
+        }
+    }
+
+    /** The widest one that takes the arguments: `release(int)` and `release(String)` differ in what they are given. */
+    private static Optional<Method> find(Object target, String name, List<Object> args) {
+        return Arrays.stream(target.getClass().getMethods())
+                .filter(method -> method.getName().equals(name) && method.getParameterCount() == args.size())
+                .filter(method -> takes(method.getParameterTypes(), args))
+                .max(Comparator.comparing(method -> method.getReturnType() == void.class ? 0 : 1));
+    }
+
+    private static boolean takes(Class<?>[] types, List<Object> args) {
+        for (int i = 0; i < types.length; i++) {
+            Object arg = args.get(i);
+            boolean fits = arg instanceof Number
+                    ? types[i] == long.class || types[i] == int.class
+                    : arg instanceof List
+                            ? types[i] == List.class
+                            : types[i] == String.class && !isDuration(arg) && !isUnit(arg)
+                                    || types[i] == TimeUnit.class && isUnit(arg)
+                                    || types[i] == Duration.class && isDuration(arg);
+            if (!fits) return false;
+        }
+        return true;
+    }
+
+    private static boolean isUnit(Object arg) {
+        return "MILLISECONDS".equals(arg) || "SECONDS".equals(arg);
+    }
+
+    private static boolean isDuration(Object arg) {
+        return arg instanceof String text && text.startsWith("PT");
+    }
+
+    private static Object as(Class<?> type, Object arg) {
+        if (type == int.class) return ((Number) arg).intValue();
+        if (type == long.class) return ((Number) arg).longValue();
+        if (type == TimeUnit.class) return TimeUnit.valueOf((String) arg);
+        if (type == Duration.class) return Duration.parse((String) arg);
+        return arg;
+    }
+}

@@ -1,0 +1,101 @@
+import { inspect, isDeepStrictEqual } from 'node:util';
+import type { Difference, Step } from './scenario.js';
+import type { KeyState } from './wire-state.js';
+
+export interface Outcome {
+  readonly value: unknown;
+  /** When it was known. */
+  readonly at: number;
+}
+
+/** What one of the two has done, under names that do not tell which one it was. */
+export interface Seen {
+  readonly outcome?: unknown;
+  readonly woken: readonly unknown[];
+  readonly published: readonly string[];
+  readonly state: Readonly<Record<string, KeyState>>;
+}
+
+/** What has passed since the call that a time to live counts from is not known that well. */
+const PASSED_MS = 1_500;
+/** No lease: a time that never comes. */
+const NEVER = 922337203685477;
+
+/** Whatever differs without being declared, or is declared and does not differ. */
+export function compareStep(
+  theirs: Seen,
+  ours: Seen,
+  step: Step,
+  version: string,
+  toleranceMs: number,
+  tookMs: number,
+): string[] {
+  const declared = (step.differs ?? []).filter((each) => each.in === undefined || each.in.includes(version));
+  const found: string[] = [];
+  const facet = (name: 'result' | 'woken' | 'published', of: readonly [unknown, unknown], same: boolean): void => {
+    const pair = declared.find((each) => each[name] !== undefined)?.[name];
+    if (pair !== undefined) {
+      if (!isDeepStrictEqual([...of], [...pair])) found.push(`declared ${name} ${show(pair)}, seen ${show(of)}`);
+    } else if (!same) found.push(`${name}: Redisson ${show(of[0])}, ours ${show(of[1])}`);
+  };
+  const close = (a: unknown, b: unknown): boolean => alike(a, b, toleranceMs);
+  facet('result', [theirs.outcome, ours.outcome], close(theirs.outcome, ours.outcome));
+  facet('woken', [theirs.woken, ours.woken], close(theirs.woken, ours.woken));
+  facet('published', [theirs.published, ours.published], isDeepStrictEqual(theirs.published, ours.published));
+  found.push(...compareKeys(theirs.state, ours.state, declared, toleranceMs, tookMs));
+  return found;
+}
+
+function compareKeys(
+  theirs: Seen['state'],
+  ours: Seen['state'],
+  declared: readonly Difference[],
+  toleranceMs: number,
+  tookMs: number,
+): string[] {
+  const found: string[] = [];
+  const onlyTheirs = declared.flatMap((each) => each.onlyTheirs ?? []);
+  const onlyOurs = declared.flatMap((each) => each.onlyOurs ?? []);
+  for (const key of [...new Set([...Object.keys(theirs), ...Object.keys(ours)])].sort()) {
+    const [a, b] = [theirs[key], ours[key]];
+    if (!a || !b) {
+      if (!(a ? onlyTheirs : onlyOurs).includes(key)) found.push(`${key}: Redisson ${show(a)}, ours ${show(b)}`);
+      continue;
+    }
+    if (a.type !== b.type || !alike(a.value, b.value, toleranceMs)) {
+      found.push(`${key}: Redisson ${show(a)}, ours ${show(b)}`);
+    }
+    const ttl = declared.find((each) => each.ttl?.[key])?.ttl?.[key];
+    if (ttl) {
+      const late = PASSED_MS + tookMs;
+      const fits = [a.pttl, b.pttl].every((left, i) => left <= ttl[i]! + toleranceMs && left >= ttl[i]! - late);
+      if (!fits) found.push(`declared times to live ${show(ttl)} of ${key}, seen ${a.pttl} and ${b.pttl}`);
+    } else if (a.pttl !== b.pttl && (Math.min(a.pttl, b.pttl) < 0 || Math.abs(a.pttl - b.pttl) > toleranceMs)) {
+      found.push(`PTTL of ${key}: Redisson ${a.pttl}, ours ${b.pttl} (within ${Math.round(toleranceMs)})`);
+    }
+  }
+  for (const key of onlyTheirs) if (!theirs[key] || ours[key]) found.push(`declared: only Redisson has ${key}`);
+  for (const key of onlyOurs) if (theirs[key] || !ours[key]) found.push(`declared: only we have ${key}`);
+  return found;
+}
+
+/** Times, also those in text, are alike within the tolerance; everything else has to be the same. */
+function alike(a: unknown, b: unknown, toleranceMs: number): boolean {
+  if (typeof a === 'number' && typeof b === 'number') {
+    if (a === b) return true;
+    return Math.min(a, b) >= 200 && Math.max(a, b) !== NEVER && Math.abs(a - b) <= toleranceMs;
+  }
+  if (typeof a === 'string' && typeof b === 'string') {
+    if (a === b) return true;
+    return /^1\d{12}$/.test(a) && /^1\d{12}$/.test(b) && Math.abs(Number(a) - Number(b)) <= toleranceMs;
+  }
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
+  const [first, second] = [Object.entries(a).sort(byName), Object.entries(b).sort(byName)];
+  return (
+    first.length === second.length &&
+    first.every(([name, value], i) => second[i]![0] === name && alike(value, second[i]![1], toleranceMs))
+  );
+}
+
+const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1);
+const show = (value: unknown): string => inspect(value, { depth: 5, breakLength: Infinity });
