@@ -164,7 +164,8 @@ export class RedisServer {
   }
 
   async clientPause(ms: number, mode: 'ALL' | 'WRITE' = 'ALL'): Promise<void> {
-    await this.command('CLIENT', 'PAUSE', ms, mode);
+    // Redis 6.0 knows only this one and has no word for it.
+    await this.command('CLIENT', 'PAUSE', ms, ...(mode === 'ALL' ? [] : [mode]));
   }
 
   async clientUnpause(): Promise<void> {
