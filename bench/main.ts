@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { judge } from './bars.js';
 import { verdictTable, workloadTable } from './report.js';
 import { BenchServer } from './server.js';
+import { workloads as cluster } from './workloads/cluster.js';
 import { workloads as contended } from './workloads/contended.js';
 import { workloads as handOff } from './workloads/hand-off.js';
 import { workloads as uncontended } from './workloads/uncontended.js';
@@ -25,7 +26,7 @@ const { values } = parseArgs({
   },
 });
 const only = new RegExp(values.only, 'i');
-const chosen = [...uncontended, ...contended, ...handOff, ...waiting, ...watchdog].filter(({ name }) =>
+const chosen = [...uncontended, ...contended, ...handOff, ...waiting, ...watchdog, ...cluster].filter(({ name }) =>
   only.test(name),
 );
 // With --json nothing else may be on the standard output.

@@ -1,3 +1,4 @@
+import { tasks as cluster } from './workloads/cluster.js';
 import { tasks as contended } from './workloads/contended.js';
 import { tasks as handOff } from './workloads/hand-off.js';
 import { tasks as uncontended } from './workloads/uncontended.js';
@@ -6,7 +7,7 @@ import { tasks as watchdog } from './workloads/watchdog.js';
 
 /* The other end of processes.ts: runs the tasks it is sent. */
 
-const tasks = { ...uncontended, ...contended, ...handOff, ...waiting, ...watchdog };
+const tasks = { ...uncontended, ...contended, ...handOff, ...waiting, ...watchdog, ...cluster };
 export type Tasks = typeof tasks;
 
 interface Order {

@@ -20,6 +20,10 @@ export interface Bench {
   worker(process: number): Worker;
   /** A new worker takes the place of this one, which is dead. */
   replace(process: number): Promise<void>;
+  /** It is about to be killed: what it says until then still counts. */
+  serverDies(server: RedisServer): void;
+  /** A lock is about to leave this server with its slot. */
+  leaves(lock: string, server: RedisServer): void;
   /** Before a server is killed, and when it has been started again and nobody has reached it yet. */
   serverGone(server: RedisServer): void;
   serverBack(server: RedisServer): Promise<void>;
@@ -167,6 +171,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   // What its replica has not heard yet is lost.
   'server-kill': async (bench, { choice }) => {
     const server = await bench.stage.master(choice);
+    bench.serverDies(server);
     await server.kill9();
     bench.serverGone(server);
     await bench.stage.successorOf(server);
@@ -181,7 +186,9 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     return 1;
   },
   'server-slot-move': async (bench, { choice }) => {
-    await bench.stage.moveSlot(bench.locks[Math.floor(choice * bench.locks.length)]!, (choice * 7) % 1);
+    const lock = bench.locks[Math.floor(choice * bench.locks.length)]!;
+    bench.leaves(lock, await bench.stage.masterOf(lock));
+    await bench.stage.moveSlot(lock, (choice * 7) % 1);
     await bench.healed();
     return 1;
   },

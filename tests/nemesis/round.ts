@@ -88,6 +88,7 @@ class Round implements Bench {
   /** Read, and not yet given to the truth: what another server did before may still come. */
   #lines: SeenLine[] = [];
   readonly #stopped = new Set<RedisServer>();
+  readonly #dying = new Set<RedisServer>();
   #wallAhead = 0;
   #reading: NodeJS.Timeout | undefined;
   #lastTick = stamp();
@@ -230,7 +231,16 @@ class Round implements Bench {
     return this.options.planned;
   }
 
+  serverDies(server: RedisServer): void {
+    this.#dying.add(server);
+  }
+
+  leaves(lock: string, server: RedisServer): void {
+    this.#note(server, 'LEAVES', lock);
+  }
+
   serverGone(server: RedisServer): void {
+    this.#dying.add(server);
     this.#read();
     // Nobody else has what it had.
     if (this.stage.servers.length === 1) this.#truth.end(stamp());
@@ -240,13 +250,14 @@ class Round implements Bench {
 
   async serverBack(server: RedisServer): Promise<void> {
     const monitor = await server.monitor();
+    this.#dying.delete(server);
     this.#monitors.set(server, monitor);
     // Sentinel cuts everybody off whom it gives another role; nobody who writes is back so soon.
     void monitor.ended.then(() => {
       if (this.#monitors.get(server) !== monitor) return;
       this.#take(server, monitor);
       this.#monitors.delete(server);
-      if (!server.running) return;
+      if (this.#dying.has(server)) return;
       this.serverBack(server).catch((error: unknown) => this.#complain('nobody watches a server', String(error)));
     });
   }
@@ -259,14 +270,14 @@ class Round implements Bench {
   async healed(): Promise<void> {
     const { servers } = this.stage;
     for (const [replica, master] of await this.stage.heal()) {
-      this.#lines.push({
-        node: servers.indexOf(replica),
-        time: stamp() + this.#wallAhead,
-        command: 'SYNCED',
-        args: [String(servers.indexOf(master))],
-        source: 'nemesis',
-      });
+      this.#note(replica, 'SYNCED', String(servers.indexOf(master)));
     }
+  }
+
+  /** Something that only we know, where it belongs among what the servers tell. */
+  #note(server: RedisServer, command: string, ...args: string[]): void {
+    const node = this.stage.servers.indexOf(server);
+    this.#lines.push({ node, time: stamp() + this.#wallAhead, command, args, source: 'nemesis' });
   }
 
   broken(event: Parameters<Bench['broken']>[0]): void {

@@ -28,7 +28,8 @@ interface Owned {
   expiresAt: number;
 }
 
-/** A line of MONITOR, and which server ran it; the command SYNCED with a server's number: it has what that one has. */
+/** A line of MONITOR, and which server ran it; the commands SYNCED (it has what the server of this number
+ * has) and LEAVES (it is where this lock's slot leaves from) are the bench's own. */
 export interface SeenLine extends MonitorLine {
   readonly node: number;
 }
@@ -92,6 +93,12 @@ export class ServerTruth {
     const [lock = ''] = args;
     if (command === 'SYNCED') return view.copy(this.#views[Number(lock)] as ServerView);
     const home = this.#at.get(lock);
+    if (command === 'LEAVES') {
+      // It may have taken the lock over, and not have written to it since.
+      if (home !== undefined && home !== node) this.#goOnAt(view, lock, at);
+      this.#at.set(lock, node);
+      return;
+    }
     if (command === 'RESTORE-ASKING' || command === 'RESTORE') {
       // The slot moves: the key comes from where it was, to a master or, after that, to its replica.
       if (home !== undefined) view.set(lock, this.#views[home]?.entry(lock));

@@ -56,6 +56,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RedisSer
 export class RedisServer {
   readonly host = '127.0.0.1';
   #port = 0;
+  #stopped = false;
   #process: ChildProcess | undefined;
   #exited: Promise<unknown> = Promise.resolve();
   #admin: Redis | undefined;
@@ -87,6 +88,11 @@ export class RedisServer {
 
   get running(): boolean {
     return this.#process !== undefined;
+  }
+
+  /** By `pause`, until `resume`. */
+  get stopped(): boolean {
+    return this.#stopped;
   }
 
   get pid(): number {
@@ -156,10 +162,12 @@ export class RedisServer {
   /** SIGSTOP: it accepts connections (the kernel does) and answers nothing. */
   async pause(): Promise<void> {
     process.kill(this.pid, 'SIGSTOP');
+    this.#stopped = true;
     await stopped(this.pid);
   }
 
   resume(): void {
+    this.#stopped = false;
     process.kill(this.pid, 'SIGCONT');
   }
 
