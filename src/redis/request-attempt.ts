@@ -19,6 +19,7 @@ export class RequestAttempt implements Attempt {
     readonly connection: CommandPort,
     readonly sentAt: number,
     readonly deadline: number,
+    readonly settleBy: number,
     readonly openUntil: number,
     readonly asking: boolean,
   ) {}

@@ -122,7 +122,12 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     this.#awaiting = true;
     this.openUntil = Math.max(this.openUntil, openUntil);
     const command = operation.script === undefined ? operation.name : this.#useSource ? 'eval' : 'evalsha';
-    connection.send(command, words, new RequestAttempt(this, connection, sentAt, deadline, openUntil, asking), asking);
+    connection.send(
+      command,
+      words,
+      new RequestAttempt(this, connection, sentAt, deadline, this.#until, openUntil, asking),
+      asking,
+    );
   }
 
   answered(attempt: RequestAttempt, raw: unknown): void {

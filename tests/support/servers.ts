@@ -265,6 +265,7 @@ export class RedisServer {
     clearTimeout(limit);
     if (typeof failure === 'string') return failure;
     this.#process = child;
+    this.#stopped = false;
     if (this.#loneMaster) await this.#takeSlots();
     this.#exited = exited.then(() => (this.#process = undefined));
     return undefined;
