@@ -4,12 +4,7 @@ import { judge } from './bars.js';
 import { closeRedissons } from './jvms.js';
 import { verdictTable, workloadTable } from './report.js';
 import { BenchServer } from './server.js';
-import { workloads as besideRedisson } from './workloads/beside-redisson.js';
-import { workloads as contended } from './workloads/contended.js';
-import { workloads as handOff } from './workloads/hand-off.js';
-import { workloads as uncontended } from './workloads/uncontended.js';
-import { workloads as waiting } from './workloads/waiting.js';
-import { workloads as watchdog } from './workloads/watchdog.js';
+import { workloads } from './workloads/all.js';
 import type { Row } from './workloads/workload.js';
 
 /*
@@ -27,14 +22,7 @@ const { values } = parseArgs({
   },
 });
 const only = new RegExp(values.only, 'i');
-const chosen = [
-  ...uncontended,
-  ...contended,
-  ...handOff,
-  ...waiting,
-  ...watchdog,
-  ...besideRedisson,
-].filter(({ name }) => only.test(name));
+const chosen = workloads.filter(({ name }) => only.test(name));
 // With --json nothing else may be on the standard output.
 const say = values.json ? console.error : console.log;
 

@@ -59,6 +59,11 @@ export class BenchServer implements AsyncDisposable {
     };
   }
 
+  /** Scripts that clients have sent so far. */
+  async countSent(): Promise<number> {
+    return (await this.#calls()).get('evalsha') ?? 0;
+  }
+
   async #calls(): Promise<Map<string, number>> {
     const info = await this.admin.info('commandstats');
     return new Map(

@@ -1,13 +1,7 @@
-import { tasks as besideRedisson } from './workloads/beside-redisson-tasks.js';
-import { tasks as contended } from './workloads/contended.js';
-import { tasks as handOff } from './workloads/hand-off.js';
-import { tasks as uncontended } from './workloads/uncontended.js';
-import { tasks as waiting } from './workloads/waiting.js';
-import { tasks as watchdog } from './workloads/watchdog.js';
+import { tasks } from './workloads/all.js';
 
 /* The other end of processes.ts: runs the tasks it is sent. */
 
-const tasks = { ...uncontended, ...contended, ...handOff, ...waiting, ...watchdog, ...besideRedisson };
 export type Tasks = typeof tasks;
 
 interface Order {

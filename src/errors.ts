@@ -135,6 +135,14 @@ function shown(value: unknown): string {
 /** Redis refused the command for good (permissions, memory, a key of another type). Nothing was changed. */
 export class RefusedError extends LockError {
   readonly code = 'ERR_LOCK_REFUSED';
+  constructor(
+    message: string,
+    /** What `ACL SETUSER` has to be told, such as `+hset`, where a permission is missing. */
+    readonly rule: string | undefined,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
 }
 
 /** The lock was taken, but fewer replicas than asked for confirmed it in time. It is being given back. */

@@ -20,6 +20,8 @@ export interface Attempt {
   readonly sentAt: number;
   /** Monotonic ms after which we do not wait for the answer. */
   readonly deadline: number;
+  /** Monotonic ms after which nobody waits for what it has to say any more. */
+  readonly settleBy: number;
   /** Monotonic ms after which the server cannot act on it any more, by the lower bound of its clock that we have. */
   readonly openUntil: number;
   /** Answers that its connection had got when it was sent. */
@@ -39,6 +41,7 @@ export class Notice implements Attempt {
   readonly sentAt = 0;
   readonly openUntil = 0;
   readonly deadline = Infinity;
+  readonly settleBy = Infinity;
   answersBefore = 0;
   constructor(readonly connection: CommandPort) {}
   answered(): void {}

@@ -5,7 +5,7 @@
  *   idle -> scripts, WAIT -> (their answers, the WAIT's answer) -> idle
  */
 import type { Redis } from 'ioredis';
-import type { Clock } from '../clock.js';
+import type { Clock, Timer } from '../clock.js';
 import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ReplicaOptions } from '../options.js';
 import type { Attempt, CommandPort } from './attempt.js';
@@ -18,6 +18,9 @@ const LOOK_AGAIN_MS = 5_000;
 /** Scripts that one WAIT follows. Their grants are held back until it is answered. */
 interface Batch {
   readonly held: { readonly attempt: Attempt; readonly raw: unknown }[];
+  /** Monotonic ms until which the first of their callers is to be told. */
+  settleBy: number;
+  overdue: Timer | undefined;
 }
 
 export class ReplicatedConnection implements CommandPort {
@@ -68,10 +71,11 @@ export class ReplicatedConnection implements CommandPort {
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void {
     if (!this.#asksReplicas()) return this.#connection.send(name, args, attempt, asking);
     if (this.#batch === undefined) {
-      const batch: Batch = { held: [] };
+      const batch: Batch = { held: [], settleBy: Infinity, overdue: undefined };
       this.#batch = batch;
       process.nextTick(() => this.#wait(batch));
     }
+    this.#batch.settleBy = Math.min(this.#batch.settleBy, attempt.settleBy);
     this.#connection.send(name, args, new HeldAttempt(attempt, this.#batch), asking);
   }
 
@@ -98,6 +102,7 @@ export class ReplicatedConnection implements CommandPort {
     const wait = new WaitAttempt(this, this.clock.monotonic(), timeout + this.attemptMs, {
       answered: (confirmed) => void this.#confirm(batch, confirmed),
       failed: (error) => {
+        batch.overdue?.cancel();
         this.#endTurn();
         for (const { attempt, raw } of batch.held) {
           // Without an answer the same request goes out again, and waits again.
@@ -111,12 +116,27 @@ export class ReplicatedConnection implements CommandPort {
       },
     });
     this.#connection.send('wait', [String(acks), String(timeout)], wait, false);
+    // Replicas may be given more time than there is left for a repeated request.
+    if (batch.settleBy < wait.deadline) this.#settleInTime(batch);
+  }
+
+  #settleInTime(batch: Batch): void {
+    batch.overdue = this.clock.setTimer(batch.settleBy - this.clock.monotonic(), () => {
+      const now = this.clock.monotonic();
+      batch.settleBy = Infinity;
+      for (const { attempt } of batch.held) {
+        if (attempt.settleBy <= now) attempt.timedOut();
+        else batch.settleBy = Math.min(batch.settleBy, attempt.settleBy);
+      }
+      if (batch.settleBy < Infinity) this.#settleInTime(batch);
+    });
   }
 
   async #confirm(batch: Batch, confirmed: number): Promise<void> {
     const { acks, always } = this.replicas;
     // Too few are enough where there are none, unless they were asked for.
     if (confirmed < acks && !always && batch.held.length > 0) await this.#lookForReplicas();
+    batch.overdue?.cancel();
     this.#endTurn();
     const enough = confirmed >= acks || (!always && this.#hasReplicas === false);
     for (const { attempt, raw } of batch.held) {
@@ -166,6 +186,7 @@ class HeldAttempt implements Attempt {
   readonly connection: CommandPort;
   readonly sentAt: number;
   readonly deadline: number;
+  readonly settleBy: number;
   readonly openUntil: number;
   answersBefore = 0;
   constructor(
@@ -175,6 +196,7 @@ class HeldAttempt implements Attempt {
     this.connection = attempt.connection;
     this.sentAt = attempt.sentAt;
     this.deadline = attempt.deadline;
+    this.settleBy = attempt.settleBy;
     this.openUntil = attempt.openUntil;
   }
   answered(raw: unknown): void {
@@ -203,6 +225,7 @@ interface WaitEnd {
 
 class WaitAttempt implements Attempt {
   readonly deadline: number;
+  readonly settleBy = Infinity;
   readonly openUntil = 0;
   answersBefore = 0;
   constructor(

@@ -1,7 +1,8 @@
 import pRetry, { AbortError } from 'p-retry';
 import type { Clock } from '../clock.js';
-import { ClientClosedError, LockError, RedisUnavailableError } from '../errors.js';
-import { Notice, type Attempt, type CommandPort } from './attempt.js';
+import { ClientClosedError, LockError, RedisUnavailableError, type RefusedError } from '../errors.js';
+import { Notice, type CommandPort } from './attempt.js';
+import { RequestAttempt } from './request-attempt.js';
 import { PUBLISH_OF_TOPOLOGY, TOO_LATE, type Operation } from './script.js';
 import { failureKind, isRefusedInside, refusal, TooLateError } from './server-error.js';
 import type { CommandRoutes, Route } from './topology.js';
@@ -121,7 +122,12 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     this.#awaiting = true;
     this.openUntil = Math.max(this.openUntil, openUntil);
     const command = operation.script === undefined ? operation.name : this.#useSource ? 'eval' : 'evalsha';
-    connection.send(command, words, new RequestAttempt(this, connection, sentAt, deadline, openUntil, asking), asking);
+    connection.send(
+      command,
+      words,
+      new RequestAttempt(this, connection, sentAt, deadline, this.#until, openUntil, asking),
+      asking,
+    );
   }
 
   answered(attempt: RequestAttempt, raw: unknown): void {
@@ -138,7 +144,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     try {
       this.reply = this.operation.reply(raw);
     } catch (error) {
-      this.#fail(refusal(this.operation.name, error as Error));
+      this.#fail(this.#refusal(error as Error));
       return;
     }
     this.sentAt = attempt.sentAt;
@@ -153,10 +159,23 @@ export class ScriptRequest<Reply> implements RequestAttempts {
   #wakeAtOwner(reply: Reply): void {
     const { routes } = this.executor;
     const payload = this.operation.wakeUp?.(reply);
-    if (payload === undefined || routes.publish !== 'SPUBLISH') return;
-    const at = this.args.findIndex((arg) => arg === routes.publish || arg === PUBLISH_OF_TOPOLOGY);
+    const channel = this.#channel;
+    if (payload === undefined || channel === undefined || routes.publish !== 'SPUBLISH') return;
     const owner = routes.connectionFor(this.keys[0] as string, false);
-    if (owner?.ready) owner.send('spublish', [String(this.args[at + 1]), payload], new Notice(owner), false);
+    if (owner?.ready) owner.send('spublish', [channel, payload], new Notice(owner), false);
+  }
+
+  /** That the script publishes to: it is told the command, and then the channel. */
+  get #channel(): string | undefined {
+    const { publish } = this.executor.routes;
+    const at = this.args.findIndex((arg) => arg === publish || arg === PUBLISH_OF_TOPOLOGY);
+    return at < 0 ? undefined : String(this.args[at + 1]);
+  }
+
+  #refusal(error: Error): RefusedError {
+    const { name, script } = this.operation;
+    const { publish } = this.executor.routes;
+    return refusal(name, error, { keys: this.keys, channel: this.#channel, publish, source: script?.source });
   }
 
   failed(attempt: RequestAttempt, error: Error): void {
@@ -215,7 +234,7 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     if (kind === 'refused') {
       // What a script did before one of its commands was refused stays done.
       if (isRefusedInside(error)) this.#undone = true;
-      this.#fail(refusal(this.operation.name, error));
+      this.#fail(this.#refusal(error));
     } else if (route !== undefined && this.#redirections < MOST_REDIRECTIONS && !this.#abandoned) {
       this.#redirections += 1;
       this.#useSource = false;
@@ -329,44 +348,6 @@ export class ScriptRequest<Reply> implements RequestAttempts {
     this.#awaiting = false;
     this.#attemptOver?.();
     this.#onDone?.();
-  }
-}
-
-/** The request as its attempts see it. */
-interface AttemptOwner {
-  answered(attempt: RequestAttempt, raw: unknown): void;
-  failed(attempt: RequestAttempt, error: Error): void;
-  timedOut(attempt: RequestAttempt): void;
-  isGrant(raw: unknown): boolean;
-  unconfirmed(attempt: RequestAttempt, error: LockError): void;
-}
-
-class RequestAttempt implements Attempt {
-  /** Answered, failed or timed out: what follows cannot start another attempt. */
-  over = false;
-  answersBefore = 0;
-  constructor(
-    private readonly request: AttemptOwner,
-    readonly connection: CommandPort,
-    readonly sentAt: number,
-    readonly deadline: number,
-    readonly openUntil: number,
-    readonly asking: boolean,
-  ) {}
-  answered(raw: unknown): void {
-    this.request.answered(this, raw);
-  }
-  failed(error: Error): void {
-    this.request.failed(this, error);
-  }
-  timedOut(): void {
-    this.request.timedOut(this);
-  }
-  isGrant(raw: unknown): boolean {
-    return this.request.isGrant(raw);
-  }
-  unconfirmed(error: LockError): void {
-    this.request.unconfirmed(this, error);
   }
 }
 

@@ -1,4 +1,5 @@
 import { RefusedError } from '../errors.js';
+import { missingRule, type RefusedRequest } from './permissions.js';
 
 /**
  * What an error of one attempt says about the command.
@@ -49,16 +50,18 @@ export function withoutArguments<E>(error: E): E {
 }
 
 /** Says what was refused and what to allow; never repeats arguments, which may be secrets of the user. */
-export function refusal(operation: string, error: Error): RefusedError {
+export function refusal(operation: string, error: Error, request: RefusedRequest = {}): RefusedError {
   const message = error.message;
+  const rule = missingRule(message, request);
   let hint = '';
-  // Within a script Redis 7 says it in other words.
-  if (/NOPERM|permission|user executing the script can't/i.test(message)) {
-    hint = ': give the user of this connection the commands, keys and channels that the README lists for it';
+  if (rule !== undefined) {
+    hint = `: give the user of this connection ${rule} (ACL SETUSER); see README, "What Redis must allow"`;
+  } else if (/NOPERM|permission/i.test(message)) {
+    hint = ': see README, "What Redis must allow"';
   } else if (/\bOOM\b/.test(message)) {
     hint = ': the server is at its maxmemory; free memory or raise it';
-  } else if (message.startsWith('WRONGTYPE') || message.includes('WRONGTYPE')) {
+  } else if (message.includes('WRONGTYPE')) {
     hint = ': the key of this name holds something that is no lock';
   }
-  return new RefusedError(`Redis refused ${operation}: ${message}${hint}`, { cause: withoutArguments(error) });
+  return new RefusedError(`Redis refused ${operation}: ${message}${hint}`, rule, { cause: withoutArguments(error) });
 }

@@ -181,7 +181,7 @@ export class Subscriber implements ChannelSource {
           // One refused channel fails its whole batch: ask for each alone to find out which.
           if (refused && names.length > 1) this.#subscribe([name]);
           else if (refused) {
-            const refused = refusal(`the subscription to ${name}`, error as Error);
+            const refused = refusal(`the subscription to ${name}`, error as Error, { channel: name });
             for (const listener of [...(channel?.listeners ?? [])]) listener.refused(refused);
           }
         }

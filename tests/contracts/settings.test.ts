@@ -94,7 +94,10 @@ test('R34: a connection that was closed by its owner can still be copied', async
 });
 
 test('credentials and database are those of the connection given', async () => {
-  const server = await startServer({ loneMaster: false, users: [`app on >secret ~* ${allChannels()} +@all`, 'default off'] });
+  const server = await startServer({
+    loneMaster: false,
+    users: [`app on >secret ~* ${allChannels()} +@all`, 'default off'],
+  });
   const url = `redis://app:secret@${server.host}:${server.port}/3`;
   // Of a server of its own, reached as any user would.
   const copied = client({ redis: redis({}, url) });

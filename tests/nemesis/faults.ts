@@ -1,25 +1,36 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Worker } from '../support/child.js';
-import type { CommandSelector, Fault } from '../support/fault.js';
+import type { CommandSelector } from '../support/fault.js';
 import type { HistoryEvent } from '../support/history-events.js';
 import { stamp } from '../support/history-recorder.mjs';
 import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
-import type { FaultProxy } from '../support/proxy.js';
 import type { RedisServer } from '../support/servers.js';
+import type { Network, SetFault } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
+import type { Stage } from './stage.js';
 
 /** What faults strike. */
 export interface Bench {
-  readonly server: RedisServer;
+  readonly stage: Stage;
   /** One for each process. */
-  readonly proxies: readonly FaultProxy[];
+  readonly networks: readonly Network[];
+  /** Only what loses nothing, and replicas confirm every grant. */
+  readonly planned: boolean;
   readonly locks: readonly string[];
   worker(process: number): Worker;
   /** A new worker takes the place of this one, which is dead. */
   replace(process: number): Promise<void>;
-  /** Before the server is killed, and when it has been started again and nobody has reached it yet. */
-  serverGone(): void;
-  serverBack(): Promise<void>;
+  /** It is about to be killed: what it says until then still counts. */
+  serverDies(server: RedisServer): void;
+  /** A lock is about to leave this server with its slot. */
+  leaves(lock: string, server: RedisServer): void;
+  /** Before a server is killed, and when it has been started again and nobody has reached it yet. */
+  serverGone(server: RedisServer): void;
+  serverBack(server: RedisServer): Promise<void>;
+  /** A server does nothing for a while, and what it has said may not have been heard yet. */
+  stopped(server: RedisServer, stopped: boolean): void;
+  /** Waits until everything is as it should be again. */
+  healed(): Promise<void>;
   broken(event: Omit<Extract<HistoryEvent, { type: 'broken' }>, 'type' | 'process'>): void;
 }
 
@@ -31,11 +42,11 @@ const NOWHERE = { host: '127.0.0.1', port: 9 };
 
 /** A fault of the proxy that strikes commands, for a while. */
 const onCommands =
-  (set: (proxy: FaultProxy, selector: CommandSelector, fault: ScheduledFault) => Fault): Strike =>
-  async ({ proxies }, fault) => {
+  (set: (network: Network, selector: CommandSelector, fault: ScheduledFault) => SetFault): Strike =>
+  async ({ networks }, fault) => {
     const sha = fault.script === undefined ? {} : { sha: LOCK_SCRIPTS.get(fault.script)!.sha };
     const selector = { command: ['EVALSHA', 'EVAL'], times: fault.times, ...sha };
-    const set_ = set(proxies[fault.process]!, selector, fault);
+    const set_ = set(networks[fault.process]!, selector, fault);
     await pause(fault.ms);
     set_.lift();
     return set_.count;
@@ -43,9 +54,9 @@ const onCommands =
 
 /** A fault of the proxy that lasts until it is lifted. */
 const forAWhile =
-  (set: (proxy: FaultProxy, fault: ScheduledFault) => Fault): Strike =>
-  async ({ proxies }, fault) => {
-    const set_ = set(proxies[fault.process]!, fault);
+  (set: (network: Network, fault: ScheduledFault) => SetFault): Strike =>
+  async ({ networks }, fault) => {
+    const set_ = set(networks[fault.process]!, fault);
     await pause(fault.ms);
     set_.lift();
     return Math.min(1, set_.count);
@@ -54,53 +65,53 @@ const forAWhile =
 const subscriber = { kind: 'subscriber' } as const;
 
 export const STRIKES: Readonly<Record<FaultName, Strike>> = {
-  cut: async ({ proxies }, { process }) => proxies[process]!.cut({ kind: 'command' }),
-  'cut-before': onCommands((proxy, selector) => proxy.cutBefore(selector)),
-  'cut-after': onCommands((proxy, selector) => proxy.cutAfter(selector)),
-  swallow: onCommands((proxy, selector) => proxy.swallow(selector)),
-  garble: onCommands((proxy, selector) => proxy.garble(selector)),
-  'answer-error': onCommands((proxy, selector, { choice }) =>
-    proxy.answer(selector, `-${ERRORS[Math.floor(choice * ERRORS.length)]!} said by the proxy\r\n`),
+  cut: async ({ networks }, { process }) => networks[process]!.cut({ kind: 'command' }),
+  'cut-before': onCommands((network, selector) => network.set('cutBefore', selector)),
+  'cut-after': onCommands((network, selector) => network.set('cutAfter', selector)),
+  swallow: onCommands((network, selector) => network.set('swallow', selector)),
+  garble: onCommands((network, selector) => network.set('garble', selector)),
+  'answer-error': onCommands((network, selector, { choice }) =>
+    network.set('answer', selector, `-${ERRORS[Math.floor(choice * ERRORS.length)]!} said by the proxy\r\n`),
   ),
-  'late-command': async ({ proxies }, { process, ms, times, script }) => {
+  'late-command': async ({ networks }, { process, ms, times, script }) => {
     const sha = script === undefined ? {} : { sha: LOCK_SCRIPTS.get(script)!.sha };
-    const held = proxies[process]!.holdCommand({ command: ['EVALSHA', 'EVAL'], times, ...sha }, ms);
+    const held = networks[process]!.set('holdCommand', { command: ['EVALSHA', 'EVAL'], times, ...sha }, ms);
     // Each is held for its own time from when it came; lifting delivers at once.
     await pause(ms + 1_000);
     held.lift();
     return held.count;
   },
-  'late-reply': async ({ proxies }, { process, ms, times, script }) => {
+  'late-reply': async ({ networks }, { process, ms, times, script }) => {
     const sha = script === undefined ? {} : { sha: LOCK_SCRIPTS.get(script)!.sha };
-    const held = proxies[process]!.holdReply({ command: ['EVALSHA', 'EVAL'], times, ...sha }, ms);
+    const held = networks[process]!.set('holdReply', { command: ['EVALSHA', 'EVAL'], times, ...sha }, ms);
     await pause(ms + 1_000);
     held.lift();
     return held.count;
   },
-  stall: forAWhile((proxy, { choice }) =>
-    proxy.stall(choice < 0.3 ? {} : { direction: choice < 0.65 ? 'to-server' : 'to-client' }),
+  stall: forAWhile((network, { choice }) =>
+    network.set('stall', choice < 0.3 ? {} : { direction: choice < 0.65 ? 'to-server' : 'to-client' }),
   ),
-  'stall-subscriber': forAWhile((proxy) => proxy.stall(subscriber)),
-  delay: forAWhile((proxy, { choice }) => proxy.delay(() => Math.random() * 2 * (20 + choice * 250))),
-  throttle: forAWhile((proxy, { choice }) => proxy.throttle(1_000 + choice * 20_000)),
-  'cut-subscriber': async ({ proxies }, { process, ms, times }) => {
+  'stall-subscriber': forAWhile((network) => network.set('stall', subscriber)),
+  delay: forAWhile((network, { choice }) => network.set('delay', () => Math.random() * 2 * (20 + choice * 250))),
+  throttle: forAWhile((network, { choice }) => network.set('throttle', 1_000 + choice * 20_000)),
+  'cut-subscriber': async ({ networks }, { process, ms, times }) => {
     let cut = 0;
     for (let i = 0; i < times; i++) {
-      cut += proxies[process]!.cut(subscriber);
+      cut += networks[process]!.cut(subscriber);
       await pause(ms);
     }
     return cut;
   },
-  refuse: async ({ proxies }, { process, ms }) => {
-    const refusal = proxies[process]!.refuse('reset');
-    proxies[process]!.cut();
+  refuse: async ({ networks }, { process, ms }) => {
+    const refusal = networks[process]!.set('refuse', 'reset');
+    networks[process]!.cut();
     await pause(ms);
     refusal.lift();
     return 1;
   },
-  hang: async ({ proxies }, { process, ms }) => {
-    const refusal = proxies[process]!.refuse('hang');
-    proxies[process]!.cut();
+  hang: async ({ networks }, { process, ms }) => {
+    const refusal = networks[process]!.set('refuse', 'hang');
+    networks[process]!.cut();
     await pause(ms);
     refusal.lift();
     return 1;
@@ -125,45 +136,86 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     await bench.replace(process);
     return 1;
   },
-  'server-stop': async ({ server }, { ms }) => {
+  // Between this process and one server; the servers see each other, and other processes see it.
+  partition: async ({ networks }, { process, ms, choice }) => {
+    const proxy = networks[process]!.pick(choice);
+    const refusal = proxy.refuse(choice < 0.5 ? 'reset' : 'hang');
+    proxy.cut();
+    await pause(ms);
+    refusal.lift();
+    return 1;
+  },
+  'server-stop': async (bench, { ms, choice }) => {
+    const server = await bench.stage.master(choice);
     await server.pause();
+    bench.stopped(server, true);
     await pause(ms);
     server.resume();
+    bench.stopped(server, false);
+    // Its replica may have taken over.
+    await bench.healed();
     return 1;
   },
   'server-restart': async (bench) => {
+    const server = await bench.stage.master(0);
     // Nobody reaches the new one before it is watched.
-    const refusals = bench.proxies.map((proxy) => proxy.refuse('reset'));
+    const refusals = bench.networks.map((network) => network.set('refuse', 'reset'));
     const from = stamp();
-    bench.serverGone();
-    await bench.server.restart();
-    await bench.serverBack();
+    bench.serverGone(server);
+    await server.restart();
+    await bench.serverBack(server);
     bench.broken({ from, at: stamp(), locks: 'all' });
     for (const refusal of refusals) refusal.lift();
     return 1;
   },
-  'server-pause-all': async ({ server }, { ms }) => {
-    await server.clientPause(ms, 'ALL');
+  // What its replica has not heard yet is lost.
+  'server-kill': async (bench, { choice }) => {
+    const server = await bench.stage.master(choice);
+    bench.serverDies(server);
+    await server.kill9();
+    bench.serverGone(server);
+    await bench.stage.successorOf(server);
+    await server.start();
+    await bench.serverBack(server);
+    await bench.healed();
+    return 1;
+  },
+  'server-failover': async (bench, { choice }) => {
+    await bench.stage.failover(choice, bench.planned);
+    await bench.healed();
+    return 1;
+  },
+  'server-slot-move': async (bench, { choice }) => {
+    const lock = bench.locks[Math.floor(choice * bench.locks.length)]!;
+    bench.leaves(lock, await bench.stage.masterOf(lock));
+    await bench.stage.moveSlot(lock, (choice * 7) % 1);
+    await bench.healed();
+    return 1;
+  },
+  'server-pause-all': async ({ stage }, { ms, choice }) => {
+    await (await stage.master(choice)).clientPause(ms, 'ALL');
     await pause(ms);
     return 1;
   },
-  'server-pause-write': async ({ server }, { ms }) => {
-    await server.clientPause(ms, 'WRITE');
+  'server-pause-write': async ({ stage }, { ms, choice }) => {
+    await (await stage.master(choice)).clientPause(ms, 'WRITE');
     await pause(ms);
     return 1;
   },
-  'server-script-flush': async ({ server }) => {
-    await server.scriptFlush();
+  'server-script-flush': async ({ stage }) => {
+    await Promise.all(stage.servers.map((server) => server.scriptFlush()));
     return 1;
   },
-  'server-oom': async ({ server }, { ms }) => {
+  'server-oom': async ({ stage }, { ms, choice }) => {
+    const server = await stage.master(choice);
     await server.setMaxmemory(1);
     await pause(ms);
     await server.setMaxmemory(0);
     return 1;
   },
-  'server-kill-pubsub': ({ server }) => server.killPubsub(),
-  'server-readonly': async ({ server }, { ms }) => {
+  'server-kill-pubsub': async ({ stage }, { choice }) => (await stage.master(choice)).killPubsub(),
+  'server-readonly': async ({ stage }, { ms }) => {
+    const server = await stage.master(0);
     await server.replicaOf(NOWHERE);
     await pause(ms);
     await server.replicaOf(undefined);
@@ -172,7 +224,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   'server-delete-key': async (bench, { choice }) => {
     const lock = bench.locks[Math.floor(choice * bench.locks.length)]!;
     const from = stamp();
-    const deleted = Number(await bench.server.command('DEL', lock));
+    const deleted = Number(await (await bench.stage.masterOf(lock)).command('DEL', lock));
     bench.broken({ from, at: stamp(), locks: [lock] });
     return deleted;
   },

@@ -8,14 +8,18 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '2' },
     seed: { type: 'string', default: String(randomInt(2 ** 31)) },
     topology: { type: 'string', default: 'single' },
+    planned: { type: 'boolean', default: false },
     'shrink-minutes': { type: 'string', default: '6' },
   },
 });
-if (values.topology !== 'single') throw new Error(`no topology "${values.topology}": there is single`);
+const topology = (['single', 'cluster', 'sentinel'] as const).find((name) => name === values.topology);
+if (!topology) throw new Error(`no topology "${values.topology}": there are single, cluster and sentinel`);
 process.env['HOLDFAST_REDIS_BINARY'] ??= (await findRedisBinary()).path;
 const report = await runNemesis({
   minutes: Number(values.minutes),
   seed: values.seed,
+  topology,
+  planned: values.planned,
   shrinkMinutes: Number(values['shrink-minutes']),
   say: (line) => console.log(line),
 });

@@ -1,6 +1,7 @@
 import { Random } from '../support/random.js';
 import { playRound, type RoundOptions, type RoundResult } from './round.js';
 import { described, drawSchedule, type ScheduledFault } from './schedule.js';
+import type { TopologyName } from './stage.js';
 
 export interface NemesisOptions {
   readonly minutes: number;
@@ -9,6 +10,9 @@ export interface NemesisOptions {
   /** How long a violation is looked into, by playing its round again with ever fewer faults. */
   readonly shrinkMinutes?: number;
   readonly roundMs?: number;
+  readonly topology?: TopologyName;
+  /** Failovers are planned and replicas confirm every grant: then no acknowledged write may be lost. */
+  readonly planned?: boolean;
 }
 
 export interface NemesisReport {
@@ -20,6 +24,8 @@ export interface NemesisReport {
   readonly notReleased: Readonly<Record<string, number>>;
   readonly lossesSignalled: number;
   readonly unknownOutcomes: number;
+  /** Writes that were acknowledged and that the server that took over never had, seen at the servers. */
+  readonly lostWrites: number;
   readonly violations: number;
 }
 
@@ -31,14 +37,17 @@ const SHOWN = 20;
 
 /** Rounds of work under faults until the time is up or a violation has been found. */
 export async function runNemesis(options: NemesisOptions): Promise<NemesisReport> {
-  const { minutes, seed, say, shrinkMinutes = 6, roundMs = ROUND_MS } = options;
+  const { minutes, seed, say, shrinkMinutes = 6, roundMs = ROUND_MS, topology = 'single', planned = false } = options;
   const end = performance.now() + minutes * 60_000;
   const total = new Totals(seed);
-  say(`nemesis: seed ${seed}, ${minutes} min, ${PROCESSES} processes x ${FLOWS} flows x ${LOCKS} locks`);
+  say(
+    `nemesis: ${topology}${planned ? ', planned' : ''}, seed ${seed}, ${minutes} min, ${PROCESSES} processes x ${FLOWS} flows x ${LOCKS} locks`,
+  );
   for (let round = 1; performance.now() < end; round++) {
     const roundSeed = `${seed}/${round}`;
-    const schedule = drawSchedule(new Random('schedule', roundSeed), roundMs, PROCESSES);
-    const terms = { seed: roundSeed, ms: roundMs, schedule, processes: PROCESSES, flows: FLOWS, locks: LOCKS };
+    const shape = { ms: roundMs, processes: PROCESSES, topology, planned };
+    const schedule = drawSchedule(new Random('schedule', roundSeed), shape);
+    const terms = { ...shape, seed: roundSeed, schedule, flows: FLOWS, locks: LOCKS };
     const started = performance.now();
     const result = await playRound(terms);
     total.add(result);
@@ -46,6 +55,7 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisReport
     say(
       `round ${round} (${seconds} s): ${result.sections} sections, ${sumOf(result.faults)} faults, ` +
         `${result.lossesSignalled} losses signalled, ${result.unknownOutcomes} unknown outcomes, ` +
+        `${result.lostWrites} lost writes, ` +
         `${result.violations.length} violations`,
     );
     if (result.violations.length > 0) {
@@ -65,6 +75,7 @@ class Totals implements NemesisReport {
   readonly notReleased: Record<string, number> = {};
   lossesSignalled = 0;
   unknownOutcomes = 0;
+  lostWrites = 0;
   violations = 0;
 
   constructor(readonly seed: string) {}
@@ -74,6 +85,7 @@ class Totals implements NemesisReport {
     this.sections += result.sections;
     this.lossesSignalled += result.lossesSignalled;
     this.unknownOutcomes += result.unknownOutcomes;
+    this.lostWrites += result.lostWrites;
     this.violations += result.violations.length;
     for (const kind of ['faults', 'refused', 'notReleased'] as const)
       for (const [name, count] of result[kind]) this[kind][name] = (this[kind][name] ?? 0) + count;

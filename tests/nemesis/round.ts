@@ -4,14 +4,15 @@ import { check, type Violation } from '../support/history.js';
 import type { HistoryEvent } from '../support/history-events.js';
 import { stamp } from '../support/history-recorder.mjs';
 import type { MonitorLog } from '../support/monitor-log.js';
-import { FaultProxy } from '../support/proxy.js';
-import { startServer, type RedisServer } from '../support/servers.js';
+import type { RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 import type { WorkerClientOptions } from '../support/worker-orders.js';
 import { STRIKES, type Bench } from './faults.js';
 import type { FlowOptions, FlowResult } from './flows.js';
+import { Network } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
-import { effectsOf, ServerTruth } from './server-truth.js';
+import { effectsOf, ServerTruth, type SeenLine } from './server-truth.js';
+import { openStage, type Stage, type TopologyName } from './stage.js';
 
 export interface RoundOptions {
   readonly seed: string;
@@ -20,6 +21,8 @@ export interface RoundOptions {
   readonly processes: number;
   readonly flows: number;
   readonly locks: number;
+  readonly topology: TopologyName;
+  readonly planned: boolean;
 }
 
 export interface RoundResult {
@@ -30,6 +33,7 @@ export interface RoundResult {
   readonly lossesSignalled: number;
   readonly unknownOutcomes: number;
   readonly takes: number;
+  readonly lostWrites: number;
   readonly history: readonly HistoryEvent[];
   readonly violations: readonly { kind: string; message: string; events?: Violation['events'] }[];
 }
@@ -41,6 +45,8 @@ const watchdogTimeout = (process: number): number => 3_000 + process;
 const QUIET_LIMIT_MS = 20_000;
 /** What a warning may say: that a call waits long behind a hold of ours. */
 const EXPECTED_WARNINGS = new Set(['HOLDFAST_LONG_WAIT']);
+/** The lines of several servers do not come in their order. */
+const LINE_LAG_MS = 1_000;
 const FLOWS = new URL('./flows.ts', import.meta.url);
 
 /** The user's own connection at its most dangerous: nothing of it may matter. */
@@ -66,8 +72,8 @@ export async function playRound(options: RoundOptions): Promise<RoundResult> {
 }
 
 class Round implements Bench {
-  server!: RedisServer;
-  readonly proxies: FaultProxy[] = [];
+  stage!: Stage;
+  readonly networks: Network[] = [];
   readonly locks: readonly string[];
   readonly #workers: Worker[] = [];
   readonly #dead: Worker[] = [];
@@ -78,7 +84,12 @@ class Round implements Bench {
   readonly #history: HistoryEvent[] = [];
   readonly #complaints: { kind: string; message: string }[] = [];
   #truth!: ServerTruth;
-  #monitor: MonitorLog | undefined;
+  readonly #monitors = new Map<RedisServer, MonitorLog>();
+  /** Read, and not yet given to the truth: what another server did before may still come. */
+  #lines: SeenLine[] = [];
+  readonly #stopped = new Set<RedisServer>();
+  readonly #dying = new Set<RedisServer>();
+  #wallAhead = 0;
   #reading: NodeJS.Timeout | undefined;
   #lastTick = stamp();
   /** Faults of the server come one after the other. */
@@ -90,14 +101,15 @@ class Round implements Bench {
   }
 
   async open(): Promise<void> {
-    this.server = await startServer();
-    this.#truth = new ServerTruth(await wallAhead());
-    await this.serverBack();
+    this.stage = await openStage(this.options.topology);
+    const { servers } = this.stage;
+    this.#wallAhead = await wallAhead();
+    this.#truth = new ServerTruth(this.#wallAhead, servers.length);
+    await Promise.all(servers.map((server) => this.serverBack(server)));
     this.#reading = setInterval(() => this.#read(), 50);
     const { processes } = this.options;
-    for (let process = 0; process < processes; process++)
-      this.proxies.push(await FaultProxy.start(this.server.address, { logLimit: 1 }));
-    await Promise.all(this.proxies.map((_, process) => this.#start(process)));
+    for (let process = 0; process < processes; process++) this.networks.push(await Network.open(servers));
+    await Promise.all(this.networks.map((_, process) => this.#start(process)));
   }
 
   async play(): Promise<void> {
@@ -110,7 +122,7 @@ class Round implements Bench {
     await pause(Math.max(0, start + this.options.ms - performance.now()));
     // Peace: what is held back is delivered now, the dead stay dead.
     this.#over = true;
-    for (const proxy of this.proxies) proxy.lift();
+    for (const network of this.networks) network.lift();
     await Promise.all(striking);
     await this.#serverTurn;
   }
@@ -125,8 +137,8 @@ class Round implements Bench {
       for (const lock of result?.heldAtEnd ?? [])
         this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
     }
-    await this.#gone('key', () => this.server.keys());
-    await this.#gone('channel', () => this.server.channels());
+    await this.#gone('key', async () => (await this.stage.leftovers()).keys);
+    await this.#gone('channel', async () => (await this.stage.leftovers()).channels);
     for (const worker of this.#workers) {
       const closed = await within(
         2 * COMMAND_TIMEOUT_MS + 1_000,
@@ -140,8 +152,8 @@ class Round implements Bench {
       });
     }
     this.#history.push({ type: 'stalled', process: 'nemesis', from: peace, at: peace });
-    await this.#monitor?.settle();
-    this.#read();
+    await Promise.all([...this.#monitors.values()].map((monitor) => monitor.settle()));
+    this.#read(0);
     this.#truth.end(stamp());
     for (const worker of this.#workers) await worker.close();
   }
@@ -166,7 +178,16 @@ class Round implements Bench {
       (name) => watchdogTimeout(Number(/^p(\d+)/.exec(name)?.[1])),
     );
     for (const contradiction of truth.contradictions) this.#complain('the bench contradicts itself', contradiction);
-    const history = [...this.#history, ...events, ...truth.held, ...effects];
+    const lost = truth.lost.map(({ lock, from, at }): HistoryEvent => ({
+      type: 'broken',
+      process: 'servers',
+      from,
+      at,
+      locks: [lock],
+    }));
+    if (this.planned)
+      for (const each of truth.lost) this.#complain('a write was lost in a planned failover', JSON.stringify(each));
+    const history = [...this.#history, ...lost, ...events, ...truth.held, ...effects];
     const sum = (of: (result: FlowResult) => Readonly<Record<string, number>>): Map<string, number> => {
       const sums = new Map<string, number>();
       for (const result of this.#results)
@@ -181,6 +202,7 @@ class Round implements Bench {
       lossesSignalled: events.filter(({ type }) => type === 'loss-signal').length,
       unknownOutcomes: events.filter(({ type }) => type === 'acquire-unknown').length,
       takes: truth.takes.length,
+      lostWrites: truth.lost.length,
       history,
       violations: [...this.#complaints, ...check(history)],
     };
@@ -189,8 +211,11 @@ class Round implements Bench {
   async close(): Promise<void> {
     clearInterval(this.#reading);
     await Promise.all([...this.#dead, ...this.#workers].map((worker) => worker.close(1_000)));
-    await Promise.all(this.proxies.map((proxy) => proxy.close()));
-    await this.server?.stop();
+    await Promise.all(this.networks.map((network) => network.close()));
+    const monitors = [...this.#monitors.values()];
+    this.#monitors.clear();
+    for (const monitor of monitors) monitor.stop();
+    await this.stage?.stop();
   }
 
   worker(process: number): Worker {
@@ -202,15 +227,57 @@ class Round implements Bench {
     await this.#start(process);
   }
 
-  serverGone(): void {
-    this.#read();
-    this.#truth.end(stamp());
-    this.#monitor?.stop();
-    this.#monitor = undefined;
+  get planned(): boolean {
+    return this.options.planned;
   }
 
-  async serverBack(): Promise<void> {
-    this.#monitor = await this.server.monitor();
+  serverDies(server: RedisServer): void {
+    this.#dying.add(server);
+  }
+
+  leaves(lock: string, server: RedisServer): void {
+    this.#note(server, 'LEAVES', lock);
+  }
+
+  serverGone(server: RedisServer): void {
+    this.#dying.add(server);
+    this.#read();
+    // Nobody else has what it had.
+    if (this.stage.servers.length === 1) this.#truth.end(stamp());
+    this.#monitors.get(server)?.stop();
+    this.#monitors.delete(server);
+  }
+
+  async serverBack(server: RedisServer): Promise<void> {
+    const monitor = await server.monitor();
+    this.#dying.delete(server);
+    this.#monitors.set(server, monitor);
+    // Sentinel cuts everybody off whom it gives another role; nobody who writes is back so soon.
+    void monitor.ended.then(() => {
+      if (this.#monitors.get(server) !== monitor) return;
+      this.#take(server, monitor);
+      this.#monitors.delete(server);
+      if (this.#dying.has(server)) return;
+      this.serverBack(server).catch((error: unknown) => this.#complain('nobody watches a server', String(error)));
+    });
+  }
+
+  stopped(server: RedisServer, stopped: boolean): void {
+    if (stopped) this.#stopped.add(server);
+    else this.#stopped.delete(server);
+  }
+
+  async healed(): Promise<void> {
+    const { servers } = this.stage;
+    for (const [replica, master] of await this.stage.heal()) {
+      this.#note(replica, 'SYNCED', String(servers.indexOf(master)));
+    }
+  }
+
+  /** Something that only we know, where it belongs among what the servers tell. */
+  #note(server: RedisServer, command: string, ...args: string[]): void {
+    const node = this.stage.servers.indexOf(server);
+    this.#lines.push({ node, time: stamp() + this.#wallAhead, command, args, source: 'nemesis' });
   }
 
   broken(event: Parameters<Bench['broken']>[0]): void {
@@ -221,13 +288,13 @@ class Round implements Bench {
     const { seed, flows } = this.options;
     const life = this.#dead.filter((worker) => worker.name.startsWith(`p${process}.`)).length;
     const worker = await startWorker({ name: `p${process}.${life}`, history: true, execArgv: ['--import', 'tsx'] });
-    const proxy = this.proxies[process]!;
+    const network = this.networks[process]!;
     const lockWatchdogTimeout = watchdogTimeout(process);
     const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout };
-    const { host, port } = proxy;
-    const id = await worker.createClient(
-      process % 2 === 0 ? { url: proxy.url, ...terms } : { redisOptions: { ...DANGEROUS, host, port }, ...terms },
-    );
+    const odd = process % 2 === 1;
+    // Half of them have every grant confirmed by a replica, as is the default; the others take what the master says.
+    const replicas = this.planned || !odd ? { timeout: COMMAND_TIMEOUT_MS / 3 } : { acks: 0 };
+    const id = await worker.createClient({ ...this.stage.reach(network, odd, DANGEROUS), ...terms, replicas });
     this.#processOf.set(id, worker);
     this.#workers[process] = worker;
     const load: FlowOptions = { seed, flows, locks: this.locks, ...terms, pauseMs: 100 };
@@ -251,9 +318,15 @@ class Round implements Bench {
     return turn;
   }
 
-  #read(): void {
-    const lines = this.#monitor?.lines.splice(0) ?? [];
-    this.#truth.read(lines);
+  /** Gives the truth what is old enough that no server can still tell of anything before it. */
+  #read(youngestMs = this.stage.servers.length === 1 ? 0 : LINE_LAG_MS): void {
+    for (const [server, monitor] of this.#monitors) this.#take(server, monitor);
+    if (this.#stopped.size === 0 || youngestMs === 0) {
+      const until = stamp() + this.#wallAhead - youngestMs;
+      this.#lines.sort((a, b) => a.time - b.time);
+      const young = this.#lines.findIndex(({ time }) => youngestMs > 0 && time > until);
+      this.#truth.read(this.#lines.splice(0, young < 0 ? this.#lines.length : young));
+    }
     const now = stamp();
     // Whoever stands here delays every reply; nobody else is to blame for what comes late then.
     if (now - this.#lastTick > 150) {
@@ -263,6 +336,11 @@ class Round implements Bench {
       );
     }
     this.#lastTick = now;
+  }
+
+  #take(server: RedisServer, monitor: MonitorLog): void {
+    const node = this.stage.servers.indexOf(server);
+    for (const line of monitor.lines.splice(0)) this.#lines.push({ ...line, node });
   }
 
   async #gone(what: string, found: () => Promise<string[]>): Promise<void> {

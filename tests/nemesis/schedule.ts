@@ -1,4 +1,5 @@
 import type { Random } from '../support/random.js';
+import type { TopologyName } from './stage.js';
 
 /** Each strikes one process, but for those whose name begins with `server`. */
 export type FaultName =
@@ -20,7 +21,11 @@ export type FaultName =
   | 'stop-process'
   | 'block-loop'
   | 'kill-process'
+  | 'partition'
   | 'server-stop'
+  | 'server-kill'
+  | 'server-failover'
+  | 'server-slot-move'
   | 'server-restart'
   | 'server-pause-all'
   | 'server-pause-write'
@@ -72,8 +77,12 @@ const TERMS: Readonly<Record<FaultName, Terms>> = {
   'stop-process': { weight: 3, leastMs: 100, mostMs: 4_000 },
   'block-loop': { weight: 3, leastMs: 50, mostMs: 2_500 },
   'kill-process': { weight: 1, leastMs: 0, mostMs: 0 },
+  partition: { weight: 4, leastMs: 100, mostMs: 4_000 },
   'server-stop': { weight: 2, leastMs: 50, mostMs: 3_000 },
   'server-restart': { weight: 1, leastMs: 0, mostMs: 0 },
+  'server-kill': { weight: 3, leastMs: 0, mostMs: 0 },
+  'server-failover': { weight: 4, leastMs: 0, mostMs: 0 },
+  'server-slot-move': { weight: 5, leastMs: 0, mostMs: 0 },
   'server-pause-all': { weight: 2, leastMs: 50, mostMs: 2_500 },
   'server-pause-write': { weight: 2, leastMs: 50, mostMs: 2_500 },
   'server-script-flush': { weight: 2, leastMs: 0, mostMs: 0 },
@@ -83,13 +92,31 @@ const TERMS: Readonly<Record<FaultName, Terms>> = {
   'server-delete-key': { weight: 1, leastMs: 0, mostMs: 0 },
 };
 
+/** Those that make no sense with this topology. */
+const NOT_WITH: Readonly<Record<TopologyName, readonly FaultName[]>> = {
+  single: ['partition', 'server-kill', 'server-failover', 'server-slot-move'],
+  cluster: ['server-restart', 'server-readonly'],
+  sentinel: ['server-restart', 'server-readonly', 'server-slot-move'],
+};
+/** What may lose a write that was acknowledged, also one that replicas have confirmed if they are asked to forget it. */
+const LOSING: readonly FaultName[] = ['server-stop', 'server-kill', 'server-delete-key'];
+
 const SCRIPTS = ['acquire', 'acquire-nested', 'release', 'release-partial', 'hand-off', 'renew'];
 const LEAST_GAP_MS = 50;
 const MOST_GAP_MS = 1_200;
 
 /** The faults of one round, in the order in which they begin. The same numbers give the same schedule. */
-export function drawSchedule(random: Random, roundMs: number, processes: number): ScheduledFault[] {
-  const kinds = Object.entries(TERMS) as [FaultName, Terms][];
+export function drawSchedule(
+  random: Random,
+  {
+    ms: roundMs,
+    processes,
+    topology,
+    planned,
+  }: { ms: number; processes: number; topology: TopologyName; planned: boolean },
+): ScheduledFault[] {
+  const without = [...NOT_WITH[topology], ...(planned ? LOSING : [])];
+  const kinds = (Object.entries(TERMS) as [FaultName, Terms][]).filter(([kind]) => !without.includes(kind));
   const weights = kinds.reduce((sum, [, { weight }]) => sum + weight, 0);
   const faults: ScheduledFault[] = [];
   for (let at = 500; at < roundMs; at += LEAST_GAP_MS + random.below(MOST_GAP_MS - LEAST_GAP_MS)) {

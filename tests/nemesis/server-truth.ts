@@ -1,7 +1,10 @@
 import type { HistoryEvent } from '../support/history-events.js';
 import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { MonitorLine } from '../support/monitor-log.js';
+import { ServerView } from './server-view.js';
 
+/** What scripts do to a lock. */
+const WRITES = new Set(['HSET', 'HDEL', 'DEL', 'PEXPIRE']);
 /** What the server's stamps, turned into ours, may be off. */
 const CLOCK_SLACK_MS = 2;
 
@@ -25,65 +28,166 @@ interface Owned {
   expiresAt: number;
 }
 
+/** A line of MONITOR, and which server ran it; the commands SYNCED (it has what the server of this number
+ * has) and LEAVES (it is where this lock's slot leaves from) are the bench's own. */
+export interface SeenLine extends MonitorLine {
+  readonly node: number;
+}
+
+/** Writes that a server had acknowledged and that its successor never saw. */
+export interface LostWrites {
+  readonly lock: string;
+  /** Between these the lock was taken away behind the library's back. */
+  readonly from: number;
+  readonly at: number;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+interface State {
+  readonly at: number;
+  readonly owner: string | undefined;
+  readonly expiresAt: number;
+}
+
+/** Replicas are told absolute times, in whole ms. */
+const SAME_MS = 5;
+const REMEMBERED = 200;
+
 /**
- * What happened to the locks at the server, from what MONITOR tells: who had which lock from when to when, and which
+ * What happened to the locks at the servers, from what MONITOR tells: who had which lock from when to when, and which
  * script gave it. Knows nothing of the clients.
+ *
+ * With several servers a lock is where the last script wrote to it. When a script writes elsewhere, that server's own
+ * view has to be what was known; if it is an earlier state instead, what came after that state was lost on the way.
  */
 export class ServerTruth {
   readonly held: HistoryEvent[] = [];
   readonly takes: Take[] = [];
   /** What a lock cannot do; then the log or the reading of it is wrong. */
   readonly contradictions: string[] = [];
+  readonly lost: LostWrites[] = [];
   readonly #owned = new Map<string, Owned>();
-  #running: Running | undefined;
+  readonly #views: readonly ServerView[];
+  readonly #at = new Map<string, number>();
+  readonly #states = new Map<string, State[]>();
+  readonly #running: (Running | undefined)[] = [];
 
-  /** `wallAhead`: the server's clock minus that of the histories, ms. */
-  constructor(private readonly wallAhead: number) {}
+  /** `wallAhead`: the servers' clock minus that of the histories, ms. */
+  constructor(
+    private readonly wallAhead: number,
+    servers = 1,
+  ) {
+    this.#views = Array.from({ length: servers }, () => new ServerView(wallAhead));
+  }
 
-  read(lines: readonly MonitorLine[]): void {
-    for (const { time, command, args, source } of lines) {
-      if (source !== 'lua') this.#running = runningScript(command, args);
-      this.#apply(time - this.wallAhead, command, args);
+  read(lines: readonly SeenLine[]): void {
+    for (const line of lines) {
+      if (line.source !== 'lua') this.#running[line.node] = runningScript(line.command, line.args);
+      this.#read(line, line.time - this.wallAhead);
     }
   }
 
-  /** The server has lost everything, or nobody watches it any more. */
+  #read({ node, command, args, source }: SeenLine, at: number): void {
+    const view = this.#views[node] as ServerView;
+    const [lock = ''] = args;
+    if (command === 'SYNCED') return view.copy(this.#views[Number(lock)] as ServerView);
+    const home = this.#at.get(lock);
+    if (command === 'LEAVES') {
+      // It may have taken the lock over, and not have written to it since.
+      if (home !== undefined && home !== node) this.#goOnAt(view, lock, at);
+      this.#at.set(lock, node);
+      return;
+    }
+    if (command === 'RESTORE-ASKING' || command === 'RESTORE') {
+      // The slot moves: the key comes from where it was, to a master or, after that, to its replica.
+      if (home !== undefined) view.set(lock, this.#views[home]?.entry(lock));
+      if (command === 'RESTORE' || home === undefined || home === node) return;
+      this.#views[home]?.set(lock, undefined);
+      this.#at.set(lock, node);
+      return;
+    }
+    if (source === 'lua' && WRITES.has(command)) {
+      if (home !== undefined && home !== node) this.#goOnAt(view, lock, at);
+      this.#at.set(lock, node);
+    }
+    view.apply(at, command, args);
+    if (this.#at.get(lock) !== node) return;
+    this.#apply(at, command, args, node);
+    const now = this.#owned.get(lock);
+    const states = this.#states.get(lock) ?? [];
+    if (states.length === 0) this.#states.set(lock, states);
+    states.push({ at, owner: now?.owner, expiresAt: now?.expiresAt ?? Infinity });
+    if (states.length > REMEMBERED) states.shift();
+  }
+
+  /** Another server has the lock from now on. */
+  #goOnAt(view: ServerView, lock: string, at: number): void {
+    this.#expire(lock, at);
+    const known = this.#owned.get(lock);
+    const entry = view.entry(lock);
+    const has = entry && entry.expiresAt >= at ? entry : undefined;
+    if (known?.owner === has?.owner && (!has || !known || has.expiresAt >= known.expiresAt - SAME_MS)) return;
+    const states = this.#states.get(lock) ?? [];
+    const same = ({ owner, expiresAt }: State): boolean =>
+      owner === entry?.owner && (!entry || Math.abs(expiresAt - entry.expiresAt) < SAME_MS || expiresAt === Infinity);
+    const last = states.findLastIndex(same);
+    if (last < 0 && (entry || states.length >= REMEMBERED))
+      this.contradictions.push(`${lock} is at its new server as it never was: ${JSON.stringify({ entry, known })}`);
+    const from = states[last + 1]?.at ?? at;
+    this.lost.push({
+      lock,
+      from: from - CLOCK_SLACK_MS,
+      at: at + CLOCK_SLACK_MS,
+      before: known?.owner,
+      after: has?.owner,
+    });
+    this.#gone(lock, at);
+    if (has) this.#owned.set(lock, { owner: has.owner, from: at, expiresAt: has.expiresAt });
+  }
+
+  /** The servers have lost everything, or nobody watches them any more. */
   end(at: number): void {
     for (const lock of [...this.#owned.keys()]) this.#gone(lock, at);
   }
 
-  #apply(at: number, command: string, [lock = '', field = '', value = '']: readonly string[]): void {
+  #expire(lock: string, at: number): void {
     const owned = this.#owned.get(lock);
     if (owned && owned.expiresAt < at) this.#gone(lock, owned.expiresAt);
+  }
+
+  #apply(at: number, command: string, [lock = '', ...rest]: readonly string[], node: number): void {
+    this.#expire(lock, at);
+    const owned = this.#owned.get(lock);
     switch (command) {
       case 'HSET':
-        return this.#set(at, lock, field);
+        return this.#set(at, lock, rest[0] ?? '', node);
       case 'PEXPIRE':
-        if (owned) owned.expiresAt = Math.floor(at + this.wallAhead) - this.wallAhead + Number(field);
+        if (owned) owned.expiresAt = Math.floor(at + this.wallAhead) - this.wallAhead + Number(rest[0]);
         return;
       case 'HDEL':
-        if (owned?.owner === field) this.#gone(lock, at);
+        if (owned && rest.includes(owned.owner)) this.#gone(lock, at);
         return;
       case 'DEL':
         return this.#gone(lock, at);
       case 'PERSIST':
       case 'FLUSHALL':
       case 'FLUSHDB':
-        this.contradictions.push(`nobody here runs ${command} ${lock} ${value}`);
+        this.contradictions.push(`nobody here runs ${command} ${lock} ${rest.join(' ')}`);
     }
   }
 
-  #set(at: number, lock: string, owner: string): void {
+  #set(at: number, lock: string, owner: string, node: number): void {
+    const { script = '', args = [] } = this.#running[node] ?? {};
     let owned = this.#owned.get(lock);
     if (owned && owned.owner !== owner) {
       // It was handed on, or it had expired in that very millisecond, or it is a contradiction.
-      if (owned.expiresAt > at + 2 && this.#running?.script !== 'hand-off')
+      if (owned.expiresAt > at + 2 && script !== 'hand-off')
         this.contradictions.push(`${owner} was put beside ${owned.owner} in ${lock}`);
       this.#gone(lock, Math.min(owned.expiresAt, at));
       owned = undefined;
     }
     if (!owned) this.#owned.set(lock, { owner, from: at, expiresAt: Infinity });
-    const { script = '', args = [] } = this.#running ?? {};
     const leaseTime = Number(args[script === 'acquire' ? 1 : 2]);
     if (['acquire', 'acquire-nested', 'hand-off'].includes(script))
       this.takes.push({ at, script, lock, owner, leaseTime });

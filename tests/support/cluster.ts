@@ -15,6 +15,8 @@ export interface ClusterSettings {
   nodeTimeoutMs?: number;
   /** Options of every node. */
   server?: ServerOptions;
+  /** Lines of redis.conf that differ from node to node. */
+  configOf?: () => Promise<Record<string, string>>;
 }
 
 /** A real cluster of redis-servers on the loopback. */
@@ -27,6 +29,7 @@ export class RedisCluster {
     lopsided = false,
     nodeTimeoutMs = 1_000,
     server = {},
+    configOf = () => Promise.resolve({}),
   }: ClusterSettings = {}): Promise<RedisCluster> {
     const options: ServerOptions = {
       ...server,
@@ -42,7 +45,9 @@ export class RedisCluster {
       },
     };
     const started = await Promise.allSettled(
-      Array.from({ length: masters * (1 + replicas) }, () => startServer(options)),
+      Array.from({ length: masters * (1 + replicas) }, async () =>
+        startServer({ ...options, config: { ...options.config, ...(await configOf()) } }),
+      ),
     );
     const cluster = new RedisCluster(started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
     try {

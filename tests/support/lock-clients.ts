@@ -53,6 +53,19 @@ export interface ClientSettings extends ClientOptions {
   clock?: Clock;
 }
 
+let user: { username: string; password: string } | undefined;
+
+/** Clients that are opened without a URL of their own are this user's from now on. */
+export function useUser(given: typeof user): void {
+  user = given;
+}
+
+/** The suite's server, as the user of the clients reaches it. */
+export function clientUrl(): string {
+  const url = new URL(testRedisUrl());
+  return Object.assign(url, user).href;
+}
+
 const clients: LockClient[] = [];
 const proxies: FaultProxy[] = [];
 let scriptsLoaded: Promise<void> | undefined;
@@ -63,11 +76,7 @@ async function loadScripts(): Promise<void> {
 }
 
 /** A client that knows Redis already, closed by `closeClients`. */
-export async function openClient({
-  url = testRedisUrl(),
-  clock,
-  ...options
-}: ClientSettings = {}): Promise<LockClient> {
+export async function openClient({ url = clientUrl(), clock, ...options }: ClientSettings = {}): Promise<LockClient> {
   const client = createClient({ ...reach(url), ...options }, clock === undefined ? {} : { clock });
   clients.push(client);
   // A client with a short command deadline may need several on a busy machine.

@@ -25,6 +25,8 @@ export class MonitorLog {
   readonly lines: MonitorLine[] = [];
   readonly #markers = new Set<string>();
   readonly #replies = new Framer(replyEnd);
+  /** Resolves when nothing more is told: stopped, or cut off by the server. */
+  readonly ended: Promise<void>;
   readonly #opened: Promise<void>;
   #unanswered: number;
   #settled!: { resolve: () => void; reject: (error: Error) => void };
@@ -36,8 +38,10 @@ export class MonitorLog {
     private readonly onStopped: () => void,
   ) {
     this.#unanswered = requests.length;
+    this.ended = new Promise((resolve) => socket.once('close', () => resolve()));
     this.#opened = new Promise((resolve, reject) => (this.#settled = { resolve, reject }));
     socket.on('error', (error) => this.#settled.reject(error));
+    socket.on('close', () => this.#settled.reject(new Error('MONITOR was cut off')));
     socket.on('data', (chunk: Buffer) => {
       for (const frame of this.#replies.push(chunk)) this.#read(frame);
     });

@@ -81,13 +81,9 @@ export class SentinelSetup {
     );
   }
 
-  /** By the word of the sentinels. */
-  async master(): Promise<RedisServer> {
-    const [, port] = (await (this.sentinels[0] as RedisServer).command(
-      'SENTINEL',
-      'GET-MASTER-ADDR-BY-NAME',
-      MASTER_NAME,
-    )) as [string, string];
+  /** By the word of a sentinel. */
+  async master(sentinel = this.sentinels[0] as RedisServer): Promise<RedisServer> {
+    const [, port] = (await sentinel.command('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME)) as [string, string];
     const master = this.servers.find((server) => server.port === Number(port));
     if (master === undefined) throw new Error(`the sentinels name a master that is none of ours: port ${port}`);
     return master;
@@ -95,7 +91,8 @@ export class SentinelSetup {
 
   /** Resolves with the new master when every sentinel names it. */
   async switchedFrom(old: RedisServer): Promise<RedisServer> {
-    for (const sentinel of this.sentinels) {
+    const answering = this.sentinels.filter(({ stopped }) => !stopped);
+    for (const sentinel of answering) {
       await until(
         async () => {
           const reply = await sentinel.command('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME);
@@ -105,7 +102,7 @@ export class SentinelSetup {
         LIMIT_MS,
       );
     }
-    return this.master();
+    return this.master(answering[0]);
   }
 
   async failover(): Promise<RedisServer> {

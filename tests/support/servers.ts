@@ -56,6 +56,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RedisSer
 export class RedisServer {
   readonly host = '127.0.0.1';
   #port = 0;
+  #stopped = false;
   #process: ChildProcess | undefined;
   #exited: Promise<unknown> = Promise.resolve();
   #admin: Redis | undefined;
@@ -87,6 +88,11 @@ export class RedisServer {
 
   get running(): boolean {
     return this.#process !== undefined;
+  }
+
+  /** By `pause`, until `resume`. */
+  get stopped(): boolean {
+    return this.#stopped;
   }
 
   get pid(): number {
@@ -156,15 +162,18 @@ export class RedisServer {
   /** SIGSTOP: it accepts connections (the kernel does) and answers nothing. */
   async pause(): Promise<void> {
     process.kill(this.pid, 'SIGSTOP');
+    this.#stopped = true;
     await stopped(this.pid);
   }
 
   resume(): void {
+    this.#stopped = false;
     process.kill(this.pid, 'SIGCONT');
   }
 
   async clientPause(ms: number, mode: 'ALL' | 'WRITE' = 'ALL'): Promise<void> {
-    await this.command('CLIENT', 'PAUSE', ms, mode);
+    // Redis 6.0 knows only this one and has no word for it.
+    await this.command('CLIENT', 'PAUSE', ms, ...(mode === 'ALL' ? [] : [mode]));
   }
 
   async clientUnpause(): Promise<void> {
@@ -256,6 +265,7 @@ export class RedisServer {
     clearTimeout(limit);
     if (typeof failure === 'string') return failure;
     this.#process = child;
+    this.#stopped = false;
     if (this.#loneMaster) await this.#takeSlots();
     this.#exited = exited.then(() => (this.#process = undefined));
     return undefined;

@@ -16,43 +16,47 @@ export interface TlsServer {
   stop(): Promise<void>;
 }
 
-/** A server that speaks TLS, with a certificate for 127.0.0.1 from an authority that is made for this run alone. */
-export async function startTlsServer(options: ServerOptions = {}): Promise<TlsServer> {
+/** A certificate for 127.0.0.1, from an authority that is made for this run alone. */
+export interface TlsFiles {
+  /** Whom clients have to trust. */
+  readonly ca: string;
+  /** Lines of redis.conf, but for the port. */
+  readonly config: Readonly<Record<string, string>>;
+  remove(): Promise<void>;
+}
+
+export async function makeTlsFiles(): Promise<TlsFiles> {
   const directory = await mkdtemp(join(tmpdir(), 'holdfast-tls-'));
   const file = (name: string): string => join(directory, name);
   const openssl = (...args: string[]): Promise<unknown> => run('openssl', args);
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
   await openssl(
-    'req',
-    '-x509',
-    ...key,
-    '-subj',
-    '/CN=test authority',
-    '-keyout',
-    file('ca.key'),
-    '-out',
-    file('ca.crt'),
+    ...['req', '-x509', ...key, '-subj', '/CN=test authority', '-keyout', file('ca.key'), '-out', file('ca.crt')],
   );
   await openssl(
     ...['req', '-x509', ...key, '-subj', '/CN=server', '-addext', 'subjectAltName=IP:127.0.0.1'],
     ...['-CA', file('ca.crt'), '-CAkey', file('ca.key'), '-keyout', file('server.key'), '-out', file('server.crt')],
   );
-  const port = await freePort();
-  const server = await startServer({
-    ...options,
+  return {
+    ca: await readFile(file('ca.crt'), 'utf8'),
     config: {
-      'tls-port': String(port),
       'tls-cert-file': file('server.crt'),
       'tls-key-file': file('server.key'),
       'tls-ca-cert-file': file('ca.crt'),
       'tls-auth-clients': 'no',
-      ...options.config,
     },
-  });
-  const ca = await readFile(file('ca.crt'), 'utf8');
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+/** A server that speaks TLS, on a port of its own. */
+export async function startTlsServer(options: ServerOptions = {}): Promise<TlsServer> {
+  const { ca, config, remove } = await makeTlsFiles();
+  const port = await freePort();
+  const server = await startServer({ ...options, config: { 'tls-port': String(port), ...config, ...options.config } });
   const stop = async (): Promise<void> => {
     await server.stop();
-    await rm(directory, { recursive: true, force: true });
+    await remove();
   };
   return { server, port, ca, stop };
 }

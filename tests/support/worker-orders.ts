@@ -1,5 +1,6 @@
 import type { ClientOptions, CloseOptions, LockClient, LockEvents } from 'holdfast';
 import type { RedisOptions } from 'ioredis';
+import type { ServerAddress } from './servers.js';
 import type { HistoryRecorder } from './history-recorder.mjs';
 
 /** A lock by its name, or whatever else the client makes. */
@@ -20,6 +21,8 @@ export type WorkerClientOptions = ClientOptions & {
   url?: string;
   /** The client is given a connection of ioredis with these options. */
   redisOptions?: Omit<RedisOptions, 'replyMapping'>;
+  /** The client is given a cluster of ioredis that begins at these nodes. */
+  cluster?: { nodes: ServerAddress[]; natMap: Record<string, ServerAddress> };
 };
 
 /** As `AcquireOptions`; signal and context go by a name (`worker.abort(name)` fires the signal). */

@@ -1,6 +1,6 @@
 // @ts-check
 import { createClient, LockContext } from 'holdfast';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { CounterClient } from './counter-client.mjs';
 import { HistoryRecorder, stamp } from './history-recorder.mjs';
 import { described, isHold, sendable } from './sendable.mjs';
@@ -242,12 +242,20 @@ class Flow {
   }
 }
 
+/** @param {import('./worker-orders.js').WorkerClientOptions['redisOptions']} options */
+const connectionOf = (options) => new Redis({ ...options, lazyConnect: true });
+
+/** @param {NonNullable<import('./worker-orders.js').WorkerClientOptions['cluster']>} cluster */
+const clusterOf = ({ nodes, natMap }) =>
+  new Cluster(nodes, { lazyConnect: true, natMap, redisOptions: { replyMapping: 'legacy' } });
+
 /** @param {Message} message */
 async function obey(message) {
   switch (message.do) {
     case 'createClient': {
-      const { redisOptions, url, ...options } = message.options;
-      const given = url === undefined ? { redis: new Redis({ ...redisOptions, lazyConnect: true }) } : reach(url);
+      const { redisOptions, cluster, url, ...options } = message.options;
+      const given =
+        url === undefined ? { redis: cluster ? clusterOf(cluster) : connectionOf(redisOptions) } : reach(url);
       const client = createClient({ ...given, ...options });
       clients.set(message.client, client);
       for (const type of message.events) client.events.on(type, (event) => tell(type, sendable(event)));

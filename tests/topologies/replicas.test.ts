@@ -122,6 +122,17 @@ test('R35: a waiter is told, and gets the lock when the replica is back', async 
   await inFlow(() => client.getLock(name).withLock({ waitTime: 2_000 }, () => undefined));
 });
 
+test('R35: a call settles by its own deadline, also if the replicas are given longer', async () => {
+  const client = await open({ commandTimeout: 600, replicas: { acks: 1, timeout: 1_500 } });
+  await inFlow(() => client.getLock(freshName('warm')).withLock(() => undefined));
+  await replica.pause();
+  const asked = performance.now();
+  const error = await inFlow(() => client.getLock(freshName('late')).tryLock()).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', outcome: 'unknown' });
+  expect(performance.now() - asked).toBeLessThan(600 + 250);
+  await until(async () => (await master.keys()).length === 0, 'it is given back', 2_000);
+});
+
 test('with more acknowledgements asked for than there are replicas nothing is granted', async () => {
   const client = await open({ replicas: { acks: 2, timeout: 50 } });
   const error = await inFlow(() =>

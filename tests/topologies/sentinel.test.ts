@@ -63,6 +63,50 @@ test('R3: a planned failover while holding, waiting and renewing keeps the lock 
   await second.release();
 }, 60_000);
 
+test('R3: a lock that both replicas have confirmed outlives its master: held, renewed, waited for and handed to the waiter', async () => {
+  const replicas = { acks: 2, timeout: 1_000 };
+  const [holder, waiter] = [
+    await open({ lockWatchdogTimeout: 12_000, replicas }),
+    await open({ replicas: { acks: 0 } }),
+  ];
+  const name = freshName('outlives');
+  const lost: unknown[] = [];
+  const renewed: number[] = [];
+  holder.events.on('leaseLost', (event) => lost.push(event));
+  holder.events.on('renewed', () => renewed.push(performance.now()));
+  const hold = await inFlow(() => holder.getLock(name).acquire());
+  const waiting = inFlow(() => waiter.getLock(name).acquire({ waitTime: 60_000 }));
+  await pause(200);
+  const master = await setup.master();
+  await master.kill9();
+  await setup.switchedFrom(master);
+  const switched = performance.now();
+  await until(() => renewed.some((at) => at > switched), 'it is renewed at the new master', 10_000);
+  expect(lost).toEqual([]);
+  expect(hold.validFor()).toBeGreaterThan(0);
+  const released = performance.now();
+  await hold.release();
+  const second = await waiting;
+  expect(performance.now() - released).toBeLessThan(1_250);
+  await second.release();
+}, 60_000);
+
+test('R3: a Sentinel that hangs keeps nobody from the master, nor from the next one', async () => {
+  const [hung] = setup.sentinels;
+  await hung?.pause();
+  const asked = performance.now();
+  const client = await open({ commandTimeout: 1_500 });
+  const lock = client.getLock(freshName('hung-sentinel'));
+  await inFlow(() => lock.withLock(() => undefined));
+  expect(performance.now() - asked).toBeLessThan(5_250);
+  const master = await setup.master(setup.sentinels[1]);
+  await master.kill9();
+  await setup.switchedFrom(master);
+  const switched = performance.now();
+  while ((await outcome(inFlow(() => lock.withLock({ waitTime: 1_000 }, () => undefined)))) !== 'ok') await pause(20);
+  expect(performance.now() - switched).toBeLessThan(5_250);
+}, 60_000);
+
 test.each(['kill9', 'pause'] as const)(
   'R3: after the master is gone (%s), calls succeed within 5 s of the new one',
   async (how) => {

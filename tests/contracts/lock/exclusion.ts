@@ -2,9 +2,9 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Lock } from '../../../src/primitives/lock.js';
 import { startWorker, type Worker } from '../../support/child.js';
 import type { CounterClient } from '../../support/counter-client.mjs';
-import { inFlow, pause } from '../../support/lock-clients.js';
+import { clientUrl, inFlow, pause } from '../../support/lock-clients.js';
 import { Random } from '../../support/random.js';
-import { admin, testRedisUrl } from '../../support/redis.js';
+import { admin } from '../../support/redis.js';
 import { SharedCounter } from '../../support/shared-counter.js';
 import { until } from '../../support/until.js';
 import { open, SLACK_MS, startWaiting, WAKE_MS, type LockKind } from '../lock-kind.js';
@@ -71,7 +71,7 @@ export function exclusionContract(kind: LockKind): void {
   async function worker(options: { lockWatchdogTimeout?: number } = {}): Promise<Worker> {
     const started = await startWorker();
     workers.push(started);
-    await started.createClient({ url: testRedisUrl(), ...options });
+    await started.createClient({ url: clientUrl(), ...options });
     return started;
   }
 

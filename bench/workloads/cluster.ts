@@ -1,0 +1,223 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient, type LockClient } from 'holdfast';
+import { Cluster } from 'ioredis';
+import { RedisCluster } from '../../tests/support/cluster.js';
+import type { ServerAddress } from '../../tests/support/servers.js';
+import { now } from '../monotonic.js';
+import { withWorkers, type Worker } from '../processes.js';
+import { median } from '../statistics.js';
+import type { Row, Setting, Workload } from './workload.js';
+
+/*
+ * The same work on one server and on a cluster of three masters, in turns. Without replicas and with one for each
+ * master, which then has to confirm every grant.
+ */
+
+type Where = { url: string } | { nodes: readonly ServerAddress[]; acks: number };
+
+interface Work {
+  readonly flows: number;
+  readonly sectionsEach: number;
+  /** Every flow has a lock of its own; otherwise all want one. */
+  readonly distinct: boolean;
+  readonly name: string;
+}
+
+let client: LockClient | undefined;
+
+async function openLocks(where: Where, lockWatchdogTimeout = 30_000): Promise<void> {
+  const common = { callSites: false, lockWatchdogTimeout };
+  if ('url' in where) {
+    client = createClient({ url: where.url, ...common });
+  } else {
+    const redis = new Cluster([...where.nodes], { lazyConnect: true, redisOptions: { replyMapping: 'legacy' } });
+    client = createClient({ redis, replicas: { acks: where.acks }, ...common });
+  }
+  await client.ready();
+}
+
+async function enterSections({ flows, sectionsEach, distinct, name }: Work): Promise<{ from: number; until: number }> {
+  const from = now();
+  const flow = async (_: unknown, at: number): Promise<void> => {
+    const lock = client!.getLock(distinct ? `${name}:${at}` : name);
+    for (let i = 0; i < sectionsEach; i += 1) await lock.withLock(() => undefined);
+  };
+  await Promise.all(Array.from({ length: flows }, flow));
+  return { from, until: now() };
+}
+
+async function holdLocks(count: number): Promise<void> {
+  const take = async (from: number): Promise<void> => {
+    for (let i = from; i < count; i += 200) await client!.getLock(`bench:held:${i}`).acquire();
+  };
+  await Promise.all(Array.from({ length: 200 }, (_, from) => take(from)));
+}
+
+/** What the client uses while it only renews. */
+async function sitStill(ms: number): Promise<{ cpuSeconds: number; held: number }> {
+  const before = process.cpuUsage();
+  await sleep(ms);
+  const { user, system } = process.cpuUsage(before);
+  return { cpuSeconds: (user + system) / 1e6, held: client!.holds().length };
+}
+
+/** Tries until it is inside; resolves with when that was. */
+async function enterAgain(name: string): Promise<number> {
+  for (;;) {
+    const entered = await client!
+      .getLock(name)
+      .withLock({ waitTime: 200 }, now)
+      .catch(() => undefined);
+    if (entered !== undefined) return entered;
+  }
+}
+
+export const tasks = { openLocks, enterSections, holdLocks, sitStill, enterAgain };
+
+interface Subject {
+  readonly name: string;
+  readonly where: Where;
+}
+
+const nodesOf = (cluster: RedisCluster): ServerAddress[] => cluster.servers.map(({ address }) => ({ ...address }));
+
+/** With the cluster it needs, which ends with the work. */
+async function withSubjects<T>(
+  { server }: Setting,
+  work: (subjects: readonly Subject[], clusters: readonly [RedisCluster, RedisCluster]) => Promise<T>,
+): Promise<T> {
+  const clusters = [await RedisCluster.start({ replicas: 0 }), await RedisCluster.start()] as const;
+  try {
+    const [bare, replicated] = clusters;
+    const subjects = [
+      { name: 'one server', where: { url: server.url } },
+      { name: 'cluster of 3, acks 0', where: { nodes: nodesOf(bare), acks: 0 } },
+      { name: 'cluster of 3 with replicas, acks 1', where: { nodes: nodesOf(replicated), acks: 1 } },
+    ];
+    return await work(subjects, clusters);
+  } finally {
+    await Promise.all(clusters.map((cluster) => cluster.stop()));
+  }
+}
+
+async function rateOf(workers: readonly Worker[], work: Work): Promise<number> {
+  const rounds = await Promise.all(workers.map((worker) => worker.run('enterSections', work)));
+  const ms = Math.max(...rounds.map(({ until }) => until)) - Math.min(...rounds.map(({ from }) => from));
+  return (workers.length * work.flows * work.sectionsEach * 1_000) / ms;
+}
+
+function compare(setting: Setting, workload: string, processes: number, work: Work): Promise<Row[]> {
+  return withSubjects(setting, (subjects) =>
+    withWorkers(processes * subjects.length, async (workers) => {
+      const teams = subjects.map((subject, i) => ({
+        subject,
+        workers: workers.slice(i * processes, (i + 1) * processes),
+        rates: [] as number[],
+      }));
+      for (const { subject, workers: team } of teams)
+        await Promise.all(team.map((worker) => worker.run('openLocks', subject.where)));
+      // The first round only warms up.
+      for (let round = 0; round <= (setting.quick ? 3 : 9); round += 1) {
+        for (const team of teams) {
+          const rate = await rateOf(team.workers, work);
+          if (round > 0) team.rates.push(rate);
+        }
+      }
+      const single = teams[0]!.rates;
+      return teams.map(({ subject, rates }) => ({
+        workload,
+        subject: subject.name,
+        figures: {
+          'sections/s': median(rates),
+          'of one server': median(rates.map((rate, round) => rate / single[round]!)),
+        },
+      }));
+    }),
+  );
+}
+
+function renewals(setting: Setting, workload: string, locks: number): Promise<Row[]> {
+  const watchdogMs = setting.quick ? 6_000 : 30_000;
+  return withSubjects(setting, async (subjects, [bare, replicated]) => {
+    const rows: Row[] = [];
+    const clusters = [undefined, bare, replicated];
+    for (const [i, subject] of subjects.entries()) {
+      const counted = async (): Promise<number> => {
+        const servers = await clusters[i]?.masters();
+        if (!servers) return setting.server.countSent();
+        const stats = await Promise.all(servers.map((server) => server.commandStats()));
+        return stats.reduce((sum, each) => sum + (each.get('evalsha') ?? 0), 0);
+      };
+      rows.push(
+        await withWorkers(1, async ([worker]) => {
+          await worker!.run('openLocks', subject.where, watchdogMs);
+          await worker!.run('holdLocks', locks);
+          const before = await counted();
+          const { cpuSeconds, held } = await worker!.run('sitStill', 2 * watchdogMs);
+          return {
+            workload,
+            subject: subject.name,
+            figures: {
+              'requests per tick': ((await counted()) - before) / 6,
+              'client CPU s per tick': cpuSeconds / 6,
+              'locks lost': locks - held,
+            },
+          };
+        }),
+      );
+    }
+    return rows;
+  });
+}
+
+/** From the kill of a master to the first section on the replica that took over. */
+async function failover(setting: Setting, workload: string): Promise<Row[]> {
+  const cluster = await RedisCluster.start({ nodeTimeoutMs: 2_000 });
+  try {
+    return await withWorkers(1, async ([worker]) => {
+      await worker!.run('openLocks', { nodes: nodesOf(cluster), acks: 1 });
+      const rounds: { promoted: number; entered: number }[] = [];
+      for (let round = 0; round < (setting.quick ? 2 : 5); round += 1) {
+        const name = `bench:failover:${round}`;
+        await worker!.run('enterAgain', name);
+        const { master, replicas } = await cluster.shardOf(name);
+        const killedAt = now();
+        await master.kill9();
+        const entered = worker!.run('enterAgain', name);
+        await cluster.promoted(replicas[0]!);
+        rounds.push({ promoted: now() - killedAt, entered: (await entered) - killedAt });
+        await cluster.heal();
+      }
+      return [
+        {
+          workload,
+          subject: 'cluster of 3 with replicas, node time-out 2 s',
+          figures: {
+            'replica promoted after ms': median(rounds.map(({ promoted }) => promoted)),
+            'first section after ms': median(rounds.map(({ entered }) => entered)),
+            'later by ms': median(rounds.map(({ promoted, entered }) => entered - promoted)),
+          },
+        },
+      ];
+    });
+  } finally {
+    await cluster.stop();
+  }
+}
+
+const sections = (name: string, processes: number, work: Omit<Work, 'name'>): Workload => ({
+  name,
+  run: (setting) => compare(setting, name, processes, { ...work, name }),
+});
+
+export const workloads: Workload[] = [
+  sections('cluster: 1 flow', 1, { flows: 1, sectionsEach: 1_500, distinct: true }),
+  sections('cluster: 100 flows, distinct keys', 1, { flows: 100, sectionsEach: 60, distinct: true }),
+  sections('cluster: 1 x 50 flows on one key', 1, { flows: 50, sectionsEach: 60, distinct: false }),
+  sections('cluster: 4 x 10 flows on one key', 4, { flows: 10, sectionsEach: 40, distinct: false }),
+  {
+    name: 'cluster: 10,000 locks held',
+    run: (setting) => renewals(setting, 'cluster: 10,000 locks held', 10_000),
+  },
+  { name: 'cluster: a master is killed', run: (setting) => failover(setting, 'cluster: a master is killed') },
+];

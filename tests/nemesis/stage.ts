@@ -1,0 +1,204 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { keySlot } from '../../src/redis/cluster-slots.js';
+import { RedisCluster } from '../support/cluster.js';
+import { MASTER_NAME, SentinelSetup } from '../support/sentinel.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import type { WorkerClientOptions } from '../support/worker-orders.js';
+import type { Network } from './network.js';
+
+export type TopologyName = 'single' | 'cluster' | 'sentinel';
+
+/** The servers of a round, and what can happen to them as a whole. */
+export interface Stage {
+  readonly servers: readonly RedisServer[];
+  /** For the client of a process, through its own proxies. `odd`: given a connection instead of a URL, where both go. */
+  reach(
+    network: Network,
+    odd: boolean,
+    dangerous: NonNullable<WorkerClientOptions['redisOptions']>,
+  ): WorkerClientOptions;
+  /** A server that keys are on. */
+  master(choice: number): Promise<RedisServer>;
+  /** The server that has this lock. */
+  masterOf(lock: string): Promise<RedisServer>;
+  /** A replica takes over; how is up to `choice`, unless it must be planned. Resolves when it has. */
+  failover(choice: number, planned: boolean): Promise<void>;
+  /** Another server takes over from this one, which is dead or hangs. */
+  successorOf(master: RedisServer): Promise<void>;
+  moveSlot(lock: string, choice: number): Promise<void>;
+  /** Everything runs and agrees; resolves with each replica's master. */
+  heal(): Promise<Map<RedisServer, RedisServer>>;
+  leftovers(): Promise<{ keys: string[]; channels: string[] }>;
+  stop(): Promise<void>;
+}
+
+export async function openStage(topology: TopologyName): Promise<Stage> {
+  if (topology === 'cluster') return new ClusterStage(await RedisCluster.start());
+  if (topology === 'sentinel') return new SentinelStage(await SentinelSetup.start());
+  return new SingleStage(await startServer());
+}
+
+const impossible = (): Promise<never> => Promise.reject(new Error('a single server has none of that'));
+
+class SingleStage implements Stage {
+  readonly servers: readonly RedisServer[];
+  readonly failover = impossible;
+  readonly successorOf = impossible;
+  readonly moveSlot = impossible;
+
+  constructor(private readonly server: RedisServer) {
+    this.servers = [server];
+  }
+
+  reach({ proxies }: Network, odd: boolean, dangerous: object): WorkerClientOptions {
+    const { url, host, port } = proxies[0]!;
+    return odd ? { redisOptions: { ...dangerous, host, port } } : { url };
+  }
+
+  master(): Promise<RedisServer> {
+    return Promise.resolve(this.server);
+  }
+
+  masterOf(): Promise<RedisServer> {
+    return Promise.resolve(this.server);
+  }
+
+  heal(): Promise<Map<RedisServer, RedisServer>> {
+    return Promise.resolve(new Map<RedisServer, RedisServer>());
+  }
+
+  async leftovers(): Promise<{ keys: string[]; channels: string[] }> {
+    return { keys: await this.server.keys(), channels: await this.server.channels() };
+  }
+
+  stop(): Promise<void> {
+    return this.server.stop();
+  }
+}
+
+/** By its own word. */
+async function replicaMaster(server: RedisServer, all: readonly RedisServer[]): Promise<RedisServer | undefined> {
+  const info = String(await server.command('INFO', 'replication'));
+  const port = /role:slave/.test(info) && /master_port:(\d+)/.exec(info)?.[1];
+  return port ? all.find((each) => each.port === Number(port)) : undefined;
+}
+
+async function mastersOfReplicas(servers: readonly RedisServer[]): Promise<Map<RedisServer, RedisServer>> {
+  const found = new Map<RedisServer, RedisServer>();
+  for (const server of servers) {
+    const master = await replicaMaster(server, servers);
+    if (master) found.set(server, master);
+  }
+  return found;
+}
+
+class ClusterStage implements Stage {
+  readonly servers: readonly RedisServer[];
+
+  constructor(private readonly cluster: RedisCluster) {
+    this.servers = cluster.servers;
+  }
+
+  reach(network: Network): WorkerClientOptions {
+    const natMap = this.#natMap(network);
+    return { cluster: { nodes: Object.values(natMap), natMap } };
+  }
+
+  #natMap(network: Network): Record<string, { host: string; port: number }> {
+    return network.natMap(this.servers);
+  }
+
+  async master(choice: number): Promise<RedisServer> {
+    const masters = await this.cluster.masters();
+    return masters[Math.floor(choice * masters.length)]!;
+  }
+
+  async masterOf(lock: string): Promise<RedisServer> {
+    return (await this.cluster.shardOf(lock)).master;
+  }
+
+  async failover(choice: number, planned: boolean): Promise<void> {
+    const modes = [undefined, 'FORCE', 'TAKEOVER'] as const;
+    const mode = planned ? undefined : modes[Math.floor(choice * modes.length)];
+    await this.cluster.failover(await this.master((choice * 7) % 1), mode);
+  }
+
+  async successorOf(master: RedisServer): Promise<void> {
+    // It leads no slots any more by the word of those that run.
+    const asked = this.servers.find((server) => server !== master && server.running)!;
+    for (;;) {
+      const ranges = (await asked.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+      if (ranges.every(([, , [, port]]) => port !== master.port)) return;
+      await pause(50);
+    }
+  }
+
+  async moveSlot(lock: string, choice: number): Promise<void> {
+    const from = await this.masterOf(lock);
+    const others = (await this.cluster.masters()).filter((server) => server !== from);
+    const move = await this.cluster.beginMove(keySlot(lock), others[Math.floor(choice * others.length)]!);
+    await pause(choice * 300);
+    await move.moveKeys();
+    await pause(choice * 300);
+    await move.finish();
+  }
+
+  async heal(): Promise<Map<RedisServer, RedisServer>> {
+    await this.cluster.heal();
+    return mastersOfReplicas(this.servers);
+  }
+
+  leftovers(): Promise<{ keys: string[]; channels: string[] }> {
+    return this.cluster.leftovers();
+  }
+
+  stop(): Promise<void> {
+    return this.cluster.stop();
+  }
+}
+
+class SentinelStage implements Stage {
+  readonly servers: readonly RedisServer[];
+  readonly moveSlot = impossible;
+
+  constructor(private readonly setup: SentinelSetup) {
+    this.servers = setup.servers;
+  }
+
+  reach(network: Network, odd: boolean, dangerous: object): WorkerClientOptions {
+    const sentinels = this.setup.sentinels.map(({ address }) => address);
+    const natMap = network.natMap(this.servers);
+    return { redisOptions: { ...(odd && dangerous), name: MASTER_NAME, sentinels, natMap } };
+  }
+
+  master(): Promise<RedisServer> {
+    return this.setup.master();
+  }
+
+  masterOf(): Promise<RedisServer> {
+    return this.setup.master();
+  }
+
+  async failover(): Promise<void> {
+    await this.setup.failover();
+  }
+
+  async successorOf(master: RedisServer): Promise<void> {
+    await this.setup.switchedFrom(master);
+  }
+
+  async heal(): Promise<Map<RedisServer, RedisServer>> {
+    await this.setup.heal();
+    return mastersOfReplicas(this.servers);
+  }
+
+  async leftovers(): Promise<{ keys: string[]; channels: string[] }> {
+    const master = await this.setup.master();
+    const channels = (await master.channels()).filter((channel) => !channel.startsWith('__sentinel__'));
+    return { keys: await master.keys(), channels };
+  }
+
+  stop(): Promise<void> {
+    return this.setup.stop();
+  }
+}

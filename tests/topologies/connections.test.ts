@@ -1,0 +1,154 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { inspect } from 'node:util';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { RedisCluster } from '../support/cluster.js';
+import { contend } from '../support/contention.js';
+import { freePort } from '../support/free-port.js';
+import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { allChannels, serverMajor } from '../support/server-version.js';
+import { startServer } from '../support/servers.js';
+import { makeTlsFiles } from '../support/tls.js';
+import { until } from '../support/until.js';
+
+const clients: LockClient[] = [];
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  for (const stop of stops.splice(0)) await stop();
+}, 60_000);
+
+function create(options: CreateClientOptions): LockClient {
+  const client = createClient(options);
+  clients.push(client);
+  return client;
+}
+
+async function expectExclusion(options: CreateClientOptions): Promise<void> {
+  const both = [create(options), create(options)];
+  await Promise.all(both.map((client) => client.ready()));
+  const result = await contend({ clients: both, names: ['a', 'b', 'c:{tag}', 'd', 'e'], flows: 15, sections: 5 });
+  expect(result.overlaps).toBe(0);
+  expect(result.values).toEqual(result.entered);
+  expect(result.entered.reduce((a, b) => a + b)).toBe(75);
+  expect(result.longestWaitMs).toBeLessThan(5_000);
+}
+
+async function startCluster(...[settings]: Parameters<typeof RedisCluster.start>): Promise<RedisCluster> {
+  const cluster = await RedisCluster.start(settings);
+  stops.push(() => cluster.stop());
+  return cluster;
+}
+
+// Before 7.0 a node tells everybody the one port of its two that its own bus uses.
+(serverMajor() >= 7 ? test : test.skip)(
+  'a cluster over TLS, with a password',
+  async () => {
+    const { ca, config, remove } = await makeTlsFiles();
+    stops.push(remove);
+    const ports: number[] = [];
+    const cluster = await startCluster({
+      replicas: 0,
+      server: { requirepass: 'hidden-word', config },
+      async configOf() {
+        const port = await freePort();
+        ports.push(port);
+        return { 'tls-port': String(port) };
+      },
+    });
+    expect(cluster.servers).toHaveLength(3);
+    const given = (password: string): CreateClientOptions => ({
+      redis: new Cluster(
+        ports.map((port) => ({ host: '127.0.0.1', port })),
+        { lazyConnect: true, redisOptions: { tls: { ca }, password, replyMapping: 'legacy' } },
+      ),
+    });
+    await expectExclusion(given('hidden-word'));
+    const plain = await Promise.all(cluster.servers.map((server) => server.command('CLIENT', 'LIST')));
+    expect(plain.join()).not.toContain('evalsha');
+    const wrong = create({ ...given('mistaken'), commandTimeout: 900 });
+    const seen: unknown[] = [wrong];
+    wrong.events.on('connectionError', (event) => seen.push(event));
+    const error = await wrong.ready().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED' });
+    seen.push(error);
+    expect(inspect(seen, { depth: 20, showHidden: true })).not.toContain('mistaken');
+  },
+  60_000,
+);
+
+test('a cluster behind a service name: when the name leads to another cluster, calls succeed there within 5 s', async () => {
+  const [first, second] = [await startCluster({ replicas: 0 }), await startCluster({ replicas: 0 })];
+  let served = first;
+  const redis = new Cluster([{ host: 'locks.example', port: 6379 }], {
+    lazyConnect: true,
+    useSRVRecords: true,
+    resolveSrv: (_, answer) =>
+      answer(
+        null,
+        served.servers.map(({ host, port }) => ({ name: host, port, priority: 1, weight: 1 })),
+      ),
+    redisOptions: { replyMapping: 'legacy' },
+  });
+  const client = create({ redis, commandTimeout: 1_500 });
+  await client.getLock('named').withLock(() => undefined);
+  await Promise.all(first.servers.map((server) => server.kill9()));
+  served = second;
+  const moved = performance.now();
+  while ((await outcome(inFlow(() => client.getLock('named').withLock(() => undefined)))) !== 'ok') await pause(20);
+  expect(performance.now() - moved).toBeLessThan(5_250);
+}, 60_000);
+
+test('R6: a cluster whose provider refuses WAIT, INFO, CLIENT, SCRIPT, CONFIG and TIME', async () => {
+  const cluster = await startCluster({
+    masters: 3,
+    replicas: 1,
+    server: { users: [`app on >secret ~* ${allChannels()} +@all -wait -info -client -script -config -time`] },
+  });
+  const redis = cluster.connection({}, { username: 'app', password: 'secret' });
+  await expectExclusion({ redis });
+  const asked = create({ redis, replicas: { acks: 1 } });
+  const error = await inFlow(() => asked.getLock('asked').acquire()).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED', rule: '+wait' });
+  await until(async () => (await cluster.leftovers()).keys.length === 0, 'it was given back');
+}, 60_000);
+
+test('R34: credentials appear in no error, event, warning or inspection', async () => {
+  const server = await startServer({ users: [`app on >hidden-word ~* ${allChannels()} +@all`, 'default off'] });
+  stops.push(() => server.stop());
+  const seen: unknown[] = [];
+  const warn = (warning: Error): void => void seen.push(warning);
+  process.on('warning', warn);
+  for (const options of [
+    { url: `redis://app:hidden-word@${server.host}:${server.port}` },
+    { url: `redis://app:hidden-mistake@${server.host}:${server.port}` },
+    { redis: new Redis({ port: server.port, username: 'app', password: 'hidden-word', lazyConnect: true }) },
+  ]) {
+    const client = create({ ...(options as CreateClientOptions), commandTimeout: 600, lockWatchdogTimeout: 600 });
+    for (const type of ['connectionError', 'renewFailed', 'leaseLost', 'releaseFailed', 'acquired'] as const)
+      client.events.on(type, (event) => seen.push(event));
+    const fail = (call: () => Promise<unknown>): Promise<unknown> =>
+      inFlow(call).then(
+        (value) => seen.push(value),
+        (error: unknown) => seen.push(error),
+      );
+    await fail(() => client.ready());
+    await fail(() => client.getLock('secretive').acquire());
+    await server.pause();
+    await fail(() => client.getLock('secretive').tryLock());
+    await fail(() => client.inspect('secretive'));
+    server.resume();
+    await pause(300);
+    await server.admin.set('text', 'no lock');
+    await fail(() => client.getLock('text').tryLock());
+    await fail(() => client.close());
+    seen.push(client, client.holds());
+  }
+  process.off('warning', warn);
+  expect(seen.length).toBeGreaterThan(10);
+  const text = inspect(seen, { depth: 30, showHidden: true, maxStringLength: Infinity, maxArrayLength: Infinity });
+  expect(text).not.toMatch(/hidden-word|hidden-mistake/);
+  expect(
+    JSON.stringify(seen.map((each) => (each instanceof Error ? [each.message, each.stack] : String(each)))),
+  ).not.toMatch(/hidden-/);
+}, 60_000);

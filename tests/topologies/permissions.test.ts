@@ -1,0 +1,164 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import { RefusedError } from '../../src/errors.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import * as readWrite from '../../src/redis/scripts/read-write-lock.js';
+import { describeLockContract } from '../contracts/lock-contract.js';
+import { makePlainLock, plainLock } from '../contracts/plain-lock.js';
+import { closeClients, inFlow, pause, useUser } from '../support/lock-clients.js';
+import { admin, freshName, testRedisUrl } from '../support/redis.js';
+import { serverMajor } from '../support/server-version.js';
+import { permissionsFor, rulesOf, type Permissions } from '../support/user.js';
+
+const mark = freshName('').split(':')[0]!;
+const user = `${mark}-user`;
+const EVERY = ['every client', 'a database other than 0', 'a waiter'];
+
+const allow = (permissions: Permissions): Promise<unknown> =>
+  admin().call('ACL', 'SETUSER', user, ...rulesOf(permissions));
+
+afterAll(() => admin().call('ACL', 'DELUSER', user));
+
+describe.each([
+  ['getLock', () => describeLockContract('the lock', makePlainLock, plainLock)],
+  [
+    'getFencedLock',
+    () =>
+      describeLockContract('the fenced lock', (client, name, options) => client.getFencedLock(name, options), {
+        ...plainLock,
+        spec: (name) => ({ factory: 'getFencedLock', name }),
+        partialRelease: scripts.releasePartial.script!.sha,
+      }),
+  ],
+  [
+    'getReadWriteLock',
+    () =>
+      describeLockContract(
+        'the write lock',
+        (client, name, options) => client.getReadWriteLock(name, options).writeLock(),
+        {
+          spec: (name) => ({ factory: 'getReadWriteLock', name, half: 'writeLock' }),
+          async holdFromOutside(name, leaseTime) {
+            await admin().hset(name, { mode: 'write', '8743c9c0-0795-4907-87fd-6c719a6b4586:52:write': '1' });
+            await admin().pexpire(name, leaseTime);
+          },
+          partialRelease: readWrite.releasePartial.script!.sha,
+        },
+      ),
+  ],
+])('with what the README lists for %s, and nothing else', (factory, contract) => {
+  beforeAll(async () => {
+    const listed = [...EVERY, factory, 'inspect', ...(factory === 'getFencedLock' ? ['getLock'] : [])];
+    await allow(permissionsFor(listed, `${mark}*`));
+    useUser({ username: user, password: 'secret' });
+  });
+  afterAll(() => useUser(undefined));
+  contract();
+});
+
+/** A client of that user, and one that may do everything. */
+async function openBoth(): Promise<[LockClient, LockClient]> {
+  const url = new URL(testRedisUrl());
+  url.username = user;
+  url.password = 'secret';
+  const both = [url.href, testRedisUrl()].map((each) =>
+    createClient({ url: each, commandTimeout: 900, handOff: { maxSections: 1 } }),
+  ) as [LockClient, LockClient];
+  clients.push(...both);
+  return both;
+}
+
+const clients: LockClient[] = [];
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  await closeClients();
+  await admin().flushdb();
+});
+
+/** Everything that can be done with a lock, and what of it was refused. */
+async function refusals(): Promise<unknown[]> {
+  const [client, other] = await openBoth();
+  const found: unknown[] = [];
+  const attempt = async <T>(call: () => Promise<T>): Promise<T | undefined> =>
+    inFlow(call).catch((error: unknown) => void found.push(error));
+  await attempt(() => client.ready());
+  const lock = client.getLock(freshName('refused'));
+  const hold = await attempt(() => lock.acquire({ leaseTime: 20_000 }));
+  await attempt(async () => hold?.run(() => lock.withLock(() => lock.getHoldCount())));
+  await attempt(async () => hold?.extend(25_000));
+  await attempt(() => lock.isLocked());
+  await attempt(() => lock.remainTimeToLive());
+  await attempt(() => lock.isHeldBy(hold?.owner ?? 'nobody:1'));
+  const local = attempt(() => lock.withLock({ waitTime: 300 }, () => undefined));
+  // With others in line a hand-off gives way to them.
+  const remote = inFlow(() => other.getLock(lock.name).withLock({ waitTime: 300 }, () => undefined)).catch(
+    () => undefined,
+  );
+  await pause(100);
+  await attempt(async () => hold?.release());
+  await Promise.all([local, remote]);
+  const theirs = await inFlow(() => other.getLock(lock.name).tryAcquire({ leaseTime: 20_000, waitTime: 500 }));
+  const waiting = attempt(() => lock.withLock({ waitTime: 300 }, () => undefined));
+  await pause(100);
+  await theirs?.release().catch(() => undefined);
+  await waiting;
+  await inFlow(() => other.getLock(freshName('theirs')).tryAcquire({ leaseTime: 20_000 }));
+  const forced = other.getLock(freshName('forced'));
+  await inFlow(() => forced.tryAcquire({ leaseTime: 20_000 }));
+  await attempt(() => client.getLock(forced.name).forceUnlock());
+  return found;
+}
+
+describe('one permission is missing', () => {
+  const full = permissionsFor([...EVERY.slice(0, 1), EVERY[2]!, 'a database other than 0', 'getLock'], `${mark}*`);
+
+  test('nothing is refused with all of them', async () => {
+    await allow(full);
+    expect(await refusals()).toEqual([]);
+  });
+
+  const needed = full.commands.filter(
+    (rule) => !['+time', '+pubsub', '+ping', '+unsubscribe', '+select', '+eval'].includes(rule),
+  );
+  test.each(needed)('%s: the error says so', async (rule) => {
+    // Else it would be told the scripts first.
+    await allow({ ...full, commands: full.commands.filter((each) => each !== rule) });
+    const found = await refusals();
+    const refused = found.filter((error) => error instanceof RefusedError);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const error of refused) {
+      expect(error.rule?.split(' ')).toContain(rule);
+      expect(error.message).toContain(rule);
+      expect(error.message).toContain('What Redis must allow');
+    }
+  });
+
+  test.each(['+time', '+pubsub', '+ping'])('%s may be: nothing is refused', async (rule) => {
+    await allow({ ...full, commands: full.commands.filter((each) => each !== rule) });
+    expect(await refusals()).toEqual([]);
+  });
+
+  test('+eval: the error says so when the server has forgotten the scripts', async () => {
+    await allow({ ...full, commands: full.commands.filter((each) => each !== '+eval') });
+    await admin().script('FLUSH');
+    const refused = (await refusals()).filter((error) => error instanceof RefusedError);
+    expect(new Set(refused.map(({ rule }) => rule))).toEqual(new Set(['+eval']));
+  });
+
+  test('the keys: the error names the key', async () => {
+    await allow({ ...full, keys: ['~other'] });
+    const [client] = await openBoth();
+    const error = await client
+      .getLock('elsewhere')
+      .tryLock()
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED', rule: '~elsewhere' });
+  });
+
+  (serverMajor() >= 7 ? test : test.skip)('the channel: waiters and releases name its pattern', async () => {
+    await allow({ ...full, channels: [] });
+    const refused = (await refusals()).filter((error) => error instanceof RefusedError);
+    expect(refused.length).toBeGreaterThan(1);
+    expect(new Set(refused.map(({ rule }) => rule))).toEqual(new Set(['&redisson_lock__channel:*']));
+  });
+});

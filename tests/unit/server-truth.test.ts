@@ -1,0 +1,114 @@
+import { describe, expect, test } from '@jest/globals';
+import { ServerTruth, type SeenLine } from '../nemesis/server-truth.js';
+import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
+
+const [FIRST, SECOND] = [0, 1];
+const ACQUIRE = LOCK_SCRIPTS.get('acquire')!.sha;
+
+/** Two servers, and what MONITOR tells of them, one line each ms. */
+class Told {
+  readonly lines: SeenLine[] = [];
+  #time = 1_000;
+
+  say(node: number, source: string, command: string, ...args: (string | number)[]): this {
+    this.lines.push({ node, source, command, args: args.map(String), time: (this.#time += 1) });
+    return this;
+  }
+
+  /** A script takes the lock at one server; its replicas hear of it. */
+  acquire(node: number, owner: string, leaseMs: number, ...replicas: number[]): this {
+    this.say(node, 'client', 'EVALSHA', ACQUIRE, 1, 'lock', owner, leaseMs, 0);
+    this.say(node, 'lua', 'HSET', 'lock', owner, 1).say(node, 'lua', 'PEXPIRE', 'lock', leaseMs);
+    const expiresAt = this.#time + leaseMs;
+    for (const replica of replicas) {
+      this.say(replica, 'master', 'HSET', 'lock', owner, 1).say(replica, 'master', 'PEXPIREAT', 'lock', expiresAt);
+    }
+    return this;
+  }
+
+  renew(node: number, leaseMs: number): this {
+    return this.say(node, 'lua', 'PEXPIRE', 'lock', leaseMs);
+  }
+
+  release(node: number, owner: string, ...replicas: number[]): this {
+    this.say(node, 'lua', 'HDEL', 'lock', owner);
+    for (const replica of replicas) this.say(replica, 'master', 'HDEL', 'lock', owner);
+    return this;
+  }
+
+  wait(ms: number): this {
+    this.#time += ms;
+    return this;
+  }
+
+  get truth(): ServerTruth {
+    const truth = new ServerTruth(0, 2);
+    truth.read(this.lines);
+    truth.end(this.#time + 1);
+    return truth;
+  }
+}
+
+describe('a replica takes over', () => {
+  test('that had everything: nothing was lost, and the owner had the lock all the while', () => {
+    const { truth } = new Told().acquire(FIRST, 'a', 5_000, SECOND).wait(100).renew(SECOND, 9_000).release(SECOND, 'a');
+    expect(truth.lost).toEqual([]);
+    expect(truth.contradictions).toEqual([]);
+    expect(truth.held).toEqual([expect.objectContaining({ owner: 'a', from: 1_002, at: 1_107 })]);
+  });
+
+  test('that never heard of a grant: it is counted as lost from the grant on, and a second owner is no contradiction', () => {
+    const { truth } = new Told().acquire(FIRST, 'a', 5_000).wait(100).acquire(SECOND, 'b', 5_000);
+    expect(truth.lost).toEqual([{ lock: 'lock', from: 1_000, at: 1_107, before: 'a', after: undefined }]);
+    expect(truth.contradictions).toEqual([]);
+    expect(truth.held.map(({ type, ...held }) => [type, 'owner' in held && held.owner])).toEqual([
+      ['held', 'a'],
+      ['held', 'b'],
+    ]);
+  });
+
+  test('that had the grant, and then lets somebody else in: a contradiction, since nothing was lost', () => {
+    const { truth } = new Told().acquire(FIRST, 'a', 5_000, SECOND).wait(100).acquire(SECOND, 'b', 5_000);
+    expect(truth.lost).toEqual([]);
+    expect(truth.contradictions).toEqual([expect.stringContaining('b was put beside a')]);
+  });
+
+  test('that never heard of a release: the lock is taken again until its lease ends', () => {
+    const { truth } = new Told().acquire(FIRST, 'a', 5_000, SECOND).release(FIRST, 'a').wait(100).renew(SECOND, 9_000);
+    expect(truth.lost).toEqual([expect.objectContaining({ before: undefined, after: 'a' })]);
+    expect(truth.contradictions).toEqual([]);
+  });
+
+  test('that never heard of a renewal: the next owner is no contradiction', () => {
+    const told = new Told().acquire(FIRST, 'a', 200, SECOND).renew(FIRST, 5_000).wait(300).acquire(SECOND, 'b', 5_000);
+    expect(told.truth.lost).toEqual([expect.objectContaining({ before: 'a', after: undefined })]);
+    expect(told.truth.contradictions).toEqual([]);
+  });
+
+  test('with a state that the lock never had: a contradiction', () => {
+    const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'master', 'HSET', 'lock', 'x', 1).wait(100);
+    expect(told.acquire(SECOND, 'b', 5_000).truth.contradictions).toContainEqual(
+      expect.stringContaining('as it never was'),
+    );
+  });
+});
+
+describe('a slot moves', () => {
+  test('with a key: its owner keeps it', () => {
+    const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'server', 'RESTORE-ASKING', 'lock', 4_900, '...');
+    const { truth } = told.wait(10).renew(SECOND, 9_000).release(SECOND, 'a').acquire(SECOND, 'b', 1_000);
+    expect(truth.lost).toEqual([]);
+    expect(truth.contradictions).toEqual([]);
+    expect(truth.held).toHaveLength(2);
+  });
+
+  test('from a replica that took over and has not written to the lock since', () => {
+    const told = new Told().acquire(FIRST, 'a', 5_000).wait(50).say(SECOND, 'nemesis', 'LEAVES', 'lock');
+    expect(told.truth.lost).toEqual([expect.objectContaining({ before: 'a', after: undefined })]);
+  });
+});
+
+test('a replica that has been filled anew has what its master has', () => {
+  const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'nemesis', 'SYNCED', FIRST).wait(10);
+  expect(told.renew(SECOND, 9_000).truth.lost).toEqual([]);
+});
