@@ -1,5 +1,6 @@
 import type { LeaseClock } from '../clock.js';
 import type { LockError } from '../errors.js';
+import type { LockRuntime } from './lock-runtime.js';
 
 /** A request under way, of which only the end matters. */
 export interface SentRequest {
@@ -11,9 +12,13 @@ export interface Compensation {
   send(): SentRequest;
   /** Monotonic ms up to which a request that creates or moves the field may still run: not to be overtaken by it. */
   readonly notBefore: number;
-  /** Lease clock ms at which the last lease that any request can have set is over. */
+  /** Monotonic ms at which the last lease that any request can have set is over. Redis knows of no jump of our clock. */
   readonly until: number;
 }
+
+/** By then a lease that is asked for now has ended, whichever attempt sets it. */
+export const latestEnd = ({ clock, options }: Pick<LockRuntime, 'clock' | 'options'>, leaseMs: number): number =>
+  clock.clock.monotonic() + options.commandTimeout + leaseMs;
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -40,7 +45,7 @@ export class Compensations {
     await this.#pause(notBefore - this.clock.clock.monotonic() + 1);
     for (let pauseMs = FIRST_PAUSE_MS; !this.#closed; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       const request = await send().done;
-      if (request.error === undefined || this.clock.now() >= until) return;
+      if (request.error === undefined || this.clock.clock.monotonic() >= until) return;
       await this.#pause(pauseMs);
     }
   }

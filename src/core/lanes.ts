@@ -54,7 +54,7 @@ export class Lanes {
   /** Repeats `send` in the background until it is answered; the lane stays taken until then. */
   settle(lane: Lane, send: () => SentRequest): Promise<void> {
     return this.compensations
-      .add({ send, notBefore: 0, until: this.clock.now() + LANE_MS })
+      .add({ send, notBefore: 0, until: this.clock.clock.monotonic() + LANE_MS })
       .finally(() => this.free(lane));
   }
 

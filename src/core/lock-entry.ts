@@ -23,6 +23,7 @@ import type { ChannelListener } from '../redis/subscriber.js';
 import type { ChannelSource } from '../redis/topology.js';
 import type { Timer } from '../clock.js';
 import type { CallSite } from './call-site.js';
+import { latestEnd } from './compensations.js';
 import type { EntryRegistry } from './entry-registry.js';
 import { holdFor } from './hold.js';
 import { grantDeadline } from './hold-record.js';
@@ -378,7 +379,7 @@ export class LockEntry implements ChannelListener {
 
   /** One script gives the lock to the heir. Its lease counts from the first attempt: a repeat writes nothing. */
   async handOff(tenure: Tenure, heir: LockWaiter): Promise<TenureEnd> {
-    const { clock, options } = this.runtime;
+    const { clock } = this.runtime;
     const jumped = clock.jumped;
     const ours = this.#streak.asksForOthers() ? (this.subscriber.isConfirmed(this.channel) ? 1 : 0) : -1;
     heir.busy = true;
@@ -395,7 +396,7 @@ export class LockEntry implements ChannelListener {
       this.#grant(heir, request, sentAt, jumped, true, now);
       return { kind: 'handed' };
     }
-    const until = now + options.commandTimeout + leaseMs;
+    const until = latestEnd(this.runtime, leaseMs);
     // The name is spent: somebody may still act on it.
     heir.owner = this.runtime.newOwner();
     heir.doubts(request);

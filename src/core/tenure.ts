@@ -15,6 +15,7 @@ import {
 import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js';
 import type { ReleaseReply } from '../redis/scripts/lock.js';
 import type { CallSite } from './call-site.js';
+import { latestEnd } from './compensations.js';
 import { grantDeadline, HoldRecord } from './hold-record.js';
 import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol, RenewalItem } from './lock-protocol.js';
@@ -53,7 +54,7 @@ export class Tenure {
   #ending: Promise<void> | undefined;
   /** Partial releases begun: a renewal that was under way meanwhile proves no deadline. */
   #partials = 0;
-  /** The latest end of any lease that a request of this tenure can have set (lease clock ms). */
+  /** The latest end of any lease that a request of this tenure can have set (monotonic ms). */
   #lastLeaseEnd = 0;
   #confirmedAtJump: number;
   #confirming: Promise<void> | undefined;
@@ -168,7 +169,7 @@ export class Tenure {
     const { leaseMs, watched, bare, site } = terms;
     const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site, half);
     this.holds.push(hold);
-    this.#mayLast(now + this.runtime.options.commandTimeout, leaseMs);
+    this.#mayLast(leaseMs);
     this.runtime.watchdog.add(this);
     return hold;
   }
@@ -182,7 +183,7 @@ export class Tenure {
       if (parent.state !== 'open' || this.state !== 'held') return undefined;
       const { clock } = this.runtime;
       const jumped = clock.jumped;
-      this.#mayLast(clock.now() + this.runtime.options.commandTimeout, terms.leaseMs);
+      this.#mayLast(terms.leaseMs);
       const held = this.holds.filter(({ half }) => half === protocol.half).length;
       const request = await protocol.acquireNested(this.owner, held + 1, terms.leaseMs).done;
       if (request.inDoubt) this.#stray = request;
@@ -284,7 +285,7 @@ export class Tenure {
 
   /** Gives the lock on, or back, when nobody holds it: it was granted to somebody who is not there any more. */
   endUnclaimed(leaseMs: number): void {
-    this.#mayLast(this.runtime.clock.now() + this.runtime.options.commandTimeout, leaseMs);
+    this.#mayLast(leaseMs);
     this.#end(undefined, Infinity).catch(() => undefined); // what could not be released is compensated
   }
 
@@ -349,9 +350,11 @@ export class Tenure {
     return loss;
   }
 
-  /** This client forced the lock open. */
-  force(): void {
-    if (this.state === 'held') this.lose('forced');
+  /** This client forced the lock open, or may have: then what nobody holds any more is given back all the same. */
+  force(inDoubt: boolean): void {
+    if (this.state !== 'held') return;
+    this.lose('forced');
+    if (inDoubt) void this.#compensate([this.owner], 0, 0);
   }
 
   /** The client is closed: holds are told; what Redis has of them ends with its lease. */
@@ -416,7 +419,7 @@ export class Tenure {
   /** To be taken right before a renewal of this tenure is sent. */
   renewalTicket(leaseMs: number): RenewalTicket {
     const { clock } = this.runtime;
-    this.#mayLast(clock.now() + this.runtime.options.commandTimeout, leaseMs);
+    this.#mayLast(leaseMs);
     const partialOpen = this.#partials % 2 === 1 || this.#strayIsOpen();
     return { partials: this.#partials, confirms: !partialOpen, jumped: clock.jumped };
   }
@@ -471,8 +474,8 @@ export class Tenure {
     if (error !== undefined) throw error;
   }
 
-  #mayLast(from: number, leaseMs: number): void {
-    this.#lastLeaseEnd = Math.max(this.#lastLeaseEnd, from + leaseMs);
+  #mayLast(leaseMs: number): void {
+    this.#lastLeaseEnd = Math.max(this.#lastLeaseEnd, latestEnd(this.runtime, leaseMs));
   }
 
   /** Another attempt of the first acquire may still run, and create the key anew. */

@@ -4,6 +4,7 @@ import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import { onAbort } from './abort-watch.js';
 import type { CallSite } from './call-site.js';
+import { latestEnd } from './compensations.js';
 import type { Hold } from './hold.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
@@ -154,7 +155,7 @@ export class LockWaiter extends Waiter {
     void runtime.compensations.add({
       send: () => protocol.release([owner]),
       notBefore: request.openUntil,
-      until: runtime.clock.now() + runtime.options.commandTimeout + terms.leaseMs,
+      until: latestEnd(runtime, terms.leaseMs),
     });
     this.owner = runtime.newOwner();
   }

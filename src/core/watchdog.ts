@@ -20,7 +20,9 @@ export class Watchdog {
   readonly #tenures = new Set<Tenure>();
   readonly #retries = new Set<Tenure>();
   #timer: Timer | undefined;
+  /** Monotonic ms; the other times are of the lease clock. */
   #firesAt = Infinity;
+  #armedAtJump = 0;
   #nextTick = Infinity;
   #nextRetry = Infinity;
   #nextDeadline = Infinity;
@@ -61,8 +63,9 @@ export class Watchdog {
 
   deadlineMoved(tenure: Tenure): void {
     const deadline = tenure.deadline;
-    if (deadline >= this.#nextDeadline) return;
-    this.#nextDeadline = deadline;
+    // After a jump the next deadline known may be over, and its timer far from due.
+    if (deadline >= this.#nextDeadline && this.clock.jumped === this.#armedAtJump) return;
+    this.#nextDeadline = Math.min(this.#nextDeadline, deadline);
     this.#arm();
   }
 
@@ -75,9 +78,13 @@ export class Watchdog {
 
   #arm(): void {
     const at = Math.min(this.#nextTick, this.#nextRetry, this.#nextDeadline - SLACK_MS);
-    if (at >= this.#firesAt || this.#closed) return;
+    if (at === Infinity || this.#closed) return;
+    // A timer knows nothing of a jump: one that was set before fires later than its time on the lease clock.
+    const firesAt = this.clock.clock.monotonic() + at - this.clock.now();
+    this.#armedAtJump = this.clock.jumped;
+    if (firesAt >= this.#firesAt) return;
     this.#timer?.cancel();
-    this.#firesAt = at;
+    this.#firesAt = firesAt;
     this.#timer = this.clock.setTimer(at, () => this.#fire());
   }
 

@@ -165,7 +165,7 @@ export class Lock<H extends Hold = Hold> {
       if (owners.length === 0) return false;
       const request = await this.protocol.release(owners).done;
       const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
-      if (freed) for (const tenure of holders) if (owners.includes(tenure.owner)) tenure.force();
+      if (freed) for (const tenure of holders) if (owners.includes(tenure.owner)) tenure.force(request.inDoubt);
       if (request.error !== undefined) throw request.error;
       if (freed) return true;
     }

@@ -1,0 +1,88 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+  TestClock,
+} from '../support/lock-clients.js';
+import type { FaultProxy } from '../support/proxy.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const SLACK_MS = 250;
+const HOUR = 3_600_000;
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+async function bench(terms = {}): Promise<{ proxy: FaultProxy; client: LockClient; clock: TestClock; name: string }> {
+  const { proxy, url } = await openProxy();
+  const clock = new TestClock();
+  return { proxy, clock, client: await openClient({ url, clock, ...terms }), name: freshName() };
+}
+
+test('R37: a hold in doubt after a jump, with Redis silent, is lost by the deadline that it had without the jump', async () => {
+  const { proxy, client, clock, name } = await bench();
+  const hold = await holdElsewhere(client.getLock(name), 1_000);
+  const ends = performance.now() + hold.validFor();
+  let lostAt = Infinity;
+  hold.signal.addEventListener('abort', () => (lostAt = performance.now()));
+  proxy.stall({ direction: 'to-client' });
+  // Half of the lease is over by one clock, all but half by the other.
+  await pause(200);
+  clock.jumpWall(400);
+  expect(hold.validFor()).toBe(0);
+  expect(hold.signal.aborted).toBe(false);
+  await until(() => lostAt < Infinity, 'the loss is told');
+  expect(lostAt - ends).toBeLessThan(SLACK_MS);
+  expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+});
+
+test('R37: what a lost hold may have left is given back for as long as Redis keeps it, however far the clock has jumped', async () => {
+  const { proxy, client, clock, name } = await bench({ commandTimeout: 300 });
+  const hold = await holdElsewhere(client.getLock(name), 20_000);
+  const { signal } = hold;
+  const silence = proxy.stall({ direction: 'to-server' });
+  clock.jumpWall(HOUR);
+  expect(hold.validFor()).toBe(0);
+  await until(() => signal.aborted, 'the hold is lost');
+  await pause(700); // two attempts at giving it back have failed
+  silence.lift();
+  await until(async () => (await admin().exists(name)) === 0, 'it is given back', 6_000);
+  await outcome(hold.release());
+});
+
+test('R37: the end of a lease that was given after a jump is told in time, also beside one given before', async () => {
+  const { client, clock, name } = await bench();
+  const before = await holdElsewhere(client.getLock(freshName()), 60_000);
+  clock.jumpWall(HOUR);
+  const hold = await holdElsewhere(client.getLock(name), 300);
+  const ends = performance.now() + hold.validFor();
+  let lostAt = Infinity;
+  hold.signal.addEventListener('abort', () => (lostAt = performance.now()));
+  await until(() => lostAt < Infinity, 'the loss is told');
+  expect(lostAt - ends).toBeLessThan(SLACK_MS);
+  for (const each of [before, hold]) await outcome(each.release());
+});
+
+test('R37: a lock taken after a jump is renewed, also beside one with a long lease', async () => {
+  const { client, clock, name } = await bench({ lockWatchdogTimeout: 400 });
+  const leased = await holdElsewhere(client.getLock(freshName()), 60_000);
+  clock.jumpWall(HOUR);
+  const lock = client.getLock(name);
+  await inFlow(async () => {
+    await lock.lock();
+    const hold = lock.currentHold()!;
+    await pause(1_200);
+    expect(hold.validFor()).toBeGreaterThan(0);
+    await lock.unlock();
+  });
+  await outcome(leased.release());
+});

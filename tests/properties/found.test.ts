@@ -1,0 +1,89 @@
+import { expect, test } from '@jest/globals';
+import { withTimeOf } from './fake-time.js';
+import { CALM, type Weather } from './fake-network.js';
+import { World, type Step } from './world.js';
+
+/*
+ * Schedules that once broke an invariant, as small as they could be made, and such as random ones seldom come to.
+ */
+
+const HOUR = 3_600_000;
+const SILENT: Weather = { ...CALM, loseRequest: 100 };
+const acquire = (lease?: number, wait = 0): Step => ({ do: 'acquire', client: 0, lock: 0, wait, lease });
+const nest = (wait = 0): Step => ({ do: 'nest', hold: 0, wait, lease: undefined });
+const release: Step = { do: 'release', hold: 0 };
+const pass = (ms: number): Step => ({ do: 'pass', ms });
+const jump = (ms: number): Step => ({ do: 'jump', ms });
+const away: Step = { do: 'away', client: 0, ms: 700 };
+
+const schedules: Readonly<Record<string, readonly Step[]>> = {
+  'R11: a doubt that a jump has raised, while Redis is away, ends no later than the lease': [
+    jump(60),
+    acquire(),
+    away,
+    pass(700),
+  ],
+  'R15: a confirmation beside a partial release that was sent after a jump moves no deadline': [
+    acquire(),
+    pass(30),
+    nest(),
+    release,
+    jump(60),
+    pass(30),
+    { do: 'block', ms: 30 },
+    pass(30),
+  ],
+  'R2: a compensation goes on for as long as Redis keeps the lease, whatever our clock says': [
+    acquire(20_000),
+    pass(30),
+    away,
+    jump(HOUR),
+  ],
+  'R12: what is taken after a jump is renewed, though a timer was set far ahead before': [
+    acquire(20_000),
+    pass(700),
+    jump(HOUR),
+    nest(Infinity),
+    release,
+    pass(700),
+  ],
+  'R11: the deadline of what is taken after a jump is watched, though an earlier one was known': [
+    acquire(),
+    pass(700),
+    release,
+    jump(HOUR),
+    acquire(60, 30),
+    pass(64),
+    release,
+  ],
+  'R1: a lock that was handed on twice is good for its lease from the first time on': [
+    acquire(20_000),
+    pass(30),
+    acquire(250, 3_000),
+    pass(30),
+    { do: 'weather', client: 0, weather: { ...CALM, loseReply: 60 } },
+    release,
+    pass(300),
+  ],
+  'R2: a force unlock of unknown outcome leaves nothing of the hold that it ended': [
+    acquire(20_000),
+    pass(700),
+    { do: 'force', client: 0, lock: 0 },
+    { do: 'weather', client: 0, weather: SILENT },
+    pass(700),
+    pass(30),
+  ],
+};
+
+test.each(Object.entries(schedules))('%s', async (_, steps) => {
+  for (let luck = 0; luck < 50; luck++) {
+    const world = new World(luck, 1);
+    const restore = withTimeOf(world.clock);
+    try {
+      await world.play(steps);
+    } finally {
+      restore();
+    }
+    expect(world.granted).toBeGreaterThan(0);
+  }
+});
