@@ -15,11 +15,14 @@ import { ClientClosedError, InvalidArgumentError, RedisUnavailableError } from '
 import { createEvents, type EventBus } from './events.js';
 import { inspectionOf, type Inspection } from './inspection.js';
 import { resolveOptions, type ClientOptions } from './options.js';
-import { checkContext, checkName, type ContextOptions } from './primitives/arguments.js';
+import { checkContext, checkName, checkValues, type ContextOptions } from './primitives/arguments.js';
 import { CountDownLatch } from './primitives/count-down-latch.js';
 import { checkTokens, FencedLock, FencedLockProtocol, type FencedLockOptions } from './primitives/fenced-lock.js';
-import { Lock } from './primitives/lock.js';
+import { GroupLockProtocol, groupRenewal } from './primitives/group-lock-protocol.js';
+import { GroupMultiLock } from './primitives/group-multi-lock.js';
+import type { Lock } from './primitives/lock.js';
 import { ReadProtocol, ReadWriteLock, readWriteRenewal, WriteProtocol } from './primitives/read-write-lock.js';
+import { SingleLock } from './primitives/single-lock.js';
 import { pausesOf, SpinLockProtocol, type SpinLockOptions } from './primitives/spin-lock.js';
 import { Semaphore } from './primitives/semaphore.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
@@ -74,6 +77,11 @@ export interface LockClient extends AsyncDisposable {
   getFencedLock(name: string, options?: FencedLockOptions): FencedLock;
   /** Two locks in one: many readers or one writer. @see Redisson `RedissonClient#getReadWriteLock` */
   getReadWriteLock(name: string, options?: ContextOptions): ReadWriteLock;
+  /**
+   * Several values of one group, locked together by one script. @see Redisson
+   * `RedissonClient#getMultiLock(String, Collection<Object>)`; the values are strings, as with its `StringCodec`.
+   */
+  getMultiLock(group: string, values: readonly string[], options?: ContextOptions): GroupMultiLock;
   /** Permits that nobody owns. @see Redisson `RedissonClient#getSemaphore` */
   getSemaphore(name: string): Semaphore;
   /** A gate that opens when it has been counted down. @see Redisson `RedissonClient#getCountDownLatch` */
@@ -150,7 +158,11 @@ class RedisLockClient implements LockClient {
         return topology.publish;
       },
       slotGroup,
-      renewals: { plain: plainRenewal(executor, slotGroup), readWrite: readWriteRenewal(executor, slotGroup) },
+      renewals: {
+        plain: plainRenewal(executor, slotGroup),
+        readWrite: readWriteRenewal(executor, slotGroup),
+        group: groupRenewal(executor),
+      },
     };
     const leaseClock = new LeaseClock(clock);
     const compensations = new Compensations(leaseClock);
@@ -214,6 +226,11 @@ class RedisLockClient implements LockClient {
     return new ReadWriteLock(name, read, this.#lock(new WriteProtocol(this.#port, name), options));
   }
 
+  getMultiLock(group: string, values: readonly string[], options: ContextOptions = {}): GroupMultiLock {
+    const protocol = new GroupLockProtocol(this.#port, this.#checkName(group), checkValues(values));
+    return new GroupMultiLock(this.#runtime, this.#executor, protocol, checkContext(options.context));
+  }
+
   getSemaphore(name: string): Semaphore {
     return new Semaphore(this.#runtime, this.#port, this.#checkName(name));
   }
@@ -223,7 +240,7 @@ class RedisLockClient implements LockClient {
   }
 
   #lock(protocol: LockProtocol, { context }: { context?: LockContext | undefined }): Lock {
-    return new Lock(this.#runtime, this.#executor, protocol, checkContext(context));
+    return new SingleLock(this.#runtime, this.#executor, protocol, checkContext(context));
   }
 
   holds(): HoldInfo[] {

@@ -171,13 +171,18 @@ export class ConcurrentContextError extends LockError {
 }
 
 /**
- * A write lock was asked for inside a read hold of the same lock. It would wait for ever: for the end of that hold, or
- * of another reader's that asks for the same. Give the read hold back first, or begin with the write lock.
+ * A hold cannot become more than it is. It would wait for ever: for its own end, or for another one that asks for the
+ * same. Give it back first, or begin with all that is needed.
+ * - A write lock was asked for inside a read hold of the same lock.
+ * - A group multi-lock was asked for by a flow that holds some of its values, but not all.
  */
 export class LockUpgradeError extends LockError {
   readonly code = 'ERR_LOCK_UPGRADE';
-  constructor(readonly lockName: string) {
-    super(`a read hold of "${lockName}" cannot become a write hold; give it back first, or begin with the write lock`);
+  constructor(
+    readonly lockName: string,
+    why = 'a read hold cannot become a write hold; give it back first, or begin with the write lock',
+  ) {
+    super(`"${lockName}": ${why}`);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ClientClosedError, LockLostError, RedisUnavailableError } from '../errors.js';
 import type { CallSite } from './call-site.js';
-import type { Half } from './lock-protocol.js';
+import type { Half, LockProtocol } from './lock-protocol.js';
 import { runOutside } from './flow.js';
 import type { Tenure } from './tenure.js';
 
@@ -49,10 +49,15 @@ export class HoldRecord {
     sentAt: number,
     readonly openedAt: number,
     readonly site: CallSite | undefined,
-    readonly half: Half,
+    /** What it was asked for with; nested holds may differ in it. */
+    readonly protocol: LockProtocol,
   ) {
     this.leaseEnd = sentAt + leaseMs;
     this.longestLeaseMs = leaseMs;
+  }
+
+  get half(): Half {
+    return this.protocol.half;
   }
 
   /** Lease clock ms from which on this hold alone does not count any more. */
@@ -71,6 +76,15 @@ export class HoldRecord {
   /** Whether an `unlock()` of its flow means this hold. */
   get unlockable(): boolean {
     return this.bare && (this.state !== 'closed' || this.givingBack !== undefined);
+  }
+
+  /** Whether what `protocol` asks for is held here, or by a hold around this one. */
+  holds({ parts }: LockProtocol): boolean {
+    if (parts === undefined) return true;
+    for (let each: HoldRecord | undefined = this; each !== undefined; each = each.parent) {
+      if (each.state !== 'closed' && each.protocol.parts?.covers(parts) === true) return true;
+    }
+    return false;
   }
 
   get signal(): AbortSignal {

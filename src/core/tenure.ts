@@ -146,9 +146,9 @@ export class Tenure {
   }
 
   /** The first hold; the acquire that it came from was sent at `sentAt` (lease clock ms). */
-  open(terms: HoldTerms, sentAt: number, now: number, parent?: HoldRecord, half = this.protocol.half): HoldRecord {
+  open(terms: HoldTerms, sentAt: number, now: number, parent?: HoldRecord, protocol = this.protocol): HoldRecord {
     const { leaseMs, watched, bare, site } = terms;
-    const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site, half);
+    const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site, protocol);
     this.holds.push(hold);
     this.#mayLast(now + this.runtime.options.commandTimeout, leaseMs);
     this.runtime.watchdog.add(this);
@@ -161,12 +161,13 @@ export class Tenure {
       if (this.check() === 'unconfirmed') await this.confirm();
       await this.#whenNoStray();
       if (parent.loss !== undefined) throw parent.loss;
-      if (parent.state !== 'open' || this.state !== 'held') return undefined;
+      if (parent.state !== 'open' || this.state !== 'held' || !parent.holds(protocol)) return undefined;
       const { clock } = this.runtime;
       const jumped = clock.jumped;
       this.#mayLast(clock.now() + this.runtime.options.commandTimeout, terms.leaseMs);
       const held = this.holds.filter(({ half }) => half === protocol.half).length;
-      const request = await protocol.acquireNested(this.owner, held + 1, terms.leaseMs).done;
+      const open = this.holds.map((hold) => hold.protocol);
+      const request = await protocol.acquireNested(this.owner, held + 1, terms.leaseMs, open).done;
       if (request.inDoubt) this.#stray = request;
       this.#throwIfLost();
       if (request.error !== undefined) return this.#failed(request, parent);
@@ -179,7 +180,7 @@ export class Tenure {
         await request.whenQuiet();
         throw new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');
       }
-      const hold = this.open(terms, sentAt, now, parent, protocol.half);
+      const hold = this.open(terms, sentAt, now, parent, protocol);
       if (typeof request.reply === 'bigint') hold.token = request.reply;
       this.#emitReentered();
       return hold;
@@ -250,7 +251,11 @@ export class Tenure {
       return (this.#ending ??= this.#end(hold, deadline));
     }
     const now = clock.now();
-    const remaining = this.holds.map(({ half, leaseEnd }) => ({ half, leftMs: Math.ceil(leaseEnd - now) }));
+    const remaining = this.holds.map(({ half, protocol, leaseEnd }) => ({
+      half,
+      protocol,
+      leftMs: Math.ceil(leaseEnd - now),
+    }));
     const leaseMs = Math.max(...remaining.map(({ leftMs }) => leftMs));
     const holdCount = remaining.length;
     this.#partials += 1;
@@ -284,7 +289,7 @@ export class Tenure {
     }
     return new Promise((resolve, reject) => {
       // Sent first: what is left to do here is done while the server works.
-      const request = this.protocol.release([this.owner]);
+      const request = this.protocol.release([this.owner], hold?.protocol);
       this.runtime.watchdog.remove(this);
       request.onDone(() => {
         const error = this.#ended(freeingEnd(request), hold, deadline);
@@ -325,8 +330,10 @@ export class Tenure {
     if (this.loss !== undefined) return this.loss;
     const loss = new LockLostError(this.protocol.name, this.owner, reason, cause === undefined ? undefined : { cause });
     this.#drop(loss);
-    // A renewal or nested acquire whose answer was lost may have set a longer lease than we know of.
-    if (reason === 'expired') void this.#compensate([this.owner], this.#stray?.openUntil ?? 0, 0);
+    // A renewal or nested acquire whose answer was lost may have set a longer lease than we know of; and who has lost
+    // one part still has the others.
+    if (reason === 'expired' || this.protocol.parts !== undefined)
+      void this.#compensate([this.owner], this.#stray?.openUntil ?? 0, 0);
     else if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
     return loss;
   }
@@ -390,9 +397,10 @@ export class Tenure {
   /** For `only` this hold, or for all that the watchdog renews. */
   renewalItem(leaseMs: number, only?: HoldRecord): RenewalItem {
     const item = { key: this.protocol.key, owner: this.owner, leaseMs };
-    if (this.protocol.half === undefined) return item;
+    if (this.protocol.half === undefined && this.protocol.parts === undefined) return item;
     const renewed = (hold: HoldRecord): boolean => (only === undefined ? hold.watched : hold === only);
-    return { ...item, holds: this.holds.map((hold) => ({ half: hold.half, renewed: renewed(hold) })) };
+    const holds = this.holds.map((hold) => ({ half: hold.half, protocol: hold.protocol, renewed: renewed(hold) }));
+    return { ...item, holds };
   }
 
   /** To be taken right before a renewal of this tenure is sent. */
@@ -514,7 +522,9 @@ const unsent = (cause: RedisUnavailableError): RedisUnavailableError =>
 
 function freeingEnd({ error, reply, inDoubt }: ScriptRequest<ReleaseReply>): TenureEnd {
   if (error !== undefined) return { kind: 'failed', error, alsoOwners: [], openUntil: 0, until: 0 };
-  return reply === 'freed' ? FREED : { kind: 'gone', inDoubt };
+  if (reply === 'freed') return FREED;
+  // What is given back now cannot have been by an earlier attempt.
+  return { kind: 'gone', inDoubt: inDoubt && reply !== 'partly' };
 }
 
 const FREED = { kind: 'freed' } as const;

@@ -4,7 +4,7 @@ import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import { onAbort } from './abort-watch.js';
 import type { CallSite } from './call-site.js';
-import type { Hold } from './hold.js';
+import type { SingleHold } from './single-hold.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import type { HoldTerms } from './tenure.js';
@@ -24,7 +24,7 @@ export function patience({ clock }: LockRuntime, waitTime: number, signal: Abort
 
 /** Told once how a call ended. */
 export interface Settle {
-  granted(hold: Hold): void;
+  granted(hold: SingleHold): void;
   failed(error: unknown): void;
 }
 
@@ -159,7 +159,7 @@ export class LockWaiter extends Waiter {
     this.owner = runtime.newOwner();
   }
 
-  resolve(hold: Hold): void {
+  resolve(hold: SingleHold): void {
     this.unwatch();
     this.settle.granted(hold);
   }

@@ -18,6 +18,8 @@ export interface LockCapabilities {
   holdFromOutside(name: string, leaseTime: number): Promise<void>;
   /** The SHA of the script that gives back one of several holds. */
   readonly partialRelease: string;
+  /** Whether the end of the lease is that of the key. Default true. */
+  readonly endsByKey?: boolean;
 }
 
 export interface LockKind extends LockCapabilities {

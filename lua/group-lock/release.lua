@@ -1,0 +1,38 @@
+-- group-lock/release: gives back whatever the given owners have of the given values, and wakes waiters
+-- KEYS[1]  group    hash    value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
+-- KEYS[2]  channel  pubsub  wake-up channel of the group
+-- ARGV[1]     publish  string  PUBLISH or SPUBLISH
+-- ARGV[2]     owners   int     how many owners follow
+-- ARGV[3]     needed   int     how many of the values, from the first on, the first owner should still hold
+-- ARGV[4..n]  names    owner ids, then hashed values
+-- Returns  1  given back and published; the first owner held all that were needed
+--          2  given back and published, but some that were needed had been lost before
+--          0  none of the owners holds any of them; nothing changed
+-- Used by  src/redis/scripts/group-lock.ts (release)
+
+local group, channel = KEYS[1], KEYS[2]
+local publish, owners, needed = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local time = redis.call('TIME')
+local now = math.floor(time[1] * 1000 + time[2] / 1000)
+local first = 4 + owners
+local removed, lost = 0, false
+for o = 4, first - 1 do
+  local owner = ARGV[o]
+  for i = first, #ARGV do
+    local value = ARGV[i]
+    local field = value .. ':' .. owner
+    local mine = redis.call('HGET', group, value) == owner
+    if o == 4 and i - first < needed then
+      local ends = tonumber(redis.call('HGET', group, field .. ':expire_time')) or 0
+      if not mine or ends <= now then lost = true end
+    end
+    -- No value is left behind because another was lost: nobody would give it back any more.
+    if mine then removed = removed + redis.call('HDEL', group, value) end
+    redis.call('HDEL', group, field .. ':expire_time', field .. ':lock_count')
+  end
+end
+if removed == 0 then return 0 end
+redis.call(publish, channel, '0')
+if lost then return 2 end
+return 1
