@@ -20,16 +20,19 @@ import { CountDownLatch } from './primitives/count-down-latch.js';
 import { checkTokens, FencedLock, FencedLockProtocol, type FencedLockOptions } from './primitives/fenced-lock.js';
 import { GroupLockProtocol, groupRenewal } from './primitives/group-lock-protocol.js';
 import { GroupMultiLock } from './primitives/group-multi-lock.js';
+import { locksAndOptions } from './primitives/joint-lock.js';
 import type { Lock } from './primitives/lock.js';
 import { ReadProtocol, ReadWriteLock, readWriteRenewal, WriteProtocol } from './primitives/read-write-lock.js';
 import { SingleLock } from './primitives/single-lock.js';
+import { MultiLock } from './primitives/multi-lock.js';
+import { checkDriftFactor, RedLock, type RedLockOptions } from './primitives/red-lock.js';
 import { pausesOf, SpinLockProtocol, type SpinLockOptions } from './primitives/spin-lock.js';
 import { Semaphore } from './primitives/semaphore.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
 import { fairQueueKey, tokenKey } from './redis/keys.js';
 import { openTopology } from './redis/open-topology.js';
-import { prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
+import { prefixOf, serverOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
 import { ScriptExecutor } from './redis/script-executor.js';
 import { inspect } from './redis/scripts/object.js';
 import type { Topology } from './redis/topology.js';
@@ -82,6 +85,17 @@ export interface LockClient extends AsyncDisposable {
    * `RedissonClient#getMultiLock(String, Collection<Object>)`; the values are strings, as with its `StringCodec`.
    */
   getMultiLock(group: string, values: readonly string[], options?: ContextOptions): GroupMultiLock;
+  /**
+   * Several locks as one, also of other clients and kinds. A last argument may have options.
+   *
+   * @see Redisson `RedissonClient#getMultiLock(RLock...)`
+   */
+  getMultiLock(...locks: readonly (Lock | ContextOptions)[]): MultiLock;
+  /**
+   * A lock that a majority of independent servers grants: one lock at a client of each. A last argument may have
+   * options. @see Redisson `RedissonClient#getRedLock(RLock...)`
+   */
+  getRedLock(...locks: readonly (Lock | RedLockOptions)[]): RedLock;
   /** Permits that nobody owns. @see Redisson `RedissonClient#getSemaphore` */
   getSemaphore(name: string): Semaphore;
   /** A gate that opens when it has been counted down. @see Redisson `RedissonClient#getCountDownLatch` */
@@ -169,6 +183,7 @@ class RedisLockClient implements LockClient {
     let tenures = 0;
     this.#runtime = {
       clientId: this.id,
+      server: serverOf(source),
       options,
       clock: leaseClock,
       events: this.events,
@@ -226,9 +241,21 @@ class RedisLockClient implements LockClient {
     return new ReadWriteLock(name, read, this.#lock(new WriteProtocol(this.#port, name), options));
   }
 
-  getMultiLock(group: string, values: readonly string[], options: ContextOptions = {}): GroupMultiLock {
+  getMultiLock(group: string, values: readonly string[], options?: ContextOptions): GroupMultiLock;
+  getMultiLock(...locks: readonly (Lock | ContextOptions)[]): MultiLock;
+  getMultiLock(...given: readonly unknown[]): GroupMultiLock | MultiLock {
+    if (typeof given[0] !== 'string') {
+      const { locks, options } = locksAndOptions<ContextOptions>(given, ['context']);
+      return new MultiLock(locks, checkContext(options.context));
+    }
+    const [group, values, { context } = {}] = given as [string, unknown, ContextOptions?];
     const protocol = new GroupLockProtocol(this.#port, this.#checkName(group), checkValues(values));
-    return new GroupMultiLock(this.#runtime, this.#executor, protocol, checkContext(options.context));
+    return new GroupMultiLock(this.#runtime, this.#executor, protocol, checkContext(context));
+  }
+
+  getRedLock(...given: readonly (Lock | RedLockOptions)[]): RedLock {
+    const { locks, options } = locksAndOptions<RedLockOptions>(given, ['context', 'driftFactor']);
+    return new RedLock(locks, checkDriftFactor(options.driftFactor), checkContext(options.context));
   }
 
   getSemaphore(name: string): Semaphore {

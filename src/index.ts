@@ -12,19 +12,24 @@ export {
   LockLostError,
   LockTimeoutError,
   LockUpgradeError,
+  MultiUnlockError,
   NonReentrantError,
+  NoQuorumError,
   NotOwnerError,
   NotReplicatedError,
   RedisUnavailableError,
   RefusedError,
   UnsupportedRuntimeError,
 } from './errors.js';
-export type { LockErrorCode, LossReason } from './errors.js';
+export type { LockErrorCode, LossReason, MemberFailure, ServerResult } from './errors.js';
 export type { EventBus, LockEvents } from './events.js';
 export type { Inspection, OwnerInspection } from './inspection.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './primitives/arguments.js';
 export type { FencedLock, FencedLockOptions, TokenSource } from './primitives/fenced-lock.js';
+export type { MultiHold } from './core/multi-hold.js';
+export type { MultiLock } from './primitives/multi-lock.js';
+export type { RedLock, RedLockOptions } from './primitives/red-lock.js';
 export type { GroupMultiLock } from './primitives/group-multi-lock.js';
 export type { Lock } from './primitives/lock.js';
 export type { CountDownLatch } from './primitives/count-down-latch.js';

@@ -34,6 +34,8 @@ export class HoldRecord {
   forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
   hold: object | undefined;
+  /** Told when it is lost. */
+  onLoss: (() => void) | undefined;
   /** Drawn with the acquire of a fenced lock. */
   token: bigint | undefined;
   #controller: AbortController | undefined;
@@ -41,9 +43,9 @@ export class HoldRecord {
   constructor(
     readonly tenure: Tenure,
     readonly parent: HoldRecord | undefined,
-    readonly leaseMs: number,
+    public leaseMs: number,
     /** Renewed by the watchdog; otherwise the lease was given by the caller. */
-    readonly watched: boolean,
+    public watched: boolean,
     /** Taken by lock() or tryLock(), so that unlock() gives it back. */
     readonly bare: boolean,
     sentAt: number,
@@ -62,8 +64,12 @@ export class HoldRecord {
 
   /** Lease clock ms from which on this hold alone does not count any more. */
   get deadline(): number {
-    return this.leaseEnd - marginMs(this.longestLeaseMs);
+    const margin = marginMs(this.longestLeaseMs);
+    return this.leaseEnd - (this.drift === undefined ? margin : Math.max(margin, this.drift(this.longestLeaseMs)));
   }
+
+  /** ms by which the clocks of independent servers may have drifted apart within a lease; more than the margin. */
+  drift: ((leaseMs: number) => number) | undefined;
 
   /** Its release has not been settled yet. */
   releasing = false;
@@ -99,6 +105,7 @@ export class HoldRecord {
     this.loss = error;
     const controller = this.#controller;
     if (controller !== undefined) runOutside(() => controller.abort(error));
+    this.onLoss?.();
     this.#wakeTurns();
   }
 

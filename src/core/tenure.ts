@@ -6,7 +6,7 @@
  */
 import { LockLostError, RedisUnavailableError, ClientClosedError, type LockError, type LossReason } from '../errors.js';
 import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js';
-import type { ReleaseReply } from '../redis/scripts/lock.js';
+import type { HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
 import type { CallSite } from './call-site.js';
 import { grantDeadline, HoldRecord } from './hold-record.js';
 import type { LockEntry } from './lock-entry.js';
@@ -20,6 +20,10 @@ export interface HoldTerms {
   readonly watched: boolean;
   readonly bare: boolean;
   readonly site: CallSite | undefined;
+  /** The owner to begin with, shared by the members of a multi-lock; absent: a fresh one. */
+  readonly owner?: string;
+  /** ms that a lease counts less here than at its server. */
+  readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
 /** What a renewal has to know again when its answer comes. */
@@ -149,6 +153,7 @@ export class Tenure {
   open(terms: HoldTerms, sentAt: number, now: number, parent?: HoldRecord, protocol = this.protocol): HoldRecord {
     const { leaseMs, watched, bare, site } = terms;
     const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site, protocol);
+    if (terms.drift !== undefined) hold.drift = terms.drift;
     this.holds.push(hold);
     this.#mayLast(now + this.runtime.options.commandTimeout, leaseMs);
     this.runtime.watchdog.add(this);
@@ -189,6 +194,49 @@ export class Tenure {
       parent.tellAway(error);
       throw error;
     });
+  }
+
+  /**
+   * Gives a hold that the watchdog has kept the lease that was asked for, counted from now. With other holds around it
+   * the key lasts as long as theirs.
+   */
+  beginLease(hold: HoldRecord, leaseMs: number): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.check() === 'unconfirmed') await this.confirm();
+      await this.#whenNoStray();
+      if (hold.loss !== undefined) throw hold.loss;
+      this.#throwIfLost();
+      const { clock } = this.runtime;
+      const jumped = clock.jumped;
+      const now = clock.now();
+      // It may be shorter from the moment on that the request runs.
+      hold.watched = false;
+      hold.leaseMs = leaseMs;
+      hold.longestLeaseMs = leaseMs;
+      hold.leaseEnd = now + leaseMs;
+      this.#mayLast(now + this.runtime.options.commandTimeout, leaseMs);
+      this.runtime.watchdog.deadlineMoved(this);
+      const request = await this.#setRemaining(now);
+      if (request.error !== undefined) return this.#failed(request);
+      if (request.reply === 'gone') throw this.lose('gone');
+      hold.leaseEnd = Math.max(hold.leaseEnd, request.sentAt + jumped + leaseMs);
+    });
+  }
+
+  /** What the open holds have left, as absolute counts and times. */
+  async #setRemaining(now: number): Promise<ScriptRequest<HeldReply>> {
+    const remaining = this.holds.map(({ half, protocol, leaseEnd }) => ({
+      half,
+      protocol,
+      leftMs: Math.ceil(leaseEnd - now),
+    }));
+    const leaseMs = Math.max(...remaining.map(({ leftMs }) => leftMs));
+    this.#partials += 1;
+    const request = await this.protocol.releasePartial(this.owner, remaining, leaseMs).done;
+    this.#partials += 1;
+    if (request.inDoubt) this.#stray = request;
+    this.#throwIfLost();
+    return request;
   }
 
   /** Gives one hold back. Rejects if it was lost, or if nobody can say what became of the release. */
@@ -251,18 +299,8 @@ export class Tenure {
       return (this.#ending ??= this.#end(hold, deadline));
     }
     const now = clock.now();
-    const remaining = this.holds.map(({ half, protocol, leaseEnd }) => ({
-      half,
-      protocol,
-      leftMs: Math.ceil(leaseEnd - now),
-    }));
-    const leaseMs = Math.max(...remaining.map(({ leftMs }) => leftMs));
-    const holdCount = remaining.length;
-    this.#partials += 1;
-    const request = await this.protocol.releasePartial(this.owner, remaining, leaseMs).done;
-    this.#partials += 1;
-    if (request.inDoubt) this.#stray = request;
-    this.#throwIfLost();
+    const holdCount = this.holds.length;
+    const request = await this.#setRemaining(now);
     // No undoing: the next request carries an absolute count again.
     if (request.error !== undefined) return this.#failed(request);
     if (request.reply === 'gone') throw this.lose('gone');

@@ -142,7 +142,7 @@ export class LockWaiter extends Waiter {
     private readonly settle: Settle,
   ) {
     super(runtime, protocol.name, patience, terms.leaseMs, terms.site);
-    this.owner = runtime.newOwner();
+    this.owner = terms.owner ?? runtime.newOwner();
   }
 
   send(): ScriptRequest<AcquireReply> {

@@ -1,4 +1,4 @@
-import { acquire, innermostHold } from '../core/acquisition.js';
+import { acquire, innermostHold, lineOf } from '../core/acquisition.js';
 import type { CallSite } from '../core/call-site.js';
 import type { Hold } from '../core/hold.js';
 import type { HoldRecord } from '../core/hold-record.js';
@@ -6,11 +6,17 @@ import { isLockContext, type LockContext } from '../core/lock-context.js';
 import type { LockProtocol } from '../core/lock-protocol.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
 import { SingleHold } from '../core/single-hold.js';
-import { patience } from '../core/waiter.js';
+import { patience, type Settle } from '../core/waiter.js';
 import { ClientClosedError, InvalidArgumentError } from '../errors.js';
 import type { ScriptExecutor } from '../redis/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
 import { Lock, type LockCall, type LockSettle, type Method } from './lock.js';
+
+/** @internal How a lock is taken as one of several. */
+export interface MemberCall extends Omit<LockCall, 'bare'> {
+  readonly owner: string;
+  readonly drift?: ((leaseMs: number) => number) | undefined;
+}
 
 /** A lock under one name, of whatever kind: its protocol says what the kind is. */
 export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
@@ -92,6 +98,31 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
 
   override currentHold(): H | undefined {
     return innermostHold(this.runtime, this.protocol, this.context, isOpen) as H | undefined;
+  }
+
+  /** @internal What a lock over several needs of each. */
+  get inner(): { readonly runtime: LockRuntime; readonly protocol: LockProtocol } {
+    return this;
+  }
+
+  /** @internal Takes it as one of several. Unbound: no flow enters it. */
+  takeAsMember(member: MemberCall, settle: Settle): void {
+    const { runtime, protocol } = this;
+    const { leaseTime, waitTime, signal, context, site, owner, drift } = member;
+    const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
+    const terms = { leaseMs, watched: leaseTime === undefined, bare: false, site, owner, drift };
+    acquire(runtime, { protocol, terms, patience: patience(runtime, waitTime, signal), context }, settle);
+  }
+
+  /** @internal The hold that a call of the context, or of the caller, would re-enter. */
+  innermost(context: LockContext | undefined): SingleHold | undefined {
+    return innermostHold(this.runtime, this.protocol, context);
+  }
+
+  /** @internal Whether others of this client have it or wait for it, so that a try would be in vain. */
+  get contended(): boolean {
+    const line = lineOf(this.runtime, this.protocol);
+    return line.waiterCount > 0 || line.holders.size > 0;
   }
 
   /** @internal */
