@@ -112,11 +112,13 @@ export class MultiHold extends Hold {
     if (loss === undefined && quorum < of && free >= quorum) return;
     if (loss === undefined && failures.length === 0) return;
     if (closed !== undefined && failures.every(({ error }) => error instanceof ClientClosedError)) throw closed.error;
-    const cause = failures.length === 0 ? loss : new MultiUnlockError(this.lockName, failures);
+    const failed = new MultiUnlockError(this.lockName, failures);
+    if (loss !== undefined) {
+      if (failures.length > 0) loss.cause = failed;
+      throw loss;
+    }
     const lost = failures.map(({ error }) => error).find((error) => error instanceof LockLostError);
-    const reason = (loss instanceof LockLostError ? loss : lost)?.reason;
-    if (reason === undefined) throw cause;
-    throw new LockLostError(this.lockName, this.owner, reason, { cause });
+    throw lost === undefined ? failed : new LockLostError(this.lockName, this.owner, lost.reason, { cause: failed });
   }
 
   /** @internal */

@@ -60,10 +60,8 @@ export class GroupMultiLock extends SingleLock {
     return record !== undefined && this.isHeldBy(record.tenure.owner);
   }
 
-  /** Holds of the caller's owner that cover all of the values. Redisson has no such call here. */
-  override async getHoldCount(): Promise<number> {
-    this.checkOpen();
-    const record = this.openRecord(this.context);
-    return record === undefined ? 0 : (await this.protocol.state(record.tenure.owner)).holdCount;
+  /** @internal The least that the owner has of any of the values. */
+  protected override async readHoldCount(owner: string): Promise<number> {
+    return (await this.protocol.state(owner)).holdCount;
   }
 }

@@ -14,7 +14,7 @@ import {
   NonReentrantError,
 } from '../errors.js';
 import { Lock, type LockCall, type LockSettle, type Method } from './lock.js';
-import { SingleLock, type MemberCall } from './single-lock.js';
+import { notOwnerText, SingleLock, type MemberCall } from './single-lock.js';
 
 /** Holds that were taken under a context, outermost first. */
 const held = new WeakMap<LockContext, MultiHold[]>();
@@ -101,8 +101,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     this.checkOpen();
     const hold = this.currentHold();
     if (hold === undefined || hold.validFor() === 0) return 0;
-    // A handle asks for its own context; the hold's flow is the caller's.
-    const counts = await this.ask((member) => member.getHoldCount());
+    const counts = await this.ask((member) => member.holdCountOf(this.context));
     return counts.sort((a, b) => b - a)[this.quorum - 1] ?? 0;
   }
 
@@ -184,10 +183,7 @@ export abstract class JointLock extends Lock<MultiHold> {
 
   /** @internal */
   protected override notOwnerMessage(): string {
-    return (
-      `unlock(): this flow does not hold "${this.name}" together. Members that were locked one by one are given back ` +
-      'one by one. Details: README, "Who owns a lock".'
-    );
+    return notOwnerText(this.name, this.members.map((member) => member.heldHere()).find(Boolean));
   }
 
   /** @internal */

@@ -91,9 +91,7 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
 
   override async getHoldCount(): Promise<number> {
     this.checkOpen();
-    const record = this.openRecord(this.context);
-    if (record === undefined) return 0;
-    return this.executor.ask(reads.hgetCount, [this.protocol.key], [this.protocol.fieldOf(record.tenure.owner)]);
+    return this.holdCountOf(this.context);
   }
 
   override currentHold(): H | undefined {
@@ -102,7 +100,8 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
 
   /** @internal What a lock over several needs of each. */
   get inner(): { readonly runtime: LockRuntime; readonly protocol: LockProtocol } {
-    return this;
+    const { runtime, protocol } = this;
+    return { runtime, protocol };
   }
 
   /** @internal Takes it as one of several. Unbound: no flow enters it. */
@@ -173,18 +172,38 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
 
   /** @internal */
   protected override notOwnerMessage(): string {
-    const [tenure] = this.runtime.entries.holdersOf(this.protocol.key);
-    const held = tenure?.holds[0];
-    let message = `unlock(): this flow does not hold lock "${this.name}".`;
-    if (held !== undefined) {
-      message +=
-        ` It is held in this process${held.site === undefined ? '' : ` since ${held.site.toString()}`}.` +
-        ' A hold can be given back by the code that awaited lock() or tryLock() and what that code calls; an async ' +
-        'helper that locks and returns, Promise.all and Promise.race keep it for themselves. Keep the Hold instead: ' +
-        'const hold = await lock.acquire(); ... await hold.release().';
-    }
-    return `${message} Details: README, "Who owns a lock".`;
+    return notOwnerText(this.name, this.heldHere());
   }
+
+  /** @internal The outermost hold that this client has of it, if any. */
+  heldHere(): HoldRecord | undefined {
+    const [tenure] = this.runtime.entries.holdersOf(this.protocol.key);
+    return tenure?.holds[0];
+  }
+
+  /** @internal Holds of the owner that the context, or the caller, acts for, by Redis's word. */
+  async holdCountOf(context: LockContext | undefined): Promise<number> {
+    const record = this.openRecord(context);
+    return record === undefined ? 0 : this.readHoldCount(record.tenure.owner);
+  }
+
+  /** @internal */
+  protected readHoldCount(owner: string): Promise<number> {
+    return this.executor.ask(reads.hgetCount, [this.protocol.key], [this.protocol.fieldOf(owner)]);
+  }
+}
+
+/** What is wrong with an `unlock()`, and what to do instead. */
+export function notOwnerText(name: string, held: HoldRecord | undefined): string {
+  let message = `unlock(): this flow does not hold lock "${name}".`;
+  if (held !== undefined) {
+    message +=
+      ` It is held in this process${held.site === undefined ? '' : ` since ${held.site.toString()}`}.` +
+      ' A hold can be given back by the code that awaited lock() or tryLock() and what that code calls; an async ' +
+      'helper that locks and returns, Promise.all and Promise.race keep it for themselves. Keep the Hold instead: ' +
+      'const hold = await lock.acquire(); ... await hold.release().';
+  }
+  return `${message} Details: README, "Who owns a lock".`;
 }
 
 const isOfThisLock = (record: HoldRecord, { half, parts }: LockProtocol): boolean =>
