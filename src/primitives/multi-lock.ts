@@ -2,7 +2,7 @@ import type { LockContext } from '../core/lock-context.js';
 import type { MultiHold } from '../core/multi-hold.js';
 import { SingleHold } from '../core/single-hold.js';
 import { LockAbortedError, LockTimeoutError } from '../errors.js';
-import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
+import { isMisuse, JointLock, orderedMembers } from './joint-lock.js';
 import type { LockCall } from './lock.js';
 
 /**
@@ -33,7 +33,7 @@ export class MultiLock extends JointLock {
     const { clock } = this.members[0]!.inner.runtime;
     const { waitTime } = call;
     const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
-    if (this.members.length > 1 && !this.members.some((member) => isKnownBusy(member, call))) {
+    if (this.members.length > 1 && !this.members.some((member) => member.isKnownBusy(call.context))) {
       const hold = await this.#atOnce(call);
       if (hold !== undefined) return hold;
     }
@@ -99,9 +99,6 @@ export class MultiLock extends JointLock {
     return error;
   }
 }
-
-const isKnownBusy = (member: Member, { context }: LockCall): boolean =>
-  member.contended && member.innermost(context) === undefined;
 
 /** All at once. What cannot be given back now goes on being given back in the background. */
 export async function giveBack(holds: readonly SingleHold[]): Promise<void> {

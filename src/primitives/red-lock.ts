@@ -8,6 +8,7 @@ import {
   LockAbortedError,
   LockTimeoutError,
   NoQuorumError,
+  RedisUnavailableError,
   type ServerResult,
 } from '../errors.js';
 import { type ContextOptions } from './arguments.js';
@@ -37,6 +38,18 @@ const OTHERS_MS = 100;
 /** Between rounds that ended without a majority, so that two who split the servers do not do so again. */
 const PAUSE_MS = { least: 5, most: 50 };
 const AWAY_PAUSE_MS = { first: 100, longest: 1_000 };
+
+/** When a server last left a request unanswered, by client: for so long nobody waits there first. */
+const awaySince = new WeakMap<object, number>();
+const AWAY_MS = 5_000;
+
+function noteAway({ inner: { runtime } }: Member): void {
+  awaySince.set(runtime, runtime.clock.now());
+}
+
+function isAway({ inner: { runtime } }: Member): boolean {
+  return runtime.clock.now() < (awaySince.get(runtime) ?? -Infinity) + AWAY_MS;
+}
 
 /** One server that was asked. */
 interface Ask {
@@ -104,9 +117,10 @@ export class RedLock extends JointLock {
     const { clock } = this.#first.inner.runtime;
     const { waitTime, signal } = call;
     const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
-    let gate = this.#first;
+    let gate = this.members.find((member) => !isAway(member)) ?? this.#first;
     let awayMs = AWAY_PAUSE_MS.first;
-    if (until === -Infinity || !this.members.some((member) => this.#isKnownBusy(member, call))) {
+    const busy = this.members.filter((member) => member.isKnownBusy(call.context)).length;
+    if (until === -Infinity || busy <= this.members.length - this.quorum) {
       const round = await this.#askAll(call, leftovers, 0);
       if ('hold' in round) return round.hold;
       const away = this.#away(round.asks);
@@ -115,19 +129,18 @@ export class RedLock extends JointLock {
       gate = this.#gateAmong(round.asks);
     }
     for (;;) {
-      const { asks, busy } = await this.#throughGate(gate, call, leftovers, until);
-      if (asks === undefined) throw new LockTimeoutError(this.name, waitTime);
-      if ('hold' in asks) return asks.hold;
+      const round = await this.#throughGate(gate, call, leftovers, until);
+      if (round === undefined) throw new LockTimeoutError(this.name, waitTime);
+      if ('hold' in round) return round.hold;
       if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
-      const away = this.#away(asks.asks);
+      const away = this.#away(round.asks);
       if (away !== undefined && until === Infinity) throw away;
-      gate = this.#gateAmong(asks.asks);
+      gate = this.#gateAmong(round.asks);
       const { least, most } = PAUSE_MS;
       const pauseMs = away === undefined ? least + Math.random() * (most - least) : awayMs;
       awayMs = away === undefined ? AWAY_PAUSE_MS.first : Math.min(2 * awayMs, AWAY_PAUSE_MS.longest);
       const now = clock.now();
       if (now >= until) throw away ?? new LockTimeoutError(this.name, waitTime);
-      if (busy) continue;
       await this.#pause(Math.min(pauseMs, until - now), signal);
     }
   }
@@ -136,13 +149,8 @@ export class RedLock extends JointLock {
     return this.members[0]!;
   }
 
-  /** Stands in line at one server, and asks the others from inside. No asks: it stayed busy there. */
-  async #throughGate(
-    gate: Member,
-    call: LockCall,
-    leftovers: Leftovers,
-    until: number,
-  ): Promise<{ asks: Round | undefined; busy: boolean }> {
+  /** Stands in line at one server, and asks the others from inside. Undefined: it stayed busy there. */
+  async #throughGate(gate: Member, call: LockCall, leftovers: Leftovers, until: number): Promise<Round | undefined> {
     const { clock } = this.#first.inner.runtime;
     const owner = this.owners();
     const waitTime = until === Infinity ? Infinity : Math.max(1, Math.ceil(until - clock.now()));
@@ -150,13 +158,13 @@ export class RedLock extends JointLock {
     try {
       first = await this.takeMember(gate, { ...call, waitTime, owner: owner(gate), drift: this.#drift });
     } catch (error) {
-      if (error instanceof LockTimeoutError) return { asks: undefined, busy: true };
+      if (error instanceof LockTimeoutError) return undefined;
       if (isMisuse(error) || error instanceof LockAbortedError) throw error;
       // That server is away. Whoever is next in order takes its place.
-      const asks = await this.#askAll(call, leftovers, 0, undefined, { member: gate, error });
-      return { asks, busy: false };
+      noteAway(gate);
+      return this.#askAll(call, leftovers, 0, undefined, { member: gate, error });
     }
-    return { asks: await this.#askAll(call, leftovers, OTHERS_MS, { member: gate, hold: first, owner }), busy: false };
+    return this.#askAll(call, leftovers, OTHERS_MS, { member: gate, hold: first, owner });
   }
 
   /**
@@ -195,7 +203,11 @@ export class RedLock extends JointLock {
         decide();
       };
       const giveUp = (): void => {
-        for (const ask of asks) if (ask.outcome === 'pending') ask.outcome = 'failed';
+        for (const ask of asks) {
+          if (ask.outcome !== 'pending') continue;
+          ask.outcome = 'failed';
+          noteAway(ask.member);
+        }
         look();
       };
       // A server that has not answered an attempt by then counts as away, for this round.
@@ -208,6 +220,7 @@ export class RedLock extends JointLock {
         const settled = new Promise<void>((done) => {
           member.takeAsMember(request, {
             granted: (hold) => {
+              awaySince.delete(member.inner.runtime);
               done();
               if (joint !== undefined) return joint.join(hold);
               if (over) return void hold.release().catch(() => undefined);
@@ -216,6 +229,8 @@ export class RedLock extends JointLock {
               look();
             },
             failed: (error) => {
+              if (error instanceof RedisUnavailableError) noteAway(member);
+              else awaySince.delete(member.inner.runtime);
               done();
               if (over) return;
               ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
@@ -276,10 +291,6 @@ export class RedLock extends JointLock {
   }
 
   readonly #drift = (leaseMs: number): number => leaseMs * this.#driftFactor + DRIFT.leastMs;
-
-  #isKnownBusy(member: Member, { context }: LockCall): boolean {
-    return member.contended && member.innermost(context) === undefined;
-  }
 
   async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const { clock } = this.#first.inner.runtime;

@@ -113,13 +113,10 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
     acquire(runtime, { protocol, terms, patience: patience(runtime, waitTime, signal), context }, settle);
   }
 
-  /** @internal The hold that a call of the context, or of the caller, would re-enter. */
-  innermost(context: LockContext | undefined): SingleHold | undefined {
-    return innermostHold(this.runtime, this.protocol, context);
-  }
-
-  /** @internal Whether others of this client have it or wait for it, so that a try would be in vain. */
-  get contended(): boolean {
+  /** @internal Whether others of this client have it, wait for it or are inside, so that a try would be in vain. */
+  isKnownBusy(context: LockContext | undefined): boolean {
+    const parent = innermostHold(this.runtime, this.protocol, context);
+    if (parent !== undefined) return SingleHold.recordOf(parent).occupied !== 0;
     const line = lineOf(this.runtime, this.protocol);
     return line.waiterCount > 0 || line.holders.size > 0;
   }
