@@ -242,7 +242,7 @@ describe('a RedLock that is renewed', () => {
   });
 });
 
-test('replies that are lost: three processes’ worth of clients exclude each other by a plain counter', async () => {
+test('nine flows at three sets of clients exclude each other by a plain counter', async () => {
   const name = `red:${(names += 1)}`;
   const reds = await Promise.all(Array.from({ length: 3 }, () => open({ name, commandTimeout: 900 })));
   let counter = 0;

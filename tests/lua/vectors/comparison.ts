@@ -77,13 +77,20 @@ export class Comparison {
   state(step: Step, ours: Readonly<Record<string, KeyState>>, from: number): void {
     const without = (state: Readonly<Record<string, KeyState>>): unknown =>
       Object.fromEntries(
-        Object.entries(state).map(([key, { type, value, pttl }]) => [key, { type, value, expires: pttl >= 0 }]),
+        Object.entries(state).map(([key, { type, value, pttl }]) => [
+          key,
+          { type, value: withoutEnds(value), expires: pttl >= 0 },
+        ]),
       );
     const recorded = withDeviation(step.state, this.deviation(step).state);
     this.#same(step, 'state', without(recorded), without(ours));
     for (const [key, { pttl }] of Object.entries(recorded)) {
       const left = ours[key]?.pttl ?? -2;
       if (pttl >= 0 && left >= 0) this.#time(step, `PTTL of ${key}`, key, pttl + step.stateAt, left, from);
+      for (const [field, end] of endsIn(recorded[key]?.value)) {
+        const own = new Map(endsIn(ours[key]?.value)).get(field);
+        if (own !== undefined) this.#time(step, `end of ${field}`, key, end, own - this.pace.epoch - from, from);
+      }
     }
   }
 
@@ -131,4 +138,20 @@ function withDeviation(
 
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && value >= 200 && value !== NO_EXPIRY;
+}
+
+const END = ':expire_time';
+
+/** Fields whose value is a moment: epoch ms, or ms since the recording began. */
+function endsIn(value: unknown): [string, number][] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  const fields = Object.entries(value as Record<string, string>).filter(([field]) => field.endsWith(END));
+  return fields.map(([field, text]) => [field, Number(/^<T\+(\d+)>$/.exec(text)?.[1] ?? text)]);
+}
+
+function withoutEnds(value: unknown): unknown {
+  if (endsIn(value).length === 0) return value;
+  return Object.fromEntries(
+    Object.entries(value as object).map(([field, text]) => [field, field.endsWith(END) ? 'an end' : (text as unknown)]),
+  );
 }

@@ -11,6 +11,20 @@ const NOT_OURS = 'an unlock by a stranger is refused before anything is sent';
 const ONE_IS_LOCKED = 'isLocked() asks about its own half in every form; the asynchronous one of Redisson about both';
 const LEFT_WRITE = [{ channel: 'redisson_rwlock:{lk}', payload: '1' }];
 
+const WE_CAN = 'Redisson supports no such call here';
+const PARTLY = 'a stranger’s release changes nothing (hazard 46)';
+const GIVEN_BACK = 'what its owner let expire is given back, by the owner or by the next one';
+const NOT_FREED = 'nothing came free: nothing is published';
+/** A value that one thread has, in the hash of its group. */
+const value = (field: string, owner: string): Record<string, string> => ({
+  [field]: owner,
+  [`${field}:${owner}:expire_time`]: '<T+0>',
+  [`${field}:${owner}:lock_count`]: '1',
+});
+const [V1, V2] = ['OdjxgHrO+8OZHkSYKdaZ7g', 'B1pmxHlkmfILXSZFOsChHA'];
+const A1 = '<A>:<t1>';
+const INNER_LEASE = 'the lease is the one that was asked for, also while the others are waited for';
+
 const upgrade = (scenario: string, ...steps: number[]): Deviation => ({
   scenario,
   steps,
@@ -93,6 +107,61 @@ export const FAMILY_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> =
     { scenario: 'arguments', steps: [1, 6, 11], why: NO_PERMITS, published: [] },
   ],
   'count-down-latch': [],
+  'group-multi-lock': [
+    { scenario: 'lease', steps: [5], why: WE_CAN, result: 1 },
+    { scenario: 'lease', steps: [6], why: WE_CAN, result: 9_743 },
+    { scenario: 'lease', steps: [8], why: NOT_FREED, published: [] },
+    { scenario: 'lease', steps: [10], why: NOT_OURS, published: [] },
+    {
+      scenario: 'partial-release',
+      steps: [2],
+      why: PARTLY,
+      published: [],
+      state: { grp: { type: 'hash', value: { ...value(V1, A1), ...value(V2, A1) } } },
+    },
+    {
+      scenario: 'partial-release',
+      steps: [3],
+      why: PARTLY,
+      result: undefined,
+      published: [{ channel: 'redisson_lock__channel:{grp}', payload: '0' }],
+      state: { grp: undefined },
+    },
+    { scenario: 'partial-release', steps: [7], why: 'no error where nothing is held (hazard 46)', result: false },
+    { scenario: 'partial-release', steps: [7], why: 'nothing came free: nothing is published', published: [] },
+    { scenario: 'partial-release', steps: [8], why: LOST, unlocksFirst: true },
+    { scenario: 'partial-release', steps: [9], why: 'true if any was held, not only for exactly one', result: true },
+    { scenario: 'expiry', steps: [3, 4, 5], why: GIVEN_BACK, state: { grp: { type: 'hash', value: value(V2, A1) } } },
+    {
+      scenario: 'expiry',
+      steps: [3],
+      why: GIVEN_BACK,
+      published: [{ channel: 'redisson_lock__channel:{grp}', payload: '0' }],
+    },
+    { scenario: 'expiry', steps: [5], why: 'the first value counts, too (hazard 46)', result: false },
+    {
+      scenario: 'expiry',
+      steps: [6, 7],
+      why: GIVEN_BACK,
+      state: { grp: { type: 'hash', value: { ...value(V2, A1), ...value(V1, '<B>:<t1>') } } },
+    },
+    lost('expiry', 7),
+    { scenario: 'expiry', steps: [8], why: GIVEN_BACK, state: { grp: { type: 'hash', value: value(V2, A1) } } },
+    { scenario: 'expiry', steps: [9], why: GIVEN_BACK, state: { grp: undefined } },
+  ],
+  'multi-lock': [
+    { scenario: 'lease', steps: [3], why: WE_CAN, result: true },
+    { scenario: 'lease', steps: [4], why: WE_CAN, result: 1 },
+    lost('lost-member', 4),
+  ],
+  'red-lock': [
+    {
+      scenario: 'unlock-not-held',
+      steps: [1],
+      why: 'an unlock of what is not held is told',
+      code: 'ERR_LOCK_NOT_OWNER',
+    },
+  ],
   'fenced-lock': [
     {
       scenario: 'leases',

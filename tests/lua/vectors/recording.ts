@@ -78,6 +78,8 @@ export class Names {
 /** Keeps to the recorded pace, and knows how far behind it was at worst. */
 export class Pace {
   readonly #began = performance.now();
+  /** The wall clock when it began. */
+  readonly epoch = Date.now();
   #lateMs = 0;
 
   now(): number {
