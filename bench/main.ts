@@ -3,8 +3,10 @@ import { parseArgs } from 'node:util';
 import { judge } from './bars.js';
 import { verdictTable, workloadTable } from './report.js';
 import { BenchServer } from './server.js';
+import { workloads as atOnce } from './workloads/at-once.js';
 import { workloads as contended } from './workloads/contended.js';
 import { workloads as handOff } from './workloads/hand-off.js';
+import { workloads as redLock } from './workloads/red-lock.js';
 import { workloads as uncontended } from './workloads/uncontended.js';
 import { workloads as waiting } from './workloads/waiting.js';
 import { workloads as watchdog } from './workloads/watchdog.js';
@@ -25,8 +27,8 @@ const { values } = parseArgs({
   },
 });
 const only = new RegExp(values.only, 'i');
-const chosen = [...uncontended, ...contended, ...handOff, ...waiting, ...watchdog].filter(({ name }) =>
-  only.test(name),
+const chosen = [...uncontended, ...contended, ...handOff, ...waiting, ...watchdog, ...atOnce, ...redLock].filter(
+  ({ name }) => only.test(name),
 );
 // With --json nothing else may be on the standard output.
 const say = values.json ? console.error : console.log;

@@ -1,12 +1,14 @@
+import { tasks as atOnce } from './workloads/at-once.js';
 import { tasks as contended } from './workloads/contended.js';
 import { tasks as handOff } from './workloads/hand-off.js';
+import { tasks as redLock } from './workloads/red-lock.js';
 import { tasks as uncontended } from './workloads/uncontended.js';
 import { tasks as waiting } from './workloads/waiting.js';
 import { tasks as watchdog } from './workloads/watchdog.js';
 
 /* The other end of processes.ts: runs the tasks it is sent. */
 
-const tasks = { ...uncontended, ...contended, ...handOff, ...waiting, ...watchdog };
+const tasks = { ...uncontended, ...contended, ...handOff, ...waiting, ...watchdog, ...atOnce, ...redLock };
 export type Tasks = typeof tasks;
 
 interface Order {

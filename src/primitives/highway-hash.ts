@@ -39,8 +39,13 @@ export function highwayHash128(data: Uint8Array, key: Uint32Array = KEY): Buffer
   for (let half = 0; half < 2; half += 1) {
     const lo = 2 * half;
     const hi = lo + 1;
-    const low = v0[lo]! + mul0[lo]! + v1[lo + 4]! + mul1[lo + 4]!;
-    const high = v0[hi]! + mul0[hi]! + v1[hi + 4]! + mul1[hi + 4]! + Math.floor(low / 2 ** 32);
+    const low = (v0[lo] as number) + (mul0[lo] as number) + (v1[lo + 4] as number) + (mul1[lo + 4] as number);
+    const high =
+      (v0[hi] as number) +
+      (mul0[hi] as number) +
+      (v1[hi + 4] as number) +
+      (mul1[hi + 4] as number) +
+      Math.floor(low / 2 ** 32);
     hash.writeUInt32BE(high >>> 0, 8 * half);
     hash.writeUInt32BE(low >>> 0, 8 * half + 4);
   }
@@ -56,8 +61,8 @@ function start(key: Uint32Array): State {
     lanes: new Uint32Array(8),
   };
   for (let i = 0; i < 8; i += 1) {
-    state.v0[i] = MUL0[i]! ^ key[i]!;
-    state.v1[i] = MUL1[i]! ^ key[i ^ 1]!;
+    state.v0[i] = (MUL0[i] as number) ^ (key[i] as number);
+    state.v1[i] = (MUL1[i] as number) ^ (key[i ^ 1] as number);
   }
   return state;
 }
@@ -65,7 +70,11 @@ function start(key: Uint32Array): State {
 function readLanes(data: Uint8Array, at: number, lanes: Uint32Array): void {
   for (let i = 0; i < 8; i += 1) {
     const from = at + 4 * i;
-    lanes[i] = data[from]! | (data[from + 1]! << 8) | (data[from + 2]! << 16) | (data[from + 3]! << 24);
+    lanes[i] =
+      (data[from] as number) |
+      ((data[from + 1] as number) << 8) |
+      ((data[from + 2] as number) << 16) |
+      ((data[from + 3] as number) << 24);
   }
 }
 
@@ -75,8 +84,8 @@ function remainder(data: Uint8Array, state: State): void {
   const size = data.length;
   for (let i = 0; i < 8; i += 2) {
     add(v0, i, size, size);
-    v1[i] = (v1[i]! << size) | (v1[i]! >>> (32 - size));
-    v1[i + 1] = (v1[i + 1]! << size) | (v1[i + 1]! >>> (32 - size));
+    v1[i] = ((v1[i] as number) << size) | ((v1[i] as number) >>> (32 - size));
+    v1[i + 1] = ((v1[i + 1] as number) << size) | ((v1[i + 1] as number) >>> (32 - size));
   }
   const packet = new Uint8Array(PACKET);
   const whole = size & ~3;
@@ -85,26 +94,26 @@ function remainder(data: Uint8Array, state: State): void {
   if ((size & 16) !== 0) {
     packet.set(data.subarray(size - 4), PACKET - 4);
   } else if (left > 0) {
-    packet[16] = data[whole]!;
-    packet[17] = data[whole + (left >> 1)]!;
-    packet[18] = data[whole + left - 1]!;
+    packet[16] = data[whole] as number;
+    packet[17] = data[whole + (left >> 1)] as number;
+    packet[18] = data[whole + left - 1] as number;
   }
   readLanes(packet, 0, lanes);
   update(state);
 }
 
 function permute(state: State): void {
-  for (let i = 0; i < 8; i += 1) state.lanes[i] = state.v0[((i + 4) % 8) ^ 1]!;
+  for (let i = 0; i < 8; i += 1) state.lanes[i] = state.v0[((i + 4) % 8) ^ 1] as number;
   update(state);
 }
 
 function update({ v0, v1, mul0, mul1, lanes }: State): void {
   for (let i = 0; i < 8; i += 2) {
-    add(v1, i, mul0[i]!, mul0[i + 1]!);
-    add(v1, i, lanes[i]!, lanes[i + 1]!);
-    xorProduct(mul0, i, v1[i]!, v0[i + 1]!);
-    add(v0, i, mul1[i]!, mul1[i + 1]!);
-    xorProduct(mul1, i, v0[i]!, v1[i + 1]!);
+    add(v1, i, mul0[i] as number, mul0[i + 1] as number);
+    add(v1, i, lanes[i] as number, lanes[i + 1] as number);
+    xorProduct(mul0, i, v1[i] as number, v0[i + 1] as number);
+    add(v0, i, mul1[i] as number, mul1[i + 1] as number);
+    xorProduct(mul1, i, v0[i] as number, v1[i + 1] as number);
   }
   zip(v1, v0, 0);
   zip(v1, v0, 4);
@@ -114,7 +123,12 @@ function update({ v0, v1, mul0, mul1, lanes }: State): void {
 
 /** Adds the bytes of two numbers, in the hash's own order, to two others. */
 function zip(from: Uint32Array, to: Uint32Array, at: number): void {
-  const [aLo, aHi, bLo, bHi] = [from[at]!, from[at + 1]!, from[at + 2]!, from[at + 3]!];
+  const [aLo, aHi, bLo, bHi] = [
+    from[at] as number,
+    from[at + 1] as number,
+    from[at + 2] as number,
+    from[at + 3] as number,
+  ];
   add(
     to,
     at,
@@ -130,9 +144,9 @@ function zip(from: Uint32Array, to: Uint32Array, at: number): void {
 }
 
 function add(to: Uint32Array, at: number, lo: number, hi: number): void {
-  const low = to[at]! + lo;
+  const low = (to[at] as number) + lo;
   to[at] = low;
-  to[at + 1] = to[at + 1]! + hi + (low > 0xffffffff ? 1 : 0);
+  to[at + 1] = (to[at + 1] as number) + hi + (low > 0xffffffff ? 1 : 0);
 }
 
 /** All 64 bits of the product, in parts that a double holds exactly. */
@@ -140,6 +154,6 @@ function xorProduct(to: Uint32Array, at: number, a: number, b: number): void {
   const [aLo, aHi, bLo, bHi] = [a & 0xffff, a >>> 16, b & 0xffff, b >>> 16];
   const middle = aHi * bLo + ((aLo * bLo) >>> 16);
   const other = aLo * bHi + (middle & 0xffff);
-  to[at] = to[at]! ^ Math.imul(a, b);
-  to[at + 1] = to[at + 1]! ^ (aHi * bHi + (middle >>> 16) + (other >>> 16));
+  to[at] = (to[at] as number) ^ Math.imul(a, b);
+  to[at + 1] = (to[at + 1] as number) ^ (aHi * bHi + (middle >>> 16) + (other >>> 16));
 }

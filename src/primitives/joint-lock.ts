@@ -20,6 +20,7 @@ import { notOwnerText, SingleLock, type MemberCall } from './single-lock.js';
 const held = new WeakMap<LockContext, MultiHold[]>();
 
 export type Member = SingleLock;
+export type Members = readonly [Member, ...Member[]];
 
 /**
  * What locks over several locks have in common: how the members are put in order, the hold that stands for all, and the
@@ -27,12 +28,12 @@ export type Member = SingleLock;
  */
 export abstract class JointLock extends Lock<MultiHold> {
   /** @internal In the order in which all who lock the same lock them. */
-  protected readonly members: readonly Member[];
+  protected readonly members: Members;
   readonly #identity: string;
 
   /** @internal */
   constructor(
-    members: readonly Member[],
+    members: Members,
     /** @internal How many members make a hold. */
     protected readonly quorum: number,
     context: LockContext | undefined,
@@ -85,7 +86,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     const holds = await this.ask((member) => {
       if (typeof owner !== 'string') return member.isHeldBy(owner);
       // Of an owner with a part for each client the one of this client; one part alone stands for all.
-      const own = owners.find((part) => part.startsWith(`${member.inner.runtime.clientId}:`)) ?? owners[0]!;
+      const own = owners.find((part) => part.startsWith(`${member.inner.runtime.clientId}:`)) ?? (owners[0] as string);
       return member.isHeldBy(own);
     });
     return holds.filter(Boolean).length >= this.quorum;
@@ -221,7 +222,7 @@ const identityOf = (member: Member): string =>
  * Members in the order that all processes lock them in, whatever order they were given in: by key, then by kind, then by
  * server. The same lock twice counts once; two locks that would wait for one another are refused.
  */
-export function orderedMembers(given: readonly unknown[]): Member[] {
+export function orderedMembers(given: readonly unknown[]): Members {
   if (given.length === 0) throw new InvalidArgumentError('locks', 'at least one lock', 'none');
   const members = new Map<string, { readonly member: Member; readonly order: string }>();
   for (const member of given) {
@@ -246,7 +247,7 @@ export function orderedMembers(given: readonly unknown[]): Member[] {
       );
     }
   });
-  return all.map(({ member }) => member);
+  return all.map(({ member }) => member) as unknown as Members;
 }
 
 /** The locks of a variadic call, and the options that may follow them. */

@@ -30,7 +30,7 @@ export class MultiLock extends JointLock {
 
   /** @internal */
   protected override async acquireMembers(call: LockCall): Promise<MultiHold> {
-    const { clock } = this.members[0]!.inner.runtime;
+    const { clock } = this.members[0].inner.runtime;
     const { waitTime } = call;
     const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
     if (this.members.length > 1 && !this.members.some((member) => member.isKnownBusy(call.context))) {
@@ -61,7 +61,7 @@ export class MultiLock extends JointLock {
 
   /** Undefined: one was lost while we waited for another. */
   async #inOrder(call: LockCall, until: number): Promise<MultiHold | undefined> {
-    const { clock } = this.members[0]!.inner.runtime;
+    const { clock } = this.members[0].inner.runtime;
     const owner = this.owners();
     const taken: SingleHold[] = [];
     // Whoever waits for further members keeps what it has by the watchdog; the lease begins when all are there.

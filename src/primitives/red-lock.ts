@@ -146,7 +146,7 @@ export class RedLock extends JointLock {
   }
 
   get #first(): Member {
-    return this.members[0]!;
+    return this.members[0];
   }
 
   /** Stands in line at one server, and asks the others from inside. Undefined: it stayed busy there. */
@@ -260,7 +260,7 @@ export class RedLock extends JointLock {
     }
     abort.abort();
     await giveBack(granted);
-    if (misuse !== undefined) throw misuse;
+    if (misuse instanceof Error) throw misuse;
     if (call.signal?.aborted === true) throw new LockAbortedError(this.name, call.signal.reason);
     return { asks };
   }
@@ -273,7 +273,7 @@ export class RedLock extends JointLock {
     if (failed.length > 0 && failed.every(({ error }) => error instanceof ClientClosedError))
       return new ClientClosedError();
     const results = asks.map(({ member, outcome, error }): ServerResult => {
-      const server = this.#places.get(member)!;
+      const server = this.#places.get(member) as number;
       return { server, lockName: member.name, outcome: outcome === 'pending' ? 'failed' : outcome, error };
     });
     return new NoQuorumError(
@@ -287,7 +287,7 @@ export class RedLock extends JointLock {
   #gateAmong(asks: readonly Ask[]): Member {
     const answered =
       asks.find(({ outcome }) => outcome === 'busy') ?? asks.find(({ outcome }) => outcome === 'acquired');
-    return (answered ?? asks[0]!).member;
+    return answered?.member ?? this.#first;
   }
 
   readonly #drift = (leaseMs: number): number => leaseMs * this.#driftFactor + DRIFT.leastMs;
@@ -323,7 +323,7 @@ export class RedLock extends JointLock {
         const results = this.members.map((member): ServerResult => {
           const error = errors.get(member);
           const outcome = error === undefined ? 'acquired' : 'failed';
-          return { server: this.#places.get(member)!, lockName: member.name, outcome, error };
+          return { server: this.#places.get(member) as number, lockName: member.name, outcome, error };
         });
         fail(new NoQuorumError(this.name, this.quorum, results));
       };

@@ -274,8 +274,9 @@ interface Signature {
 }
 
 function signature({ call: { method, args } }: Step, thread: string): Signature {
-  const unit = args.indexOf('MILLISECONDS');
-  const times = unit < 0 ? [] : args.slice(0, unit).map(Number);
+  const unit = args.findIndex((arg) => arg === 'MILLISECONDS' || arg === 'SECONDS');
+  const ms = args[unit] === 'SECONDS' ? 1_000 : 1;
+  const times = unit < 0 ? [] : args.slice(0, unit).map((time) => Number(time) * ms);
   const [named] = args.slice(unit + 1);
   const of = named === undefined ? thread : String(named).replace(/^<(.*)>$/, '$1');
   return { method: method.replace(/Async$/, ''), times, of };
