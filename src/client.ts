@@ -15,18 +15,24 @@ import { ClientClosedError, InvalidArgumentError, RedisUnavailableError } from '
 import { createEvents, type EventBus } from './events.js';
 import { inspectionOf, type Inspection } from './inspection.js';
 import { resolveOptions, type ClientOptions } from './options.js';
-import { checkContext, checkName, type ContextOptions } from './primitives/arguments.js';
+import { checkContext, checkName, checkValues, type ContextOptions } from './primitives/arguments.js';
 import { CountDownLatch } from './primitives/count-down-latch.js';
 import { checkTokens, FencedLock, FencedLockProtocol, type FencedLockOptions } from './primitives/fenced-lock.js';
-import { Lock } from './primitives/lock.js';
+import { GroupLockProtocol, groupRenewal } from './primitives/group-lock-protocol.js';
+import { GroupMultiLock } from './primitives/group-multi-lock.js';
+import { locksAndOptions } from './primitives/joint-lock.js';
+import type { Lock } from './primitives/lock.js';
 import { ReadProtocol, ReadWriteLock, readWriteRenewal, WriteProtocol } from './primitives/read-write-lock.js';
+import { SingleLock } from './primitives/single-lock.js';
+import { MultiLock } from './primitives/multi-lock.js';
+import { checkDriftFactor, RedLock, type RedLockOptions } from './primitives/red-lock.js';
 import { pausesOf, SpinLockProtocol, type SpinLockOptions } from './primitives/spin-lock.js';
 import { Semaphore } from './primitives/semaphore.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
 import { fairQueueKey, tokenKey } from './redis/keys.js';
 import { openTopology } from './redis/open-topology.js';
-import { prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
+import { prefixOf, serverOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
 import { ScriptExecutor } from './redis/script-executor.js';
 import { inspect } from './redis/scripts/object.js';
 import type { Topology } from './redis/topology.js';
@@ -74,6 +80,22 @@ export interface LockClient extends AsyncDisposable {
   getFencedLock(name: string, options?: FencedLockOptions): FencedLock;
   /** Two locks in one: many readers or one writer. @see Redisson `RedissonClient#getReadWriteLock` */
   getReadWriteLock(name: string, options?: ContextOptions): ReadWriteLock;
+  /**
+   * Several values of one group, locked together by one script. @see Redisson
+   * `RedissonClient#getMultiLock(String, Collection<Object>)`; the values are strings, as with its `StringCodec`.
+   */
+  getMultiLock(group: string, values: readonly string[], options?: ContextOptions): GroupMultiLock;
+  /**
+   * Several locks as one, also of other clients and kinds. A last argument may have options.
+   *
+   * @see Redisson `RedissonClient#getMultiLock(RLock...)`
+   */
+  getMultiLock(...locks: readonly (Lock | ContextOptions)[]): MultiLock;
+  /**
+   * A lock that a majority of independent servers grants: one lock at a client of each. A last argument may have
+   * options. @see Redisson `RedissonClient#getRedLock(RLock...)`
+   */
+  getRedLock(...locks: readonly (Lock | RedLockOptions)[]): RedLock;
   /** Permits that nobody owns. @see Redisson `RedissonClient#getSemaphore` */
   getSemaphore(name: string): Semaphore;
   /** A gate that opens when it has been counted down. @see Redisson `RedissonClient#getCountDownLatch` */
@@ -155,13 +177,18 @@ class RedisLockClient implements LockClient {
         return topology.publish;
       },
       slotGroup,
-      renewals: { plain: plainRenewal(executor, slotGroup), readWrite: readWriteRenewal(executor, slotGroup) },
+      renewals: {
+        plain: plainRenewal(executor, slotGroup),
+        readWrite: readWriteRenewal(executor, slotGroup),
+        group: groupRenewal(executor),
+      },
     };
     const leaseClock = new LeaseClock(clock);
     const compensations = new Compensations(leaseClock);
     let tenures = 0;
     this.#runtime = {
       clientId: this.id,
+      server: serverOf(source),
       options,
       clock: leaseClock,
       events: this.events,
@@ -219,6 +246,23 @@ class RedisLockClient implements LockClient {
     return new ReadWriteLock(name, read, this.#lock(new WriteProtocol(this.#port, name), options));
   }
 
+  getMultiLock(group: string, values: readonly string[], options?: ContextOptions): GroupMultiLock;
+  getMultiLock(...locks: readonly (Lock | ContextOptions)[]): MultiLock;
+  getMultiLock(...given: readonly unknown[]): GroupMultiLock | MultiLock {
+    if (typeof given[0] !== 'string') {
+      const { locks, options } = locksAndOptions<ContextOptions>(given, ['context']);
+      return new MultiLock(locks, checkContext(options.context));
+    }
+    const [group, values, { context } = {}] = given as [string, unknown, ContextOptions?];
+    const protocol = new GroupLockProtocol(this.#port, this.#checkName(group), checkValues(values));
+    return new GroupMultiLock(this.#runtime, this.#executor, protocol, checkContext(context));
+  }
+
+  getRedLock(...given: readonly (Lock | RedLockOptions)[]): RedLock {
+    const { locks, options } = locksAndOptions<RedLockOptions>(given, ['context', 'driftFactor']);
+    return new RedLock(locks, checkDriftFactor(options.driftFactor), checkContext(options.context));
+  }
+
   getSemaphore(name: string): Semaphore {
     return new Semaphore(this.#runtime, this.#port, this.#checkName(name));
   }
@@ -228,7 +272,7 @@ class RedisLockClient implements LockClient {
   }
 
   #lock(protocol: LockProtocol, { context }: { context?: LockContext | undefined }): Lock {
-    return new Lock(this.#runtime, this.#executor, protocol, checkContext(context));
+    return new SingleLock(this.#runtime, this.#executor, protocol, checkContext(context));
   }
 
   holds(): HoldInfo[] {

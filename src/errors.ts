@@ -15,7 +15,8 @@ export type LockErrorCode =
   | 'ERR_LOCK_UPGRADE'
   | 'ERR_LOCK_UNKNOWN_PERMIT'
   | 'ERR_LOCK_NO_QUORUM'
-  | 'ERR_LOCK_NOT_REPLICATED';
+  | 'ERR_LOCK_NOT_REPLICATED'
+  | 'ERR_LOCK_MULTI_UNLOCK';
 
 export abstract class LockError extends Error {
   abstract readonly code: LockErrorCode;
@@ -179,13 +180,18 @@ export class ConcurrentContextError extends LockError {
 }
 
 /**
- * A write lock was asked for inside a read hold of the same lock. It would wait for ever: for the end of that hold, or
- * of another reader's that asks for the same. Give the read hold back first, or begin with the write lock.
+ * A hold cannot become more than it is. It would wait for ever: for its own end, or for another one that asks for the
+ * same. Give it back first, or begin with all that is needed.
+ * - A write lock was asked for inside a read hold of the same lock.
+ * - A group multi-lock was asked for by a flow that holds some of its values, but not all.
  */
 export class LockUpgradeError extends LockError {
   readonly code = 'ERR_LOCK_UPGRADE';
-  constructor(readonly lockName: string) {
-    super(`a read hold of "${lockName}" cannot become a write hold; give it back first, or begin with the write lock`);
+  constructor(
+    readonly lockName: string,
+    why = 'a read hold cannot become a write hold; give it back first, or begin with the write lock',
+  ) {
+    super(`"${lockName}": ${why}`);
   }
 }
 
@@ -196,3 +202,60 @@ export class NonReentrantError extends LockError {
     super(`"${lockName}" is not reentrant and this flow already holds it`);
   }
 }
+
+/** A member of a multi-lock that could not be given back. */
+export interface MemberFailure {
+  /** Its place among the members that were held, in the order in which they are locked. */
+  readonly member: number;
+  readonly lockName: string;
+  readonly owner: string;
+  readonly error: unknown;
+}
+
+/**
+ * Some members of a multi-lock could not be given back; all were tried. `failures` has one entry for each. What was
+ * unanswered goes on being given back in the background. Where a member had been lost, the call rejects with
+ * `LockLostError` and this error is its `cause`.
+ */
+export class MultiUnlockError extends LockError {
+  readonly code = 'ERR_LOCK_MULTI_UNLOCK';
+  constructor(
+    readonly lockName: string,
+    readonly failures: readonly MemberFailure[],
+  ) {
+    const each = failures.map(({ lockName, error }) => `"${lockName}": ${messageOf(error)}`).join('; ');
+    super(`${failures.length} of the members of "${lockName}" could not be given back: ${each}`, {
+      cause: failures[0]?.error,
+    });
+  }
+}
+
+/** What one server of a RedLock said. */
+export interface ServerResult {
+  /** Its place among the locks that the RedLock was made of. */
+  readonly server: number;
+  readonly lockName: string;
+  /** `busy`: somebody else holds it there. `failed`: `error` says why, or it had not answered when the others decided. */
+  readonly outcome: 'acquired' | 'busy' | 'failed';
+  readonly error: unknown;
+}
+
+/**
+ * Too few servers of a RedLock could be asked for a majority to be possible, or their grants came when too little of
+ * the lease was left. What was granted has been given back. `results` has one entry for each server.
+ */
+export class NoQuorumError extends LockError {
+  readonly code = 'ERR_LOCK_NO_QUORUM';
+  constructor(
+    readonly lockName: string,
+    readonly quorum: number,
+    readonly results: readonly ServerResult[],
+  ) {
+    const each = results.map(({ server, outcome, error }) => {
+      return `${server + 1} ${outcome}${error === undefined ? '' : ` (${messageOf(error)})`}`;
+    });
+    super(`"${lockName}" needs ${quorum} of ${results.length} servers: ${each.join(', ')}`);
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

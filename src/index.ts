@@ -1,7 +1,8 @@
 export { createClient } from './client.js';
 export type { CloseOptions, Connection, CreateClientOptions, HoldInfo, LockClient } from './client.js';
 export { lockContext, LockContext } from './core/lock-context.js';
-export type { FencedHold, Hold } from './core/hold.js';
+export type { Hold } from './core/hold.js';
+export type { FencedHold } from './core/single-hold.js';
 export {
   ClientClosedError,
   ConcurrentContextError,
@@ -11,19 +12,25 @@ export {
   LockLostError,
   LockTimeoutError,
   LockUpgradeError,
+  MultiUnlockError,
   NonReentrantError,
+  NoQuorumError,
   NotOwnerError,
   NotReplicatedError,
   RedisUnavailableError,
   RefusedError,
   UnsupportedRuntimeError,
 } from './errors.js';
-export type { LockErrorCode, LossReason } from './errors.js';
+export type { LockErrorCode, LossReason, MemberFailure, ServerResult } from './errors.js';
 export type { EventBus, LockEvents } from './events.js';
 export type { Inspection, OwnerInspection } from './inspection.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './primitives/arguments.js';
 export type { FencedLock, FencedLockOptions, TokenSource } from './primitives/fenced-lock.js';
+export type { MultiHold } from './core/multi-hold.js';
+export type { MultiLock } from './primitives/multi-lock.js';
+export type { RedLock, RedLockOptions } from './primitives/red-lock.js';
+export type { GroupMultiLock } from './primitives/group-multi-lock.js';
 export type { Lock } from './primitives/lock.js';
 export type { CountDownLatch } from './primitives/count-down-latch.js';
 export type { ReadWriteLock } from './primitives/read-write-lock.js';

@@ -13,7 +13,7 @@ export interface OwnerInspection {
 export interface Inspection {
   readonly name: string;
   /** `lock` stands for plain, spin, non-reentrant and a fair lock without queue, which look alike. */
-  readonly kind: 'free' | 'lock' | 'fenced' | 'fair' | 'read-write' | 'counter' | 'unknown';
+  readonly kind: 'free' | 'lock' | 'fenced' | 'fair' | 'read-write' | 'group' | 'counter' | 'unknown';
   readonly owners: readonly OwnerInspection[];
   /** Owners that wait in a fair lock's queue, head first. */
   readonly queue: readonly string[];
@@ -31,6 +31,9 @@ export function inspectionOf(name: string, clientId: string, reply: InspectReply
   if (type !== 'hash') return { ...common, kind: 'unknown' };
   const fields = new Map<string, string>();
   for (let i = 0; i + 1 < content.length; i += 2) fields.set(content[i] as string, content[i + 1] as string);
+  if ([...fields.keys()].some((field) => GROUP_FIELD.test(field))) {
+    return { ...common, kind: 'group', owners: groupOwners(clientId, fields) };
+  }
   const readWrite = fields.delete('mode');
   const owners = [...fields].map(([field, count]) => {
     const writes = readWrite && field.endsWith(':write');
@@ -43,4 +46,21 @@ export function inspectionOf(name: string, clientId: string, reply: InspectReply
   });
   const kind = readWrite ? 'read-write' : queue.length > 0 ? 'fair' : token !== '' ? 'fenced' : 'lock';
   return { ...common, kind, owners };
+}
+
+const GROUP_FIELD = /^[^:]+:(.+):lock_count$/;
+
+/** Each owner once, with the most holds that it has of any value. */
+function groupOwners(clientId: string, fields: ReadonlyMap<string, string>): OwnerInspection[] {
+  const counts = new Map<string, number>();
+  for (const [field, count] of fields) {
+    const [, owner] = GROUP_FIELD.exec(field) ?? [];
+    if (owner !== undefined) counts.set(owner, Math.max(counts.get(owner) ?? 0, Number(count)));
+  }
+  return [...counts].map(([owner, holdCount]) => ({
+    owner,
+    holdCount,
+    mode: 'exclusive',
+    isThisClient: owner.startsWith(`${clientId}:`),
+  }));
 }

@@ -1,8 +1,10 @@
+import * as atOnce from './at-once.js';
 import { tasks as besideRedissonTasks } from './beside-redisson-tasks.js';
 import { workloads as besideRedisson } from './beside-redisson.js';
 import * as cluster from './cluster.js';
 import * as contended from './contended.js';
 import * as handOff from './hand-off.js';
+import * as redLock from './red-lock.js';
 import * as uncontended from './uncontended.js';
 import * as waiting from './waiting.js';
 import * as watchdog from './watchdog.js';
@@ -13,6 +15,8 @@ export const workloads = [
   ...handOff.workloads,
   ...waiting.workloads,
   ...watchdog.workloads,
+  ...atOnce.workloads,
+  ...redLock.workloads,
   ...cluster.workloads,
   ...besideRedisson,
 ];
@@ -24,6 +28,8 @@ export const tasks = {
   ...handOff.tasks,
   ...waiting.tasks,
   ...watchdog.tasks,
+  ...atOnce.tasks,
+  ...redLock.tasks,
   ...cluster.tasks,
   ...besideRedissonTasks,
 };

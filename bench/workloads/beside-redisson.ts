@@ -73,9 +73,7 @@ async function withBoth<T>(
 function compared(rows: readonly Row[], figure: string): Row[] {
   const theirs = rows.find(({ subject }) => subject !== OURS)!.figures[figure]!;
   return rows.map((row) =>
-    row.subject === OURS
-      ? { ...row, figures: { ...row.figures, 'x Redisson': row.figures[figure]! / theirs } }
-      : row,
+    row.subject === OURS ? { ...row, figures: { ...row.figures, 'x Redisson': row.figures[figure]! / theirs } } : row,
   );
 }
 
@@ -191,7 +189,12 @@ function orSkipped(measure: (setting: Setting) => Promise<Row[]>): Workload['run
   };
 }
 
-const lock = (flows: number, sectionsEach: number, holdMs: number): Shape => ({ kind: 'lock', flows, sectionsEach, holdMs });
+const lock = (flows: number, sectionsEach: number, holdMs: number): Shape => ({
+  kind: 'lock',
+  flows,
+  sectionsEach,
+  holdMs,
+});
 
 export const workloads: Workload[] = [
   uncontended('1 flow', 1),

@@ -13,13 +13,14 @@ import {
   type RedisUnavailableError,
 } from '../errors.js';
 import { onAbort } from './abort-watch.js';
-import { currentHolds } from './flow.js';
-import { Hold, holdFor } from './hold.js';
+import { currentHolds, type FlowHold } from './flow.js';
 import type { HoldRecord } from './hold-record.js';
 import { holdsOf, type LockContext } from './lock-context.js';
+import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LONG_WAIT_MS, warnLongWait } from './long-wait.js';
+import { holdFor, SingleHold } from './single-hold.js';
 import type { HoldTerms } from './tenure.js';
 import { LockWaiter, type Patience, type Settle } from './waiter.js';
 
@@ -39,13 +40,19 @@ export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: 
   }
   const parent = context === undefined ? innermostHold(runtime, protocol) : undefined;
   if (context === undefined && parent === undefined) {
+    try {
+      checkParts(runtime, acquisition);
+    } catch (error) {
+      settle.failed(error);
+      return;
+    }
     standInLine(runtime, acquisition, settle);
     return;
   }
   const acquired =
     parent === undefined
       ? acquireForContext(runtime, acquisition, context as LockContext)
-      : acquireInside(runtime, acquisition, Hold.recordOf(parent));
+      : acquireInside(runtime, acquisition, SingleHold.recordOf(parent));
   acquired.then(settle.granted, settle.failed);
 }
 
@@ -55,25 +62,65 @@ export function innermostHold(
   protocol: LockProtocol,
   context?: LockContext,
   accepts: (record: HoldRecord, protocol: LockProtocol) => boolean = (record) => record.state !== 'closed',
-): Hold | undefined {
+): SingleHold | undefined {
   const holds =
     context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(runtime, protocol)) ?? []);
+  return innermostOf(holds, (hold) => {
+    const record = SingleHold.recordOf(hold);
+    return (
+      record.tenure.runtime === runtime &&
+      record.tenure.protocol.key === protocol.key &&
+      record.holds(protocol) &&
+      accepts(record, protocol)
+    );
+  });
+}
+
+function innermostOf(holds: readonly FlowHold[], accepts: (hold: SingleHold) => boolean): SingleHold | undefined {
   for (let i = holds.length - 1; i >= 0; i -= 1) {
     const hold = holds[i];
-    if (!(hold instanceof Hold)) continue;
-    const record = Hold.recordOf(hold);
-    const { tenure } = record;
-    if (tenure.runtime === runtime && tenure.protocol.key === protocol.key && accepts(record, protocol)) return hold;
+    if (hold instanceof SingleHold) {
+      if (accepts(hold)) return hold;
+    } else if (hold?.members !== undefined) {
+      const member = innermostOf(hold.members, accepts);
+      if (member !== undefined) return member;
+    }
   }
   return undefined;
 }
 
-function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
-  const line = protocol.polls === undefined ? protocol.half : 'spin';
-  runtime.entries.entry(protocol.channel, line).acquire(new LockWaiter(runtime, protocol, terms, patience, settle));
+/**
+ * What has some of the parts cannot have others as well: it would wait for somebody who may be waiting for it. With
+ * all of them it re-enters, with none of them it is a stranger.
+ */
+function checkParts(runtime: LockRuntime, { protocol, context }: Acquisition): void {
+  const { parts, name, key } = protocol;
+  if (parts === undefined) return;
+  const holds =
+    context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(runtime, protocol)) ?? []);
+  const overlapped = innermostOf(holds, (hold) => {
+    const { state, tenure, protocol: held } = SingleHold.recordOf(hold);
+    if (state === 'closed' || tenure.runtime !== runtime || held.key !== key) return false;
+    return held.parts?.overlaps(parts) === true;
+  });
+  if (overlapped !== undefined) {
+    throw new LockUpgradeError(
+      name,
+      'this flow holds some of the values; give them back first, or begin with all of them',
+    );
+  }
 }
 
-function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<Hold> {
+function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
+  lineOf(runtime, protocol).acquire(new LockWaiter(runtime, protocol, terms, patience, settle));
+}
+
+/** Where those stand who wait for the same. */
+export function lineOf(runtime: LockRuntime, { channel, polls, half, parts }: LockProtocol): LockEntry {
+  return runtime.entries.entry(channel, polls === undefined ? (parts?.line ?? half) : 'spin');
+}
+
+function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<SingleHold> {
   // Either may have come while the call waited for its turn, where nobody listened.
   if (runtime.closed) return Promise.reject(new ClientClosedError());
   const { signal } = acquisition.patience;
@@ -83,7 +130,7 @@ function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promi
   return new Promise((granted, failed) => standInLine(runtime, acquisition, { granted, failed }));
 }
 
-async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, parent: HoldRecord): Promise<Hold> {
+async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, parent: HoldRecord): Promise<SingleHold> {
   const { protocol, terms, patience } = acquisition;
   parent.tenure.check();
   if (parent.loss !== undefined) throw parent.loss;
@@ -99,7 +146,7 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   }
   if (record === undefined) {
     // The parent was given back while we waited. Who is inside one of its own parents still is; else we are a stranger.
-    const outer = openAncestor(parent);
+    const outer = openAncestor(parent, protocol);
     if (outer !== undefined) return acquireInside(runtime, acquisition, outer);
     return acquireOutermost(runtime, acquisition);
   }
@@ -118,10 +165,10 @@ function isInsideWrite(hold: HoldRecord | undefined): boolean {
   return false;
 }
 
-function openAncestor({ parent }: HoldRecord): HoldRecord | undefined {
+function openAncestor({ parent }: HoldRecord, protocol: LockProtocol): HoldRecord | undefined {
   let ancestor = parent;
   while (ancestor?.state === 'closed') ancestor = ancestor.parent;
-  return ancestor;
+  return ancestor?.holds(protocol) === true ? ancestor : undefined;
 }
 
 /** Directly inside a hold one branch has the lock at a time. False: the parent was given back meanwhile. */
@@ -168,26 +215,32 @@ function takeTurn(
   });
 }
 
-async function acquireForContext(runtime: LockRuntime, acquisition: Acquisition, context: LockContext): Promise<Hold> {
+async function acquireForContext(
+  runtime: LockRuntime,
+  acquisition: Acquisition,
+  context: LockContext,
+): Promise<SingleHold> {
   const { protocol } = acquisition;
   const { holds, acquiring } = holdsOf(context);
   const identity = lockIdentity(runtime, protocol);
-  if (acquiring.has(identity)) throw new ConcurrentContextError(protocol.name, context.id);
-  acquiring.add(identity);
+  const asked = protocol.parts === undefined ? identity : `${identity} ${protocol.parts.line}`;
+  if (acquiring.has(asked)) throw new ConcurrentContextError(protocol.name, context.id);
+  acquiring.add(asked);
   try {
     const parent = innermostHold(runtime, protocol, context);
+    if (parent === undefined) checkParts(runtime, acquisition);
     const hold = await (parent === undefined
       ? acquireOutermost(runtime, acquisition)
-      : acquireInside(runtime, acquisition, Hold.recordOf(parent)));
+      : acquireInside(runtime, acquisition, SingleHold.recordOf(parent)));
     holds.set(identity, [...(holds.get(identity) ?? []), hold]);
-    Hold.recordOf(hold).forget = () => forget(holds, identity, hold);
+    SingleHold.recordOf(hold).forget = () => forget(holds, identity, hold);
     return hold;
   } finally {
-    acquiring.delete(identity);
+    acquiring.delete(asked);
   }
 }
 
-function forget(holds: Map<string, Hold[]>, identity: string, hold: Hold): void {
+function forget(holds: Map<string, SingleHold[]>, identity: string, hold: SingleHold): void {
   const others = (holds.get(identity) ?? []).filter((other) => other !== hold);
   if (others.length > 0) holds.set(identity, others);
   else holds.delete(identity);

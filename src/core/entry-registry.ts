@@ -3,7 +3,6 @@ import type { LockError } from '../errors.js';
 import type { ChannelSource } from '../redis/topology.js';
 import type { Tenure } from './tenure.js';
 import { LockEntry } from './lock-entry.js';
-import type { Half } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 
 /** A subscription outlives its last waiter by this much: a hot lock must not subscribe once per section. */
@@ -22,8 +21,11 @@ export class EntryRegistry {
     private readonly subscriber: () => ChannelSource,
   ) {}
 
-  /** Readers and writers of one lock hear of the same things, but stand in lines of their own, as do those who poll. */
-  entry(channel: string, kind?: Half | 'spin'): LockEntry {
+  /**
+   * Readers and writers of one lock hear of the same things, but stand in lines of their own, as do those who poll and
+   * those who want other parts of it.
+   */
+  entry(channel: string, kind?: string): LockEntry {
     const line = kind === undefined ? channel : `${kind} ${channel}`;
     let entry = this.#entries.get(line);
     if (entry === undefined) {

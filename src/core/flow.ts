@@ -9,6 +9,8 @@ import * as asyncHooks from 'node:async_hooks';
 /** What the list names: a hold that is around its flow until it is given back, also when it has been lost. */
 export interface FlowHold {
   readonly open: boolean;
+  /** The holds that it is made of: who is inside of it is inside of each. */
+  readonly members?: readonly FlowHold[];
 }
 
 type Holds = readonly FlowHold[];

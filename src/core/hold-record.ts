@@ -1,6 +1,6 @@
 import type { ClientClosedError, LockLostError, RedisUnavailableError } from '../errors.js';
 import type { CallSite } from './call-site.js';
-import type { Half } from './lock-protocol.js';
+import type { Half, LockProtocol } from './lock-protocol.js';
 import { runOutside } from './flow.js';
 import type { Tenure } from './tenure.js';
 
@@ -34,6 +34,8 @@ export class HoldRecord {
   forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
   hold: object | undefined;
+  /** Told when it is lost. */
+  onLoss: (() => void) | undefined;
   /** Drawn with the acquire of a fenced lock. */
   token: bigint | undefined;
   #controller: AbortController | undefined;
@@ -41,24 +43,33 @@ export class HoldRecord {
   constructor(
     readonly tenure: Tenure,
     readonly parent: HoldRecord | undefined,
-    readonly leaseMs: number,
+    public leaseMs: number,
     /** Renewed by the watchdog; otherwise the lease was given by the caller. */
-    readonly watched: boolean,
+    public watched: boolean,
     /** Taken by lock() or tryLock(), so that unlock() gives it back. */
     readonly bare: boolean,
     sentAt: number,
     readonly openedAt: number,
     readonly site: CallSite | undefined,
-    readonly half: Half,
+    /** What it was asked for with; nested holds may differ in it. */
+    readonly protocol: LockProtocol,
   ) {
     this.leaseEnd = sentAt + leaseMs;
     this.longestLeaseMs = leaseMs;
   }
 
+  get half(): Half {
+    return this.protocol.half;
+  }
+
   /** Lease clock ms from which on this hold alone does not count any more. */
   get deadline(): number {
-    return this.leaseEnd - marginMs(this.longestLeaseMs);
+    const margin = marginMs(this.longestLeaseMs);
+    return this.leaseEnd - (this.drift === undefined ? margin : Math.max(margin, this.drift(this.longestLeaseMs)));
   }
+
+  /** ms by which the clocks of independent servers may have drifted apart within a lease; more than the margin. */
+  drift: ((leaseMs: number) => number) | undefined;
 
   /** Its release has not been settled yet. */
   releasing = false;
@@ -73,6 +84,15 @@ export class HoldRecord {
     return this.bare && (this.state !== 'closed' || this.givingBack !== undefined);
   }
 
+  /** Whether what `protocol` asks for is held here, or by a hold around this one. */
+  holds({ parts }: LockProtocol): boolean {
+    if (parts === undefined) return true;
+    for (let each: HoldRecord | undefined = this; each !== undefined; each = each.parent) {
+      if (each.state !== 'closed' && each.protocol.parts?.covers(parts) === true) return true;
+    }
+    return false;
+  }
+
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.loss !== undefined) this.#controller.abort(this.loss);
@@ -85,6 +105,7 @@ export class HoldRecord {
     this.loss = error;
     const controller = this.#controller;
     if (controller !== undefined) runOutside(() => controller.abort(error));
+    this.onLoss?.();
     this.#wakeTurns();
   }
 

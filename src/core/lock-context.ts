@@ -1,12 +1,12 @@
 import { runOutside } from './flow.js';
-import type { Hold } from './hold.js';
+import type { SingleHold } from './single-hold.js';
 
 const FORMAT = Symbol.for('holdfast.context.1');
 
 /** What a context has, by client and lock. */
 export interface ContextHolds {
   /** Outermost first. */
-  readonly holds: Map<string, Hold[]>;
+  readonly holds: Map<string, SingleHold[]>;
   /** Locks that are being acquired under it right now. */
   readonly acquiring: Set<string>;
 }

@@ -25,7 +25,7 @@ import type { Timer } from '../clock.js';
 import type { CallSite } from './call-site.js';
 import { latestEnd } from './compensations.js';
 import type { EntryRegistry } from './entry-registry.js';
-import { holdFor } from './hold.js';
+import { holdFor } from './single-hold.js';
 import { grantDeadline } from './hold-record.js';
 import { HandOffStreak } from './hand-off-streak.js';
 import type { LockRuntime } from './lock-runtime.js';

@@ -6,8 +6,8 @@ export interface RenewalItem {
   readonly key: string;
   readonly owner: string;
   readonly leaseMs: number;
-  /** Of a read-write lock: all open holds of the owner, oldest first, and which of them the renewal is for. */
-  readonly holds?: readonly { readonly half: Half; readonly renewed: boolean }[];
+  /** Of a lock whose holds differ: all open holds of the owner, oldest first, and which of them the renewal is for. */
+  readonly holds?: readonly { readonly half: Half; readonly renewed: boolean; readonly protocol: LockProtocol }[];
 }
 
 /** Which half of a read-write lock; other locks have no halves. */
@@ -16,6 +16,7 @@ export type Half = 'read' | 'write' | undefined;
 /** What an owner keeps when it gives one of its holds back. */
 export interface RemainingHold {
   readonly half: Half;
+  readonly protocol: LockProtocol;
   /** ms of its own lease; may be over. */
   readonly leftMs: number;
 }
@@ -25,6 +26,14 @@ export interface RenewalScript {
   /** Items of one group may go in one script: their keys are on one server. */
   groupOf(item: RenewalItem): string | number;
   renew(items: readonly RenewalItem[]): ScriptRequest<number[]>;
+}
+
+/** Which parts of a key are locked. Locks of one key with the same parts stand in one line. */
+export interface LockParts {
+  /** Short, and the same for the same parts. */
+  readonly line: string;
+  covers(other: LockParts): boolean;
+  overlaps(other: LockParts): boolean;
 }
 
 /** What a kind of lock says to Redis about one name. Everything above it is the same for all kinds. */
@@ -39,14 +48,21 @@ export interface LockProtocol {
   readonly handsOff: boolean;
   readonly renewal: RenewalScript;
   readonly half: Half;
+  /** Only for a kind that locks parts of what its key stands for. */
+  readonly parts?: LockParts;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply>;
-  /** `holdCount`: of this half, after the call. */
-  acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply>;
+  /** `holdCount`: of this half, after the call; `open`: what the owner's holds so far were asked for with. */
+  acquireNested(
+    owner: string,
+    holdCount: number,
+    leaseMs: number,
+    open: readonly LockProtocol[],
+  ): ScriptRequest<HeldReply>;
   /** `leaseMs`: the longest that is left to the remaining holds. */
   releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply>;
-  /** Frees the lock if any of the owners has it. */
-  release(owners: readonly string[]): ScriptRequest<ReleaseReply>;
+  /** Frees the lock if any of the owners has it. `last`: what the hold was asked for with that must still be there. */
+  release(owners: readonly string[], last?: LockProtocol): ScriptRequest<ReleaseReply>;
   /** `ours`: subscribers of the channel that are this client; with more the lock is freed instead. -1: do not ask. */
   handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply>;
   /**

@@ -11,6 +11,8 @@ import type { Watchdog } from './watchdog.js';
 export interface LockRuntime {
   /** Redisson's client id: a random UUID. */
   readonly clientId: string;
+  /** Which server or cluster, as far as the configuration says. */
+  readonly server: string;
   readonly options: ResolvedOptions;
   readonly clock: LeaseClock;
   readonly events: EventSource;

@@ -13,7 +13,7 @@ import {
   type LossReason,
 } from '../errors.js';
 import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js';
-import type { ReleaseReply } from '../redis/scripts/lock.js';
+import type { HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
 import type { CallSite } from './call-site.js';
 import { latestEnd } from './compensations.js';
 import { grantDeadline, HoldRecord } from './hold-record.js';
@@ -28,6 +28,10 @@ export interface HoldTerms {
   readonly watched: boolean;
   readonly bare: boolean;
   readonly site: CallSite | undefined;
+  /** The owner to begin with, shared by the members of a multi-lock; absent: a fresh one. */
+  readonly owner?: string;
+  /** ms that a lease counts less here than at its server. */
+  readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
 /** What a renewal has to know again when its answer comes. */
@@ -165,9 +169,10 @@ export class Tenure {
   }
 
   /** The first hold; the acquire that it came from was sent at `sentAt` (lease clock ms). */
-  open(terms: HoldTerms, sentAt: number, now: number, parent?: HoldRecord, half = this.protocol.half): HoldRecord {
+  open(terms: HoldTerms, sentAt: number, now: number, parent?: HoldRecord, protocol = this.protocol): HoldRecord {
     const { leaseMs, watched, bare, site } = terms;
-    const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site, half);
+    const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site, protocol);
+    if (terms.drift !== undefined) hold.drift = terms.drift;
     this.holds.push(hold);
     this.#mayLast(leaseMs);
     this.runtime.watchdog.add(this);
@@ -180,12 +185,13 @@ export class Tenure {
       if (this.check() === 'unconfirmed') await this.confirm();
       await this.#whenNoStray();
       if (parent.loss !== undefined) throw parent.loss;
-      if (parent.state !== 'open' || this.state !== 'held') return undefined;
+      if (parent.state !== 'open' || this.state !== 'held' || !parent.holds(protocol)) return undefined;
       const { clock } = this.runtime;
       const jumped = clock.jumped;
       this.#mayLast(terms.leaseMs);
       const held = this.holds.filter(({ half }) => half === protocol.half).length;
-      const request = await protocol.acquireNested(this.owner, held + 1, terms.leaseMs).done;
+      const open = this.holds.map((hold) => hold.protocol);
+      const request = await protocol.acquireNested(this.owner, held + 1, terms.leaseMs, open).done;
       if (request.inDoubt) this.#stray = request;
       this.#throwIfLost();
       if (request.error !== undefined) return this.#failed(request, parent);
@@ -198,7 +204,7 @@ export class Tenure {
         await request.whenQuiet();
         throw new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');
       }
-      const hold = this.open(terms, sentAt, now, parent, protocol.half);
+      const hold = this.open(terms, sentAt, now, parent, protocol);
       if (typeof request.reply === 'bigint') hold.token = request.reply;
       this.#emitReentered();
       return hold;
@@ -207,6 +213,49 @@ export class Tenure {
       parent.tellAway(error);
       throw error;
     });
+  }
+
+  /**
+   * Gives a hold that the watchdog has kept the lease that was asked for, counted from now. With other holds around it
+   * the key lasts as long as theirs.
+   */
+  beginLease(hold: HoldRecord, leaseMs: number): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.check() === 'unconfirmed') await this.confirm();
+      await this.#whenNoStray();
+      if (hold.loss !== undefined) throw hold.loss;
+      this.#throwIfLost();
+      const { clock } = this.runtime;
+      const jumped = clock.jumped;
+      const now = clock.now();
+      // It may be shorter from the moment on that the request runs.
+      hold.watched = false;
+      hold.leaseMs = leaseMs;
+      hold.longestLeaseMs = leaseMs;
+      hold.leaseEnd = now + leaseMs;
+      this.#mayLast(leaseMs);
+      this.runtime.watchdog.deadlineMoved(this);
+      const request = await this.#setRemaining(now);
+      if (request.error !== undefined) return this.#failed(request);
+      if (request.reply === 'gone') throw this.lose('gone');
+      hold.leaseEnd = Math.max(hold.leaseEnd, request.sentAt + jumped + leaseMs);
+    });
+  }
+
+  /** What the open holds have left, as absolute counts and times. */
+  async #setRemaining(now: number): Promise<ScriptRequest<HeldReply>> {
+    const remaining = this.holds.map(({ half, protocol, leaseEnd }) => ({
+      half,
+      protocol,
+      leftMs: Math.ceil(leaseEnd - now),
+    }));
+    const leaseMs = Math.max(...remaining.map(({ leftMs }) => leftMs));
+    this.#partials += 1;
+    const request = await this.protocol.releasePartial(this.owner, remaining, leaseMs).done;
+    this.#partials += 1;
+    if (request.inDoubt) this.#stray = request;
+    this.#throwIfLost();
+    return request;
   }
 
   /** Gives one hold back. Rejects if it was lost, or if nobody can say what became of the release. */
@@ -269,14 +318,8 @@ export class Tenure {
       return (this.#ending ??= this.#end(hold, deadline));
     }
     const now = clock.now();
-    const remaining = this.holds.map(({ half, leaseEnd }) => ({ half, leftMs: Math.ceil(leaseEnd - now) }));
-    const leaseMs = Math.max(...remaining.map(({ leftMs }) => leftMs));
-    const holdCount = remaining.length;
-    this.#partials += 1;
-    const request = await this.protocol.releasePartial(this.owner, remaining, leaseMs).done;
-    this.#partials += 1;
-    if (request.inDoubt) this.#stray = request;
-    this.#throwIfLost();
+    const holdCount = this.holds.length;
+    const request = await this.#setRemaining(now);
     // No undoing: the next request carries an absolute count again.
     if (request.error !== undefined) return this.#failed(request);
     if (request.reply === 'gone') throw this.lose('gone');
@@ -303,7 +346,7 @@ export class Tenure {
     }
     return new Promise((resolve, reject) => {
       // Sent first: what is left to do here is done while the server works.
-      const request = this.protocol.release([this.owner]);
+      const request = this.protocol.release([this.owner], hold?.protocol);
       this.runtime.watchdog.remove(this);
       request.onDone(() => {
         const error = this.#ended(freeingEnd(request), hold, deadline);
@@ -344,8 +387,10 @@ export class Tenure {
     if (this.loss !== undefined) return this.loss;
     const loss = new LockLostError(this.protocol.name, this.owner, reason, cause === undefined ? undefined : { cause });
     this.#drop(loss);
-    // A renewal or nested acquire whose answer was lost may have set a longer lease than we know of.
-    if (reason === 'expired') void this.#compensate([this.owner], this.#stray?.openUntil ?? 0, 0);
+    // A renewal or nested acquire whose answer was lost may have set a longer lease than we know of; and who has lost
+    // one part still has the others.
+    if (reason === 'expired' || this.protocol.parts !== undefined)
+      void this.#compensate([this.owner], this.#stray?.openUntil ?? 0, 0);
     else if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
     return loss;
   }
@@ -411,9 +456,10 @@ export class Tenure {
   /** For `only` this hold, or for all that the watchdog renews. */
   renewalItem(leaseMs: number, only?: HoldRecord): RenewalItem {
     const item = { key: this.protocol.key, owner: this.owner, leaseMs };
-    if (this.protocol.half === undefined) return item;
+    if (this.protocol.half === undefined && this.protocol.parts === undefined) return item;
     const renewed = (hold: HoldRecord): boolean => (only === undefined ? hold.watched : hold === only);
-    return { ...item, holds: this.holds.map((hold) => ({ half: hold.half, renewed: renewed(hold) })) };
+    const holds = this.holds.map((hold) => ({ half: hold.half, protocol: hold.protocol, renewed: renewed(hold) }));
+    return { ...item, holds };
   }
 
   /** To be taken right before a renewal of this tenure is sent. */
@@ -542,7 +588,9 @@ const unsent = (cause: RedisUnavailableError): RedisUnavailableError =>
 
 function freeingEnd({ error, reply, inDoubt }: ScriptRequest<ReleaseReply>): TenureEnd {
   if (error !== undefined) return { kind: 'failed', error, alsoOwners: [], openUntil: 0, until: 0 };
-  return reply === 'freed' ? FREED : { kind: 'gone', inDoubt };
+  if (reply === 'freed') return FREED;
+  // What is given back now cannot have been by an earlier attempt.
+  return { kind: 'gone', inDoubt: inDoubt && reply !== 'partly' };
 }
 
 const FREED = { kind: 'freed' } as const;

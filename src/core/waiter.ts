@@ -5,7 +5,7 @@ import type { AcquireReply } from '../redis/scripts/lock.js';
 import { onAbort } from './abort-watch.js';
 import type { CallSite } from './call-site.js';
 import { latestEnd } from './compensations.js';
-import type { Hold } from './hold.js';
+import type { SingleHold } from './single-hold.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import type { HoldTerms } from './tenure.js';
@@ -25,7 +25,7 @@ export function patience({ clock }: LockRuntime, waitTime: number, signal: Abort
 
 /** Told once how a call ended. */
 export interface Settle {
-  granted(hold: Hold): void;
+  granted(hold: SingleHold): void;
   failed(error: unknown): void;
 }
 
@@ -143,7 +143,7 @@ export class LockWaiter extends Waiter {
     private readonly settle: Settle,
   ) {
     super(runtime, protocol.name, patience, terms.leaseMs, terms.site);
-    this.owner = runtime.newOwner();
+    this.owner = terms.owner ?? runtime.newOwner();
   }
 
   send(): ScriptRequest<AcquireReply> {
@@ -160,7 +160,7 @@ export class LockWaiter extends Waiter {
     this.owner = runtime.newOwner();
   }
 
-  resolve(hold: Hold): void {
+  resolve(hold: SingleHold): void {
     this.unwatch();
     this.settle.granted(hold);
   }

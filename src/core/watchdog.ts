@@ -5,7 +5,7 @@
 import type { LeaseClock, Timer } from '../clock.js';
 import type { EventSource } from '../events.js';
 import { isSplitSlot } from '../redis/server-error.js';
-import { watchForLeak } from './hold.js';
+import { watchForLeak } from './single-hold.js';
 import type { RenewalScript } from './lock-protocol.js';
 import type { RenewalTicket, Tenure } from './tenure.js';
 

@@ -29,6 +29,13 @@ export function checkName(name: unknown, argument = 'name'): string {
   return name;
 }
 
+export function checkValues(values: unknown): readonly string[] {
+  if (!Array.isArray(values) || values.length === 0) {
+    throw new InvalidArgumentError('values', 'an array of at least one string', values);
+  }
+  return values.map((value, i) => checkName(value, `values[${i}]`));
+}
+
 /** `undefined`: the watchdog renews. */
 export function checkLeaseTime(value: unknown): number | undefined {
   return value === undefined || value === -1 ? undefined : checkLease(value, ', or -1 for the watchdog');

@@ -1,5 +1,5 @@
 import { boundRejection } from '../core/bound-promise.js';
-import type { FencedHold } from '../core/hold.js';
+import type { FencedHold } from '../core/single-hold.js';
 import { InvalidArgumentError } from '../errors.js';
 import { tokenKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
@@ -7,8 +7,9 @@ import * as scripts from '../redis/scripts/fenced-lock.js';
 import type { AcquireReply, HandOffReply, HeldReply } from '../redis/scripts/lock.js';
 import * as reads from '../redis/scripts/reads.js';
 import type { AcquireOptions, ContextOptions, LockOptions } from './arguments.js';
-import { Lock, type CallOptions } from './lock.js';
+import type { CallOptions } from './lock.js';
 import { PlainLockProtocol, type ProtocolPort } from './plain-lock-protocol.js';
+import { SingleLock } from './single-lock.js';
 
 export type TokenSource = scripts.TokenSource;
 
@@ -56,7 +57,7 @@ export class FencedLockProtocol extends PlainLockProtocol {
  * with what you write; a resource that refuses a smaller token than it has seen is safe from a holder that lost the
  * lock and has not noticed yet. Everything else is as in {@link Lock}.
  */
-export class FencedLock extends Lock<FencedHold> {
+export class FencedLock extends SingleLock<FencedHold> {
   declare protected readonly protocol: FencedLockProtocol;
 
   /**
@@ -70,8 +71,8 @@ export class FencedLock extends Lock<FencedHold> {
   lockAndGetToken(options: LockOptions): Promise<bigint>;
   lockAndGetToken(first?: number | LockOptions, second?: CallOptions): Promise<bigint> {
     try {
-      const acquisition = this.lockAcquisition(first, second, this.lockAndGetToken);
-      return this.bare('lockAndGetToken', acquisition, tokenOf, undefined);
+      const call = this.lockCall(first, second, this.lockAndGetToken);
+      return this.bare('lockAndGetToken', call, tokenOf, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -89,8 +90,8 @@ export class FencedLock extends Lock<FencedHold> {
   tryLockAndGetToken(options: AcquireOptions): Promise<bigint | null>;
   tryLockAndGetToken(first?: number | AcquireOptions, leaseTime?: number, third?: CallOptions): Promise<bigint | null> {
     try {
-      const acquisition = this.tryLockAcquisition(first, leaseTime, third, this.tryLockAndGetToken);
-      return this.bare<bigint | null>('tryLockAndGetToken', acquisition, tokenOf, null);
+      const call = this.tryLockCall(first, leaseTime, third, this.tryLockAndGetToken);
+      return this.bare<bigint | null>('tryLockAndGetToken', call, tokenOf, null);
     } catch (error) {
       return boundRejection(error);
     }

@@ -1,22 +1,15 @@
-import { acquire, innermostHold, type Acquisition } from '../core/acquisition.js';
 import { boundDeferred, boundRejection, supportsBoundPromises, type BoundDeferred } from '../core/bound-promise.js';
+import type { CallSite } from '../core/call-site.js';
 import { runInside } from '../core/flow.js';
-import { Hold } from '../core/hold.js';
-import type { HoldRecord } from '../core/hold-record.js';
-import { isLockContext, type LockContext } from '../core/lock-context.js';
-import type { LockProtocol } from '../core/lock-protocol.js';
-import type { LockRuntime } from '../core/lock-runtime.js';
-import { patience, type Settle } from '../core/waiter.js';
+import type { Hold } from '../core/hold.js';
+import type { LockContext } from '../core/lock-context.js';
 import {
-  ClientClosedError,
   InvalidArgumentError,
   LockLostError,
   LockTimeoutError,
   NotOwnerError,
   UnsupportedRuntimeError,
 } from '../errors.js';
-import * as reads from '../redis/scripts/reads.js';
-import type { ScriptExecutor } from '../redis/script-executor.js';
 import {
   checkContext,
   checkLeaseTime,
@@ -34,7 +27,25 @@ const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context'] as const;
 /** Options of a call that gives its times as arguments. */
 export type CallOptions = Pick<AcquireOptions, 'signal' | 'context'>;
 
-type Method = (...args: never[]) => unknown;
+export type Method = (...args: never[]) => unknown;
+
+/** @internal A call that acquires, its arguments checked. */
+export interface LockCall {
+  /** ms; undefined: the watchdog renews. */
+  readonly leaseTime: number | undefined;
+  readonly waitTime: number;
+  readonly signal: AbortSignal | undefined;
+  readonly context: LockContext | undefined;
+  /** `unlock()` gives it back. */
+  readonly bare: boolean;
+  readonly site: CallSite | undefined;
+}
+
+/** @internal Told once how a call ended. */
+export interface LockSettle {
+  granted(hold: Hold): void;
+  failed(error: unknown): void;
+}
 
 /**
  * A reentrant lock: Redisson's `RLock`. The object is a name and holds nothing; make one per call or keep one in a
@@ -44,32 +55,16 @@ type Method = (...args: never[]) => unknown;
  * calls or starts, is inside the hold until it is given back. A call on the same lock from inside re-enters, every
  * other call is a stranger, whatever handle it uses. Waiters are not served in order.
  */
-export class Lock<H extends Hold = Hold> {
-  /** @internal */
-  protected readonly runtime: LockRuntime;
-  /** @internal */
-  protected readonly executor: ScriptExecutor;
-  /** @internal */
-  protected readonly protocol: LockProtocol;
+export abstract class Lock<H extends Hold = Hold> {
   /** @internal */
   protected readonly context: LockContext | undefined;
 
   /** @internal */
-  constructor(
-    runtime: LockRuntime,
-    executor: ScriptExecutor,
-    protocol: LockProtocol,
-    context: LockContext | undefined,
-  ) {
-    this.runtime = runtime;
-    this.executor = executor;
-    this.protocol = protocol;
+  constructor(context: LockContext | undefined) {
     this.context = context;
   }
 
-  get name(): string {
-    return this.protocol.name;
-  }
+  abstract get name(): string;
 
   /**
    * Acquires the lock, waiting without limit.
@@ -94,8 +89,8 @@ export class Lock<H extends Hold = Hold> {
   lock(options: LockOptions): Promise<void>;
   lock(first?: number | LockOptions, second?: CallOptions): Promise<void> {
     try {
-      const acquisition = this.lockAcquisition(first, second, this.lock);
-      return this.bare('lock', acquisition, () => undefined, undefined);
+      const call = this.lockCall(first, second, this.lock);
+      return this.bare('lock', call, () => undefined, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -114,8 +109,8 @@ export class Lock<H extends Hold = Hold> {
   tryLock(options: AcquireOptions): Promise<boolean>;
   tryLock(first?: number | AcquireOptions, leaseTime?: number, third?: CallOptions): Promise<boolean> {
     try {
-      const acquisition = this.tryLockAcquisition(first, leaseTime, third, this.tryLock);
-      return this.bare('tryLock', acquisition, () => true, false);
+      const call = this.tryLockCall(first, leaseTime, third, this.tryLock);
+      return this.bare('tryLock', call, () => true, false);
     } catch (error) {
       return boundRejection(error);
     }
@@ -137,11 +132,9 @@ export class Lock<H extends Hold = Hold> {
   unlock(options?: ContextOptions): Promise<void> {
     try {
       const owner = options === undefined ? this.context : (checkOptions(options, ['context']).context ?? this.context);
-      const hold = innermostHold(this.runtime, this.protocol, owner, canBeUnlocked);
-      if (hold === undefined) throw new NotOwnerError(this.name, this.#notOwnerMessage());
-      const { givingBack } = Hold.recordOf(hold);
-      if (givingBack !== undefined) return givingBack;
-      return hold.release();
+      const hold = this.unlockable(owner);
+      if (hold === undefined) throw new NotOwnerError(this.name, this.notOwnerMessage());
+      return hold.giveBack();
     } catch (error) {
       return boundRejection(error);
     }
@@ -155,34 +148,13 @@ export class Lock<H extends Hold = Hold> {
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: `outcome` says whether it may have been freed.
    * @see Redisson `RLock#forceUnlock()`.
    */
-  async forceUnlock(): Promise<boolean> {
-    this.checkOpen();
-    for (;;) {
-      const holders = [...this.runtime.entries.holdersOf(this.protocol.key)];
-      // Only the owners that were there at the call: a repeat after a lost reply must not free the next one's hold.
-      const fields = await this.executor.ask(reads.hkeys, [this.protocol.key], []);
-      const owners = this.protocol.forceableAmong?.(fields) ?? this.protocol.holdersAmong(fields);
-      if (owners.length === 0) return false;
-      const request = await this.protocol.release(owners).done;
-      const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
-      if (freed) for (const tenure of holders) if (owners.includes(tenure.owner)) tenure.force(request.inDoubt);
-      if (request.error !== undefined) throw request.error;
-      if (freed) return true;
-    }
-  }
+  abstract forceUnlock(): Promise<boolean>;
 
   /** Whether anybody holds the lock. @see Redisson `RLock#isLocked()`; differs: always asks the master. */
-  async isLocked(): Promise<boolean> {
-    this.checkOpen();
-    if (this.protocol.half === undefined) return this.executor.ask(reads.exists, [this.protocol.key], []);
-    return this.protocol.holdersAmong(await this.executor.ask(reads.hkeys, [this.protocol.key], [])).length > 0;
-  }
+  abstract isLocked(): Promise<boolean>;
 
   /** ms until the lock is free if nobody renews it; -2: it is free, -1: it has no expiry. @see Redisson `RLock#remainTimeToLive()` */
-  async remainTimeToLive(): Promise<number> {
-    this.checkOpen();
-    return this.executor.ask(reads.pttl, [this.protocol.key], []);
-  }
+  abstract remainTimeToLive(): Promise<number>;
 
   /**
    * Whether this owner holds the lock, by Redis's word.
@@ -190,45 +162,24 @@ export class Lock<H extends Hold = Hold> {
    * @param owner a `LockContext` of this client, or `<client id>:<number>` as in `hold.owner`.
    * @see Redisson `RLock#isHeldByThread(long)`.
    */
-  async isHeldBy(owner: LockContext | string): Promise<boolean> {
-    this.checkOpen();
-    if (typeof owner === 'string' && owner !== '') {
-      return this.executor.ask(reads.hexists, [this.protocol.key], [this.protocol.fieldOf(owner)]);
-    }
-    if (!isLockContext(owner)) {
-      throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
-    }
-    const record = this.#openRecord(owner);
-    return record === undefined ? false : this.isHeldBy(record.tenure.owner);
-  }
+  abstract isHeldBy(owner: LockContext | string): Promise<boolean>;
 
   /**
    * Whether the caller is inside a hold that Redis confirms. Outside of one: `false`, without a command.
    *
    * @see Redisson `RLock#isHeldByCurrentThread()`.
    */
-  async isHeldByCurrentContext(): Promise<boolean> {
-    this.checkOpen();
-    const record = this.#openRecord(this.context);
-    return record === undefined ? false : this.isHeldBy(record.tenure.owner);
-  }
+  abstract isHeldByCurrentContext(): Promise<boolean>;
 
   /**
    * Holds of the caller's owner, by Redis's word. Outside of a hold: 0, without a command.
    *
    * @see Redisson `RLock#getHoldCount()`.
    */
-  async getHoldCount(): Promise<number> {
-    this.checkOpen();
-    const record = this.#openRecord(this.context);
-    if (record === undefined) return 0;
-    return this.executor.ask(reads.hgetCount, [this.protocol.key], [this.protocol.fieldOf(record.tenure.owner)]);
-  }
+  abstract getHoldCount(): Promise<number>;
 
   /** The hold that the caller is inside of, also one that was lost and not given back yet. Asks nobody. */
-  currentHold(): H | undefined {
-    return innermostHold(this.runtime, this.protocol, this.context, isOfThisHalf) as H | undefined;
-  }
+  abstract currentHold(): H | undefined;
 
   /**
    * Acquires the lock and gives the hold as an object, for `await using` or for giving it back elsewhere.
@@ -239,8 +190,8 @@ export class Lock<H extends Hold = Hold> {
    */
   acquire(options?: AcquireOptions): Promise<H> {
     try {
-      const acquisition = this.acquisition(checkOptions(options, ACQUIRE_OPTIONS), Infinity, false, this.acquire);
-      return this.#asHold<H>(acquisition, undefined);
+      const call = this.call(checkOptions(options, ACQUIRE_OPTIONS), Infinity, false, this.acquire);
+      return this.#asHold<H>(call, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -253,8 +204,8 @@ export class Lock<H extends Hold = Hold> {
    */
   tryAcquire(options?: AcquireOptions): Promise<H | null> {
     try {
-      const acquisition = this.acquisition(checkOptions(options, ACQUIRE_OPTIONS), 0, false, this.tryAcquire);
-      return this.#asHold<H | null>(acquisition, null);
+      const call = this.call(checkOptions(options, ACQUIRE_OPTIONS), 0, false, this.tryAcquire);
+      return this.#asHold<H | null>(call, null);
     } catch (error) {
       return boundRejection(error);
     }
@@ -277,9 +228,9 @@ export class Lock<H extends Hold = Hold> {
     const fn = typeof first === 'function' ? first : second;
     if (typeof fn !== 'function') throw new InvalidArgumentError('fn', 'a function', fn);
     const options = checkOptions(typeof first === 'function' ? undefined : first, ACQUIRE_OPTIONS);
-    const acquisition = this.acquisition(options, Infinity, false, this.withLock);
+    const call = this.call(options, Infinity, false, this.withLock);
     const hold = await new Promise<H>((granted, failed) =>
-      acquire(this.runtime, acquisition, { granted: (taken) => granted(taken as H), failed }),
+      this.take(call, { granted: (taken) => granted(taken as H), failed }),
     );
     let result: T;
     try {
@@ -287,9 +238,7 @@ export class Lock<H extends Hold = Hold> {
       // Awaiting what is no promise would cost a short section two promises and two turns of the queue.
       result = isThenable(returned) ? await returned : returned;
     } catch (error) {
-      await hold.release().catch((cause: unknown) => {
-        this.runtime.events.emit('releaseFailed', { lockName: this.name, owner: hold.owner, cause });
-      });
+      await hold.release().catch((cause: unknown) => this.releaseFailed(hold, cause));
       throw error;
     }
     try {
@@ -298,127 +247,96 @@ export class Lock<H extends Hold = Hold> {
       if (cause instanceof LockLostError) {
         throw new LockLostError(this.name, hold.owner, cause.reason, { cause, result });
       }
-      this.runtime.events.emit('releaseFailed', { lockName: this.name, owner: hold.owner, cause });
+      this.releaseFailed(hold, cause);
     }
     return result;
   }
 
   /** @internal */
-  protected lockAcquisition(first: number | LockOptions | undefined, second: unknown, method: Method): Acquisition {
+  protected lockCall(first: number | LockOptions | undefined, second: unknown, method: Method): LockCall {
     const options =
       typeof first === 'object'
         ? checkOptions(first, LOCK_OPTIONS)
         : { ...checkOptions(second as CallOptions, CALL_OPTIONS), leaseTime: first };
-    return this.acquisition(options, Infinity, true, method);
+    return this.call(options, Infinity, true, method);
   }
 
   /** @internal */
-  protected tryLockAcquisition(
+  protected tryLockCall(
     first: number | AcquireOptions | undefined,
     leaseTime: number | undefined,
     third: unknown,
     method: Method,
-  ): Acquisition {
+  ): LockCall {
     const options =
       typeof first === 'object'
         ? checkOptions(first, ACQUIRE_OPTIONS)
         : { ...checkOptions(third as CallOptions, CALL_OPTIONS), waitTime: first, leaseTime };
-    return this.acquisition(options, 0, true, method);
+    return this.call(options, 0, true, method);
   }
 
   /** @internal */
-  protected acquisition(options: AcquireOptions, waitByDefault: number, bare: boolean, method: Method): Acquisition {
+  protected call(options: AcquireOptions, waitByDefault: number, bare: boolean, method: Method): LockCall {
     this.checkOpen();
-    const runtime = this.runtime;
-    const leaseTime = checkLeaseTime(options.leaseTime);
-    const waitTime = checkWaitTime(options.waitTime, waitByDefault);
     return {
-      protocol: this.protocol,
-      terms: {
-        leaseMs: leaseTime ?? runtime.options.lockWatchdogTimeout,
-        watched: leaseTime === undefined,
-        bare,
-        site: runtime.callSite(method),
-      },
-      patience: patience(runtime, waitTime, options.signal),
+      leaseTime: checkLeaseTime(options.leaseTime),
+      waitTime: checkWaitTime(options.waitTime, waitByDefault),
+      signal: options.signal,
       context: checkContext(options.context) ?? this.context,
+      bare,
+      site: this.callSite(method),
     };
   }
 
   /** @internal The acquisition itself is unbound; only the promise that the caller gets knows who awaits it. */
-  protected bare<T>(
-    method: string,
-    acquisition: Acquisition,
-    granted: (hold: H) => T,
-    busy: T | undefined,
-  ): Promise<T> {
-    const supported = acquisition.context !== undefined || supportsBoundPromises();
+  protected bare<T>(method: string, call: LockCall, granted: (hold: H) => T, busy: T | undefined): Promise<T> {
+    const supported = call.context !== undefined || supportsBoundPromises();
     if (supported === false) return boundRejection(new UnsupportedRuntimeError(method));
     const deferred = boundDeferred<T>();
-    const settle = settleWith(deferred, acquisition, (hold) => granted(hold as H), busy);
-    if (supported === true) acquire(this.runtime, acquisition, settle);
+    const settle = settleWith(deferred, call, (hold) => granted(hold as H), busy);
+    if (supported === true) this.take(call, settle);
     else {
       void supported.then((yes) => {
-        if (yes) acquire(this.runtime, acquisition, settle);
+        if (yes) this.take(call, settle);
         else deferred.reject(new UnsupportedRuntimeError(method));
       });
     }
     return deferred.promise;
   }
 
-  #asHold<T extends Hold | null>(acquisition: Acquisition, busy: T | undefined): Promise<T> {
+  #asHold<T extends Hold | null>(call: LockCall, busy: T | undefined): Promise<T> {
     const deferred = boundDeferred<T>();
-    acquire(
-      this.runtime,
-      acquisition,
-      settleWith(deferred, acquisition, (hold) => hold as T, busy),
+    this.take(
+      call,
+      settleWith(deferred, call, (hold) => hold as T, busy),
     );
     return deferred.promise;
   }
 
-  #openRecord(context: LockContext | undefined): HoldRecord | undefined {
-    const hold = innermostHold(this.runtime, this.protocol, context);
-    if (hold === undefined) return undefined;
-    const record = Hold.recordOf(hold);
-    record.tenure.check();
-    return record.state === 'open' ? record : undefined;
-  }
-
+  /** @internal Fails with `LockTimeoutError` if the lock stays busy. */
+  protected abstract take(call: LockCall, settle: LockSettle): void;
+  /** @internal The innermost hold that an `unlock()` of the caller, or of the context, gives back. */
+  protected abstract unlockable(context: LockContext | undefined): Hold | undefined;
   /** @internal */
-  protected checkOpen(): void {
-    if (this.runtime.closed) throw new ClientClosedError();
-  }
-
-  #notOwnerMessage(): string {
-    const [tenure] = this.runtime.entries.holdersOf(this.protocol.key);
-    const held = tenure?.holds[0];
-    let message = `unlock(): this flow does not hold lock "${this.name}".`;
-    if (held !== undefined) {
-      message +=
-        ` It is held in this process${held.site === undefined ? '' : ` since ${held.site.toString()}`}.` +
-        ' A hold can be given back by the code that awaited lock() or tryLock() and what that code calls; an async ' +
-        'helper that locks and returns, Promise.all and Promise.race keep it for themselves. Keep the Hold instead: ' +
-        'const hold = await lock.acquire(); ... await hold.release().';
-    }
-    return `${message} Details: README, "Who owns a lock".`;
-  }
+  protected abstract notOwnerMessage(): string;
+  /** @internal The line that called `above`, if call sites are kept. */
+  protected abstract callSite(above: Method): CallSite | undefined;
+  /** @internal Tells what `withLock` cannot reject with. */
+  protected abstract releaseFailed(hold: Hold, cause: unknown): void;
+  /** @internal */
+  protected abstract checkOpen(): void;
 }
 
 const isThenable = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
   typeof (value as Partial<PromiseLike<T>> | null | undefined)?.then === 'function';
 
-const canBeUnlocked = (record: HoldRecord, { half }: LockProtocol): boolean =>
-  record.unlockable && record.half === half;
-const isOfThisHalf = (record: HoldRecord, { half }: LockProtocol): boolean =>
-  record.state !== 'closed' && record.half === half;
-
 /** `busy`: what the promise resolves with when the lock stayed busy; undefined: it rejects. */
 function settleWith<T>(
   deferred: BoundDeferred<T>,
-  { context }: Acquisition,
+  { context }: LockCall,
   value: (hold: Hold) => T,
   busy: T | undefined,
-): Settle {
+): LockSettle {
   return {
     // No flow enters a hold of a context.
     granted: (hold) => deferred.resolve(value(hold), context === undefined ? hold : undefined),

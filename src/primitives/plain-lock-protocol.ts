@@ -12,7 +12,11 @@ export interface ProtocolPort {
   readonly publish: string;
   /** Keys of one group may go in one script. */
   slotGroup(key: string): string | number;
-  readonly renewals: { readonly plain: RenewalScript; readonly readWrite: RenewalScript };
+  readonly renewals: {
+    readonly plain: RenewalScript;
+    readonly readWrite: RenewalScript;
+    readonly group: RenewalScript;
+  };
 }
 
 /** Redisson's RLock: a hash of one owner and its hold count, one channel. */

@@ -60,6 +60,19 @@ export function prefixOf(source: RedisSource): string {
   return 'url' in source ? '' : (source.redis.options.keyPrefix ?? '');
 }
 
+/** Where it leads, for telling servers apart; without credentials. */
+export function serverOf(source: RedisSource): string {
+  if ('url' in source) {
+    const { host, pathname } = new URL(source.url);
+    return host + pathname;
+  }
+  const { redis } = source;
+  if (isCluster(redis)) return JSON.stringify(redis.nodes().map(({ options }) => `${options.host}:${options.port}`));
+  const { host, port, path, db, sentinels, name } = redis.options;
+  if (sentinels) return `${name ?? ''}@${sentinels.map((each) => `${each.host}:${each.port}`).join()}/${db ?? 0}`;
+  return `${path ?? `${host}:${port}`}/${db ?? 0}`;
+}
+
 /** A connection of our own to a single server, directly or through Sentinel. */
 export function openOwnConnection(
   source: { readonly url: string } | { readonly redis: Redis },

@@ -18,6 +18,10 @@ export interface LockCapabilities {
   holdFromOutside(name: string, leaseTime: number): Promise<void>;
   /** The SHA of the script that gives back one of several holds. */
   readonly partialRelease: string;
+  /** For a lock over one member: what the member said, in an error that has a place for each. */
+  memberError?(error: unknown): unknown;
+  /** Whether the end of the lease is that of the key. Default true. */
+  readonly endsByKey?: boolean;
 }
 
 export interface LockKind extends LockCapabilities {
@@ -117,3 +121,6 @@ export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   if (outcome.status === 'fulfilled') throw new Error('it was expected to reject');
   return outcome.reason;
 }
+
+/** What Redis did to the one lock there is, whatever error it is told with. */
+export const memberError = (kind: LockKind, error: unknown): unknown => kind.memberError?.(error) ?? error;

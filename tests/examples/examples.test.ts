@@ -29,6 +29,12 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^409 sold out$/,
     /^apples left: 0, inside at once: 1$/,
   ],
+  'group-multi-lock': [
+    /^500 orders locked$/,
+    /^order:700 is free: true$/,
+    /^order:7 re-entered$/,
+    /^locked afterwards: false$/,
+  ],
   'lease-lost': [
     /^valid for (?:[12]\d\d|[1-9]\d) ms$/,
     /^signal: aborted$/,
@@ -46,6 +52,12 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^holdfast {2}inside \d+\.\d ms after the release$/,
     /^redlock {3}nested: refused$/,
     /^holdfast {2}nested: entered, 2 holds$/,
+  ],
+  'multi-lock': [/^ann 110, bob 90$/],
+  'red-lock': [
+    /^locked on three of three$/,
+    /^locked on two of three, valid: true$/,
+    /^ERR_LOCK_NO_QUORUM acquired, failed, failed$/,
   ],
   'reentrant-nesting': [
     /^depositTwice\(10\): hold count 1$/,

@@ -58,6 +58,7 @@ export class FakeClient {
     };
     this.runtime = {
       clientId: id,
+      server: 'fake',
       options,
       clock: leaseClock,
       events,
@@ -82,7 +83,7 @@ export class FakeClient {
       keyPrefix: '',
       publish: 'PUBLISH',
       slotGroup: () => 0,
-      renewals: { plain: this.#renewal, readWrite: this.#renewal },
+      renewals: { plain: this.#renewal, readWrite: this.#renewal, group: this.#renewal },
     };
     return new WatchedLock(port, name, this.watcher);
   }

@@ -1,11 +1,11 @@
 import { acquire } from '../../src/core/acquisition.js';
 import { runOutside } from '../../src/core/flow.js';
-import { Hold } from '../../src/core/hold.js';
+import { SingleHold } from '../../src/core/single-hold.js';
 import type { HoldRecord } from '../../src/core/hold-record.js';
 import type { RenewalItem } from '../../src/core/lock-protocol.js';
 import { patience } from '../../src/core/waiter.js';
 import { LockLostError } from '../../src/errors.js';
-import { Lock } from '../../src/primitives/lock.js';
+import { SingleLock } from '../../src/primitives/single-lock.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import type { ScriptRequest } from '../../src/redis/script-executor.js';
 import type { HeldReply } from '../../src/redis/scripts/lock.js';
@@ -53,7 +53,7 @@ class Call implements Sender {
 
 interface Held {
   readonly client: FakeClient;
-  readonly hold: Hold;
+  readonly hold: SingleHold;
   readonly record: HoldRecord;
   releasing: boolean;
   signals: number;
@@ -153,7 +153,7 @@ export class World implements Watcher {
           step.call,
         )?.controller.abort();
       case 'force': {
-        const lock = new Lock(client.runtime, client.executor, client.lock(name, undefined), undefined);
+        const lock = new SingleLock(client.runtime, client.executor, client.lock(name, undefined), undefined);
         // Two requests, over and over while others come and go.
         return runOutside(() => this.#watch('force', lock.forceUnlock(), Infinity));
       }
@@ -207,7 +207,7 @@ export class World implements Watcher {
       {
         granted: (hold) => {
           this.#settled(call);
-          const record = Hold.recordOf(hold);
+          const record = SingleHold.recordOf(hold);
           const held: Held = { client, hold, record, releasing: false, signals: 0 };
           hold.signal.addEventListener('abort', () => (held.signals += 1));
           this.#held.push(held);

@@ -10,6 +10,8 @@ export type LockSpec =
       factory?: string;
       name?: string;
       half?: 'readLock' | 'writeLock';
+      /** Of a group multi-lock. */
+      values?: string[];
       /** Of a multi-lock. */
       members?: LockSpec[];
       /** A LockContext of the worker, by a name of the test's own. */

@@ -333,11 +333,12 @@ function lockOf(client, spec) {
     factory = 'getLock',
     name: lockName,
     half,
+    values,
     members,
     context,
   } = typeof spec === 'string' ? { name: spec } : spec;
   const factories = /** @type {Methods} */ (/** @type {unknown} */ (client));
-  const given = members ? members.map((member) => lockOf(client, member)) : [lockName];
+  const given = members ? members.map((member) => lockOf(client, member)) : [lockName, ...(values ? [values] : [])];
   const options = context === undefined ? [] : [{ context: contextNamed(context) }];
   const made = /** @type {Methods} */ (factories[factory]?.(...given, ...options));
   return half === undefined ? made : /** @type {Methods} */ (made[half]?.());

@@ -10,7 +10,8 @@ import { defineScript, replyInt, replyInts } from '../script.js';
 export type AcquireReply = number | bigint | undefined;
 /** A bigint: held, with that token. */
 export type HeldReply = 'held' | 'gone' | bigint;
-export type ReleaseReply = 'freed' | 'gone';
+/** `partly`: what was still held has been given back, but a part of it was lost before. */
+export type ReleaseReply = 'freed' | 'partly' | 'gone';
 /** A bigint: handed on, with that token. */
 export type HandOffReply = 'handed' | 'published' | 'gone' | bigint;
 

@@ -28,6 +28,8 @@ export interface Deviation {
 
 /** When a watchdog ticks is not exact. */
 const TICK_MS = 1_000;
+/** A JVM reads its clock for an end, and then it takes its time to send the script. */
+const CLOCK_MS = 150;
 const NO_EXPIRY = 922337203685477;
 
 /** Compares a replay with its recording. Times are compared as the moment they stand for, since the beginning. */
@@ -77,31 +79,42 @@ export class Comparison {
   state(step: Step, ours: Readonly<Record<string, KeyState>>, from: number): void {
     const without = (state: Readonly<Record<string, KeyState>>): unknown =>
       Object.fromEntries(
-        Object.entries(state).map(([key, { type, value, pttl }]) => [key, { type, value, expires: pttl >= 0 }]),
+        Object.entries(state).map(([key, { type, value, pttl }]) => [
+          key,
+          { type, value: withoutEnds(value), expires: pttl >= 0 },
+        ]),
       );
     const recorded = withDeviation(step.state, this.deviation(step).state);
     this.#same(step, 'state', without(recorded), without(ours));
     for (const [key, { pttl }] of Object.entries(recorded)) {
       const left = ours[key]?.pttl ?? -2;
       if (pttl >= 0 && left >= 0) this.#time(step, `PTTL of ${key}`, key, pttl + step.stateAt, left, from);
+      for (const [field, end] of endsIn(recorded[key]?.value)) {
+        const own = new Map(endsIn(ours[key]?.value)).get(field);
+        if (own !== undefined)
+          this.#time(step, `end of ${field}`, key, end, own - this.pace.epoch - from, from, CLOCK_MS);
+      }
     }
   }
 
   published(step: Step, ours: readonly Message[]): void {
     const recorded = step.published.map(({ channel, payload }) => ({ channel, payload }));
-    this.#same(step, 'messages', this.deviation(step).published ?? recorded, ours);
+    // Over several connections at once, they come in any order.
+    const inOrder = (messages: readonly Message[]): readonly Message[] =>
+      step.call.object.startsWith('red(') ? [...messages].sort((a, b) => (a.channel < b.channel ? -1 : 1)) : messages;
+    this.#same(step, 'messages', inOrder(this.deviation(step).published ?? recorded), inOrder(ours));
   }
 
   differs(step: Step, what: string): void {
     this.differences.push(`step ${step.i} (${step.call.object}.${step.call.method}): ${what}`);
   }
 
-  #time(step: Step, what: string, key: string, recordedEnd: number, left: number, from: number): void {
+  #time(step: Step, what: string, key: string, recordedEnd: number, left: number, from: number, slack = 0): void {
     if (this.deviation(step).ownLease) return;
     const own = this.deviation(step).leaseEnd?.[key];
     const end = own === undefined ? recordedEnd : (this.#calledAt.get(own.after) ?? NaN) + own.ms;
     this.#renewed ||= step.scripts.some(({ reply }) => Array.isArray(reply));
-    const tolerance = this.scenario.settings.toleranceMs + (this.#renewed ? TICK_MS : 0) + this.pace.lateMs;
+    const tolerance = this.scenario.settings.toleranceMs + (this.#renewed ? TICK_MS : 0) + this.pace.lateMs + slack;
     const least = left + from - tolerance;
     const most = left + this.pace.now() + tolerance;
     if (!(least <= end && end <= most)) {
@@ -131,4 +144,20 @@ function withDeviation(
 
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && value >= 200 && value !== NO_EXPIRY;
+}
+
+const END = ':expire_time';
+
+/** Fields whose value is a moment: epoch ms, or ms since the recording began. */
+function endsIn(value: unknown): [string, number][] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  const fields = Object.entries(value as Record<string, string>).filter(([field]) => field.endsWith(END));
+  return fields.map(([field, text]) => [field, Number(/^<T\+(\d+)>$/.exec(text)?.[1] ?? text)]);
+}
+
+function withoutEnds(value: unknown): unknown {
+  if (endsIn(value).length === 0) return value;
+  return Object.fromEntries(
+    Object.entries(value as object).map(([field, text]) => [field, field.endsWith(END) ? 'an end' : (text as unknown)]),
+  );
 }

@@ -55,7 +55,8 @@ export const PENDING = '<pending>';
 
 /** @param kind  of lock; the file has its name */
 export function recordedScenarios(kind: string): Scenario[] {
-  return JSON.parse(readProjectFile(`tests/lua/vectors/${kind}.json`)) as Scenario[];
+  // Several servers were recorded as one with prefixed keys; here one has to do, since no name is on two of them.
+  return JSON.parse(readProjectFile(`tests/lua/vectors/${kind}.json`).replaceAll(/server\d\//g, '')) as Scenario[];
 }
 
 /** Names as recorded, but under a prefix: the scenarios are replayed side by side, and all lock `lk`. */
@@ -78,6 +79,8 @@ export class Names {
 /** Keeps to the recorded pace, and knows how far behind it was at worst. */
 export class Pace {
   readonly #began = performance.now();
+  /** The wall clock when it began. */
+  readonly epoch = Date.now();
   #lateMs = 0;
 
   now(): number {

@@ -1,0 +1,210 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startRedisServer } from '../../tests/support/redis-server.mjs';
+import { now } from '../monotonic.js';
+import { withWorkers, Worker } from '../processes.js';
+import { median } from '../statistics.js';
+import { againstBestPeer, type Row, type Setting, type Workload } from './workload.js';
+
+/* A lock over three independent servers, against redlock 5 and redis-semaphore's RedlockMutex. */
+
+const LEASE_MS = 30_000;
+const SUBJECTS = ['holdfast', 'redlock', 'redis-semaphore'] as const;
+type Subject = (typeof SUBJECTS)[number];
+
+interface Opened {
+  acquire(name: string): Promise<() => Promise<unknown>>;
+  close(): Promise<void>;
+}
+
+async function open(subject: Subject, urls: readonly string[]): Promise<Opened> {
+  if (subject === 'holdfast') {
+    const { createClient } = await import('holdfast');
+    const clients = urls.map((url) => createClient({ url, callSites: false }));
+    await Promise.all(clients.map((client) => client.ready()));
+    return {
+      async acquire(name) {
+        const hold = await clients[0]!.getRedLock(...clients.map((client) => client.getLock(name))).acquire();
+        return () => hold.release();
+      },
+      async close() {
+        await Promise.all(clients.map((client) => client.close()));
+      },
+    };
+  }
+  const { Redis } = await import('ioredis');
+  const connections = urls.map((url) => new Redis(url));
+  await Promise.all(connections.map((connection) => connection.ping()));
+  const close = (): Promise<void> => Promise.resolve(connections.forEach((connection) => connection.disconnect()));
+  if (subject === 'redlock') {
+    const { default: Redlock } = await import('redlock');
+    const redlock = new Redlock(connections, { retryCount: -1 });
+    return {
+      async acquire(name) {
+        const lock = await redlock.acquire([name], LEASE_MS);
+        return () => lock.release();
+      },
+      close,
+    };
+  }
+  const { RedlockMutex } = await import('redis-semaphore');
+  return {
+    async acquire(name) {
+      const mutex = new RedlockMutex(connections, name, { lockTimeout: LEASE_MS, acquireTimeout: Infinity });
+      await mutex.acquire();
+      return () => mutex.release();
+    },
+    close,
+  };
+}
+
+let contender: Opened | undefined;
+
+async function openRed(subject: Subject, urls: readonly string[]): Promise<void> {
+  contender = await open(subject, urls);
+}
+
+async function closeRed(): Promise<void> {
+  await contender?.close();
+}
+
+/** ms until each of so many sections, one after the other, was entered and left; the first of them warm up. */
+async function redFlow(sections: number): Promise<{ section: number[]; enter: number[] }> {
+  const times = { section: [] as number[], enter: [] as number[] };
+  for (let i = -sections / 5; i < sections; i += 1) {
+    const began = now();
+    const release = await contender!.acquire('bench:red');
+    const entered = now() - began;
+    await release();
+    if (i < 0) continue;
+    times.section.push(now() - began);
+    times.enter.push(entered);
+  }
+  return times;
+}
+
+async function redContend(flows: number, sectionsEach: number): Promise<{ startedAt: number; endedAt: number }> {
+  const startedAt = now();
+  let inside = 0;
+  const flow = async (): Promise<void> => {
+    for (let i = 0; i < sectionsEach; i += 1) {
+      const release = await contender!.acquire('bench:red');
+      inside += 1;
+      if (inside > 1) throw new Error('two are inside');
+      await sleep(1);
+      inside -= 1;
+      await release();
+    }
+  };
+  await Promise.all(Array.from({ length: flows }, flow));
+  return { startedAt, endedAt: now() };
+}
+
+export const tasks = { openRed, closeRed, redFlow, redContend };
+
+async function withServers<T>(
+  use: (servers: Awaited<ReturnType<typeof startRedisServer>>[]) => Promise<T>,
+): Promise<T> {
+  const servers = await Promise.all([1, 2, 3].map(() => startRedisServer({ say: () => undefined })));
+  try {
+    return await use(servers);
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
+  }
+}
+
+const ALONE = 'RedLock, 3 servers, 1 flow';
+const CONTENDED = 'RedLock, 3 servers, 4 processes x 10, hold 1 ms';
+const HANGING = 'RedLock, one of 3 servers hangs';
+
+function alone({ quick }: Setting): Promise<Row[]> {
+  return withServers((servers) =>
+    withWorkers(SUBJECTS.length, async (workers) => {
+      const urls = servers.map(({ url }) => url);
+      const measured = SUBJECTS.map(() => [] as number[]);
+      for (const [i, subject] of SUBJECTS.entries()) await workers[i]!.run('openRed', subject, urls);
+      // In turns, so that a load from elsewhere falls on all.
+      for (let round = 0; round < (quick ? 3 : 9); round += 1) {
+        for (const [i] of SUBJECTS.entries()) {
+          measured[i]!.push(median((await workers[i]!.run('redFlow', quick ? 300 : 1_000)).section));
+        }
+      }
+      const p50 = measured.map(median);
+      return SUBJECTS.map((subject, i) => ({
+        workload: ALONE,
+        subject,
+        figures: { 'p50 ms': p50[i]!, 'of redlock p50': p50[i]! / p50[1]! },
+      }));
+    }),
+  );
+}
+
+function contended({ quick }: Setting): Promise<Row[]> {
+  return withServers((servers) =>
+    withWorkers(4 * SUBJECTS.length, async (workers) => {
+      const urls = servers.map(({ url }) => url);
+      const groups = SUBJECTS.map((subject, i) => ({
+        subject,
+        team: workers.slice(4 * i, 4 * i + 4),
+        rates: [] as number[],
+      }));
+      for (const { subject, team } of groups) {
+        await Promise.all(team.map((worker) => worker.run('openRed', subject, urls)));
+      }
+      for (let round = 0; round <= (quick ? 1 : 5); round += 1) {
+        for (const { team, rates } of groups) {
+          const each = 5;
+          const runs = await Promise.all(team.map((worker) => worker.run('redContend', 10, each)));
+          const began = Math.min(...runs.map(({ startedAt }) => startedAt));
+          const ended = Math.max(...runs.map(({ endedAt }) => endedAt));
+          if (round > 0) rates.push((4 * 10 * each * 1_000) / (ended - began));
+        }
+      }
+      const rows = groups.map(({ subject, rates }) => ({
+        workload: CONTENDED,
+        subject,
+        figures: { 'sections/s': median(rates) },
+      }));
+      return againstBestPeer(rows, 'sections/s');
+    }),
+  );
+}
+
+async function pidOf(url: string): Promise<number> {
+  const { Redis } = await import('ioredis');
+  const redis = new Redis(url);
+  const info = await redis.info('server');
+  redis.disconnect();
+  return Number(/^process_id:(\d+)/m.exec(info)?.[1]);
+}
+
+async function hanging({ quick }: Setting): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const subject of SUBJECTS) {
+    const row = await withServers(async (servers) => {
+      await using worker = new Worker();
+      await worker.run(
+        'openRed',
+        subject,
+        servers.map(({ url }) => url),
+      );
+      await worker.run('redFlow', 50);
+      const pid = await pidOf(servers[0]!.url);
+      process.kill(pid, 'SIGSTOP');
+      try {
+        // Each entry leaves a request behind that the server does not answer.
+        const { enter } = await worker.run('redFlow', quick ? 5 : 20);
+        return { workload: HANGING, subject, figures: { 'p50 ms': median(enter), 'longest ms': Math.max(...enter) } };
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
+    });
+    rows.push(row);
+  }
+  return rows;
+}
+
+export const workloads: Workload[] = [
+  { name: ALONE, run: alone },
+  { name: CONTENDED, run: contended },
+  { name: HANGING, run: hanging },
+];

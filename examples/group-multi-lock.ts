@@ -1,0 +1,23 @@
+// How do I lock hundreds of ids at once, without a command for each?
+import { createClient } from 'holdfast';
+import { openRedis } from './support/redis.js';
+
+await using redis = await openRedis();
+await using client = createClient({ url: redis.url });
+
+const ids = Array.from({ length: 500 }, (_, i) => `order:${i}`);
+
+// One hash, one script, all or nothing: no order of the ids can lead to a deadlock.
+await client.getMultiLock('example:orders', ids).withLock(async () => {
+  console.log('500 orders locked');
+
+  // Others may have what is not among them.
+  const beside = client.getMultiLock('example:orders', ['order:700']);
+  console.log('order:700 is free:', await beside.tryLock());
+  await beside.unlock();
+
+  // From inside, some of them again.
+  await client.getMultiLock('example:orders', ['order:7', 'order:8']).withLock(() => console.log('order:7 re-entered'));
+});
+
+console.log('locked afterwards:', await client.getMultiLock('example:orders', ids).isLocked());

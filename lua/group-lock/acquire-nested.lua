@@ -1,0 +1,34 @@
+-- group-lock/acquire-nested: adds a hold to values that their owner has
+-- KEYS[1]  group  hash  value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
+-- ARGV[1]     notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[2]     owner     string  owner id
+-- ARGV[3]     lease     int     ms
+-- ARGV[4..n]  values    pairs of a hashed value and its hold count after this call, absolute
+-- Returns  1   held with these counts
+--          0   the owner does not hold all of them any more; nothing changed
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/group-lock.ts (acquireNested)
+
+local group = KEYS[1]
+local notAfter, owner, lease = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+if notAfter > 0 and now > notAfter then return -3 end
+now = math.floor(now)
+local longer = {}
+for i = 4, #ARGV, 2 do
+  if redis.call('HGET', group, ARGV[i]) ~= owner then return 0 end
+  local ends = tonumber(redis.call('HGET', group, ARGV[i] .. ':' .. owner .. ':expire_time')) or 0
+  if ends <= now then return 0 end
+  longer[i] = ends < now + lease
+end
+local ends = string.format('%.0f', now + lease)
+for i = 4, #ARGV, 2 do
+  local field = ARGV[i] .. ':' .. owner
+  redis.call('HSET', group, field .. ':lock_count', ARGV[i + 1])
+  if longer[i] then redis.call('HSET', group, field .. ':expire_time', ends) end
+end
+local left = redis.call('PTTL', group)
+if left >= 0 and left < lease then redis.call('PEXPIRE', group, string.format('%.0f', lease)) end
+return 1

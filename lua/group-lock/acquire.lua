@@ -1,0 +1,64 @@
+-- group-lock/acquire: takes several values of a group, or none, for an owner that holds none of them yet
+-- KEYS[1]  group  hash  value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
+-- ARGV[1]     notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[2]     owner     string  owner id
+-- ARGV[3]     lease     int     ms
+-- ARGV[4..n]  values    string  hashed values
+-- Returns  nil  all taken, hold count 1
+--          n    ms until the last of those that others hold is free
+--          -3   too late; nothing changed
+-- Used by  src/redis/scripts/group-lock.ts (acquire)
+
+local group = KEYS[1]
+local notAfter, owner, lease = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local first = 4
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+if notAfter > 0 and now > notAfter then return -3 end
+now = math.floor(now)
+-- Everything is read before anything is written. Lua cannot pass more than 8,000 arguments at once.
+local busy, owned = 0, {}
+for from = first, #ARGV, 1000 do
+  local to = math.min(from + 999, #ARGV)
+  local owners = redis.call('HMGET', group, unpack(ARGV, from, to))
+  for i = 1, to - from + 1 do
+    local other = owners[i]
+    if other then
+      local at = from + i - 1
+      local field = ARGV[at] .. ':' .. other
+      local ends = tonumber(redis.call('HGET', group, field .. ':expire_time')) or 0
+      if other ~= owner then
+        if ends - now > busy then busy = ends - now end
+        owned[at] = field
+      elseif ends > now + lease then
+        -- An earlier attempt of this request took it. The lease is never shortened.
+        owned[at] = ends
+      end
+    end
+  end
+end
+if busy > 0 then return busy end
+local left = redis.call('PTTL', group)
+local ends = string.format('%.0f', now + lease)
+for from = first, #ARGV, 1000 do
+  local fields, stale = {}, {}
+  for at = from, math.min(from + 999, #ARGV) do
+    local value, before, last = ARGV[at], owned[at], ends
+    if type(before) == 'number' then
+      last = string.format('%.0f', before)
+    elseif before then
+      -- Whoever let it expire is gone for good: it would be kept as long as anything of the group is.
+      stale[#stale + 1] = before .. ':expire_time'
+      stale[#stale + 1] = before .. ':lock_count'
+    end
+    local n = #fields
+    fields[n + 1], fields[n + 2] = value, owner
+    fields[n + 3], fields[n + 4] = value .. ':' .. owner .. ':expire_time', last
+    fields[n + 5], fields[n + 6] = value .. ':' .. owner .. ':lock_count', '1'
+  end
+  if #stale > 0 then redis.call('HDEL', group, unpack(stale)) end
+  redis.call('HSET', group, unpack(fields))
+end
+if left == -2 or (left >= 0 and left < lease) then redis.call('PEXPIRE', group, string.format('%.0f', lease)) end
+return nil

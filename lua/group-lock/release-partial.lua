@@ -1,0 +1,47 @@
+-- group-lock/release-partial: gives back one of several holds of an owner, and frees the values that only it had
+-- KEYS[1]  group  hash    value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
+-- ARGV[1]     notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[2]     owner     string  owner id
+-- ARGV[3]     publish   string  PUBLISH or SPUBLISH
+-- ARGV[4]     channel   string  wake-up channel of the group
+-- ARGV[5]     longest   int     ms, the longest that any value has left
+-- ARGV[6..n]  values    of each value of the owner: hash, hold count after this call (absolute), ms that it has left
+-- Returns  1   held with these counts; published if a value is free
+--          0   the owner does not hold all of the rest any more; nothing changed
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/group-lock.ts (releasePartial)
+
+local group = KEYS[1]
+local notAfter, owner, publish, channel, longest = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+if notAfter > 0 and now > notAfter then return -3 end
+now = math.floor(now)
+local freed = false
+for i = 6, #ARGV, 3 do
+  local mine = redis.call('HGET', group, ARGV[i]) == owner
+  if ARGV[i + 1] == '0' then
+    freed = freed or mine
+  else
+    local ends = tonumber(redis.call('HGET', group, ARGV[i] .. ':' .. owner .. ':expire_time')) or 0
+    if not mine or ends <= now then return 0 end
+  end
+end
+local kept = 0
+for i = 6, #ARGV, 3 do
+  local value = ARGV[i]
+  local field = value .. ':' .. owner
+  if ARGV[i + 1] ~= '0' then
+    local ends = string.format('%.0f', now + ARGV[i + 2])
+    redis.call('HSET', group, field .. ':lock_count', ARGV[i + 1], field .. ':expire_time', ends)
+    kept = kept + 1
+  else
+    if redis.call('HGET', group, value) == owner then redis.call('HDEL', group, value) end
+    redis.call('HDEL', group, field .. ':lock_count', field .. ':expire_time')
+  end
+end
+-- Others may have longer; alone in the hash, its owner decides.
+if redis.call('HLEN', group) == 3 * kept then redis.call('PEXPIRE', group, longest) end
+if freed then redis.call(publish, channel, '0') end
+return 1

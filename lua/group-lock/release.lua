@@ -1,0 +1,44 @@
+-- group-lock/release: gives back whatever the given owners have of the given values, and wakes waiters
+-- KEYS[1]  group  hash    value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
+-- ARGV[1]     publish  string  PUBLISH or SPUBLISH
+-- ARGV[2]     channel  string  wake-up channel of the group
+-- ARGV[3]     owners   int     how many owners follow
+-- ARGV[4]     needed   int     how many of the values, from the first on, the first owner should still hold
+-- ARGV[5..n]  names    owner ids, then hashed values
+-- Returns  1  given back and published; the first owner held all that were needed
+--          2  given back and published, but some that were needed had been lost before
+--          0  none of the owners holds any of them; nothing changed
+-- Used by  src/redis/scripts/group-lock.ts (release)
+
+local group = KEYS[1]
+local publish, channel, owners, needed = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local time = redis.call('TIME')
+local now = math.floor(time[1] * 1000 + time[2] / 1000)
+local first = 5 + owners
+local fields, removed, lost = {}, 0, false
+for o = 5, first - 1 do
+  local owner = ARGV[o]
+  for i = first, #ARGV do
+    local value = ARGV[i]
+    local field = value .. ':' .. owner
+    local mine = redis.call('HGET', group, value) == owner
+    if o == 5 and i - first < needed then
+      local ends = tonumber(redis.call('HGET', group, field .. ':expire_time')) or 0
+      if not mine or ends <= now then lost = true end
+    end
+    -- No value is left behind because another was lost: nobody would give it back any more.
+    if mine then
+      removed = removed + 1
+      fields[#fields + 1] = value
+    end
+    fields[#fields + 1] = field .. ':expire_time'
+    fields[#fields + 1] = field .. ':lock_count'
+  end
+end
+-- Few commands for many values: where a slot is leaving this node, none would find the key that one has emptied.
+for i = 1, #fields, 6000 do redis.call('HDEL', group, unpack(fields, i, math.min(i + 5999, #fields))) end
+if removed == 0 then return 0 end
+redis.call(publish, channel, '0')
+if lost then return 2 end
+return 1

@@ -1,0 +1,46 @@
+-- group-lock/renew: extends the leases of values that their owners still have
+-- KEYS[1..n]  groups  hash  value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
+-- ARGV[1]     notAfter  int  epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[2..n]  holds     for each group: owner, lease in ms, how many values to renew, how many besides, the values
+-- Returns  an array with one integer for each group: ms that the values to renew have left, or if there are none
+--                    all of them; 0 = its owner does not hold all of them any more, and none was renewed
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/group-lock.ts (renew)
+
+local notAfter = tonumber(ARGV[1])
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+if notAfter > 0 and now > notAfter then return -3 end
+now = math.floor(now)
+local lefts = {}
+local a = 2
+for k = 1, #KEYS do
+  local group, owner, lease = KEYS[k], ARGV[a], tonumber(ARGV[a + 1])
+  local renewed = tonumber(ARGV[a + 2])
+  local values = renewed + tonumber(ARGV[a + 3])
+  local least, longer = nil, {}
+  for i = 1, values do
+    local value = ARGV[a + 3 + i]
+    local field = value .. ':' .. owner .. ':expire_time'
+    local ends = tonumber(redis.call('HGET', group, field)) or 0
+    if ends <= now or redis.call('HGET', group, value) ~= owner then
+      least, longer = 0, {}
+      break
+    end
+    local left = ends - now
+    if i <= renewed and left < lease then
+      longer[#longer + 1] = field
+      left = lease
+    end
+    if (i <= renewed or renewed == 0) and (least == nil or left < least) then least = left end
+  end
+  for _, field in ipairs(longer) do redis.call('HSET', group, field, string.format('%.0f', now + lease)) end
+  if #longer > 0 then
+    local ttl = redis.call('PTTL', group)
+    if ttl >= 0 and ttl < lease then redis.call('PEXPIRE', group, ARGV[a + 1]) end
+  end
+  lefts[k] = least
+  a = a + 4 + values
+end
+return lefts

@@ -1,0 +1,34 @@
+-- group-lock/state: reads how values of a group stand
+-- KEYS[1]  group  hash  value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
+-- ARGV[1]     owner   string  owner id; '' = nobody's
+-- ARGV[2..n]  values  string  hashed values
+-- Returns  an array  ms until the last of the values is free, -2 = all are; hold count of the owner, the least that it
+--                    has of any, 0 = it does not hold all of them; then the owners that hold any of them
+-- Used by  src/redis/scripts/group-lock.ts (state)
+
+local group = KEYS[1]
+local owner = ARGV[1]
+
+local time = redis.call('TIME')
+local now = math.floor(time[1] * 1000 + time[2] / 1000)
+local left, count = -2, nil
+local state, seen = { -2, 0 }, {}
+for i = 2, #ARGV do
+  local other = redis.call('HGET', group, ARGV[i])
+  local holds = 0
+  if other then
+    local field = ARGV[i] .. ':' .. other
+    local ends = tonumber(redis.call('HGET', group, field .. ':expire_time')) or 0
+    if ends > now then
+      if ends - now > left then left = ends - now end
+      if other == owner then holds = tonumber(redis.call('HGET', group, field .. ':lock_count')) or 0 end
+      if not seen[other] then
+        seen[other] = true
+        state[#state + 1] = other
+      end
+    end
+  end
+  if count == nil or holds < count then count = holds end
+end
+state[1], state[2] = left, count
+return state

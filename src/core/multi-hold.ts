@@ -1,0 +1,202 @@
+import { ClientClosedError, LockLostError, MultiUnlockError, type MemberFailure } from '../errors.js';
+import { runOutside } from './flow.js';
+import { Hold } from './hold.js';
+import type { HoldRecord } from './hold-record.js';
+import { checkLease } from './lease-time.js';
+import { SingleHold } from './single-hold.js';
+
+export interface MultiHoldTerms {
+  /** The same for all locks over the same members. */
+  readonly identity: string;
+  readonly lockName: string;
+  /** How many members there can be, and how many make a hold. */
+  readonly of: number;
+  readonly quorum: number;
+  /** `unlock()` gives it back. */
+  readonly bare: boolean;
+  /** Where a member could not be given back, and the whole does not fail for it. */
+  releaseFailed(member: SingleHold, cause: unknown): void;
+}
+
+/**
+ * Holds of several locks that count as one: of all for a multi-lock, of a majority for a RedLock. It is lost when fewer
+ * than that are left.
+ */
+export class MultiHold extends Hold {
+  readonly #members: SingleHold[] = [];
+  #loss: LockLostError | ClientClosedError | undefined;
+  #controller: AbortController | undefined;
+  #released: Promise<void> | undefined;
+  #onReleased: (() => void) | undefined;
+
+  /** @internal */
+  constructor(
+    private readonly terms: MultiHoldTerms,
+    members: readonly SingleHold[],
+  ) {
+    super();
+    for (const member of members) this.join(member);
+  }
+
+  override get lockName(): string {
+    return this.terms.lockName;
+  }
+
+  override get owner(): string {
+    return [...new Set(this.#members.map(({ owner }) => owner))].join(', ');
+  }
+
+  override get signal(): AbortSignal {
+    this.#check();
+    this.#controller ??= new AbortController();
+    if (this.#loss !== undefined) this.#controller.abort(this.#loss);
+    return this.#controller.signal;
+  }
+
+  override validFor(): number {
+    const valid = this.#members.map((member) => member.validFor()).sort((a, b) => b - a);
+    return this.#loss === undefined && this.#released === undefined ? (valid[this.terms.quorum - 1] ?? 0) : 0;
+  }
+
+  override async extend(leaseTime: number): Promise<void> {
+    const lease = checkLease(leaseTime);
+    this.#check();
+    if (this.#loss !== undefined) throw this.#loss;
+    const results = await Promise.allSettled(this.#members.map((member) => member.extend(lease)));
+    const failed = results.filter((result) => result.status === 'rejected');
+    if (results.length - failed.length >= this.terms.quorum) return;
+    throw this.#loss ?? failed[0]?.reason;
+  }
+
+  override release(): Promise<void> {
+    if (this.#released === undefined) {
+      this.#released = this.#release();
+      this.#onReleased?.();
+    }
+    return this.#released;
+  }
+
+  /** Every member is tried, all at once. */
+  async #release(): Promise<void> {
+    this.#check();
+    const { of, quorum } = this.terms;
+    const loss = this.#loss;
+    const members = [...this.#members];
+    const failures: MemberFailure[] = [];
+    // Where we hold nothing others can: of a RedLock the rest goes on in the background once that is a majority.
+    let free = of - members.length;
+    await new Promise<void>((enough) => {
+      let open = members.length;
+      const settled = (): void => {
+        open -= 1;
+        if (open === 0 || (quorum < of && free >= quorum)) enough();
+      };
+      members.forEach((member, at) => {
+        member.release().then(
+          () => {
+            free += 1;
+            settled();
+          },
+          (error: unknown) => {
+            if (error instanceof LockLostError) free += 1;
+            const { lockName, owner } = member;
+            failures.push({ member: at, lockName, owner, error });
+            if (quorum < of && !(error instanceof LockLostError)) this.terms.releaseFailed(member, error);
+            settled();
+          },
+        );
+      });
+      if (open === 0) enough();
+    });
+    const closed = failures.find(({ error }) => error instanceof ClientClosedError);
+    if (loss === undefined && quorum < of && free >= quorum) return;
+    if (loss === undefined && failures.length === 0) return;
+    if (closed !== undefined && failures.every(({ error }) => error instanceof ClientClosedError)) throw closed.error;
+    const failed = new MultiUnlockError(this.lockName, failures);
+    if (loss !== undefined) {
+      if (failures.length > 0) loss.cause = failed;
+      throw loss;
+    }
+    const lost = failures.map(({ error }) => error).find((error) => error instanceof LockLostError);
+    throw lost === undefined ? failed : new LockLostError(this.lockName, this.owner, lost.reason, { cause: failed });
+  }
+
+  /** @internal */
+  override giveBack(): Promise<void> {
+    if (this.#released === undefined) return this.release();
+    const records = this.#records();
+    const givingBack = records.flatMap(({ givingBack }) => (givingBack === undefined ? [] : [givingBack]));
+    return givingBack.length === 0 ? this.#released : Promise.all(givingBack).then(() => undefined);
+  }
+
+  /** @internal Called once, when it begins to be given back. */
+  whenReleased(fn: () => void): void {
+    this.#onReleased = fn;
+  }
+
+  /** @internal One more has been granted, be it late. */
+  join(member: SingleHold): void {
+    if (this.#released !== undefined) {
+      member.release().catch(() => undefined); // the whole has been given back; what fails goes on in the background
+      return;
+    }
+    this.#members.push(member);
+    // Weakly: a hold that nobody can give back any more is noticed by its being unreachable.
+    const self = new WeakRef(this);
+    SingleHold.recordOf(member).onLoss = () => {
+      const hold = self.deref();
+      if (hold !== undefined) hold.#check();
+    };
+  }
+
+  /** @internal Who is inside is inside of each. */
+  get members(): readonly SingleHold[] {
+    return this.#members;
+  }
+
+  /** @internal */
+  override get open(): boolean {
+    return this.#members.some(({ open }) => open);
+  }
+
+  /** @internal Whether it was lost, and by what. */
+  get loss(): LockLostError | ClientClosedError | undefined {
+    return this.#loss;
+  }
+
+  /** @internal */
+  isOf(identity: string): boolean {
+    return this.terms.identity === identity && this.open;
+  }
+
+  /** @internal Whether an `unlock()` means it. */
+  get unlockable(): boolean {
+    return this.terms.bare && (this.#released === undefined || this.#records().some((record) => record.givingBack));
+  }
+
+  /** @internal Not given back yet; maybe lost. */
+  get current(): boolean {
+    return this.#released === undefined;
+  }
+
+  #records(): HoldRecord[] {
+    return this.#members.map((member) => SingleHold.recordOf(member));
+  }
+
+  /** Looks at every member's clock; with too few of them left the whole is lost. */
+  #check(): void {
+    if (this.#loss !== undefined || this.#released !== undefined) return;
+    const records = this.#records();
+    for (const record of records) if (record.state === 'open') record.tenure.check();
+    const left = records.filter(({ state }) => state === 'open').length;
+    if (this.#loss !== undefined || left >= this.terms.quorum) return;
+    const first = records.find(({ loss }) => loss !== undefined)?.loss;
+    if (first === undefined) return;
+    this.#loss =
+      first instanceof ClientClosedError
+        ? first
+        : new LockLostError(this.lockName, this.owner, first.reason, { cause: first });
+    const controller = this.#controller;
+    if (controller !== undefined) runOutside(() => controller.abort(this.#loss));
+  }
+}

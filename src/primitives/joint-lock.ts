@@ -1,0 +1,268 @@
+import { currentHolds } from '../core/flow.js';
+import type { CallSite } from '../core/call-site.js';
+import type { Hold } from '../core/hold.js';
+import { isLockContext, type LockContext } from '../core/lock-context.js';
+import { MultiHold } from '../core/multi-hold.js';
+import { SingleHold } from '../core/single-hold.js';
+import {
+  ClientClosedError,
+  ConcurrentContextError,
+  InvalidArgumentError,
+  LockAbortedError,
+  LockLostError,
+  LockUpgradeError,
+  NonReentrantError,
+} from '../errors.js';
+import { Lock, type LockCall, type LockSettle, type Method } from './lock.js';
+import { notOwnerText, SingleLock, type MemberCall } from './single-lock.js';
+
+/** Holds that were taken under a context, outermost first. */
+const held = new WeakMap<LockContext, MultiHold[]>();
+
+export type Member = SingleLock;
+export type Members = readonly [Member, ...Member[]];
+
+/**
+ * What locks over several locks have in common: how the members are put in order, the hold that stands for all, and the
+ * reads. A member counts for itself; `quorum` of them count for the whole.
+ */
+export abstract class JointLock extends Lock<MultiHold> {
+  /** @internal In the order in which all who lock the same lock them. */
+  protected readonly members: Members;
+  readonly #identity: string;
+
+  /** @internal */
+  constructor(
+    members: Members,
+    /** @internal How many members make a hold. */
+    protected readonly quorum: number,
+    context: LockContext | undefined,
+  ) {
+    super(context);
+    this.members = members;
+    this.#identity = members.map(identityOf).join('\n');
+  }
+
+  /** The names of the members, in the order in which they are locked, with commas between. */
+  override get name(): string {
+    return this.members.map(({ name }) => name).join(', ');
+  }
+
+  /**
+   * Frees every member, whoever holds it.
+   *
+   * @returns whether any was held. Redisson has no such call here.
+   */
+  override async forceUnlock(): Promise<boolean> {
+    this.checkOpen();
+    return (await this.ask((member) => member.forceUnlock())).includes(true);
+  }
+
+  /** Whether so many members are held, by whomever, that it cannot be had. Redisson has no such call here. */
+  override async isLocked(): Promise<boolean> {
+    this.checkOpen();
+    const locked = (await this.ask((member) => member.isLocked())).filter(Boolean);
+    return locked.length > this.members.length - this.quorum;
+  }
+
+  /** ms until enough members are free if nobody renews them; -2: they are, -1: never. Redisson has no such call here. */
+  override async remainTimeToLive(): Promise<number> {
+    this.checkOpen();
+    const lefts = await this.ask((member) => member.remainTimeToLive());
+    const [order, back] = [
+      (left: number) => (left === -1 ? Infinity : left),
+      (left: number) => (left === Infinity ? -1 : left),
+    ];
+    return back(lefts.map(order).sort((a, b) => a - b)[this.quorum - 1] ?? -1);
+  }
+
+  /** Whether this owner holds the members, or a majority of them. @see Redisson `RLock#isHeldByThread(long)`. */
+  override async isHeldBy(owner: LockContext | string): Promise<boolean> {
+    this.checkOpen();
+    if (!isLockContext(owner) && (typeof owner !== 'string' || owner === '')) {
+      throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
+    }
+    const owners = typeof owner === 'string' ? owner.split(', ') : [];
+    const holds = await this.ask((member) => {
+      if (typeof owner !== 'string') return member.isHeldBy(owner);
+      // Of an owner with a part for each client the one of this client; one part alone stands for all.
+      const own = owners.find((part) => part.startsWith(`${member.inner.runtime.clientId}:`)) ?? (owners[0] as string);
+      return member.isHeldBy(own);
+    });
+    return holds.filter(Boolean).length >= this.quorum;
+  }
+
+  /** Whether the caller is inside a hold that Redis confirms. @see Redisson `RLock#isHeldByCurrentThread()`. */
+  override async isHeldByCurrentContext(): Promise<boolean> {
+    return (await this.getHoldCount()) > 0;
+  }
+
+  /** The least that the caller's owner has of any member, or of a majority of them. Redisson has no such call here. */
+  override async getHoldCount(): Promise<number> {
+    this.checkOpen();
+    const hold = this.currentHold();
+    if (hold === undefined || hold.validFor() === 0) return 0;
+    const counts = await this.ask((member) => member.holdCountOf(this.context));
+    return counts.sort((a, b) => b - a)[this.quorum - 1] ?? 0;
+  }
+
+  override currentHold(): MultiHold | undefined {
+    return this.innermost(this.context, (hold) => hold.current);
+  }
+
+  /** @internal Every member's answer; a subclass may do with fewer. */
+  protected ask<T>(question: (member: Member) => Promise<T>): Promise<T[]> {
+    return Promise.all(this.members.map(question));
+  }
+
+  /** @internal */
+  protected override take(call: LockCall, settle: LockSettle): void {
+    this.#take(call).then(settle.granted, settle.failed);
+  }
+
+  async #take(call: LockCall): Promise<Hold> {
+    const { signal, context } = call;
+    if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
+    // Nobody goes on inside what was lost.
+    const loss = this.innermost(context, (hold) => hold.current)?.loss;
+    if (loss !== undefined) throw loss;
+    const hold = await this.acquireMembers(call);
+    if (context !== undefined) held.set(context, [...(held.get(context) ?? []).filter(({ open }) => open), hold]);
+    return hold;
+  }
+
+  /** @internal Fails with `LockTimeoutError` if it stays busy; what was granted on the way has been given back. */
+  protected abstract acquireMembers(call: LockCall): Promise<MultiHold>;
+
+  /** @internal */
+  protected hold(members: readonly SingleHold[], { bare }: LockCall): MultiHold {
+    return new MultiHold(
+      {
+        identity: this.#identity,
+        lockName: this.name,
+        of: this.members.length,
+        quorum: this.quorum,
+        bare,
+        releaseFailed: (member, cause) => {
+          const { runtime, protocol } = SingleHold.recordOf(member).tenure;
+          runtime.events.emit('releaseFailed', { lockName: protocol.name, owner: member.owner, cause });
+        },
+      },
+      members,
+    );
+  }
+
+  /** @internal One owner for all members of one client. */
+  protected owners(): (member: Member) => string {
+    const owners = new Map<object, string>();
+    return ({ inner: { runtime } }) => {
+      const owner = owners.get(runtime) ?? runtime.newOwner();
+      owners.set(runtime, owner);
+      return owner;
+    };
+  }
+
+  /** @internal */
+  protected takeMember(member: Member, call: MemberCall): Promise<SingleHold> {
+    return new Promise((granted, failed) => member.takeAsMember(call, { granted, failed }));
+  }
+
+  /** @internal */
+  protected override unlockable(context: LockContext | undefined): Hold | undefined {
+    return this.innermost(context, (hold) => hold.unlockable);
+  }
+
+  /** @internal */
+  protected innermost(context: LockContext | undefined, accepts: (hold: MultiHold) => boolean): MultiHold | undefined {
+    const holds = context === undefined ? currentHolds() : (held.get(context) ?? []);
+    for (let i = holds.length - 1; i >= 0; i -= 1) {
+      const hold = holds[i];
+      if (hold instanceof MultiHold && hold.isOf(this.#identity) && accepts(hold)) return hold;
+    }
+    return undefined;
+  }
+
+  /** @internal */
+  protected override notOwnerMessage(): string {
+    return notOwnerText(this.name, this.members.map((member) => member.heldHere()).find(Boolean));
+  }
+
+  /** @internal */
+  protected override callSite(above: Method): CallSite | undefined {
+    return this.members[0]?.inner.runtime.callSite(above);
+  }
+
+  /** @internal */
+  protected override releaseFailed({ owner, lockName }: Hold, cause: unknown): void {
+    this.members[0]?.inner.runtime.events.emit('releaseFailed', { lockName, owner, cause });
+  }
+
+  /** @internal */
+  protected override checkOpen(): void {
+    const open = this.members.filter(({ inner }) => !inner.runtime.closed);
+    if (open.length < this.quorum) throw new ClientClosedError();
+  }
+}
+
+/** What is wrong with the call, whatever the other members say. */
+export const isMisuse = (error: unknown): boolean =>
+  error instanceof ConcurrentContextError ||
+  error instanceof LockUpgradeError ||
+  error instanceof NonReentrantError ||
+  error instanceof LockLostError ||
+  error instanceof InvalidArgumentError;
+
+const kindOf = ({ inner: { protocol } }: Member): string =>
+  `${protocol.constructor.name} ${protocol.half ?? ''} ${protocol.parts?.line ?? ''}`;
+
+const identityOf = (member: Member): string =>
+  `${member.inner.runtime.clientId} ${member.inner.protocol.key} ${kindOf(member)}`;
+
+/**
+ * Members in the order that all processes lock them in, whatever order they were given in: by key, then by kind, then by
+ * server. The same lock twice counts once; two locks that would wait for one another are refused.
+ */
+export function orderedMembers(given: readonly unknown[]): Members {
+  if (given.length === 0) throw new InvalidArgumentError('locks', 'at least one lock', 'none');
+  const members = new Map<string, { readonly member: Member; readonly order: string }>();
+  for (const member of given) {
+    if (!(member instanceof SingleLock)) {
+      throw new InvalidArgumentError('locks', 'locks of one name each, not multi-locks or anything else', member);
+    }
+    const { runtime, protocol } = (member as Member).inner;
+    const order = JSON.stringify([protocol.key, kindOf(member as Member), runtime.server]);
+    members.set(identityOf(member as Member), { member: member as Member, order });
+  }
+  const all = [...members.values()].sort((a, b) => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0));
+  all.forEach(({ member: a }, i) => {
+    for (const { member: b } of all.slice(i + 1)) {
+      const [one, other] = [a.inner, b.inner];
+      if (one.runtime.server !== other.runtime.server || one.protocol.key !== other.protocol.key) continue;
+      const { parts } = one.protocol;
+      if (parts !== undefined && other.protocol.parts !== undefined && !parts.overlaps(other.protocol.parts)) continue;
+      throw new InvalidArgumentError(
+        'locks',
+        `locks that do not wait for one another; "${a.name}" is there twice`,
+        b.name,
+      );
+    }
+  });
+  return all.map(({ member }) => member) as unknown as Members;
+}
+
+/** The locks of a variadic call, and the options that may follow them. */
+export function locksAndOptions<T extends object>(
+  given: readonly unknown[],
+  known: readonly (keyof T & string)[],
+): { readonly locks: readonly unknown[]; readonly options: Partial<T> } {
+  const last = given.at(-1);
+  if (given.length === 0 || last instanceof Lock || typeof last !== 'object' || last === null) {
+    return { locks: given, options: {} };
+  }
+  for (const key of Object.keys(last)) {
+    if (!(known as readonly string[]).includes(key)) {
+      throw new InvalidArgumentError('options', `an object of ${known.join(', ')}`, `one with ${key}`);
+    }
+  }
+  return { locks: given.slice(0, -1), options: last };
+}

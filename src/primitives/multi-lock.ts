@@ -1,0 +1,106 @@
+import type { LockContext } from '../core/lock-context.js';
+import type { MultiHold } from '../core/multi-hold.js';
+import { SingleHold } from '../core/single-hold.js';
+import { LockAbortedError, LockTimeoutError } from '../errors.js';
+import { isMisuse, JointLock, orderedMembers } from './joint-lock.js';
+import type { LockCall } from './lock.js';
+
+/**
+ * Several locks as one: Redisson's `RedissonMultiLock`. They may have different names, kinds and clients; all are held
+ * or none.
+ *
+ * - First all are asked at once. If some are busy, nothing is kept, and they are waited for one after the other, in an
+ *   order that does not depend on how they were given: two multi-locks of the same names never wait for each other.
+ *   Members at several servers are ordered by the address in the configuration; name servers alike in all processes.
+ * - The lease is the same for all members and counts from when the last one was granted; until then they are renewed.
+ * - A hold that loses a member is lost. `unlock()` tries every member, and what failed is told by one error:
+ *   `LockLostError`, whose `cause` is a `MultiUnlockError`, if a member had been lost, else `MultiUnlockError`.
+ * - A call inside a hold re-enters each member that is held, also one that was locked by itself. Holding some of the
+ *   members and asking for all of them is to wait while holding: the order cannot help there.
+ *
+ * @see Redisson `RedissonClient#getMultiLock(RLock...)`; differs: the order, the lease, every member is unlocked, and the
+ * same lock twice counts once.
+ */
+export class MultiLock extends JointLock {
+  /** @internal */
+  constructor(locks: readonly unknown[], context: LockContext | undefined) {
+    const members = orderedMembers(locks);
+    super(members, members.length, context);
+  }
+
+  /** @internal */
+  protected override async acquireMembers(call: LockCall): Promise<MultiHold> {
+    const { clock } = this.members[0].inner.runtime;
+    const { waitTime } = call;
+    const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
+    if (this.members.length > 1 && !this.members.some((member) => member.isKnownBusy(call.context))) {
+      const hold = await this.#atOnce(call);
+      if (hold !== undefined) return hold;
+    }
+    if (waitTime <= 0 && this.members.length > 1) throw new LockTimeoutError(this.name, waitTime);
+    for (;;) {
+      const hold = await this.#inOrder(call, until);
+      if (hold !== undefined) return hold;
+    }
+  }
+
+  /** One round trip, if all are free. Undefined: some are busy, and nothing is held. */
+  async #atOnce(call: LockCall): Promise<MultiHold | undefined> {
+    const owner = this.owners();
+    const results = await Promise.allSettled(
+      this.members.map((member) => this.takeMember(member, { ...call, waitTime: 0, owner: owner(member) })),
+    );
+    const taken = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    if (taken.length === this.members.length) return this.hold(taken, call);
+    await giveBack(taken);
+    const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    const failure = errors.find(isMisuse) ?? errors.find((error) => !(error instanceof LockTimeoutError));
+    if (failure !== undefined) throw this.#named(failure, call);
+    return undefined;
+  }
+
+  /** Undefined: one was lost while we waited for another. */
+  async #inOrder(call: LockCall, until: number): Promise<MultiHold | undefined> {
+    const { clock } = this.members[0].inner.runtime;
+    const owner = this.owners();
+    const taken: SingleHold[] = [];
+    // Whoever waits for further members keeps what it has by the watchdog; the lease begins when all are there.
+    const leaseTime = this.members.length === 1 ? call.leaseTime : undefined;
+    try {
+      for (const member of this.members) {
+        const waitTime = until === -Infinity ? call.waitTime : Math.ceil(until - clock.now());
+        taken.push(await this.takeMember(member, { ...call, waitTime, leaseTime, owner: owner(member) }));
+      }
+      if (taken.some((hold) => hold.validFor() === 0)) {
+        await giveBack(taken);
+        return undefined;
+      }
+      const { signal } = call;
+      if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
+      if (call.leaseTime !== leaseTime) {
+        const lease = call.leaseTime as number;
+        await Promise.all(
+          taken.map((hold) => {
+            const record = SingleHold.recordOf(hold);
+            return record.tenure.beginLease(record, lease);
+          }),
+        );
+      }
+      return this.hold(taken, call);
+    } catch (error) {
+      await giveBack(taken);
+      throw this.#named(error, call);
+    }
+  }
+
+  #named(error: unknown, { waitTime, signal }: LockCall): unknown {
+    if (error instanceof LockTimeoutError) return new LockTimeoutError(this.name, waitTime);
+    if (error instanceof LockAbortedError) return new LockAbortedError(this.name, signal?.reason);
+    return error;
+  }
+}
+
+/** All at once. What cannot be given back now goes on being given back in the background. */
+export async function giveBack(holds: readonly SingleHold[]): Promise<void> {
+  await Promise.allSettled(holds.map((hold) => hold.release()));
+}

@@ -1,0 +1,338 @@
+import { onAbort } from '../core/abort-watch.js';
+import type { LockContext } from '../core/lock-context.js';
+import type { MultiHold } from '../core/multi-hold.js';
+import type { SingleHold } from '../core/single-hold.js';
+import {
+  ClientClosedError,
+  InvalidArgumentError,
+  LockAbortedError,
+  LockTimeoutError,
+  NoQuorumError,
+  RedisUnavailableError,
+  type ServerResult,
+} from '../errors.js';
+import { type ContextOptions } from './arguments.js';
+import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
+import type { LockCall } from './lock.js';
+import { giveBack } from './multi-lock.js';
+
+/** Options of a RedLock's handle. */
+export interface RedLockOptions extends ContextOptions {
+  /**
+   * How far the servers' clocks may drift apart, as a part of the lease; 2 ms are added. A hold counts for so much less
+   * than its lease. Default 0.01.
+   */
+  driftFactor?: number | undefined;
+}
+
+const DRIFT = { factor: 0.01, leastMs: 2 };
+
+export function checkDriftFactor(value: unknown): number {
+  if (value === undefined) return DRIFT.factor;
+  if (typeof value === 'number' && value >= 0 && value < 1) return value;
+  throw new InvalidArgumentError('driftFactor', 'a number of at least 0 and less than 1', value);
+}
+
+/** Who has the first server waits so long for the others: their last holder's releases may still be on their way. */
+const OTHERS_MS = 100;
+/** Between rounds that ended without a majority, so that two who split the servers do not do so again. */
+const PAUSE_MS = { least: 5, most: 50 };
+const AWAY_PAUSE_MS = { first: 100, longest: 1_000 };
+
+/** When a server last left a request unanswered, by client: for so long nobody waits there first. */
+const awaySince = new WeakMap<object, number>();
+const AWAY_MS = 5_000;
+
+function noteAway({ inner: { runtime } }: Member): void {
+  awaySince.set(runtime, runtime.clock.now());
+}
+
+function isAway({ inner: { runtime } }: Member): boolean {
+  return runtime.clock.now() < (awaySince.get(runtime) ?? -Infinity) + AWAY_MS;
+}
+
+/** One server that was asked. */
+interface Ask {
+  readonly member: Member;
+  outcome: ServerResult['outcome'] | 'pending';
+  hold: SingleHold | undefined;
+  error: unknown;
+}
+
+/** Of one round: a majority, or what every server said. */
+type Round = { readonly hold: MultiHold } | { readonly asks: readonly Ask[] };
+
+/** What is left over from the rounds of one call. */
+interface Leftovers {
+  /** Requests to servers that had not answered when the others decided. They are taken back, whatever they bring. */
+  readonly pending: Map<Member, Promise<void>>;
+}
+
+/**
+ * A lock that a majority of independent servers grants: Redisson's `RedissonRedLock`, one lock at a client of each
+ * server.
+ *
+ * - All servers are asked at once, and a majority is enough: one that is down or hangs delays nobody. What it grants
+ *   later joins the hold, or is given back if that is over.
+ * - A grant counts for what is left of the lease at a majority, less the drift of the clocks.
+ * - While it is busy, those who wait stand in line at the first server that answers, woken by messages; whoever gets in
+ *   there asks the others.
+ * - Each server's part is renewed by its client. When the majority is gone, or its deadline has passed, the hold is lost:
+ *   `hold.signal` aborts. The event `leaseLost` of a client tells of its own server alone.
+ * - `unlock()` asks all servers that are held, and ends when a majority is free.
+ *
+ * It survives servers that crash and lose nothing but the lock's key on a minority of them. It does not make a lock safe
+ * against a holder that pauses for longer than its lease, nor against clocks that jump. README, "RedLock".
+ *
+ * @see Redisson `RedissonClient#getRedLock(RLock...)`; differs: servers are asked at once and not one after the other,
+ * and the drift counts.
+ */
+export class RedLock extends JointLock {
+  readonly #driftFactor: number;
+  /** Where each member was among the locks given. */
+  readonly #places: ReadonlyMap<Member, number>;
+
+  /** @internal */
+  constructor(locks: readonly unknown[], driftFactor: number, context: LockContext | undefined) {
+    const members = orderedMembers(locks);
+    super(members, Math.floor(members.length / 2) + 1, context);
+    this.#driftFactor = driftFactor;
+    this.#places = new Map(members.map((member) => [member, locks.indexOf(member)]));
+  }
+
+  /** @internal */
+  protected override async acquireMembers(call: LockCall): Promise<MultiHold> {
+    const { signal } = call;
+    const leftovers: Leftovers = { pending: new Map() };
+    try {
+      return await this.#acquire(call, leftovers);
+    } catch (error) {
+      // None of its requests may take effect once the call has failed.
+      await Promise.all(leftovers.pending.values());
+      throw error instanceof LockAbortedError ? new LockAbortedError(this.name, signal?.reason) : error;
+    }
+  }
+
+  async #acquire(call: LockCall, leftovers: Leftovers): Promise<MultiHold> {
+    const { clock } = this.#first.inner.runtime;
+    const { waitTime, signal } = call;
+    const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
+    let gate = this.members.find((member) => !isAway(member)) ?? this.#first;
+    let awayMs = AWAY_PAUSE_MS.first;
+    const busy = this.members.filter((member) => member.isKnownBusy(call.context)).length;
+    if (until === -Infinity || busy <= this.members.length - this.quorum) {
+      const round = await this.#askAll(call, leftovers, 0);
+      if ('hold' in round) return round.hold;
+      const away = this.#away(round.asks);
+      if (until === -Infinity) throw away ?? new LockTimeoutError(this.name, waitTime);
+      if (away !== undefined && until === Infinity) throw away;
+      gate = this.#gateAmong(round.asks);
+    }
+    for (;;) {
+      const round = await this.#throughGate(gate, call, leftovers, until);
+      if (round === undefined) throw new LockTimeoutError(this.name, waitTime);
+      if ('hold' in round) return round.hold;
+      if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
+      const away = this.#away(round.asks);
+      if (away !== undefined && until === Infinity) throw away;
+      gate = this.#gateAmong(round.asks);
+      const { least, most } = PAUSE_MS;
+      const pauseMs = away === undefined ? least + Math.random() * (most - least) : awayMs;
+      awayMs = away === undefined ? AWAY_PAUSE_MS.first : Math.min(2 * awayMs, AWAY_PAUSE_MS.longest);
+      const now = clock.now();
+      if (now >= until) throw away ?? new LockTimeoutError(this.name, waitTime);
+      await this.#pause(Math.min(pauseMs, until - now), signal);
+    }
+  }
+
+  get #first(): Member {
+    return this.members[0];
+  }
+
+  /** Stands in line at one server, and asks the others from inside. Undefined: it stayed busy there. */
+  async #throughGate(gate: Member, call: LockCall, leftovers: Leftovers, until: number): Promise<Round | undefined> {
+    const { clock } = this.#first.inner.runtime;
+    const owner = this.owners();
+    const waitTime = until === Infinity ? Infinity : Math.max(1, Math.ceil(until - clock.now()));
+    let first: SingleHold;
+    try {
+      first = await this.takeMember(gate, { ...call, waitTime, owner: owner(gate), drift: this.#drift });
+    } catch (error) {
+      if (error instanceof LockTimeoutError) return undefined;
+      if (isMisuse(error) || error instanceof LockAbortedError) throw error;
+      // That server is away. Whoever is next in order takes its place.
+      noteAway(gate);
+      return this.#askAll(call, leftovers, 0, undefined, { member: gate, error });
+    }
+    return this.#askAll(call, leftovers, OTHERS_MS, { member: gate, hold: first, owner });
+  }
+
+  /**
+   * Asks every server that has no request of ours under way, all at once, and decides as soon as the answers allow. A
+   * round that came to nothing has given back what it was granted.
+   */
+  async #askAll(
+    call: LockCall,
+    leftovers: Leftovers,
+    waitTime: number,
+    has?: { readonly member: Member; readonly hold: SingleHold; readonly owner: (member: Member) => string },
+    failed?: { readonly member: Member; readonly error: unknown },
+  ): Promise<Round> {
+    const owner = has?.owner ?? this.owners();
+    const abort = new AbortController();
+    const { clock, options } = this.#first.inner.runtime;
+    let joint: MultiHold | undefined;
+    let over = false;
+    const requests: Promise<void>[] = [];
+    const asks = this.members.map((member): Ask => {
+      if (member === has?.member) return { member, outcome: 'acquired', hold: has.hold, error: undefined };
+      if (member === failed?.member) return { member, outcome: 'failed', hold: undefined, error: failed.error };
+      if (leftovers.pending.has(member)) return { member, outcome: 'failed', hold: undefined, error: undefined };
+      return { member, outcome: 'pending', hold: undefined, error: undefined };
+    });
+    const decided = new Promise<void>((decide) => {
+      const look = (): void => {
+        if (over) return;
+        const acquired = asks.filter(({ outcome }) => outcome === 'acquired').length;
+        const pending = asks.filter(({ outcome }) => outcome === 'pending').length;
+        const misused = asks.some(({ error }) => isMisuse(error));
+        if (acquired < this.quorum && acquired + pending >= this.quorum && !misused) return;
+        over = true;
+        timer.cancel();
+        unwatch?.();
+        decide();
+      };
+      const giveUp = (): void => {
+        for (const ask of asks) {
+          if (ask.outcome !== 'pending') continue;
+          ask.outcome = 'failed';
+          noteAway(ask.member);
+        }
+        look();
+      };
+      // A server that has not answered an attempt by then counts as away, for this round.
+      const timer = clock.setTimer(clock.now() + options.attemptMs + waitTime, giveUp);
+      const unwatch = call.signal === undefined ? undefined : onAbort(call.signal, giveUp);
+      for (const ask of asks) {
+        if (ask.outcome !== 'pending') continue;
+        const { member } = ask;
+        const request = { ...call, waitTime, signal: abort.signal, owner: owner(member), drift: this.#drift };
+        const settled = new Promise<void>((done) => {
+          member.takeAsMember(request, {
+            granted: (hold) => {
+              awaySince.delete(member.inner.runtime);
+              done();
+              if (joint !== undefined) return joint.join(hold);
+              if (over) return void hold.release().catch(() => undefined);
+              ask.outcome = 'acquired';
+              ask.hold = hold;
+              look();
+            },
+            failed: (error) => {
+              if (error instanceof RedisUnavailableError) noteAway(member);
+              else awaySince.delete(member.inner.runtime);
+              done();
+              if (over) return;
+              ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
+              ask.error = error instanceof LockTimeoutError ? undefined : error;
+              look();
+            },
+          });
+        });
+        requests.push(settled);
+        const pending = settled.then(() => {
+          if (leftovers.pending.get(member) === pending) leftovers.pending.delete(member);
+        });
+        leftovers.pending.set(member, pending);
+      }
+      look();
+    });
+    await decided;
+    const granted = asks.flatMap(({ hold }) => (hold === undefined ? [] : [hold]));
+    const misuse = asks.find(({ error }) => isMisuse(error))?.error;
+    if (granted.length >= this.quorum && misuse === undefined && call.signal?.aborted !== true) {
+      joint = this.hold(granted, call);
+      if (joint.validFor() > 0) {
+        joint.whenReleased(() => abort.abort());
+        return { hold: joint };
+      }
+      joint = undefined;
+    }
+    abort.abort();
+    await giveBack(granted);
+    if (misuse instanceof Error) throw misuse;
+    if (call.signal?.aborted === true) throw new LockAbortedError(this.name, call.signal.reason);
+    return { asks };
+  }
+
+  /** The error of a round in which too few servers answered; undefined: somebody else was in the way. */
+  #away(asks: readonly Ask[]): Error | undefined {
+    const failed = asks.filter(({ outcome }) => outcome === 'failed' || outcome === 'pending');
+    const late = asks.filter(({ outcome }) => outcome === 'acquired').length >= this.quorum;
+    if (!late && asks.length - failed.length >= this.quorum) return undefined;
+    if (failed.length > 0 && failed.every(({ error }) => error instanceof ClientClosedError))
+      return new ClientClosedError();
+    const results = asks.map(({ member, outcome, error }): ServerResult => {
+      const server = this.#places.get(member) as number;
+      return { server, lockName: member.name, outcome: outcome === 'pending' ? 'failed' : outcome, error };
+    });
+    return new NoQuorumError(
+      this.name,
+      this.quorum,
+      results.sort((a, b) => a.server - b.server),
+    );
+  }
+
+  /** Where to wait: the first server that answered. All processes that see the same servers wait at the same one. */
+  #gateAmong(asks: readonly Ask[]): Member {
+    const answered =
+      asks.find(({ outcome }) => outcome === 'busy') ?? asks.find(({ outcome }) => outcome === 'acquired');
+    return answered?.member ?? this.#first;
+  }
+
+  readonly #drift = (leaseMs: number): number => leaseMs * this.#driftFactor + DRIFT.leastMs;
+
+  async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const { clock } = this.#first.inner.runtime;
+    if (signal?.aborted !== true) {
+      await new Promise<void>((resume) => {
+        const timer = clock.setTimer(clock.now() + ms, () => over());
+        const unwatch = signal === undefined ? undefined : onAbort(signal, () => over());
+        const over = (): void => {
+          timer.cancel();
+          unwatch?.();
+          resume();
+        };
+      });
+    }
+    if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
+  }
+
+  /** @internal Every server is waited for, up to its command deadline; a majority has to answer. */
+  protected override async ask<T>(question: (member: Member) => Promise<T>): Promise<T[]> {
+    return new Promise<T[]>((answer, fail) => {
+      const answers: T[] = [];
+      const errors = new Map<Member, unknown>();
+      let open = this.members.length;
+      const settled = (): void => {
+        open -= 1;
+        if (open > 0) return;
+        if (answers.length >= this.quorum) return answer(answers);
+        const closed = [...errors.values()].every((error) => error instanceof ClientClosedError);
+        if (closed) return fail(new ClientClosedError());
+        const results = this.members.map((member): ServerResult => {
+          const error = errors.get(member);
+          const outcome = error === undefined ? 'acquired' : 'failed';
+          return { server: this.#places.get(member) as number, lockName: member.name, outcome, error };
+        });
+        fail(new NoQuorumError(this.name, this.quorum, results));
+      };
+      for (const member of this.members) {
+        question(member).then(
+          (value) => (answers.push(value), settled()),
+          (error: unknown) => (errors.set(member, error), settled()),
+        );
+      }
+    });
+  }
+}

@@ -1,0 +1,320 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import { LockContext } from '../../src/core/lock-context.js';
+import { LockLostError } from '../../src/errors.js';
+import { heldValue, holdValues, serverNow, valueField } from '../support/group-values.js';
+import { closeClients, inFlow, openClient, openProxy, outcome, TestClock } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+/** The values that Redis has of a group, and how often each is held. */
+async function counts(group: string, values: readonly string[]): Promise<Record<string, number>> {
+  const held: Record<string, number> = {};
+  for (const value of values) {
+    const owner = await admin().hget(group, valueField(value));
+    if (owner !== null) held[value] = Number(await admin().hget(group, `${valueField(value)}:${owner}:lock_count`));
+  }
+  return held;
+}
+
+async function waiting(client: LockClient): Promise<void> {
+  await new Promise<void>((resolve) => client.events.on('waiting', () => resolve()));
+}
+
+const ALL = ['a', 'b', 'c', 'd'];
+
+describe('values of a group', () => {
+  test('that do not overlap are held side by side, whoever holds them', async () => {
+    const group = freshName();
+    const [one, other] = [await openClient(), await openClient()];
+    const holds = await Promise.all([
+      inFlow(async () => one.getMultiLock(group, ['a', 'b']).tryAcquire()),
+      inFlow(async () => one.getMultiLock(group, ['c']).tryAcquire()),
+      inFlow(async () => other.getMultiLock(group, ['d']).tryAcquire()),
+    ]);
+    expect(await counts(group, ALL)).toEqual({ a: 1, b: 1, c: 1, d: 1 });
+    expect(new Set(holds.map((hold) => hold!.owner)).size).toBe(3);
+    expect(await other.getMultiLock(group, ['d', 'b']).tryLock()).toBe(false);
+    for (const hold of holds) await hold!.release();
+  });
+
+  test('in another order, or given twice, are the same lock', async () => {
+    const group = freshName();
+    const client = await openClient();
+    await client.getMultiLock(group, ['b', 'a', 'b']).lock();
+    const same = client.getMultiLock(group, ['a', 'b']);
+    expect(await same.getHoldCount()).toBe(1);
+    await same.unlock();
+  });
+
+  test('a waiter is woken by a release of others that frees what it waits for, and only then', async () => {
+    const group = freshName();
+    const [one, other] = [await openClient(), await openClient()];
+    const hold = await inFlow(async () => one.getMultiLock(group, ['a', 'b']).acquire());
+    const beside = await inFlow(async () => one.getMultiLock(group, ['c']).acquire());
+    const waits = waiting(other);
+    const taken = inFlow(async () => other.getMultiLock(group, ['b', 'd']).acquire());
+    await waits;
+    await beside.release();
+    expect(await counts(group, ALL)).toEqual({ a: 1, b: 1 });
+    const released = performance.now();
+    await hold.release();
+    await (await taken).release();
+    expect(performance.now() - released).toBeLessThan(450);
+  });
+
+  test('a waiter for values that are free is not kept by one that waits for others', async () => {
+    const group = freshName();
+    const client = await openClient();
+    const hold = await inFlow(async () => client.getMultiLock(group, ['a']).acquire());
+    const waits = waiting(client);
+    const taken = inFlow(async () => client.getMultiLock(group, ['a', 'b']).acquire());
+    await waits;
+    const free = await inFlow(async () => client.getMultiLock(group, ['c']).tryAcquire({ waitTime: 1_000 }));
+    expect(free).not.toBeNull();
+    await free!.release();
+    await hold.release();
+    await (await taken).release();
+  });
+
+  test('no values, or what is no string, is refused', async () => {
+    const client = await openClient();
+    for (const values of [[], 'ab', ['a', 1], [''], undefined]) {
+      expect(() => client.getMultiLock(freshName(), values as string[])).toThrow(/values/);
+    }
+  });
+});
+
+describe('inside a hold', () => {
+  test('fewer of its values re-enter, each with its own count', async () => {
+    const group = freshName();
+    const client = await openClient();
+    const outer = client.getMultiLock(group, ['a', 'b', 'c']);
+    const inner = client.getMultiLock(group, ['a', 'c']);
+    const innermost = client.getMultiLock(group, ['b']);
+    await outer.lock();
+    await inner.lock();
+    await innermost.lock(); // held by the hold around the one around us
+    expect(await counts(group, ALL)).toEqual({ a: 2, b: 2, c: 2 });
+    expect([await outer.getHoldCount(), await inner.getHoldCount()]).toEqual([2, 2]);
+    await innermost.unlock();
+    await inner.unlock();
+    expect(await counts(group, ALL)).toEqual({ a: 1, b: 1, c: 1 });
+    expect(await outcome(inner.unlock())).toBe('ERR_LOCK_NOT_OWNER');
+    await outer.unlock();
+    expect(await admin().exists(group)).toBe(0);
+  });
+
+  test('a child that outlives its parent keeps its values, and only these; a waiter for the others gets in', async () => {
+    const group = freshName();
+    const [client, other] = [await openClient(), await openClient()];
+    const outer = await inFlow(async () => client.getMultiLock(group, ['a', 'b', 'c']).acquire());
+    const inner = await outer.run(async () => client.getMultiLock(group, ['b']).acquire());
+    const waits = waiting(other);
+    const taken = inFlow(async () => other.getMultiLock(group, ['a', 'c']).acquire());
+    await waits;
+    await outer.release();
+    const hold = await taken;
+    expect(await counts(group, ALL)).toEqual({ a: 1, b: 1, c: 1 });
+    expect(inner.validFor()).toBeGreaterThan(20_000);
+    // By now the owner has `b` alone.
+    const code = await inner.run(async () => outcome(client.getMultiLock(group, ['a']).acquire({ waitTime: 0 })));
+    expect(code).toBe('ERR_LOCK_TIMEOUT');
+    await inner.release();
+    await hold.release();
+    expect(await admin().exists(group)).toBe(0);
+  });
+
+  test('some of its values and others are refused at once, none of them is a stranger', async () => {
+    const group = freshName();
+    const client = await openClient();
+    await client.getMultiLock(group, ['a', 'b']).withLock(async () => {
+      expect(await outcome(client.getMultiLock(group, ['b', 'c']).lock())).toBe('ERR_LOCK_UPGRADE');
+      const beside = await client.getMultiLock(group, ['c']).acquire();
+      expect(beside.owner).not.toBe(client.getMultiLock(group, ['a']).currentHold()?.owner);
+      await beside.release();
+    });
+    const context = new LockContext();
+    await client.getMultiLock(group, ['a', 'b'], { context }).lock();
+    expect(await outcome(client.getMultiLock(group, ['b', 'c'], { context }).lock())).toBe('ERR_LOCK_UPGRADE');
+    await client.getMultiLock(group, ['c'], { context }).lock();
+    await client.getMultiLock(group, ['c'], { context }).unlock();
+    await client.getMultiLock(group, ['a', 'b'], { context }).unlock();
+  });
+
+  test('R15: the lease belongs to the hold, value by value', async () => {
+    const group = freshName();
+    const client = await openClient();
+    await client.getMultiLock(group, ['a', 'b']).lock(20_000);
+    await client.getMultiLock(group, ['a']).lock(60_000);
+    const left = async (value: string): Promise<number> => {
+      const owner = (await admin().hget(group, valueField(value)))!;
+      const ends = await admin().hget(group, `${valueField(value)}:${owner}:expire_time`);
+      return Number(ends) - (await serverNow());
+    };
+    expect(await left('a')).toBeGreaterThan(59_000);
+    expect(await left('b')).toBeLessThanOrEqual(20_000);
+    await client.getMultiLock(group, ['a']).unlock();
+    expect(await left('a')).toBeLessThanOrEqual(20_000);
+    expect(await left('a')).toBeGreaterThan(18_000);
+    await client.getMultiLock(group, ['a', 'b']).unlock();
+  });
+});
+
+describe('hazard 46', () => {
+  test('a hold that lost one value is lost: it is told, and the others are given back', async () => {
+    const group = freshName();
+    const [client, other] = [await openClient(), await openClient()];
+    const hold = await inFlow(async () => client.getMultiLock(group, ['a', 'b']).acquire());
+    expect(await other.getMultiLock(group, ['b']).forceUnlock()).toBe(true);
+    expect(await counts(group, ALL)).toEqual({ a: 1 });
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+    await until(async () => (await admin().exists(group)) === 0, 'nothing of it is left');
+  });
+
+  test('a force unlock of what nobody holds is no error, and one of several says so', async () => {
+    const group = freshName();
+    const client = await openClient();
+    const lock = client.getMultiLock(group, ['a', 'b']);
+    expect(await lock.forceUnlock()).toBe(false);
+    await holdValues(group, ['a', 'b'], 10_000);
+    expect(await lock.forceUnlock()).toBe(true);
+    expect(await lock.isLocked()).toBe(false);
+  });
+
+  test('the hold of this client that is forced open is told at once, and others are not', async () => {
+    const group = freshName();
+    const client = await openClient();
+    const hit = await inFlow(async () => client.getMultiLock(group, ['a', 'b']).acquire());
+    const spared = await inFlow(async () => client.getMultiLock(group, ['c']).acquire());
+    const { signal } = hit;
+    await client.getMultiLock(group, ['b', 'd']).forceUnlock();
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect((signal.reason as LockLostError).reason).toBe('forced');
+    await hit.release().catch(() => undefined);
+    await until(async () => (await counts(group, ALL))['a'] === undefined, 'the rest of it is given back');
+    expect(spared.validFor()).toBeGreaterThan(0);
+    await spared.release();
+  });
+
+  test('the first of the values counts like the others', async () => {
+    const group = freshName();
+    const client = await openClient();
+    await client.getMultiLock(group, ALL).withLock(async () => {
+      for (const value of ALL) {
+        const owner = client.getMultiLock(group, ALL).currentHold()!.owner;
+        await admin().hset(group, valueField(value), 'x:1');
+        expect(await client.getMultiLock(group, ALL).isHeldByCurrentContext()).toBe(false);
+        await admin().hset(group, valueField(value), owner);
+      }
+      expect(await client.getMultiLock(group, ALL).isHeldByCurrentContext()).toBe(true);
+    });
+  });
+
+  test('R30: a clock that is an hour off neither takes what is held nor gives away what it holds', async () => {
+    const group = freshName();
+    const clock = new TestClock();
+    clock.jumpWall(3_600_000);
+    const [ahead, other] = [await openClient({ clock }), await openClient()];
+    const hold = await inFlow(async () => other.getMultiLock(group, ['a']).acquire({ leaseTime: 30_000 }));
+    expect(await ahead.getMultiLock(group, ['a']).tryLock()).toBe(false);
+    await hold.release();
+    await ahead.getMultiLock(group, ['a']).withLock({ leaseTime: 20_000 }, async () => {
+      const left = await other.getMultiLock(group, ['a']).remainTimeToLive();
+      expect(left).toBeLessThanOrEqual(20_000);
+      expect(left).toBeGreaterThan(15_000);
+    });
+  });
+});
+
+describe('500 values', () => {
+  const values = Array.from({ length: 500 }, (_, i) => `order:${i}`);
+
+  test('are locked and unlocked by one command each', async () => {
+    const group = freshName();
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    await client.getMultiLock(group, values).withLock(() => undefined); // the scripts are known from here on
+    const sent = proxy.observe({ command: ['EVAL', 'EVALSHA'], times: Infinity });
+    await client.getMultiLock(group, values).withLock(async () => {
+      expect(await admin().hlen(group)).toBe(1_500);
+    });
+    expect(sent.count).toBe(2);
+  });
+
+  test('are renewed together, and kept for as long as they are held', async () => {
+    const group = freshName();
+    const client = await openClient({ lockWatchdogTimeout: 600 });
+    const hold = await inFlow(async () => client.getMultiLock(group, values).acquire());
+    let renewals = 0;
+    await new Promise<void>((resolve) =>
+      client.events.on('renewed', () => {
+        renewals += 1;
+        if (renewals === 6) resolve();
+      }),
+    );
+    expect(hold.signal.aborted).toBe(false);
+    expect(await client.getMultiLock(group, values).isLocked()).toBe(true);
+    await hold.release();
+    expect(await admin().exists(group)).toBe(0);
+  });
+});
+
+test('R1, R4: replies that are lost take nothing twice and leave nothing', async () => {
+  const group = freshName();
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: 900 });
+  const lock = client.getMultiLock(group, ['a', 'b']);
+  await lock.withLock(() => undefined);
+  for (let round = 0; round < 3; round += 1) {
+    const taking = proxy.swallow({ command: 'EVALSHA' });
+    const hold = await lock.acquire();
+    expect(taking.count).toBe(1);
+    expect(await counts(group, ALL)).toEqual({ a: 1, b: 1 });
+    const giving = proxy.swallow({ command: 'EVALSHA' });
+    await hold.release();
+    expect(giving.count).toBe(1);
+    expect(await admin().exists(group)).toBe(0);
+  }
+});
+
+test('inspect() tells a group by its fields', async () => {
+  const group = freshName();
+  const client = await openClient();
+  const lock = client.getMultiLock(group, ['a', 'b']);
+  await lock.withLock(async (hold) => {
+    await client.getMultiLock(group, ['a']).withLock(async () => {
+      const { kind, owners } = await client.inspect(group);
+      expect({ kind, owners }).toEqual({
+        kind: 'group',
+        owners: [{ owner: hold.owner, holdCount: 2, mode: 'exclusive', isThisClient: true }],
+      });
+    });
+  });
+});
+
+test('what a JVM has of a value is its own', async () => {
+  const group = freshName();
+  const client = await openClient();
+  await holdValues(group, ['a'], 400);
+  const { ms } = await (async () => {
+    const began = performance.now();
+    await client.getMultiLock(group, ['a', 'b']).withLock(async (hold) => {
+      const now = await serverNow();
+      const fields = await admin().hgetall(group);
+      // What the JVM let expire is gone from the hash.
+      expect(Object.keys(fields).sort()).toEqual(
+        Object.keys({ ...heldValue('a', hold.owner, 1, ''), ...heldValue('b', hold.owner, 1, '') }).sort(),
+      );
+      expect(Number(fields[`${valueField('a')}:${hold.owner}:expire_time`])).toBeGreaterThan(now + 20_000);
+    });
+    return { ms: performance.now() - began };
+  })();
+  expect(ms).toBeGreaterThan(350);
+  expect(ms).toBeLessThan(1_000);
+});

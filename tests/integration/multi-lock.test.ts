@@ -1,0 +1,288 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import { LockContext } from '../../src/core/lock-context.js';
+import { LockLostError, MultiUnlockError } from '../../src/errors.js';
+import { startWorker, type Worker } from '../support/child.js';
+import { closeClients, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { SharedCounter } from '../support/shared-counter.js';
+import { until } from '../support/until.js';
+
+const workers: Worker[] = [];
+let other: RedisServer;
+let elsewhere: LockClient;
+
+beforeAll(async () => {
+  other = await startServer();
+  elsewhere = createClient({ url: other.url });
+  await elsewhere.ready();
+});
+afterAll(async () => {
+  await elsewhere.close();
+  await other.stop();
+});
+afterEach(async () => {
+  other.resume();
+  await Promise.all(workers.splice(0).map((worker) => worker.close()));
+  await closeClients();
+  await expectNothingLeft();
+  await until(async () => (await other.keys()).length === 0, 'nothing is left on the other server');
+});
+
+const held = async (...names: string[]): Promise<boolean[]> =>
+  Promise.all(names.map(async (name) => (await admin().exists(name)) === 1));
+
+describe('a multi-lock', () => {
+  test('is one owner on its server, re-enters as a whole and member by member, and is all or nothing', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const both = client.getMultiLock(client.getLock(a), client.getLock(b));
+    await both.lock();
+    const { owner } = both.currentHold()!;
+    expect(await admin().hgetall(a)).toEqual({ [owner]: '1' });
+    expect(await admin().hgetall(b)).toEqual({ [owner]: '1' });
+    await both.lock();
+    await client.getLock(a).lock();
+    expect([await both.getHoldCount(), await client.getLock(a).getHoldCount()]).toEqual([2, 3]);
+    await client.getLock(a).unlock();
+    expect(await outcome(client.getLock(a).unlock())).toBe('ERR_LOCK_NOT_OWNER');
+    await both.unlock();
+    expect(await both.isHeldBy(owner)).toBe(true);
+    await both.unlock();
+    expect(await held(a, b)).toEqual([false, false]);
+  });
+
+  test('of other kinds, clients and servers; a name given twice counts once', async () => {
+    const [a, b, c, d] = [freshName('a'), freshName('b'), freshName('c'), freshName('d')];
+    const [client, second] = [await openClient(), await openClient()];
+    const members = [
+      client.getReadWriteLock(a).writeLock(),
+      second.getFencedLock(b),
+      client.getSpinLock(c),
+      elsewhere.getLock(d),
+      client.getMultiLock(c + c, ['x', 'y']),
+    ];
+    const lock = client.getMultiLock(...members, client.getSpinLock(c));
+    await lock.withLock(async (hold) => {
+      expect(await held(a, b, c, c + c)).toEqual([true, true, true, true]);
+      expect(await other.command('EXISTS', d)).toBe(1);
+      expect(hold.owner.split(', ')).toHaveLength(3);
+    });
+    expect(await held(a, b, c, c + c)).toEqual([false, false, false, false]);
+    expect(lock.name.split(', ')).toHaveLength(5);
+  });
+
+  test('takes one round trip when all are free', async () => {
+    const names = Array.from({ length: 10 }, () => freshName());
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const lock = client.getMultiLock(...names.map((name) => client.getLock(name)));
+    await lock.withLock(() => undefined);
+    proxy.delay(50, { direction: 'to-client', kind: 'command' });
+    const began = performance.now();
+    const hold = await lock.acquire();
+    expect(performance.now() - began).toBeLessThan(150);
+    proxy.lift();
+    await hold.release();
+  });
+
+  test('of locks that would wait for one another, of none, or of what is no lock is refused', async () => {
+    const [client, again] = [await openClient(), await openClient()];
+    const name = freshName();
+    const locks = client.getReadWriteLock(name);
+    expect(() => client.getMultiLock(locks.readLock(), locks.writeLock())).toThrow(/twice/);
+    expect(() => client.getMultiLock(client.getLock(name), again.getLock(name))).toThrow(/twice/);
+    expect(() =>
+      client.getMultiLock(client.getMultiLock(name, ['a']), client.getMultiLock(name, ['a', 'b'])),
+    ).toThrow();
+    expect(() => client.getMultiLock()).toThrow(/at least one/);
+    expect(() => client.getMultiLock(client.getLock(name), 7 as never)).toThrow(/locks/);
+    expect(() => client.getMultiLock(client.getLock(name), { wait: 1 } as never)).toThrow(/options/);
+  });
+
+  test('a context owns it, whoever calls', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const context = new LockContext();
+    const lock = client.getMultiLock(client.getLock(a), client.getLock(b), { context });
+    await lock.lock();
+    expect([await lock.isHeldBy(context), await lock.getHoldCount(), await lock.tryLock()]).toEqual([true, 1, true]);
+    await lock.unlock();
+    await lock.unlock();
+    expect(await outcome(lock.unlock())).toBe('ERR_LOCK_NOT_OWNER');
+  });
+});
+
+describe('R27: the lease', () => {
+  test('is exact for every member, however long one was waited for, and what was waited with is kept', async () => {
+    const [a, b, c] = [freshName('a'), freshName('b'), freshName('c')];
+    const client = await openClient({ lockWatchdogTimeout: 400 });
+    const busy = await inFlow(async () => client.getLock(b).acquire());
+    const waits = inFlow(async () =>
+      client.getMultiLock(...[c, b, a].map((name) => client.getLock(name))).acquire({ leaseTime: 900 }),
+    );
+    // Longer than a lease of the watchdog: what is there already is renewed.
+    await pause(1_000);
+    expect(await held(a, b, c)).toEqual([true, true, false]);
+    await busy.release();
+    const hold = await waits;
+    const lefts = await Promise.all([a, b, c].map((name) => admin().pttl(name)));
+    for (const left of lefts) {
+      expect(left).toBeLessThanOrEqual(900);
+      expect(left).toBeGreaterThan(600);
+    }
+    expect(hold.validFor()).toBeLessThanOrEqual(895);
+    await pause(500);
+    for (const name of [a, b, c]) expect(await admin().pttl(name)).toBeLessThanOrEqual(400); // nobody renews it
+    await hold.release();
+  });
+
+  test('inside a longer hold of a member leaves that its own', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    await client.getLock(a).withLock({ leaseTime: 60_000 }, async () => {
+      await client.getMultiLock(client.getLock(a), client.getLock(b)).withLock({ leaseTime: 5_000 }, async () => {
+        expect(await admin().pttl(a)).toBeGreaterThan(50_000);
+        expect(await admin().pttl(b)).toBeLessThanOrEqual(5_000);
+      });
+    });
+  });
+});
+
+describe('R27: a call that ends without the lock', () => {
+  test('by false, a time limit or an abort holds and renews no member', async () => {
+    const [a, b, c] = [freshName('a'), freshName('b'), freshName('c')];
+    const client = await openClient({ lockWatchdogTimeout: 300 });
+    const busy = await inFlow(async () => client.getLock(b).acquire());
+    const lock = client.getMultiLock(...[a, b, c].map((name) => client.getLock(name)));
+    expect(await lock.tryLock()).toBe(false);
+    expect(await held(a, c)).toEqual([false, false]);
+    expect(await lock.tryLock(200, 5_000)).toBe(false);
+    expect(await held(a, c)).toEqual([false, false]);
+    const abort = new AbortController();
+    const waits = inFlow(() => outcome(lock.lock({ signal: abort.signal })));
+    await until(async () => (await held(a))[0] === true, 'it waits with what it has');
+    abort.abort();
+    expect(await waits).toBe('ERR_LOCK_ABORTED');
+    expect(await held(a, c)).toEqual([false, false]);
+    expect(client.holds()).toHaveLength(1);
+    await busy.release();
+  });
+
+  test('because a server hangs: an error within its deadline, and nothing is held on the other one', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const away = createClient({ url: other.url, commandTimeout: 600 });
+    await away.ready();
+    const lock = client.getMultiLock(client.getLock(a), away.getLock(b));
+    await lock.withLock(() => undefined);
+    await other.pause();
+    for (const call of [() => lock.tryLock(), () => lock.lock(), () => lock.acquire({ leaseTime: 5_000 })]) {
+      const began = performance.now();
+      expect(await inFlow(() => outcome(call()))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+      expect(performance.now() - began).toBeLessThan(2 * 600 + 500);
+      expect(await held(a)).toEqual([false]);
+      expect(client.holds()).toEqual([]);
+    }
+    other.resume();
+    await until(async () => (await other.command('EXISTS', b)) === 0, 'what it was asked for is given back');
+    await away.close();
+  });
+});
+
+describe('unlock()', () => {
+  test('tries every member and tells of all that failed in one error', async () => {
+    const [a, b, c] = [freshName('a'), freshName('b'), freshName('c')];
+    const client = await openClient();
+    const lock = client.getMultiLock(...[a, b, c].map((name) => client.getLock(name)));
+    await lock.lock();
+    await admin().del(a, c);
+    const error = await lock.unlock().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockLostError);
+    const { cause } = error as LockLostError;
+    expect(cause).toBeInstanceOf(MultiUnlockError);
+    expect((cause as MultiUnlockError).failures.map(({ lockName }) => lockName)).toEqual([a, c]);
+    expect(await held(a, b, c)).toEqual([false, false, false]);
+    expect(await outcome(lock.unlock())).toBe('ERR_LOCK_NOT_OWNER');
+  });
+
+  test('with a server that hangs: the others are free at once, the error names the one, and it is given back later', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const away = createClient({ url: other.url, commandTimeout: 600 });
+    await away.ready();
+    const hold = await inFlow(async () => client.getMultiLock(client.getLock(a), away.getLock(b)).acquire());
+    await other.pause();
+    const released = hold.release().catch((reason: unknown) => reason);
+    await until(async () => (await held(a))[0] === false, 'the other member is free', 400);
+    expect(await released).toMatchObject({ code: 'ERR_LOCK_MULTI_UNLOCK', failures: [{ lockName: b }] });
+    other.resume();
+    await until(async () => (await other.command('EXISTS', b)) === 0, 'it is given back');
+    await away.close();
+  });
+
+  test('a member that is lost makes the whole lost: the signal aborts once, and calls inside reject', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const client = await openClient({ lockWatchdogTimeout: 300 });
+    const lock = client.getMultiLock(client.getLock(a), client.getLock(b));
+    const hold = await inFlow(async () => lock.acquire());
+    const lost = new Promise<void>((resolve) => hold.signal.addEventListener('abort', () => resolve()));
+    await admin().del(b);
+    await lost;
+    expect(hold.validFor()).toBe(0);
+    await hold.run(async () => expect(await outcome(lock.lock())).toBe('ERR_LOCK_LOST'));
+    expect(await hold.release().catch((error: unknown) => error)).toBe(hold.signal.reason);
+    expect(await held(a)).toEqual([false]);
+  });
+});
+
+describe('R27: two that want the same in another order', () => {
+  test('200 rounds in one process: no deadlock and no stall of 2 s', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const rival = await openClient();
+    let [longest, inside, counter] = [0, 0, 0];
+    const flow = async (from: LockClient, names: string[]): Promise<void> => {
+      const lock = from.getMultiLock(...names.map((name) => from.getLock(name)));
+      for (let round = 0; round < 200; round += 1) {
+        const began = performance.now();
+        await lock.withLock(async () => {
+          longest = Math.max(longest, performance.now() - began);
+          inside += 1;
+          expect(inside).toBe(1);
+          const seen = counter;
+          await Promise.resolve();
+          counter = seen + 1;
+          inside -= 1;
+        });
+      }
+    };
+    await Promise.all([inFlow(() => flow(client, [a, b])), inFlow(() => flow(rival, [b, a]))]);
+    expect(counter).toBe(400);
+    expect(longest).toBeLessThan(2_000);
+  });
+
+  test('two processes, [a, b] and [b, a]: every section is done, and none overlaps', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const counter = await SharedCounter.start();
+    const started = await Promise.all([startWorker(), startWorker()]);
+    workers.push(...started);
+    const results = await Promise.all(
+      started.map(async (worker, at) => {
+        await worker.createClient({ url: testRedisUrl() });
+        const members = at === 0 ? [a, b] : [b, a];
+        return worker.contend({
+          locks: [{ factory: 'getMultiLock', members }],
+          port: counter.port,
+          flows: 4,
+          rounds: 25,
+          form: 'withLock',
+        });
+      }),
+    );
+    expect(results.map(({ sections }) => sections)).toEqual([100, 100]);
+    expect(counter.overlaps).toEqual([]);
+    await counter.close();
+  });
+});

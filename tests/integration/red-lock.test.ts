@@ -1,0 +1,269 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import type { NoQuorumError } from '../../src/errors.js';
+import type { ClientOptions } from '../../src/options.js';
+import type { RedLock, RedLockOptions } from '../../src/primitives/red-lock.js';
+import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+
+/*
+ * Three independent servers. A server that hangs is one that is stopped (SIGSTOP): it accepts and never answers.
+ */
+
+const servers: RedisServer[] = [];
+const clients: LockClient[] = [];
+let names = 0;
+
+beforeAll(async () => {
+  servers.push(...(await Promise.all([startServer(), startServer(), startServer()])));
+});
+afterAll(() => Promise.all(servers.map((server) => server.stop())));
+afterEach(async () => {
+  for (const server of servers) server.resume();
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  for (const server of servers) {
+    await until(async () => (await server.keys()).length === 0, 'no key is left');
+    await until(async () => (await server.channels()).length === 0, 'no channel is left');
+  }
+});
+
+interface Red {
+  readonly clients: readonly LockClient[];
+  readonly lock: RedLock;
+  readonly name: string;
+}
+
+async function open(options: ClientOptions & { name?: string; red?: RedLockOptions } = {}): Promise<Red> {
+  const { name = `red:${(names += 1)}`, red = {}, ...rest } = options;
+  const opened = servers.map((server) => createClient({ url: server.url, ...rest }));
+  clients.push(...opened);
+  await Promise.all(opened.map((client) => client.ready()));
+  return { clients: opened, lock: opened[0]!.getRedLock(...opened.map((client) => client.getLock(name)), red), name };
+}
+
+const holders = async (name: string): Promise<number[]> =>
+  Promise.all(servers.map(async (server) => Number(await server.command('HLEN', name))));
+
+async function timed<T>(call: Promise<T>): Promise<{ value: T; ms: number }> {
+  const began = performance.now();
+  const value = await call;
+  return { value, ms: performance.now() - began };
+}
+
+describe('R28: a RedLock', () => {
+  test('is on all servers with one owner each, re-enters, and is gone from all of them', async () => {
+    const { lock, name } = await open();
+    await lock.withLock(async (hold) => {
+      expect(await holders(name)).toEqual([1, 1, 1]);
+      expect(hold.owner.split(', ')).toHaveLength(3);
+      await lock.lock();
+      expect(await lock.getHoldCount()).toBe(2);
+      await lock.unlock();
+      expect(await lock.isHeldBy(hold.owner)).toBe(true);
+    });
+    await until(async () => (await holders(name)).every((held) => held === 0), 'it is free everywhere');
+  });
+
+  test('counts for its lease less what has passed and the drift', async () => {
+    const { lock } = await open({ red: { driftFactor: 0.1 } });
+    const began = performance.now();
+    const hold = await lock.acquire({ leaseTime: 10_000 });
+    expect(hold.validFor()).toBeLessThanOrEqual(10_000 - 1_002);
+    expect(hold.validFor()).toBeGreaterThan(10_000 - 1_002 - (performance.now() - began) - 1);
+    await hold.release();
+  });
+
+  test('asks all servers at once', async () => {
+    const { lock, name } = await open();
+    await lock.withLock(() => undefined);
+    const logs = await Promise.all(servers.map((server) => server.monitor()));
+    await servers[0]!.clientPause(300);
+    const hold = inFlow(async () => lock.acquire());
+    await (await hold).release();
+    const sent = await Promise.all(
+      logs.map(async (log) => (await log.settle()).find(({ args }) => args.includes(name))),
+    );
+    for (const log of logs) log.stop();
+    expect(sent.every((line) => line !== undefined)).toBe(true);
+    expect(Math.abs(sent[1]!.time - sent[2]!.time)).toBeLessThan(100);
+  });
+
+  test('with one of three hanging: entered within 100 ms, released as fast, every time', async () => {
+    const { lock, name } = await open({ commandTimeout: 3_000 });
+    await lock.withLock(() => undefined);
+    for (const at of [0, 1, 2]) {
+      await servers[at]!.pause();
+      for (let round = 0; round < 3; round += 1) {
+        const entered = await timed(lock.acquire());
+        expect(entered.ms).toBeLessThan(100);
+        expect((await timed(entered.value.release())).ms).toBeLessThan(100);
+      }
+      servers[at]!.resume();
+      // What it was asked for is given back: nobody holds it there.
+      await until(async () => (await holders(name)).every((held) => held === 0), 'nothing is left', 8_000);
+    }
+  });
+
+  test('one that is down does not keep it from being waited for and handed on', async () => {
+    const { lock, name } = await open({ commandTimeout: 1_500 });
+    const other = await open({ name, commandTimeout: 1_500 });
+    const hold = await inFlow(async () => lock.acquire());
+    await servers[0]!.pause();
+    const waits = inFlow(async () => other.lock.acquire({ waitTime: 20_000 }));
+    await pause(300);
+    const released = performance.now();
+    await hold.release();
+    const taken = await waits;
+    expect(performance.now() - released).toBeLessThan(3_000);
+    servers[0]!.resume();
+    await taken.release();
+  });
+
+  test('held by another on two of three: false, and nothing is kept on the third', async () => {
+    const {
+      lock,
+      clients: [a, b],
+      name,
+    } = await open();
+    const holds = [
+      await inFlow(async () => a!.getLock(name).acquire()),
+      await inFlow(async () => b!.getLock(name).acquire()),
+    ];
+    expect(await lock.tryLock()).toBe(false);
+    expect(await lock.tryLock(200)).toBe(false);
+    expect(await outcome(lock.acquire({ waitTime: 50 }))).toBe('ERR_LOCK_TIMEOUT');
+    expect(await holders(name)).toEqual([1, 1, 0]);
+    await Promise.all(holds.map((hold) => hold.release()));
+  });
+
+  test('held by another on one of three: a majority is enough', async () => {
+    const {
+      lock,
+      clients: [, b],
+      name,
+    } = await open();
+    const hold = await inFlow(async () => b!.getLock(name).acquire());
+    expect(await lock.tryLock()).toBe(true);
+    expect(await lock.isHeldByCurrentContext()).toBe(true);
+    await lock.unlock();
+    await hold.release();
+  });
+
+  test('two of three hanging: NoQuorumError with a result per server, nothing kept, and nothing taken later', async () => {
+    const { lock, name } = await open({ commandTimeout: 900 });
+    await lock.withLock(() => undefined);
+    await servers[1]!.pause();
+    await servers[2]!.pause();
+    for (const call of [() => lock.tryLock(), () => lock.lock(), () => lock.tryLock(300, 5_000)]) {
+      const { value: error, ms } = await timed(
+        inFlow(() =>
+          call().then(
+            () => undefined,
+            (reason: unknown) => reason,
+          ),
+        ),
+      );
+      expect(error).toMatchObject({ code: 'ERR_LOCK_NO_QUORUM', quorum: 2 });
+      const { results } = error as NoQuorumError;
+      expect(results.map(({ server }) => server)).toEqual([0, 1, 2]);
+      expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(2);
+      expect(ms).toBeLessThan(300 + 2 * 900 + 500);
+      expect(await servers[0]!.command('EXISTS', name)).toBe(0);
+    }
+    servers[1]!.resume();
+    servers[2]!.resume();
+    await pause(200);
+    await until(async () => (await holders(name)).every((held) => held === 0), 'nothing is taken later');
+  });
+
+  test('an abort while it waits leaves nothing on any server', async () => {
+    const { lock, name } = await open();
+    const other = await open({ name });
+    const hold = await inFlow(async () => lock.acquire());
+    const abort = new AbortController();
+    const waits = inFlow(() => outcome(other.lock.lock({ signal: abort.signal })));
+    await pause(100);
+    abort.abort();
+    expect(await waits).toBe('ERR_LOCK_ABORTED');
+    await hold.release();
+    await until(async () => (await holders(name)).every((held) => held === 0), 'nothing is left');
+  });
+
+  test('two locks of one server are refused', async () => {
+    const {
+      clients: [a],
+      name,
+    } = await open();
+    const again = createClient({ url: servers[0]!.url });
+    clients.push(again);
+    expect(() => a!.getRedLock(a!.getLock(name), again.getLock(name))).toThrow(/twice/);
+    expect(() => a!.getRedLock()).toThrow(/at least one/);
+    expect(() => a!.getRedLock(a!.getLock(name), { driftFactor: 2 })).toThrow(/driftFactor/);
+  });
+});
+
+describe('a RedLock that is renewed', () => {
+  test('outlives one server that hangs, and is lost with the second: signal, validFor, unlock', async () => {
+    const { lock, clients: opened } = await open({ lockWatchdogTimeout: 900, commandTimeout: 450 });
+    const hold = await inFlow(async () => lock.acquire());
+    let aborts = 0;
+    hold.signal.addEventListener('abort', () => (aborts += 1));
+    const lostAt = opened.map((client) => new Promise<void>((lost) => client.events.on('leaseLost', () => lost())));
+    await servers[2]!.pause();
+    await lostAt[2];
+    await pause(900);
+    expect(hold.signal.aborted).toBe(false);
+    expect(hold.validFor()).toBeGreaterThan(0);
+    await servers[1]!.pause();
+    await lostAt[1];
+    expect(hold.signal.aborted).toBe(true);
+    expect(aborts).toBe(1);
+    expect(hold.signal.reason).toMatchObject({ code: 'ERR_LOCK_LOST', reason: 'expired' });
+    expect(hold.validFor()).toBe(0);
+    servers[1]!.resume();
+    servers[2]!.resume();
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+    expect(aborts).toBe(1);
+  });
+
+  test('lost on one server and then deleted on another: the majority is gone', async () => {
+    const { lock, name } = await open({ lockWatchdogTimeout: 600 });
+    const hold = await inFlow(async () => lock.acquire());
+    const lost = new Promise<void>((resolve) => hold.signal.addEventListener('abort', () => resolve()));
+    await servers[0]!.command('DEL', name);
+    await pause(500);
+    expect(hold.signal.aborted).toBe(false);
+    await servers[1]!.command('DEL', name);
+    await lost;
+    expect(hold.signal.reason).toMatchObject({ code: 'ERR_LOCK_LOST', reason: 'gone' });
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back');
+  });
+});
+
+test('nine flows at three sets of clients exclude each other by a plain counter', async () => {
+  const name = `red:${(names += 1)}`;
+  const reds = await Promise.all(Array.from({ length: 3 }, () => open({ name, commandTimeout: 900 })));
+  let counter = 0;
+  let inside = 0;
+  let most = 0;
+  const flows = reds
+    .flatMap(({ lock }) => [lock, lock, lock])
+    .map((lock) =>
+      inFlow(async () => {
+        for (let round = 0; round < 15; round += 1) {
+          await lock.withLock(async () => {
+            inside += 1;
+            most = Math.max(most, inside);
+            const seen = counter;
+            await pause(1);
+            counter = seen + 1;
+            inside -= 1;
+          });
+        }
+      }),
+    );
+  await Promise.all(flows);
+  expect({ counter, most }).toEqual({ counter: 9 * 15, most: 1 });
+});
