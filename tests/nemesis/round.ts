@@ -13,6 +13,7 @@ import { Network } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
 import { effectsOf, ServerTruth, type SeenLine } from './server-truth.js';
 import { openStage, type Stage, type TopologyName } from './stage.js';
+import { wallAhead, within } from './timing.js';
 
 export interface RoundOptions {
   readonly seed: string;
@@ -390,30 +391,4 @@ class Round implements Bench {
   #complain(kind: string, message: string): void {
     this.#complaints.push({ kind, message });
   }
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  const limit = new AbortController();
-  try {
-    return await Promise.race([work, pause(ms, undefined, { signal: limit.signal })]);
-  } catch {
-    return undefined;
-  } finally {
-    limit.abort();
-  }
-}
-
-/** The wall clock minus that of `stamp()`, ms: read at the moment in which the wall clock's millisecond changes. */
-async function wallAhead(): Promise<number> {
-  let best = -Infinity;
-  for (let i = 0; i < 20; i++) {
-    const before = Date.now();
-    let now = before;
-    while (now === before) now = Date.now();
-    // Standing here makes the difference too small, never too large.
-    const at = stamp();
-    best = Math.max(best, now - at);
-    await pause(1);
-  }
-  return best;
 }

@@ -28,9 +28,10 @@ interface Owned {
   expiresAt: number;
 }
 
-/** A line of MONITOR, and which server ran it; the commands SYNCED (it has what the server of this number
- * has) and LEAVES (it is where this lock's slot leaves from), STATE (it has this, lock by lock)
- * are the bench's own. */
+/**
+ * A line of MONITOR, and which server ran it. Some commands are the bench's own: SYNCED (it has what the server of this
+ * number has), STATE (it has this: lock, owner or nothing, ms, and so on) and LEAVES (this lock's slot leaves from it).
+ */
 export interface SeenLine extends MonitorLine {
   readonly node: number;
 }
