@@ -170,6 +170,10 @@ export class ReplicatedConnection implements CommandPort {
 
   async #lookForReplicas(): Promise<void> {
     this.#lookedAt = this.clock.monotonic();
+    // Nothing else would notice that the server has fallen silent: no attempt is under way here.
+    const limit = this.clock.setTimer(this.attemptMs, () => {
+      if (this.redis.status === 'ready') this.redis.disconnect(true);
+    });
     try {
       const info = String(await this.redis.call('info', 'replication'));
       // One that is still being filled cannot confirm anything yet.
@@ -177,6 +181,8 @@ export class ReplicatedConnection implements CommandPort {
     } catch (error) {
       // Refused: nobody can say, and nobody has asked for any. A cut connection is looked at again.
       if ((error as Error).name === 'ReplyError') this.#hasReplicas = false;
+    } finally {
+      limit.cancel();
     }
   }
 }

@@ -154,7 +154,7 @@ describe('the permissions', () => {
     const held = command === 'subscribe' ? await elsewhere.getLock(name).acquire() : undefined;
     await expect(client.getLock(name).lock()).rejects.toMatchObject({
       code: 'ERR_LOCK_REFUSED',
-      message: expect.stringContaining('that the README lists'),
+      message: expect.stringContaining('What Redis must allow'),
     });
     await held?.release();
     await forget();

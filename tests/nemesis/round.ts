@@ -13,6 +13,7 @@ import { Network } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
 import { effectsOf, ServerTruth, type SeenLine } from './server-truth.js';
 import { openStage, type Stage, type TopologyName } from './stage.js';
+import { wallAhead, within } from './timing.js';
 
 export interface RoundOptions {
   readonly seed: string;
@@ -47,6 +48,15 @@ const QUIET_LIMIT_MS = 20_000;
 const EXPECTED_WARNINGS = new Set(['HOLDFAST_LONG_WAIT']);
 /** The lines of several servers do not come in their order. */
 const LINE_LAG_MS = 1_000;
+/** The server's time, and of each lock its name, its owner or nothing, and its ms. */
+const READ_STATE = `
+local found = redis.call('TIME')
+for _, lock in ipairs(KEYS) do
+  found[#found + 1] = lock
+  found[#found + 1] = redis.call('HKEYS', lock)[1] or ''
+  found[#found + 1] = tostring(redis.call('PTTL', lock))
+end
+return found`;
 const FLOWS = new URL('./flows.ts', import.meta.url);
 
 /** The user's own connection at its most dangerous: nothing of it may matter. */
@@ -258,7 +268,26 @@ class Round implements Bench {
       this.#take(server, monitor);
       this.#monitors.delete(server);
       if (this.#dying.has(server)) return;
-      this.serverBack(server).catch((error: unknown) => this.#complain('nobody watches a server', String(error)));
+      this.serverBack(server)
+        .then(() => this.#readState(server))
+        .catch((error: unknown) => this.#complain('nobody watches a server', String(error)));
+    });
+  }
+
+  /** What it has at this moment: it was not watched for a while. */
+  async #readState(server: RedisServer): Promise<void> {
+    const [seconds, micros, ...entries] = (await server.command(
+      'EVAL',
+      READ_STATE,
+      this.locks.length,
+      ...this.locks,
+    )) as string[];
+    this.#lines.push({
+      node: this.stage.servers.indexOf(server),
+      time: Number(seconds) * 1_000 + Number(micros) / 1_000,
+      command: 'STATE',
+      args: entries,
+      source: 'nemesis',
     });
   }
 
@@ -362,30 +391,4 @@ class Round implements Bench {
   #complain(kind: string, message: string): void {
     this.#complaints.push({ kind, message });
   }
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  const limit = new AbortController();
-  try {
-    return await Promise.race([work, pause(ms, undefined, { signal: limit.signal })]);
-  } catch {
-    return undefined;
-  } finally {
-    limit.abort();
-  }
-}
-
-/** The wall clock minus that of `stamp()`, ms: read at the moment in which the wall clock's millisecond changes. */
-async function wallAhead(): Promise<number> {
-  let best = -Infinity;
-  for (let i = 0; i < 20; i++) {
-    const before = Date.now();
-    let now = before;
-    while (now === before) now = Date.now();
-    // Standing here makes the difference too small, never too large.
-    const at = stamp();
-    best = Math.max(best, now - at);
-    await pause(1);
-  }
-  return best;
 }

@@ -28,8 +28,10 @@ interface Owned {
   expiresAt: number;
 }
 
-/** A line of MONITOR, and which server ran it; the commands SYNCED (it has what the server of this number
- * has) and LEAVES (it is where this lock's slot leaves from) are the bench's own. */
+/**
+ * A line of MONITOR, and which server ran it. Some commands are the bench's own: SYNCED (it has what the server of this
+ * number has), STATE (it has this: lock, owner or nothing, ms, and so on) and LEAVES (this lock's slot leaves from it).
+ */
 export interface SeenLine extends MonitorLine {
   readonly node: number;
 }
@@ -92,6 +94,13 @@ export class ServerTruth {
     const view = this.#views[node] as ServerView;
     const [lock = ''] = args;
     if (command === 'SYNCED') return view.copy(this.#views[Number(lock)] as ServerView);
+    if (command === 'STATE') {
+      for (let i = 0; i < args.length; i += 3) {
+        const [name = '', owner, ms] = args.slice(i, i + 3);
+        view.set(name, owner ? { owner, expiresAt: at + Number(ms) } : undefined);
+      }
+      return;
+    }
     const home = this.#at.get(lock);
     if (command === 'LEAVES') {
       // It may have taken the lock over, and not have written to it since.

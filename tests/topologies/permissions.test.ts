@@ -155,10 +155,11 @@ describe('one permission is missing', () => {
     expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED', rule: '~elsewhere' });
   });
 
-  (serverMajor() >= 7 ? test : test.skip)('the channel: waiters and releases name its pattern', async () => {
-    await allow({ ...full, channels: [] });
-    const refused = (await refusals()).filter((error) => error instanceof RefusedError);
-    expect(refused.length).toBeGreaterThan(1);
-    expect(new Set(refused.map(({ rule }) => rule))).toEqual(new Set(['&redisson_lock__channel:*']));
-  });
+  if (serverMajor() >= 7)
+    test('the channel: waiters and releases name its pattern', async () => {
+      await allow({ ...full, channels: [] });
+      const refused = (await refusals()).filter((error) => error instanceof RefusedError);
+      expect(refused.length).toBeGreaterThan(1);
+      expect(new Set(refused.map(({ rule }) => rule))).toEqual(new Set(['&redisson_lock__channel:*']));
+    });
 });

@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
+import type { FencedLock } from '../../src/primitives/fenced-lock.js';
 import { contend } from '../support/contention.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 
@@ -144,7 +146,7 @@ test('with more acknowledgements asked for than there are replicas nothing is gr
   expect(error).toMatchObject({ code: 'ERR_LOCK_NOT_REPLICATED', acks: 2, confirmed: 1 });
 });
 
-test('a grant confirmed by the replica survives its promotion', async () => {
+test('R31: a grant confirmed by the replica survives its promotion', async () => {
   const client = await open();
   const hold = await inFlow(() => client.getLock(freshName('survives')).acquire({ leaseTime: 60_000 }));
   const promoted = await startServer({ replicaOf: master.address });
@@ -162,6 +164,47 @@ test('a grant confirmed by the replica survives its promotion', async () => {
     await hold.release();
   }
 });
+
+test.each(['counter', 'clock'] as const)(
+  'R31: a failover that lost the lock lets a second owner in, the first one is told, and tokens by %s',
+  async (tokens) => {
+    const [old, next] = [await startServer(), await startServer()];
+    const proxy = await FaultProxy.start(old.address);
+    const terms = { lockWatchdogTimeout: 3_000, replicas: { acks: 0 } };
+    const [first, second] = [createClient({ url: proxy.url, ...terms }), createClient({ url: next.url, ...terms })];
+    clients.push(first, second);
+    try {
+      await next.replicaOf(old.address);
+      await until(async () => String(await old.command('INFO', 'replication')).includes('state=online'), 'in step');
+      const [lock, theirs] = [first, second].map((client) => client.getFencedLock('lost', { tokens })) as [
+        FencedLock,
+        FencedLock,
+      ];
+      await inFlow(() => lock.withLock(() => undefined)); // a token that both have
+      await old.command('WAIT', 1, 1_000);
+      await next.pause();
+      const hold = await inFlow(() => lock.acquire());
+      await old.kill9();
+      next.resume();
+      await next.replicaOf(undefined);
+      const other = await inFlow(() => theirs.acquire({ waitTime: 0, leaseTime: 60_000 }));
+      if (tokens === 'clock') expect(other.token).toBeGreaterThan(hold.token);
+      else expect(other.token).toBe(hold.token);
+      // By Redis's word, at its next renewal.
+      proxy.retarget(next.address);
+      await until(() => hold.signal.aborted, 'the first owner is told', 3_000);
+      expect(hold.validFor()).toBe(0);
+      expect(hold.signal.reason).toMatchObject({ code: 'ERR_LOCK_LOST' });
+      await outcome(hold.release());
+      expect(other.validFor()).toBeGreaterThan(50_000);
+      await other.release();
+      // The counter is meant to last.
+      await next.command('DEL', 'redisson_lock_token:{lost}');
+    } finally {
+      await Promise.all([proxy.close(), old.stop(), next.stop()]);
+    }
+  },
+);
 
 test('R6: SCRIPT FLUSH is invisible here too', async () => {
   const client = await open();

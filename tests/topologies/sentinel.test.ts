@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
 import { contend } from '../support/contention.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { FaultProxy } from '../support/proxy.js';
 import { SentinelSetup } from '../support/sentinel.js';
 import { until } from '../support/until.js';
 
@@ -90,6 +91,28 @@ test('R3: a lock that both replicas have confirmed outlives its master: held, re
   expect(performance.now() - released).toBeLessThan(1_250);
   await second.release();
 }, 60_000);
+
+test('R3: a master that falls silent when it is asked for its replicas: every call settles in its time', async () => {
+  const master = await setup.master();
+  const proxy = await FaultProxy.start(master.address);
+  const natMap = { [`${master.host}:${master.port}`]: { host: proxy.host, port: proxy.port } };
+  const silent = proxy.swallow({ command: 'INFO', times: Infinity });
+  const client = createClient({ redis: setup.connection({ natMap }), commandTimeout: 900 });
+  clients.push(client);
+  const lock = client.getLock(freshName('silent'));
+  const asked = performance.now();
+  expect(await Promise.all([client.ready(), inFlow(() => lock.tryLock())].map((call) => outcome(call)))).toEqual([
+    'ERR_LOCK_REDIS_UNAVAILABLE',
+    'ERR_LOCK_REDIS_UNAVAILABLE',
+  ]);
+  expect(performance.now() - asked).toBeLessThan(900 + 250);
+  silent.lift();
+  const lifted = performance.now();
+  while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(20);
+  expect(performance.now() - lifted).toBeLessThan(5_250);
+  await client.close();
+  await proxy.close();
+}, 30_000);
 
 test('R3: a Sentinel that hangs keeps nobody from the master, nor from the next one', async () => {
   const [hung] = setup.sentinels;
