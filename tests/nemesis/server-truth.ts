@@ -23,6 +23,8 @@ interface Owned {
   readonly owner: string;
   readonly from: number;
   expiresAt: number;
+  /** What set its lease last. */
+  leased: string;
 }
 
 /**
@@ -49,23 +51,25 @@ export class ServerTruth {
 
   /** The server has lost everything, or nobody watches it any more. */
   end(at: number): void {
-    for (const lock of [...this.#owned.keys()]) this.#gone(lock, at);
+    for (const lock of [...this.#owned.keys()]) this.#gone(lock, at, 'nobody looks any more');
   }
 
   #apply(at: number, command: string, [lock = '', field = '', value = '']: readonly string[]): void {
     const owned = this.#owned.get(lock);
-    if (owned && owned.expiresAt < at) this.#gone(lock, owned.expiresAt);
+    if (owned && owned.expiresAt < at) this.#gone(lock, owned.expiresAt, 'it ended');
     switch (command) {
       case 'HSET':
         return this.#set(at, lock, field);
       case 'PEXPIRE':
-        if (owned) owned.expiresAt = Math.floor(at + this.wallAhead) - this.wallAhead + Number(field);
+        if (!owned) return;
+        owned.expiresAt = Math.floor(at + this.wallAhead) - this.wallAhead + Number(field);
+        owned.leased = `${field} ms by ${this.#running?.script ?? 'nobody we know'} at ${at}`;
         return;
       case 'HDEL':
-        if (owned?.owner === field) this.#gone(lock, at);
+        if (owned?.owner === field) this.#gone(lock, at, command);
         return;
       case 'DEL':
-        return this.#gone(lock, at);
+        return this.#gone(lock, at, command);
       case 'PERSIST':
       case 'FLUSHALL':
       case 'FLUSHDB':
@@ -78,22 +82,23 @@ export class ServerTruth {
     if (owned && owned.owner !== owner) {
       // It had expired in that very millisecond, or it is a contradiction.
       if (owned.expiresAt > at + 2) this.contradictions.push(`${owner} was put beside ${owned.owner} in ${lock}`);
-      this.#gone(lock, Math.min(owned.expiresAt, at));
+      this.#gone(lock, Math.min(owned.expiresAt, at), `it went to ${owner}`);
       owned = undefined;
     }
-    if (!owned) this.#owned.set(lock, { owner, from: at, expiresAt: Infinity });
+    if (!owned) this.#owned.set(lock, { owner, from: at, expiresAt: Infinity, leased: 'never' });
     const { script = '', args = [] } = this.#running ?? {};
     const leaseTime = Number(args[script === 'acquire' ? 1 : 2]);
     if (['acquire', 'acquire-nested', 'hand-off'].includes(script))
       this.takes.push({ at, script, lock, owner, leaseTime });
   }
 
-  #gone(lock: string, at: number): void {
+  #gone(lock: string, at: number, how: string): void {
     const owned = this.#owned.get(lock);
     if (!owned) return;
     this.#owned.delete(lock);
-    const { owner, from, expiresAt } = owned;
-    this.held.push({ type: 'held', process: 'server', lock, owner, from, at: Math.min(at, expiresAt) });
+    const { owner, from, expiresAt, leased } = owned;
+    const ended = `${how}, by ${this.#running?.script ?? 'another command'}; leased ${leased}`;
+    this.held.push({ type: 'held', process: 'server', lock, owner, from, at: Math.min(at, expiresAt), ended });
   }
 }
 
