@@ -271,7 +271,9 @@ describe('R4: a copy of a repeated request that comes late', () => {
   test('R4: of an acquire, after the unlock: no key is left 1 s after its not-after', async () => {
     const commandTimeout = 1_500;
     const each = await stage(commandTimeout);
-    const [hold, late] = await secondAttempt(each, ACQUIRE, () => holdElsewhere(each.client.getLock(each.name)));
+    const [hold, late] = await secondAttempt(each, ACQUIRE, () =>
+      holdElsewhere(each.client.getLock(each.name), LEASE_MS),
+    );
     await hold.release();
     const sent = each.proxy.log.find(({ args }) => args[0] === ACQUIRE && args[2] === each.name)!.at;
     await delivered(late);

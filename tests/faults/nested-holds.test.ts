@@ -26,6 +26,10 @@ test('R11: with the release of a longer nested hold unanswered, the loss of the 
   const leaseMs = 700;
   const outer = await holdElsewhere(lock, leaseMs);
   const nested = await outer.run(() => lock.acquire({ leaseTime: 20_000 }));
+  // Another loss makes the client look at all deadlines: that of this lock is the nested hold's by then.
+  const other = await holdElsewhere(client.getLock(freshName()), 100);
+  await until(() => other.signal.aborted, 'the other one is lost');
+  await outcome(other.release());
   let toldAt = Infinity;
   outer.signal.addEventListener('abort', () => (toldAt = performance.now()));
   const held = proxy.holdReply({ sha: PARTIAL });

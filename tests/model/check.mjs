@@ -133,6 +133,21 @@ const runs = [
     { Clients: '{1}', Waiters: '{"w1", "w2", "w3"}', MaxErr: 1 },
     { anyBusy: 'NoLostWakeUp' },
   ),
+  { name: 'lanes', module: 'Lanes' },
+  { name: 'lanes, two of them', module: 'Lanes', constants: { Lanes: '{1, 2}', MaxSeq: 2 } },
+  ...mutantsOf(
+    'lanes',
+    'Lanes',
+    {},
+    {
+      runsAgain: 'AtMostOnce',
+      busyNotStored: 'Settled',
+      olderRuns: 'AtMostOnce',
+      cancelStoresNothing: 'Settled',
+      laneFreed: 'Settled',
+      oneSequence: 'NoneLost',
+    },
+  ),
 ];
 
 /** @type {(jar: string, work: string, run: Run) => { verdict: string, states: string }} */

@@ -157,7 +157,7 @@ export const MECHANISMS = [
   without(
     'an abandoned call that sends nothing any more',
     executor,
-    'this.#abandoned = true;',
+    'this.#abandoned = true;\n    if (!this.#awaiting) this.#fail(undefined);',
     '',
     'tests/faults/nested-holds',
   ),
@@ -210,6 +210,7 @@ export const MECHANISMS = [
     'src/core/compensations.ts',
     'await this.#pause(notBefore - this.clock.clock.monotonic() + 1);',
     '',
+    'tests/unit/compensations',
     PROPERTIES,
     LATE,
   ),
@@ -226,7 +227,7 @@ export const MECHANISMS = [
     'src/core/compensations.ts',
     ' || this.clock.clock.monotonic() >= until) return;',
     ') return;',
-    UNKNOWN,
+    'tests/unit/compensations',
   ),
   without(
     'a compensation that no jump of the clock ends',
@@ -627,10 +628,9 @@ export const MECHANISMS = [
   without(
     'a lane that is taken until its compensation is answered',
     'src/core/lanes.ts',
-    'void this.settle(lane, ',
-    'this.free(lane);\n    void this.compensations && this.settle(lane, ',
-    'tests/integration/semaphore',
-    'tests/lua/semaphore',
+    '    return this.compensations\n      .add(',
+    '    this.free(lane);\n    return this.compensations\n      .add(',
+    'tests/faults/lanes',
   ),
   without(
     'a release of permits that is repeated',

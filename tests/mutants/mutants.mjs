@@ -20,24 +20,32 @@ function failingTests(tests) {
     cwd: copy,
     timeout: 300_000,
   });
+  /** @type {{ testResults: { message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
   let report;
   try {
     report = JSON.parse(readFileSync(results, 'utf8'));
   } catch {
     return ['the run came to no end'];
   }
-  if (report.numTotalTests === 0) return undefined;
-  /** @type {{ message: string, assertionResults: { status: string, fullName: string }[] }[]} */
-  const files = report.testResults;
-  return files.flatMap(({ assertionResults, message }) => {
+  if (report.testResults.length === 0) return undefined;
+  return report.testResults.flatMap(({ assertionResults, message }) => {
     if (assertionResults.length === 0 && message !== '') return [message.split('\n')[0] ?? ''];
     return assertionResults.flatMap(({ status, fullName }) => (status === 'failed' ? [fullName] : []));
   });
 }
 
+/** What fails without any change is noticed by nobody. @type {Map<string, readonly string[]>} */
+const failingAnyway = new Map();
+/** @type {(test: string) => readonly string[]} */
+function failAnyway(test) {
+  const known = failingAnyway.get(test) ?? failingTests([test]) ?? [];
+  failingAnyway.set(test, known);
+  return known;
+}
+
 let survived = 0;
 try {
-  for (const part of ['src', 'lua', 'tests', 'package.json', 'tsconfig.json', 'README.md']) {
+  for (const part of ['dist', 'src', 'lua', 'tests', 'package.json', 'tsconfig.json', 'README.md']) {
     cpSync(join(root, part), join(copy, part), { recursive: true });
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
@@ -45,15 +53,18 @@ try {
     const path = join(copy, file);
     const text = readFileSync(path, 'utf8');
     if (text.split(find).length !== 2) throw new Error(`${name}: ${file} does not have it once: ${find}`);
-    writeFileSync(
-      path,
-      text.replace(find, () => put),
-    );
-    // One after the other: the first file that notices is enough.
-    let failed;
-    for (const test of tests) if ((failed = failingTests([test]))?.length !== 0) break;
-    writeFileSync(path, text);
-    if (failed === undefined) throw new Error(`${name}: no test in ${tests.join(', ')}`);
+    const changed = text.replace(find, () => put);
+    // One after the other: the first that notices is enough.
+    /** @type {string[]} */
+    let failed = [];
+    for (const test of tests) {
+      writeFileSync(path, changed);
+      const failing = failingTests([test]);
+      writeFileSync(path, text);
+      if (failing === undefined) throw new Error(`${name}: no test in ${test}`);
+      if (failing.length > 0) failed = failing.filter((each) => !failAnyway(test).includes(each));
+      if (failed.length > 0) break;
+    }
     if (failed.length === 0) survived += 1;
     console.log(failed.length === 0 ? `SURVIVED without ${name}` : `removed ${name}: ${failed.length} failed`);
     for (const each of failed.slice(0, 3)) console.log(`    ${each}`);

@@ -1,3 +1,4 @@
+import type { HistoryEvent } from '../support/history-events.js';
 import { Random } from '../support/random.js';
 import { playRound, type RoundOptions, type RoundResult } from './round.js';
 import { described, drawSchedule, type ScheduledFault } from './schedule.js';
@@ -92,14 +93,32 @@ class Totals implements NemesisReport {
   }
 }
 
-function tell(say: NemesisOptions['say'], { seed, schedule }: RoundOptions, { violations }: RoundResult): void {
+function tell(
+  say: NemesisOptions['say'],
+  { seed, schedule }: RoundOptions,
+  { violations, history }: RoundResult,
+): void {
   for (const { kind, message, events = [] } of violations.slice(0, SHOWN)) {
     say(`VIOLATION ${kind}: ${message}`);
     for (const event of events) say(`    ${JSON.stringify(event)}`);
+    say('  among all that its owners did:');
+    for (const event of storyOf(events, history)) say(`    ${JSON.stringify(event)}`);
   }
   if (violations.length > SHOWN) say(`... and ${violations.length - SHOWN} more`);
   say(`of the round with seed ${seed}, under this schedule:`);
   for (const fault of schedule) say(`  ${described(fault)}`);
+}
+
+/** What happened to the owners of these events, and to their locks at the server. */
+function storyOf(events: readonly HistoryEvent[], history: readonly HistoryEvent[]): HistoryEvent[] {
+  const owners = new Set(events.flatMap((event) => ('owner' in event ? [event.owner] : [])));
+  const granted = history.filter((event) => event.type === 'acquire-ok' && owners.has(event.owner));
+  const names = new Set(granted.flatMap((event) => (event.type === 'acquire-ok' ? [event.hold, event.call] : [])));
+  const concerns = (event: HistoryEvent): boolean =>
+    ('owner' in event && owners.has(event.owner)) ||
+    ('hold' in event && names.has(event.hold)) ||
+    ('call' in event && names.has(event.call));
+  return history.filter(concerns).sort((a, b) => a.at - b.at);
 }
 
 /** Leaves out ever smaller parts of the schedule for as long as the round still goes wrong without them. */

@@ -26,6 +26,8 @@ interface Owned {
   readonly owner: string;
   readonly from: number;
   expiresAt: number;
+  /** What set its lease last. */
+  leased: string;
 }
 
 /**
@@ -151,18 +153,19 @@ export class ServerTruth {
       before: known?.owner,
       after: has?.owner,
     });
-    this.#gone(lock, at);
-    if (has) this.#owned.set(lock, { owner: has.owner, from: at, expiresAt: has.expiresAt });
+    this.#gone(lock, at, 'its slot went to another server');
+    if (has)
+      this.#owned.set(lock, { owner: has.owner, from: at, expiresAt: has.expiresAt, leased: 'before it came here' });
   }
 
   /** The servers have lost everything, or nobody watches them any more. */
   end(at: number): void {
-    for (const lock of [...this.#owned.keys()]) this.#gone(lock, at);
+    for (const lock of [...this.#owned.keys()]) this.#gone(lock, at, 'nobody looks any more');
   }
 
   #expire(lock: string, at: number): void {
     const owned = this.#owned.get(lock);
-    if (owned && owned.expiresAt < at) this.#gone(lock, owned.expiresAt);
+    if (owned && owned.expiresAt < at) this.#gone(lock, owned.expiresAt, 'it ended');
   }
 
   #apply(at: number, command: string, [lock = '', ...rest]: readonly string[], node: number): void {
@@ -172,13 +175,16 @@ export class ServerTruth {
       case 'HSET':
         return this.#set(at, lock, rest[0] ?? '', node);
       case 'PEXPIRE':
-        if (owned) owned.expiresAt = Math.floor(at + this.wallAhead) - this.wallAhead + Number(rest[0]);
+        if (!owned) return;
+        owned.expiresAt = Math.floor(at + this.wallAhead) - this.wallAhead + Number(rest[0]);
+        owned.leased = `${rest[0]} ms by ${this.#running[node]?.script ?? 'nobody we know'} at ${at}`;
         return;
       case 'HDEL':
-        if (owned && rest.includes(owned.owner)) this.#gone(lock, at);
+        if (owned && rest.includes(owned.owner))
+          this.#gone(lock, at, `${command} by ${this.#running[node]?.script ?? 'another command'}`);
         return;
       case 'DEL':
-        return this.#gone(lock, at);
+        return this.#gone(lock, at, `${command} by ${this.#running[node]?.script ?? 'another command'}`);
       case 'PERSIST':
       case 'FLUSHALL':
       case 'FLUSHDB':
@@ -193,21 +199,22 @@ export class ServerTruth {
       // It was handed on, or it had expired in that very millisecond, or it is a contradiction.
       if (owned.expiresAt > at + 2 && script !== 'hand-off')
         this.contradictions.push(`${owner} was put beside ${owned.owner} in ${lock}`);
-      this.#gone(lock, Math.min(owned.expiresAt, at));
+      this.#gone(lock, Math.min(owned.expiresAt, at), `it went to ${owner}`);
       owned = undefined;
     }
-    if (!owned) this.#owned.set(lock, { owner, from: at, expiresAt: Infinity });
+    if (!owned) this.#owned.set(lock, { owner, from: at, expiresAt: Infinity, leased: 'never' });
     const leaseTime = Number(args[script === 'acquire' ? 1 : 2]);
     if (['acquire', 'acquire-nested', 'hand-off'].includes(script))
       this.takes.push({ at, script, lock, owner, leaseTime });
   }
 
-  #gone(lock: string, at: number): void {
+  #gone(lock: string, at: number, how: string): void {
     const owned = this.#owned.get(lock);
     if (!owned) return;
     this.#owned.delete(lock);
-    const { owner, from, expiresAt } = owned;
-    this.held.push({ type: 'held', process: 'server', lock, owner, from, at: Math.min(at, expiresAt) });
+    const { owner, from, expiresAt, leased } = owned;
+    const ended = `${how}; leased ${leased}`;
+    this.held.push({ type: 'held', process: 'server', lock, owner, from, at: Math.min(at, expiresAt), ended });
   }
 }
 

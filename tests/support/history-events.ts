@@ -29,8 +29,8 @@ export type HistoryEvent = Stamped &
     /** The process did not run from `from` until `at`: blocked, or stopped. */
     | { type: 'stalled'; from: number }
     | { type: 'died' }
-    /** Seen at the server: from `from` until `at` this owner had the lock there. */
-    | { type: 'held'; from: number; lock: string; owner: string }
+    /** Seen at the server: from `from` until `at` this owner had the lock there; then this ended it. */
+    | { type: 'held'; from: number; lock: string; owner: string; ended?: string }
     /** Between `from` and `at` locks were taken away behind the library's back: DEL, forced, restarted empty. */
     | { type: 'broken'; from: number; locks: readonly string[] | 'all'; tokensLost?: boolean }
     /** Found when all was over. */

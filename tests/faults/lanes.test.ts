@@ -1,0 +1,29 @@
+import { afterEach, expect, test } from '@jest/globals';
+import * as scripts from '../../src/redis/scripts/semaphore.js';
+import { closeClients, openClient, openProxy, outcome } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+afterEach(async () => {
+  await closeClients();
+  await admin().flushdb();
+  await expectNothingLeft();
+});
+
+test('R1: while it is unknown what a request took, the next one does not push it out of its lane', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: 300 });
+  const name = freshName();
+  const semaphore = client.getSemaphore(name);
+  await semaphore.trySetPermits(2);
+  const unanswered = proxy.cutAfter({ contains: `holdfast_requests:{${name}}`, times: Infinity });
+  expect(await outcome(semaphore.tryAcquire())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  unanswered.lift();
+  const away = proxy.answer({ sha: scripts.cancel.script!.sha, times: Infinity }, '-LOADING later\r\n');
+  expect(await admin().get(name)).toBe('1');
+  await until(async () => (await outcome(semaphore.tryAcquire())) === 'ok', 'another one takes the other permit');
+  expect(await admin().get(name)).toBe('0');
+  away.lift();
+  await until(async () => (await admin().get(name)) === '1', 'what the first one took is given back', 6_000);
+  await semaphore.release();
+});

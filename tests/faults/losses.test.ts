@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import type { Hold } from '../../src/core/hold.js';
+import { startWorker } from '../support/child.js';
+import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+
+const SLACK_MS = 250;
+
+let server: RedisServer;
+let client: LockClient;
+let told: string[];
+
+beforeEach(async () => {
+  server = await startServer();
+  client = createClient({ url: server.url, lockWatchdogTimeout: 3_000, commandTimeout: 600 });
+  await client.ready();
+  told = [];
+  client.events.on('leaseLost', ({ lockName, reason }) => told.push(`${lockName} ${reason}`));
+});
+
+afterEach(async () => {
+  await client.close();
+  await server.stop();
+});
+
+/** Of a hold, when it is told. */
+function lossOf(hold: Hold): { at: number; count: number } {
+  const loss = { at: Infinity, count: 0 };
+  hold.signal.addEventListener('abort', () => {
+    loss.at = performance.now();
+    loss.count += 1;
+  });
+  return loss;
+}
+
+test('R11: with a server that is killed half a second into a lease of 3 s the losses are told before the 3 s are over', async () => {
+  const taken = performance.now();
+  const holds = [await holdElsewhere(client.getLock('watched')), await holdElsewhere(client.getLock('leased'), 3_000)];
+  const losses = holds.map(lossOf);
+  await pause(500);
+  await server.kill9();
+  await until(() => losses.every(({ at }) => at < Infinity), 'both are told');
+  for (const { at } of losses) expect(at - taken).toBeLessThan(3_000);
+  for (const hold of holds) expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+  expect(losses.map(({ count }) => count)).toEqual([1, 1]);
+  expect(told.sort()).toEqual(['leased expired', 'watched expired']);
+});
+
+test('R11: of a server that was restarted empty the next renewal brings the news, and an unlock what no renewal has', async () => {
+  const watched = await holdElsewhere(client.getLock('watched'));
+  const leased = await holdElsewhere(client.getLock('leased'), 60_000);
+  const loss = lossOf(watched);
+  await server.restart();
+  const back = performance.now();
+  await until(() => loss.at < Infinity, 'the loss is told');
+  expect(loss.at - back).toBeLessThan(1_000 + 600 + SLACK_MS);
+  expect(await outcome(leased.release())).toBe('ERR_LOCK_LOST');
+  expect(leased.signal.aborted).toBe(true);
+  await outcome(watched.release());
+  expect(told.sort()).toEqual(['leased gone', 'watched gone']);
+  await inFlow(() => client.getLock('watched').withLock(() => undefined));
+});
+
+test('R13: a process that was stopped for two leases tells of its losses before any call of theirs succeeds', async () => {
+  const worker = await startWorker();
+  try {
+    await worker.createClient({ url: server.url, lockWatchdogTimeout: 600 });
+    const flow = worker.flow('holder');
+    const holds = [await flow.lock('watched'), await flow.lock('leased', 600)];
+    await worker.pause();
+    await pause(1_200);
+    // Somebody else has long been inside.
+    await inFlow(() => client.getLock('watched').withLock({ waitTime: 0 }, () => undefined));
+    worker.resume();
+    const resumed = performance.now();
+    for (const { hold, lockName } of holds) {
+      await expect(flow.call(lockName, 'tryLock')).rejects.toMatchObject({ code: 'ERR_LOCK_LOST' });
+      await worker.nextEvent(({ type, detail }) => type === 'signal' && detail.hold === hold);
+      expect(performance.now() - resumed).toBeLessThan(2 * SLACK_MS);
+      await expect(flow.unlock(lockName)).rejects.toMatchObject({ code: 'ERR_LOCK_LOST' });
+    }
+    const losses = worker.events.filter(({ type }) => type === 'leaseLost');
+    expect(losses.map(({ detail }) => detail.lockName).sort()).toEqual(['leased', 'watched']);
+  } finally {
+    await worker.close();
+  }
+});
