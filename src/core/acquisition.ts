@@ -69,8 +69,11 @@ export function innermostHold(
 }
 
 function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
-  const line = protocol.polls === undefined ? protocol.half : 'spin';
-  runtime.entries.entry(protocol.channel, line).acquire(new LockWaiter(runtime, protocol, terms, patience, settle));
+  const waiter = new LockWaiter(runtime, protocol, terms, patience, settle);
+  const { ownChannel } = waiter;
+  const { entries } = runtime;
+  if (ownChannel !== undefined) return entries.ownEntry(ownChannel, protocol).acquire(waiter);
+  entries.entry(protocol.channel, protocol.polls === undefined ? protocol.half : 'spin').acquire(waiter);
 }
 
 function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<Hold> {

@@ -1,4 +1,5 @@
 import type { ScriptRequest } from '../redis/script-executor.js';
+import type { RefreshReply } from '../redis/scripts/fair-lock.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
 
 /** One lock to be renewed, as its kind's renewal script wants it. */
@@ -27,6 +28,14 @@ export interface RenewalScript {
   renew(items: readonly RenewalItem[]): ScriptRequest<number[]>;
 }
 
+/** Of a kind whose waiters have their places in a queue in Redis, each under its owner. */
+export interface WaitQueue {
+  /** Where this owner, and no other, is told that it is its turn. */
+  channelOf(owner: string): string;
+  /** Keeps the places of these owners, which came in this order. */
+  refresh(owners: readonly string[]): ScriptRequest<RefreshReply>;
+}
+
 /** What a kind of lock says to Redis about one name. Everything above it is the same for all kinds. */
 export interface LockProtocol {
   /** As the caller gave it. */
@@ -39,13 +48,16 @@ export interface LockProtocol {
   readonly handsOff: boolean;
   readonly renewal: RenewalScript;
   readonly half: Half;
+  /** Absent: waiters are known to their own client only. */
+  readonly queue?: WaitQueue;
 
-  acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply>;
+  /** `waits`: the owner is to get a place in the queue, if the kind has one. */
+  acquire(owner: string, leaseMs: number, waits: boolean): ScriptRequest<AcquireReply>;
   /** `holdCount`: of this half, after the call. */
   acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply>;
   /** `leaseMs`: the longest that is left to the remaining holds. */
   releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply>;
-  /** Frees the lock if any of the owners has it. */
+  /** Frees the lock if any of the owners has it; where there is a queue they lose their places in it, too. */
   release(owners: readonly string[]): ScriptRequest<ReleaseReply>;
   /** `ours`: subscribers of the channel that are this client; with more the lock is freed instead. -1: do not ask. */
   handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply>;
