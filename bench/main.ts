@@ -6,6 +6,7 @@ import { verdictTable, workloadTable } from './report.js';
 import { BenchServer } from './server.js';
 import { workloads as besideRedisson } from './workloads/beside-redisson.js';
 import { workloads as contended } from './workloads/contended.js';
+import { workloads as fairLock } from './workloads/fair-lock.js';
 import { workloads as handOff } from './workloads/hand-off.js';
 import { workloads as uncontended } from './workloads/uncontended.js';
 import { workloads as waiting } from './workloads/waiting.js';
@@ -30,6 +31,7 @@ const only = new RegExp(values.only, 'i');
 const chosen = [
   ...uncontended,
   ...contended,
+  ...fairLock,
   ...handOff,
   ...waiting,
   ...watchdog,
