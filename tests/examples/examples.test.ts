@@ -29,6 +29,14 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^409 sold out$/,
     /^apples left: 0, inside at once: 1$/,
   ],
+  'fair-lock': [
+    /^printing a letter$/,
+    /^3 jobs are in the queue$/,
+    /^may I pass\? no$/,
+    /^printing a poster$/,
+    /^printing a ticket$/,
+    /^printing an invoice$/,
+  ],
   'lease-lost': [
     /^valid for (?:[12]\d\d|[1-9]\d) ms$/,
     /^signal: aborted$/,
