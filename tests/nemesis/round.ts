@@ -1,3 +1,4 @@
+import { createClient } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startWorker, type Worker } from '../support/child.js';
 import { check, type Violation } from '../support/history.js';
@@ -9,7 +10,7 @@ import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 import type { WorkerClientOptions } from '../support/worker-orders.js';
 import { STRIKES, type Bench } from './faults.js';
-import type { FlowOptions, FlowResult } from './flows.js';
+import { FAIR, type FlowOptions, type FlowResult } from './flows.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
 import { effectsOf, ServerTruth } from './server-truth.js';
 
@@ -86,7 +87,7 @@ class Round implements Bench {
   #over = false;
 
   constructor(private readonly options: RoundOptions) {
-    this.locks = Array.from({ length: options.locks }, (_, index) => `lock:${index}`);
+    this.locks = Array.from({ length: options.locks }, (_, index) => `${index % 3 === 1 ? FAIR : 'lock:'}${index}`);
   }
 
   async open(): Promise<void> {
@@ -125,6 +126,7 @@ class Round implements Bench {
       for (const lock of result?.heldAtEnd ?? [])
         this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
     }
+    await this.#passThrough(this.locks.filter((name) => name.startsWith(FAIR)));
     await this.#gone('key', () => this.server.keys());
     await this.#gone('channel', () => this.server.channels());
     for (const worker of this.#workers) {
@@ -263,6 +265,17 @@ class Round implements Bench {
       );
     }
     this.#lastTick = now;
+  }
+
+  /** Whoever waits at a fair lock takes the places of processes that have died from its queue. */
+  async #passThrough(locks: readonly string[]): Promise<void> {
+    const client = createClient({ url: this.server.url });
+    const passed = locks.map((name) =>
+      client.getFairLock(name).withLock({ waitTime: QUIET_LIMIT_MS }, () => undefined),
+    );
+    for (const [at, { status }] of (await Promise.allSettled(passed)).entries())
+      if (status === 'rejected') this.#complain('never free', locks[at]!);
+    await client.close();
   }
 
   async #gone(what: string, found: () => Promise<string[]>): Promise<void> {
