@@ -10,6 +10,7 @@ interface Bar {
 }
 
 const scoped = 'holdfast withLock';
+const fair = 'holdfast fair lock';
 const bare = 'holdfast lock/unlock';
 
 /**
@@ -72,6 +73,14 @@ const BARS: readonly Bar[] = [
     limit: 2,
   },
   { workload: 'RedLock, one of 3 servers hangs', subject: 'holdfast', figure: 'longest ms', is: 'below', limit: 100 },
+  { workload: 'fair lock, 4 processes x 10, hold 1 ms', subject: fair, figure: 'of plain', is: 'at least', limit: 0.5 },
+  {
+    workload: 'fair lock, 4 processes x 10, hold 1 ms',
+    subject: fair,
+    figure: 'requests/section',
+    is: 'below',
+    limit: 20,
+  },
   { workload: '1,000 wait on a held key', subject: scoped, figure: 'requests/s', is: 'exactly', limit: 0 },
   besideRedisson('1 flow', 2),
   besideRedisson('100 flows, distinct keys', 3),

@@ -20,7 +20,7 @@ export interface Peer {
 }
 
 export const SUBJECTS = ['holdfast withLock', 'holdfast lock/unlock', 'redlock', 'redis-semaphore'] as const;
-export type PeerName = (typeof SUBJECTS)[number] | 'raw scripts';
+export type PeerName = (typeof SUBJECTS)[number] | 'holdfast fair lock' | 'raw scripts';
 /** One for each library, where it makes no difference by which call the lock is taken. */
 export const LIBRARIES = ['holdfast withLock', 'redlock', 'redis-semaphore'] as const satisfies PeerName[];
 
@@ -39,6 +39,8 @@ export function openPeer(name: PeerName, options: PeerOptions): Promise<Peer> {
       return openHoldfast(options, true);
     case 'holdfast lock/unlock':
       return openHoldfast(options, false);
+    case 'holdfast fair lock':
+      return openHoldfast(options, true, 'getFairLock');
     case 'redlock':
       return openRedlock(options);
     case 'redis-semaphore':
@@ -51,12 +53,16 @@ export function openPeer(name: PeerName, options: PeerOptions): Promise<Peer> {
 const LEASE_MS = 30_000;
 const nothing = (): void => undefined;
 
-async function openHoldfast({ url, leaseMs = LEASE_MS, callSites }: PeerOptions, scoped: boolean): Promise<Peer> {
+async function openHoldfast(
+  { url, leaseMs = LEASE_MS, callSites }: PeerOptions,
+  scoped: boolean,
+  factory: 'getLock' | 'getFairLock' = 'getLock',
+): Promise<Peer> {
   const { createClient } = await import('holdfast');
   const client = createClient({ url, lockWatchdogTimeout: leaseMs, ...(callSites !== undefined && { callSites }) });
   await client.ready();
   const acquire = async (name: string): Promise<() => Promise<unknown>> => {
-    const hold = await client.getLock(name).acquire();
+    const hold = await client[factory](name).acquire();
     return () => hold.release();
   };
   const common = { acquire, keep: acquire, close: () => client.close() };
@@ -64,25 +70,25 @@ async function openHoldfast({ url, leaseMs = LEASE_MS, callSites }: PeerOptions,
     return {
       ...common,
       async flow(name, sections) {
-        const lock = client.getLock(name);
+        const lock = client[factory](name);
         for (let i = 0; i < sections; i += 1) await lock.withLock(nothing);
       },
       async section(name, work) {
-        await client.getLock(name).withLock(work);
+        await client[factory](name).withLock(work);
       },
     };
   }
   return {
     ...common,
     async flow(name, sections) {
-      const lock = client.getLock(name);
+      const lock = client[factory](name);
       for (let i = 0; i < sections; i += 1) {
         await lock.lock();
         await lock.unlock();
       }
     },
     async section(name, work) {
-      const lock = client.getLock(name);
+      const lock = client[factory](name);
       await lock.lock();
       try {
         await work();

@@ -17,6 +17,7 @@ import { inspectionOf, type Inspection } from './inspection.js';
 import { resolveOptions, type ClientOptions } from './options.js';
 import { checkContext, checkName, checkValues, type ContextOptions } from './primitives/arguments.js';
 import { CountDownLatch } from './primitives/count-down-latch.js';
+import { FairLock, FairLockProtocol } from './primitives/fair-lock.js';
 import { checkTokens, FencedLock, FencedLockProtocol, type FencedLockOptions } from './primitives/fenced-lock.js';
 import { GroupLockProtocol, groupRenewal } from './primitives/group-lock-protocol.js';
 import { GroupMultiLock } from './primitives/group-multi-lock.js';
@@ -74,6 +75,10 @@ export interface LockClient extends AsyncDisposable {
   getLock(name: string, options?: ContextOptions): Lock;
   /** A lock that its own owner cannot take twice. @see Redisson `RedissonClient#getNonReentrantLock` */
   getNonReentrantLock(name: string, options?: ContextOptions): Lock;
+  /** A lock that is given in the order in which it was asked for. @see Redisson `RedissonClient#getFairLock` */
+  getFairLock(name: string, options?: ContextOptions): FairLock;
+  /** A fair lock that its own owner cannot take twice. @see Redisson `RedissonClient#getNonReentrantFairLock` */
+  getNonReentrantFairLock(name: string, options?: ContextOptions): FairLock;
   /** A lock whose waiters poll. @see Redisson `RedissonClient#getSpinLock` */
   getSpinLock(name: string, options?: SpinLockOptions): Lock;
   /** A lock with fencing tokens. @see Redisson `RedissonClient#getFencedLock` */
@@ -230,6 +235,19 @@ class RedisLockClient implements LockClient {
 
   getNonReentrantLock(name: string, options: ContextOptions = {}): Lock {
     return this.#lock(new NonReentrantLockProtocol(this.#port, this.#checkName(name)), options);
+  }
+
+  getFairLock(name: string, options: ContextOptions = {}): FairLock {
+    return this.#fairLock(name, true, options);
+  }
+
+  getNonReentrantFairLock(name: string, options: ContextOptions = {}): FairLock {
+    return this.#fairLock(name, false, options);
+  }
+
+  #fairLock(name: string, reentrant: boolean, { context }: ContextOptions): FairLock {
+    const protocol = new FairLockProtocol(this.#port, this.#checkName(name), this.#runtime.options, reentrant);
+    return new FairLock(this.#runtime, this.#executor, protocol, checkContext(context));
   }
 
   getSpinLock(name: string, options: SpinLockOptions = {}): Lock {

@@ -26,6 +26,7 @@ export type { EventBus, LockEvents } from './events.js';
 export type { Inspection, OwnerInspection } from './inspection.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './primitives/arguments.js';
+export type { FairLock } from './primitives/fair-lock.js';
 export type { FencedLock, FencedLockOptions, TokenSource } from './primitives/fenced-lock.js';
 export type { MultiHold } from './core/multi-hold.js';
 export type { MultiLock } from './primitives/multi-lock.js';

@@ -17,6 +17,13 @@ export interface ReplicasOptions {
 export interface ClientOptions {
   /** ms of lease for acquisitions without one; renewed at a third of it. Default 30,000, as in Redisson. */
   lockWatchdogTimeout?: number;
+  /**
+   * ms that a waiter of a fair lock adds to the time after which a JVM takes those behind it for abandoned. Must be the
+   * same for all clients of a lock. At least 3,000; default 300,000, as in Redisson.
+   */
+  fairLockWaitTimeout?: number;
+  /** ms without a sign of life after which a waiter of a fair lock loses its place. At least 1,000; default 5,000. */
+  fairWaiterTimeout?: number;
   /** ms within which one command settles, with all its attempts. Default 3,000. */
   commandTimeout?: number;
   /** Put in front of every name, as a Redisson name mapper would. Default: ioredis's own `keyPrefix`, else none. */
@@ -47,6 +54,9 @@ export interface ReplicaOptions {
 export interface ResolvedOptions {
   readonly lockWatchdogTimeout: number;
   readonly renewEveryMs: number;
+  readonly fairLockWaitTimeout: number;
+  readonly fairWaiterTimeout: number;
+  readonly fairRefreshMs: number;
   readonly commandTimeout: number;
   /** One of the three attempts that fit into a command deadline. */
   readonly attemptMs: number;
@@ -57,8 +67,13 @@ export interface ResolvedOptions {
   readonly callSites: boolean;
 }
 
+/** How often the places of fair waiters are refreshed, if their time-out leaves room for three of it. */
+const FAIR_REFRESH_MS = 1_000;
+
 const DEFAULTS = Object.freeze({
   lockWatchdogTimeout: 30_000,
+  fairLockWaitTimeout: 300_000,
+  fairWaiterTimeout: 5_000,
   commandTimeout: 3_000,
   replicasTimeout: 1_000,
   handOff: Object.freeze({ maxSections: 16, maxTime: 100 }),
@@ -74,6 +89,8 @@ const CLIENT_OPTIONS: Record<keyof ClientOptions | 'url' | 'redis', true> = {
   replicas: true,
   shardedSubscriptions: true,
   callSites: true,
+  fairLockWaitTimeout: true,
+  fairWaiterTimeout: true,
 };
 const HAND_OFF_OPTIONS: Record<keyof HandOffOptions, true> = { maxSections: true, maxTime: true };
 const REPLICAS_OPTIONS: Record<keyof ReplicasOptions, true> = { acks: true, timeout: true };
@@ -89,6 +106,7 @@ function refuseUnknown(option: string, given: object, known: Record<string, true
 export function resolveOptions(given: ClientOptions, prefixOfRedis: string): ResolvedOptions {
   refuseUnknown('options', given, CLIENT_OPTIONS);
   const lockWatchdogTimeout = integer(given, 'lockWatchdogTimeout', DEFAULTS.lockWatchdogTimeout, 100);
+  const fairWaiterTimeout = integer(given, 'fairWaiterTimeout', DEFAULTS.fairWaiterTimeout, 1_000);
   const commandTimeout = integer(given, 'commandTimeout', DEFAULTS.commandTimeout, 30);
   const keyPrefix = given.keyPrefix ?? prefixOfRedis;
   if (typeof keyPrefix !== 'string') throw new InvalidArgumentError('keyPrefix', 'a string', keyPrefix);
@@ -101,6 +119,9 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string): Res
   return {
     lockWatchdogTimeout,
     renewEveryMs: Math.floor(lockWatchdogTimeout / 3),
+    fairLockWaitTimeout: integer(given, 'fairLockWaitTimeout', DEFAULTS.fairLockWaitTimeout, 3_000),
+    fairWaiterTimeout,
+    fairRefreshMs: Math.min(FAIR_REFRESH_MS, Math.floor(fairWaiterTimeout / 3)),
     commandTimeout,
     attemptMs: Math.floor(commandTimeout / 3),
     keyPrefix,

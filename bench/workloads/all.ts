@@ -3,6 +3,7 @@ import { tasks as besideRedissonTasks } from './beside-redisson-tasks.js';
 import { workloads as besideRedisson } from './beside-redisson.js';
 import * as cluster from './cluster.js';
 import * as contended from './contended.js';
+import * as fairLock from './fair-lock.js';
 import * as handOff from './hand-off.js';
 import * as redLock from './red-lock.js';
 import * as uncontended from './uncontended.js';
@@ -12,6 +13,7 @@ import * as watchdog from './watchdog.js';
 export const workloads = [
   ...uncontended.workloads,
   ...contended.workloads,
+  ...fairLock.workloads,
   ...handOff.workloads,
   ...waiting.workloads,
   ...watchdog.workloads,

@@ -73,6 +73,7 @@ interface Measured {
   readonly rate: number;
   readonly longestWaitMs: number;
   readonly requests: number;
+  readonly commands: number;
 }
 
 async function oneRound(
@@ -81,22 +82,30 @@ async function oneRound(
   workers: readonly Worker[],
   contention: Contention,
 ): Promise<Measured> {
-  const { result: rounds, requests } = await server.countCommands(alsoSentBy(subject), () =>
+  const counted = await server.countCommands(alsoSentBy(subject), () =>
     Promise.all(workers.map((worker) => worker.run('contend', contention))),
   );
+  const { result: rounds, requests, commands } = counted;
   const ms = Math.max(...rounds.map(({ endedAt }) => endedAt)) - Math.min(...rounds.map(({ startedAt }) => startedAt));
   const sections = workers.length * contention.flows * contention.sectionsEach;
   return {
     rate: (sections * 1_000) / ms,
     longestWaitMs: Math.max(...rounds.map(({ longestWaitMs }) => longestWaitMs)),
     requests: requests / sections,
+    commands: commands / sections,
   };
 }
 
-/** The libraries take turns, round by round, in processes that stay. The first round of each only warms up. */
-function compare(setting: Setting, workload: string, processes: number, contention: Contention): Promise<Row[]> {
-  return withWorkers(processes * LIBRARIES.length, async (workers) => {
-    const contenders = LIBRARIES.map((subject, i) => ({
+/** The subjects take turns, round by round, in processes that stay. The first round of each only warms up. */
+export function takeTurns<T>(
+  setting: Setting,
+  subjects: readonly PeerName[],
+  processes: number,
+  contention: Contention,
+  tell: (medians: ReadonlyMap<PeerName, Measured>, workers: readonly Worker[]) => Promise<T> | T,
+): Promise<T> {
+  return withWorkers(processes * subjects.length, async (workers) => {
+    const contenders = subjects.map((subject, i) => ({
       subject,
       workers: workers.slice(i * processes, (i + 1) * processes),
       measured: [] as Measured[],
@@ -111,14 +120,27 @@ function compare(setting: Setting, workload: string, processes: number, contenti
         if (round > 0) contender.measured.push(measured);
       }
     }
-    const rows = contenders.map(({ subject, measured }) => ({
+    const middle = (measured: readonly Measured[], figure: keyof Measured): number =>
+      median(measured.map((each) => each[figure]));
+    const medians = contenders.map(({ subject, measured }): [PeerName, Measured] => [
+      subject,
+      {
+        rate: middle(measured, 'rate'),
+        longestWaitMs: middle(measured, 'longestWaitMs'),
+        requests: middle(measured, 'requests'),
+        commands: middle(measured, 'commands'),
+      },
+    ]);
+    return tell(new Map(medians), workers);
+  });
+}
+
+function compare(setting: Setting, workload: string, processes: number, contention: Contention): Promise<Row[]> {
+  return takeTurns(setting, LIBRARIES, processes, contention, async (medians, workers) => {
+    const rows = [...medians].map(([subject, { rate, longestWaitMs, requests }]) => ({
       workload,
       subject,
-      figures: {
-        'sections/s': median(measured.map(({ rate }) => rate)),
-        'longest wait ms': median(measured.map(({ longestWaitMs }) => longestWaitMs)),
-        'requests/section': median(measured.map(({ requests }) => requests)),
-      },
+      figures: { 'sections/s': rate, 'longest wait ms': longestWaitMs, 'requests/section': requests },
     }));
     const compared = againstBestPeer(rows, 'sections/s');
     if (processes > 1) return compared;

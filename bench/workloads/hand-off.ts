@@ -130,7 +130,7 @@ const quantiles = (latencies: readonly number[]): Row['figures'] => ({
   'p95 ms': quantile(latencies, 0.95),
 });
 
-function latency(setting: Setting, workload: string, subject: PeerName, waiters: number): Promise<Row> {
+export function latency(setting: Setting, workload: string, subject: PeerName, waiters: number): Promise<Row> {
   return withWorkers(2, async ([holder, waiting]) => {
     const open = (worker: Worker) => worker.run('openHandOff', subject, setting.server.url);
     await Promise.all([open(holder!), open(waiting!)]);

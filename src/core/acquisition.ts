@@ -112,10 +112,13 @@ function checkParts(runtime: LockRuntime, { protocol, context }: Acquisition): v
 }
 
 function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
-  lineOf(runtime, protocol).acquire(new LockWaiter(runtime, protocol, terms, patience, settle));
+  const waiter = new LockWaiter(runtime, protocol, terms, patience, settle);
+  const { ownChannel } = waiter;
+  const line = ownChannel === undefined ? lineOf(runtime, protocol) : runtime.entries.ownEntry(ownChannel, protocol);
+  line.acquire(waiter);
 }
 
-/** Where those stand who wait for the same. */
+/** Where those stand who wait for the same, but for those who queue in Redis. */
 export function lineOf(runtime: LockRuntime, { channel, polls, half, parts }: LockProtocol): LockEntry {
   return runtime.entries.entry(channel, polls === undefined ? (parts?.line ?? half) : 'spin');
 }

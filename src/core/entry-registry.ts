@@ -3,7 +3,9 @@ import type { LockError } from '../errors.js';
 import type { ChannelSource } from '../redis/topology.js';
 import type { Tenure } from './tenure.js';
 import { LockEntry } from './lock-entry.js';
+import type { LockProtocol, WaitQueue } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
+import { QueuedLine } from './queued-line.js';
 
 /** A subscription outlives its last waiter by this much: a hot lock must not subscribe once per section. */
 const LINGER_MS = 500;
@@ -12,6 +14,10 @@ const KEPT_IDLE = 1_024;
 /** channel (and half) -> entry, at least for as long as anybody of this client holds, waits or listens there. */
 export class EntryRegistry {
   readonly #entries = new Map<string, LockEntry>();
+  /** Of owners that queue in Redis, until they have left: nobody else ever listens on their channels. */
+  readonly #own = new Set<LockEntry>();
+  /** By what is locked. */
+  readonly #lines = new Map<string, QueuedLine>();
   readonly #attended = new Set<LockEntry>();
   readonly #lingering = new Map<LockEntry, Timer>();
   #sweepAt = KEPT_IDLE;
@@ -36,9 +42,22 @@ export class EntryRegistry {
     return entry;
   }
 
+  /** For an owner that queues in Redis: it waits alone. */
+  ownEntry(channel: string, { key, queue }: LockProtocol): LockEntry {
+    let line = this.#lines.get(key);
+    if (line === undefined) {
+      line = new QueuedLine(this.runtime(), key, queue as WaitQueue);
+      this.#lines.set(key, line);
+    }
+    line.entries += 1;
+    const entry = new LockEntry(this.runtime(), this, this.subscriber(), channel, false, line);
+    this.#own.add(entry);
+    return entry;
+  }
+
   /** What this client has of a lock. */
   *holdersOf(key: string): Iterable<Tenure> {
-    for (const entry of this.#entries.values()) {
+    for (const entry of this) {
       for (const tenure of entry.holders) if (tenure.protocol.key === key) yield tenure;
     }
   }
@@ -46,12 +65,13 @@ export class EntryRegistry {
   /** Entries in use. */
   get size(): number {
     let inUse = 0;
-    for (const entry of this.#entries.values()) if (!entry.idle || entry.wanted) inUse += 1;
+    for (const entry of this) if (!entry.idle || entry.wanted) inUse += 1;
     return inUse;
   }
 
-  [Symbol.iterator](): Iterator<LockEntry> {
-    return this.#entries.values();
+  *[Symbol.iterator](): Iterator<LockEntry> {
+    yield* this.#entries.values();
+    yield* this.#own;
   }
 
   /** Whether somebody waits at the entry: only then is the subscription connection watched. */
@@ -65,7 +85,9 @@ export class EntryRegistry {
   /** Ends the entry's subscription some time after it was last needed. */
   linger(entry: LockEntry): void {
     // A release that close() did not wait for may end after everything else.
-    if (this.runtime().closed || !entry.wanted || !entry.idle || this.#lingering.has(entry)) return;
+    if (this.runtime().closed || !entry.idle) return;
+    if (entry.line !== undefined) return this.#drop(entry, entry.line);
+    if (!entry.wanted || this.#lingering.has(entry)) return;
     const timer = this.runtime().clock.clock.setTimer(LINGER_MS, () => {
       this.#lingering.delete(entry);
       // In use again: whoever leaves last starts another linger.
@@ -75,6 +97,14 @@ export class EntryRegistry {
     this.#lingering.set(entry, timer);
   }
 
+  /** No section to come has its owner. */
+  #drop(entry: LockEntry, line: QueuedLine): void {
+    if (!this.#own.delete(entry)) return;
+    entry.forgetChannel();
+    line.entries -= 1;
+    if (line.entries === 0) this.#lines.delete(line.key);
+  }
+
   /** Idle entries are kept for the next section on their lock, up to a number that grows with those in use. */
   #sweep(): void {
     for (const [line, entry] of this.#entries) if (entry.idle && !entry.wanted) this.#entries.delete(line);
@@ -82,18 +112,20 @@ export class EntryRegistry {
   }
 
   rejectWaiters(error: LockError): void {
-    for (const entry of [...this.#entries.values()]) entry.rejectAll(error);
+    for (const entry of [...this]) entry.rejectAll(error);
   }
 
   async whenQuiet(): Promise<void> {
-    await Promise.all([...this.#entries.values()].map((entry) => entry.whenQuiet()));
+    await Promise.all([...this].map((entry) => entry.whenQuiet()));
   }
 
   close(error: LockError): void {
-    for (const entry of [...this.#entries.values()]) entry.close(error);
+    for (const entry of [...this]) entry.close(error);
     for (const timer of this.#lingering.values()) timer.cancel();
     this.#lingering.clear();
     this.#entries.clear();
+    this.#own.clear();
+    this.#lines.clear();
     this.#attended.clear();
   }
 }

@@ -30,6 +30,7 @@ import { grantDeadline } from './hold-record.js';
 import { HandOffStreak } from './hand-off-streak.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LongWaitWatch } from './long-wait.js';
+import type { QueuedLine } from './queued-line.js';
 import { Tenure, type TenureEnd } from './tenure.js';
 import { SharedWaiter } from './shared-waiter.js';
 import { LockWaiter, type Waiter } from './waiter.js';
@@ -71,12 +72,14 @@ export class LockEntry implements ChannelListener {
     private readonly runtime: LockRuntime,
     private readonly registry: EntryRegistry,
     private readonly subscriber: ChannelSource,
-    readonly channel: string,
+    private channel: string,
     /** Those who wait here can hold together: a holder of this client keeps nobody out. */
     private readonly shared: boolean,
+    /** The line in Redis that the one waiter of this entry stands in; its channel is its owner's. */
+    readonly line?: QueuedLine,
   ) {
     this.#streak = new HandOffStreak(runtime.options.handOff, runtime.clock);
-    this.#longWait = new LongWaitWatch(runtime, this);
+    this.#longWait = line?.longWait ?? new LongWaitWatch(runtime, this);
   }
 
   get waiterCount(): number {
@@ -108,21 +111,24 @@ export class LockEntry implements ChannelListener {
     if (waiter.inLine) return;
     waiter.inLine = true;
     waiter.watchTime((reason) => this.#leave(waiter, reason));
+    if (waiter instanceof LockWaiter) this.line?.join(waiter, () => this.#wake());
     this.#longWait.waiting();
     const { events } = this.runtime;
     if (events.heard('waiting')) {
-      events.emit('waiting', { lockName: waiter.name, waiters: this.#waiters.size });
+      events.emit('waiting', { lockName: waiter.name, waiters: (this.line ?? this).waiterCount });
     }
     if (this.#wanted && waiter instanceof SharedWaiter && waiter.forAll) this.#cover();
   }
 
   #remove(waiter: Waiter): void {
-    if (!this.#waiters.delete(waiter) || this.#waiters.size > 0) return;
+    if (!this.#waiters.delete(waiter)) return;
+    this.line?.leave(waiter);
+    if (this.#waiters.size > 0) return;
     this.#lookAt = undefined; // the last one forgets what it knew of the holder
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#timerAt = Infinity;
-    this.#longWait.stop();
+    if (this.line === undefined) this.#longWait.stop();
     this.registry.attend(this, false);
   }
 
@@ -138,7 +144,7 @@ export class LockEntry implements ChannelListener {
       waiter.trying?.abandon();
       this.#step();
     });
-    if (this.#wanted) this.registry.linger(this);
+    this.#rest();
   }
 
   /** Does what there is to do next, if anything; called whenever something has changed. */
@@ -209,7 +215,7 @@ export class LockEntry implements ChannelListener {
       this.#tried(waiter, request, jumped, sequence);
       waiter.over();
       this.#step();
-      if (this.#wanted) this.registry.linger(this);
+      this.#rest();
       this.#tellQuiet();
     });
   }
@@ -278,6 +284,7 @@ export class LockEntry implements ChannelListener {
     if (taken || request.inDoubt) {
       waiter.doubts(request);
       waiter.takeBack(request);
+      if (waiter instanceof LockWaiter) this.#follow(waiter);
       this.#markAt(request.openUntil);
     }
     return false;
@@ -321,10 +328,12 @@ export class LockEntry implements ChannelListener {
     now: number,
   ): void {
     const tenure = new Tenure(this.runtime, this, waiter.protocol, waiter.owner, request.openUntil, jumped);
+    waiter.hasLock();
     this.#remove(waiter);
     this.#lookAt = undefined;
     this.#pauseMs = PAUSE_MS.first;
     this.holders.add(tenure);
+    this.line?.holders.add(tenure);
     this.#flowing = this.shared;
     if (!waiter.wantsGrant) {
       tenure.endUnclaimed(waiter.terms.leaseMs);
@@ -418,6 +427,7 @@ export class LockEntry implements ChannelListener {
   /** A tenure of ours does not have the lock any more. */
   ended(tenure: Tenure, how: 'freed' | 'handed' | 'lost' | 'unknown'): void {
     this.holders.delete(tenure);
+    this.line?.holders.delete(tenure);
     this.#longWait.holderChanged();
     if (how === 'freed') {
       this.#streak.reset();
@@ -427,7 +437,7 @@ export class LockEntry implements ChannelListener {
       this.#mark = true;
     }
     this.#step();
-    if (this.#wanted) this.registry.linger(this);
+    this.#rest();
     this.#tellQuiet();
   }
 
@@ -444,6 +454,10 @@ export class LockEntry implements ChannelListener {
       this.#yielding = false;
       this.#pausedUntil = this.runtime.clock.now() + YIELD_AFTER_MESSAGE_MS;
     }
+    this.#wake();
+  }
+
+  #wake(): void {
     this.#mark = true;
     this.#step();
   }
@@ -452,8 +466,7 @@ export class LockEntry implements ChannelListener {
   confirmed(): void {
     for (const waiter of this.#waiters) if (waiter instanceof SharedWaiter) waiter.covered ||= waiter.asked;
     if (this.#wanted) this.#cover();
-    this.#mark = true;
-    this.#step();
+    this.#wake();
   }
 
   refused(error: RefusedError): void {
@@ -464,6 +477,18 @@ export class LockEntry implements ChannelListener {
 
   rejectAll(error: LockError): void {
     for (const waiter of [...this.#waiters]) this.#leave(waiter, error);
+  }
+
+  /** The waiter has a fresh owner, which is told elsewhere. */
+  #follow({ ownChannel }: LockWaiter): void {
+    if (ownChannel === undefined || ownChannel === this.channel) return;
+    this.forgetChannel();
+    this.channel = ownChannel;
+  }
+
+  /** What nobody uses any more goes, sooner or later. */
+  #rest(): void {
+    if (this.#wanted || this.line !== undefined) this.registry.linger(this);
   }
 
   /** The lingering subscription is over. */
@@ -521,8 +546,7 @@ export class LockEntry implements ChannelListener {
   #markAt(monotonic: number): void {
     const { clock } = this.runtime;
     clock.clock.setTimer(monotonic - clock.clock.monotonic() + 1, () => {
-      this.#mark = true;
-      this.#step();
+      this.#wake();
     });
   }
 

@@ -1,4 +1,5 @@
 import type { ScriptRequest } from '../redis/script-executor.js';
+import type { RefreshReply } from '../redis/scripts/fair-lock.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
 
 /** One lock to be renewed, as its kind's renewal script wants it. */
@@ -36,6 +37,14 @@ export interface LockParts {
   overlaps(other: LockParts): boolean;
 }
 
+/** Of a kind whose waiters have their places in a queue in Redis, each under its owner. */
+export interface WaitQueue {
+  /** Where this owner, and no other, is told that it is its turn. */
+  channelOf(owner: string): string;
+  /** Keeps the places of these owners, which came in this order. */
+  refresh(owners: readonly string[]): ScriptRequest<RefreshReply>;
+}
+
 /** What a kind of lock says to Redis about one name. Everything above it is the same for all kinds. */
 export interface LockProtocol {
   /** As the caller gave it. */
@@ -50,8 +59,11 @@ export interface LockProtocol {
   readonly half: Half;
   /** Only for a kind that locks parts of what its key stands for. */
   readonly parts?: LockParts;
+  /** Absent: waiters are known to their own client only. */
+  readonly queue?: WaitQueue;
 
-  acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply>;
+  /** `waits`: the owner is to get a place in the queue, if the kind has one. */
+  acquire(owner: string, leaseMs: number, waits: boolean): ScriptRequest<AcquireReply>;
   /** `holdCount`: of this half, after the call; `open`: what the owner's holds so far were asked for with. */
   acquireNested(
     owner: string,
@@ -61,7 +73,10 @@ export interface LockProtocol {
   ): ScriptRequest<HeldReply>;
   /** `leaseMs`: the longest that is left to the remaining holds. */
   releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply>;
-  /** Frees the lock if any of the owners has it. `last`: what the hold was asked for with that must still be there. */
+  /**
+   * Frees the lock if any of the owners has it; where there is a queue they lose their places in it, too. `last`: what the hold was asked for with that must
+   * still be there.
+   */
   release(owners: readonly string[], last?: LockProtocol): ScriptRequest<ReleaseReply>;
   /** `ours`: subscribers of the channel that are this client; with more the lock is freed instead. -1: do not ask. */
   handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply>;

@@ -1,11 +1,18 @@
 import type { Timer } from '../clock.js';
 import type { CallSite } from './call-site.js';
-import type { LockEntry } from './lock-entry.js';
 import type { LockRuntime } from './lock-runtime.js';
 import type { Tenure } from './tenure.js';
 
 export const LONG_WAIT_MS = 5_000;
 const warned = new Set<string>();
+
+/** Who waits for a lock in this client, and behind whom. */
+interface Waiting {
+  readonly waiterCount: number;
+  readonly holders: ReadonlySet<Tenure>;
+  /** Where the first in line called from. */
+  readonly headSite: CallSite | undefined;
+}
 
 /** Warns once per name when calls wait long behind one hold of their own client: it may be waiting for them. */
 export class LongWaitWatch {
@@ -14,7 +21,7 @@ export class LongWaitWatch {
 
   constructor(
     private readonly runtime: LockRuntime,
-    private readonly entry: LockEntry,
+    private readonly entry: Waiting,
   ) {}
 
   /** A waiter stands in line. */

@@ -134,6 +134,8 @@ export class LockWaiter extends Waiter {
   /** For a kind that polls: its last pause, and how many tries have failed. */
   pauseMs = 0;
   failures = 0;
+  /** Its owner may have a place in the lock's queue in Redis. */
+  #queued = false;
 
   constructor(
     runtime: LockRuntime,
@@ -146,18 +148,35 @@ export class LockWaiter extends Waiter {
     this.owner = terms.owner ?? runtime.newOwner();
   }
 
+  /** Where it is told that it is its turn, if that concerns nobody else. */
+  get ownChannel(): string | undefined {
+    return this.protocol.queue?.channelOf(this.owner);
+  }
+
   send(): ScriptRequest<AcquireReply> {
-    return this.protocol.acquire(this.owner, this.terms.leaseMs);
+    const waits = this.patience.until !== -Infinity;
+    this.#queued = waits && this.protocol.queue !== undefined;
+    return this.protocol.acquire(this.owner, this.terms.leaseMs, waits);
   }
 
   takeBack(request: ScriptRequest<AcquireReply>): void {
-    const { runtime, protocol, owner, terms } = this;
+    this.#giveBack(request.openUntil, this.terms.leaseMs);
+    this.#queued = false;
+    this.owner = this.runtime.newOwner();
+  }
+
+  /** Its owner has the lock, and left the queue with that. */
+  hasLock(): void {
+    this.#queued = false;
+  }
+
+  #giveBack(notBefore: number, lastsMs: number): void {
+    const { runtime, protocol, owner } = this;
     void runtime.compensations.add({
       send: () => protocol.release([owner]),
-      notBefore: request.openUntil,
-      until: latestEnd(runtime, terms.leaseMs),
+      notBefore,
+      until: latestEnd(runtime, lastsMs),
     });
-    this.owner = runtime.newOwner();
   }
 
   resolve(hold: SingleHold): void {
@@ -166,6 +185,8 @@ export class LockWaiter extends Waiter {
   }
 
   protected failed(error: unknown): void {
+    // Whoever stands behind it must not wait for it. Unanswered for so long, nobody takes it for alive any more.
+    if (this.#queued) this.#giveBack(0, this.runtime.options.fairWaiterTimeout);
     this.settle.failed(error);
   }
 }

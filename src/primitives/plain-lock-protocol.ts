@@ -39,7 +39,7 @@ export class PlainLockProtocol implements LockProtocol {
     return this.port.renewals.plain;
   }
 
-  acquire(owner: string, leaseMs: number): ScriptRequest<scripts.AcquireReply> {
+  acquire(owner: string, leaseMs: number, _waits: boolean): ScriptRequest<scripts.AcquireReply> {
     return this.port.executor.run(scripts.acquire, [this.key], [owner, leaseMs]);
   }
 

@@ -7,6 +7,11 @@ function prefixName(prefix: string, name: string): string {
 
 export const lockChannel = (name: string): string => prefixName('redisson_lock__channel', name);
 export const fairQueueKey = (name: string): string => prefixName('redisson_lock_queue', name);
+export const fairTimeoutsKey = (name: string): string => prefixName('redisson_lock_timeout', name);
+/** Our own, beside Redisson's two: until when each waiter of a fair lock counts as alive. */
+export const fairAliveKey = (name: string): string => prefixName('holdfast_alive', name);
+/** Where one waiter of a fair lock is told that it is its turn. */
+export const fairChannel = (name: string, owner: string): string => `${lockChannel(name)}:${owner}`;
 export const tokenKey = (name: string): string => prefixName('redisson_lock_token', name);
 export const readWriteChannel = (name: string): string => prefixName('redisson_rwlock', name);
 /** A read hold's key is this, the owner, `rwlock_timeout` and the number of the hold, with colons between. */

@@ -85,9 +85,10 @@ describe('options', () => {
   test('defaults and limits are those of the code', () => {
     const given = (name: string, value: number): ClientOptions =>
       name.startsWith('handOff.') ? { handOff: { [name.slice(8)]: value } } : { [name]: value };
-    const { lockWatchdogTimeout, commandTimeout, handOff } = resolveOptions({}, '');
+    const { handOff, ...resolved } = resolveOptions({}, '');
+    const { lockWatchdogTimeout, commandTimeout, fairLockWaitTimeout, fairWaiterTimeout } = resolved;
     const defaults = {
-      ...{ lockWatchdogTimeout, commandTimeout },
+      ...{ lockWatchdogTimeout, commandTimeout, fairLockWaitTimeout, fairWaiterTimeout },
       ...{ 'handOff.maxSections': handOff?.maxSections, 'handOff.maxTime': handOff?.maxTimeMs },
     };
     for (const [name, value] of Object.entries(defaults)) {

@@ -35,6 +35,14 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^order:7 re-entered$/,
     /^locked afterwards: false$/,
   ],
+  'fair-lock': [
+    /^printing a letter$/,
+    /^3 jobs are in the queue$/,
+    /^may I pass\? no$/,
+    /^printing a poster$/,
+    /^printing a ticket$/,
+    /^printing an invoice$/,
+  ],
   'lease-lost': [
     /^valid for (?:[12]\d\d|[1-9]\d) ms$/,
     /^signal: aborted$/,

@@ -23,7 +23,7 @@ function toolsJar() {
 }
 
 /**
- * @typedef {{ name: string, module: string, expected?: string, constants?: Record<string, string | number>, property?: string }} Run
+ * @typedef {{ name: string, module: string, expected?: string, constants?: Record<string, string | number>, property?: string, invariants?: string }} Run
  * @type {(prefix: string, module: string, constants: Record<string, string | number>, expectations: Record<string, string>) => Run[]}
  */
 const mutantsOf = (prefix, module, constants, expectations) =>
@@ -148,16 +148,49 @@ const runs = [
       oneSequence: 'NoneLost',
     },
   ),
+  { name: 'fair queue', module: 'FairQueue' },
+  {
+    name: 'fair queue, asynchronous give-ups',
+    module: 'FairQueue',
+    constants: { JvmWait: 1, AsyncGiveUp: 'TRUE', MaxTime: 6 },
+    invariants: 'LiveStay',
+  },
+  {
+    name: 'fair queue, two of ours',
+    module: 'FairQueue',
+    constants: { Ours: '{1, 2}', Jvm: '{3}', MaxTime: 8 },
+  },
+  ...mutantsOf(
+    'fair queue',
+    'FairQueue',
+    {},
+    { noRaise: 'LiveStay', scoreAlone: 'LiveStay', raiseAlone: 'Gap', joinAsRedisson: 'LiveStay' },
+  ),
+  {
+    name: 'fair queue: without removal of the dead',
+    module: 'FairQueue',
+    expected: 'DeadOut',
+    constants: { Ours: '{1, 2}', Jvm: '{3}', Bug: '{"noRemoval"}' },
+    invariants: 'DeadOut',
+  },
+  {
+    name: 'fair queue: a JVM that waits for longer (the limit)',
+    module: 'FairQueue',
+    expected: 'LiveStay',
+    constants: { JvmWait: 9 },
+    invariants: 'LiveStay',
+  },
 ];
 
 /** @type {(jar: string, work: string, run: Run) => { verdict: string, states: string }} */
-function check(jar, work, { module, constants = {}, property }) {
+function check(jar, work, { module, constants = {}, property, invariants }) {
   let config = readFileSync(join(folder, `${module.replace(/^MC/, '')}.cfg`), 'utf8');
   for (const [name, value] of Object.entries(constants)) {
     const line = new RegExp(`^  ${name} = .*$`, 'm');
     if (!line.test(config)) throw new Error(`${module} has no constant ${name}`);
     config = config.replace(line, `  ${name} = ${value}`);
   }
+  if (invariants !== undefined) config = config.replace(/^INVARIANTS.*$/m, `INVARIANTS ${invariants}`);
   const configFile = join(work, 'run.cfg');
   writeFileSync(configFile, property === undefined ? config : `${config}PROPERTY ${property}\n`);
   const { stdout } = spawnSync(

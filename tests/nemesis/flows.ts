@@ -1,4 +1,12 @@
-import { LockContext, lockContext, type AcquireOptions, type Hold, type Lock, type LockClient } from 'holdfast';
+import {
+  LockContext,
+  lockContext,
+  type AcquireOptions,
+  type ContextOptions,
+  type Hold,
+  type Lock,
+  type LockClient,
+} from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HistoryRecorder } from '../support/history-recorder.mjs';
 import { stamp } from '../support/history-recorder.mjs';
@@ -31,6 +39,12 @@ const LONGEST_LEASE_MS = 2_400;
 const DEEPEST = 3;
 /** A release that was late when it was sent names owners of its time; it may still be under way for so long. */
 const LATEST_DELIVERY_MS = 11_000;
+
+/** Locks whose names begin so are fair. */
+export const FAIR = 'fair:';
+
+const lockOf = (client: LockClient, name: string, options: ContextOptions = {}): Lock =>
+  name.startsWith(FAIR) ? client.getFairLock(name, options) : client.getLock(name, options);
 
 /** Flows that do at random what can be done with a lock, until they are told to stop, and write it down. */
 export async function run(parts: WorkerParts, options: unknown): Promise<FlowResult> {
@@ -118,7 +132,7 @@ class Flow {
   async #section(name: string, depth: number, context?: LockContext): Promise<void> {
     const random = this.#random;
     const under = context ?? (depth === 0 && random.below(8) === 0 ? new LockContext() : undefined);
-    const lock = this.load.client.getLock(name, under ? { context: under } : {});
+    const lock = lockOf(this.load.client, name, under ? { context: under } : {});
     const body: Body = (hold) => this.#inside(lock, hold, depth, under);
     switch (random.below(5)) {
       case 0:
@@ -250,13 +264,13 @@ class Flow {
       case 6:
         // A stranger among ourselves; it waits for a while only, since we do not give way.
         await lockContext.run(() =>
-          this.#asHold(this.load.client.getLock(lock.name), () => pause(1), random.below(60)),
+          this.#asHold(lockOf(this.load.client, lock.name), () => pause(1), random.below(60)),
         );
         return;
       case 7: {
         const { locks } = this.load.options;
         // Another lock, with an end to the wait: two flows may want two locks in opposite order.
-        const other = this.load.client.getLock(random.pick(locks.filter((name) => name !== lock.name)));
+        const other = lockOf(this.load.client, random.pick(locks.filter((name) => name !== lock.name)));
         return this.#asHold(other, () => pause(random.below(20)), random.below(200));
       }
       default:
@@ -279,8 +293,7 @@ class Flow {
 
   async #force(name: string): Promise<void> {
     const from = stamp();
-    await this.load.client
-      .getLock(name)
+    await lockOf(this.load.client, name)
       .forceUnlock()
       .catch(() => undefined);
     this.load.recorder.write({ type: 'broken', from, at: stamp() + LATEST_DELIVERY_MS, locks: [name] });

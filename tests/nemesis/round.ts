@@ -1,3 +1,4 @@
+import { createClient } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startWorker, type Worker } from '../support/child.js';
 import { check, type Violation } from '../support/history.js';
@@ -8,7 +9,7 @@ import type { RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 import type { WorkerClientOptions } from '../support/worker-orders.js';
 import { STRIKES, type Bench } from './faults.js';
-import type { FlowOptions, FlowResult } from './flows.js';
+import { FAIR, type FlowOptions, type FlowResult } from './flows.js';
 import { Network } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
 import { effectsOf, ServerTruth, type SeenLine } from './server-truth.js';
@@ -107,7 +108,7 @@ class Round implements Bench {
   #over = false;
 
   constructor(private readonly options: RoundOptions) {
-    this.locks = Array.from({ length: options.locks }, (_, index) => `lock:${index}`);
+    this.locks = Array.from({ length: options.locks }, (_, index) => `${index % 3 === 1 ? FAIR : 'lock:'}${index}`);
   }
 
   async open(): Promise<void> {
@@ -147,6 +148,7 @@ class Round implements Bench {
       for (const lock of result?.heldAtEnd ?? [])
         this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
     }
+    await this.#passThrough(this.locks.filter((name) => name.startsWith(FAIR)));
     await this.#gone('key', async () => (await this.stage.leftovers()).keys);
     await this.#gone('channel', async () => (await this.stage.leftovers()).channels);
     for (const worker of this.#workers) {
@@ -370,6 +372,17 @@ class Round implements Bench {
   #take(server: RedisServer, monitor: MonitorLog): void {
     const node = this.stage.servers.indexOf(server);
     for (const line of monitor.lines.splice(0)) this.#lines.push({ ...line, node });
+  }
+
+  /** Whoever waits at a fair lock takes the places of processes that have died from its queue. */
+  async #passThrough(locks: readonly string[]): Promise<void> {
+    const client = createClient(this.stage.direct());
+    const passed = locks.map((name) =>
+      client.getFairLock(name).withLock({ waitTime: QUIET_LIMIT_MS }, () => undefined),
+    );
+    for (const [at, { status }] of (await Promise.allSettled(passed)).entries())
+      if (status === 'rejected') this.#complain('never free', locks[at]!);
+    await client.close();
   }
 
   async #gone(what: string, found: () => Promise<string[]>): Promise<void> {

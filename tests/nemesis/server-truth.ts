@@ -1,5 +1,5 @@
 import type { HistoryEvent } from '../support/history-events.js';
-import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
+import { FAIR_SCRIPTS, LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { MonitorLine } from '../support/monitor-log.js';
 import { ServerView } from './server-view.js';
 
@@ -223,7 +223,7 @@ function runningScript(
   [script = '', keyCount = '0', ...rest]: readonly string[],
 ): Running | undefined {
   if (command !== 'EVALSHA' && command !== 'EVAL') return undefined;
-  for (const [name, { sha, source }] of LOCK_SCRIPTS) {
+  for (const [name, { sha, source }] of [...LOCK_SCRIPTS, ...FAIR_SCRIPTS]) {
     if (script === sha || script === source) return { script: name, args: rest.slice(Number(keyCount)) };
   }
   return undefined;

@@ -1,3 +1,4 @@
+import type { CreateClientOptions } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { RedisCluster } from '../support/cluster.js';
@@ -28,6 +29,8 @@ export interface Stage {
   moveSlot(lock: string, choice: number): Promise<void>;
   /** Everything runs and agrees; resolves with each replica's master. */
   heal(): Promise<Map<RedisServer, RedisServer>>;
+  /** For a client of the bench itself, past all proxies. */
+  direct(): CreateClientOptions;
   leftovers(): Promise<{ keys: string[]; channels: string[] }>;
   stop(): Promise<void>;
 }
@@ -53,6 +56,10 @@ class SingleStage implements Stage {
   reach({ proxies }: Network, odd: boolean, dangerous: object): WorkerClientOptions {
     const { url, host, port } = proxies[0]!;
     return odd ? { redisOptions: { ...dangerous, host, port } } : { url };
+  }
+
+  direct(): CreateClientOptions {
+    return { url: this.server.url };
   }
 
   master(): Promise<RedisServer> {
@@ -102,6 +109,10 @@ class ClusterStage implements Stage {
   reach(network: Network): WorkerClientOptions {
     const natMap = this.#natMap(network);
     return { cluster: { nodes: Object.values(natMap), natMap } };
+  }
+
+  direct(): CreateClientOptions {
+    return { redis: this.cluster.connection() };
   }
 
   #natMap(network: Network): Record<string, { host: string; port: number }> {
@@ -163,6 +174,10 @@ class SentinelStage implements Stage {
 
   constructor(private readonly setup: SentinelSetup) {
     this.servers = setup.servers;
+  }
+
+  direct(): CreateClientOptions {
+    return { redis: this.setup.connection() };
   }
 
   reach(network: Network, odd: boolean, dangerous: object): WorkerClientOptions {

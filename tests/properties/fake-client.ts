@@ -108,9 +108,9 @@ class WatchedLock extends PlainLockProtocol {
     super(port, name);
   }
 
-  override acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
+  override acquire(owner: string, leaseMs: number, waits: boolean): ScriptRequest<AcquireReply> {
     this.watcher.asksWith(owner);
-    return super.acquire(owner, leaseMs);
+    return super.acquire(owner, leaseMs, waits);
   }
 
   override acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply> {

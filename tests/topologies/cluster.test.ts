@@ -57,6 +57,26 @@ test('R8: keys and channel of a lock are in one slot for every name that can be,
   }
 });
 
+test('R26: a fair lock keeps the order of two clients, each waiter told on its own channel', async () => {
+  const both = [await open(), await open()];
+  for (const name of [freshName('fair'), `{tag}:${freshName('fair')}`]) {
+    const hold = await inFlow(() => both[0]!.getFairLock(name).acquire());
+    const order: number[] = [];
+    const waits: Promise<void>[] = [];
+    for (let at = 0; at < 6; at += 1) {
+      waits.push(inFlow(() => both[at % 2]!.getFairLock(name).withLock(() => void order.push(at))));
+      await until(async () => (await both[0]!.inspect(name)).queue.length === at + 1, 'it is queued');
+    }
+    await pause(50);
+    const released = performance.now();
+    await hold.release();
+    await Promise.all(waits);
+    expect(order).toEqual([0, 1, 2, 3, 4, 5]);
+    // Without a message each would wait for the next sign of life.
+    expect(performance.now() - released).toBeLessThan(900);
+  }
+});
+
 test('R8: a keyPrefix is part of the name', async () => {
   const client = await open({ redis: cluster.connection({ keyPrefix: 'app:' }) });
   const hold = await inFlow(() => client.getLock('prefixed').acquire());

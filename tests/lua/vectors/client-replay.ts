@@ -29,6 +29,8 @@ const recordedField = (value: string): string => highwayHash128(kryo(value)).toS
 /** What stands in front of the colon in a recorded object, as we make it. */
 const LOCKS: Record<string, (client: LockClient, name: string, context: LockContext) => AnyLock> = {
   lock: (client, name, context) => client.getLock(name, { context }),
+  fair: (client, name, context) => client.getFairLock(name, { context }),
+  'non-reentrant-fair': (client, name, context) => client.getNonReentrantFairLock(name, { context }),
   'non-reentrant': (client, name, context) => client.getNonReentrantLock(name, { context }),
   read: (client, name, context) => client.getReadWriteLock(name, { context }).readLock(),
   write: (client, name, context) => client.getReadWriteLock(name, { context }).writeLock(),
@@ -41,6 +43,10 @@ const LOCKS: Record<string, (client: LockClient, name: string, context: LockCont
   },
 };
 
+/** An owner that is no name of the recording. */
+const OURS = /^[\da-f-]{36}:\d+$/;
+const roleOf = (thread: string): string => (/^\d+$/.test(thread) ? thread : `<${thread}>`);
+
 /** A waiter that was woken is inside long before. */
 const STILL_WAITS_MS = 1_000;
 
@@ -51,8 +57,12 @@ export async function replayCalls(
   name: string,
 ): Promise<string[]> {
   const names = new Names(`${name}:`);
-  const { clients: labels, lockWatchdogTimeout } = scenario.settings;
-  const options = { url: testRedisUrl(), ...(lockWatchdogTimeout !== undefined && { lockWatchdogTimeout }) };
+  const { clients: labels, lockWatchdogTimeout, fairLockWaitTimeout } = scenario.settings;
+  const options = {
+    url: testRedisUrl(),
+    ...(lockWatchdogTimeout !== undefined && { lockWatchdogTimeout }),
+    ...(fairLockWaitTimeout !== undefined && { fairLockWaitTimeout }),
+  };
   const clients = new Map(labels.map((label) => [label, createClient(options)]));
   const published = await Published.on(names.prefix);
   try {
@@ -81,6 +91,8 @@ class CallReplay {
   readonly #calls = new Map<number, Call>();
   /** Owner on the wire -> owner as recorded: each outermost hold has a tenure of its own, a thread keeps its id. */
   readonly #roles = new Map<string, string>();
+  /** Who waits and was not yet seen in a queue. */
+  readonly #queueing: string[] = [];
 
   constructor(
     private readonly scenario: Scenario,
@@ -103,7 +115,7 @@ class CallReplay {
       const messages = await this.messages.take();
       this.#comparison.published(
         step,
-        messages.map(({ channel, payload }) => ({ channel: this.names.recorded(channel), payload })),
+        messages.map(({ channel, payload }) => ({ channel: this.#withRoles(this.names.recorded(channel)), payload })),
       );
     }
     return this.#comparison.differences;
@@ -186,10 +198,9 @@ class CallReplay {
         (result) => {
           call.outcome = { result: method === 'getName' ? this.names.recorded(lock.name) : result };
           const hold = lock.currentHold();
-          const number = /^\d+$/.test(owner) ? owner : `<${owner}>`;
           for (const each of hold?.owner.split(', ') ?? []) {
             const [label] = [...this.clients].find(([, { id }]) => each.startsWith(id)) ?? [client];
-            this.#roles.set(each, `<${label}>:${number}`);
+            this.#roles.set(each, `<${label}>:${roleOf(owner)}`);
           }
         },
         (error: unknown) => {
@@ -198,7 +209,10 @@ class CallReplay {
       ),
     };
     this.#calls.set(step.i, call);
-    if (step.result === PENDING) return;
+    if (step.result === PENDING) {
+      this.#queueing.push(`<${client}>:${roleOf(owner)}`);
+      return;
+    }
     await call.promise;
     if (method !== 'tryLock') this.#pace.did(callAt(step));
   }
@@ -254,10 +268,19 @@ class CallReplay {
     const state = Object.entries(await readState(admin())).filter(
       ([key]) => key.includes(this.names.prefix) && !key.startsWith('holdfast_'),
     );
-    let text = JSON.stringify(state.map(([key, value]) => [this.names.recorded(key), value]));
-    for (const [owner, role] of this.#roles) text = text.replaceAll(owner, role);
+    for (const [key, { value }] of state) {
+      if (!key.startsWith('redisson_lock_queue:')) continue;
+      for (const owner of value as string[]) {
+        if (OURS.test(owner) && !this.#roles.has(owner)) this.#roles.set(owner, this.#queueing.shift() ?? owner);
+      }
+    }
+    let text = this.#withRoles(JSON.stringify(state.map(([key, value]) => [this.names.recorded(key), value])));
     for (const value of VALUES) text = text.replaceAll(valueField(value), recordedField(value));
     return Object.fromEntries(JSON.parse(text) as [string, KeyState][]);
+  }
+
+  #withRoles(text: string): string {
+    return [...this.#roles].reduce((replaced, [owner, role]) => replaced.replaceAll(owner, role), text);
   }
 }
 

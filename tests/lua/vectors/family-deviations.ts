@@ -63,6 +63,13 @@ const ownLease = (scenario: string, ...steps: number[]): Deviation => ({
   ownLease: true,
 });
 
+const later = (scenario: string, scoresLater: Readonly<Record<string, number>>, ...steps: number[]): Deviation => ({
+  scenario,
+  steps,
+  why: 'a waiter queues with fairLockWaitTimeout, and with it for every place in front, not with the wait of its call',
+  scoresLater,
+});
+
 /** For each recording: where we do something else than Redisson on purpose, and why. */
 export const FAMILY_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
   'non-reentrant-lock': [
@@ -208,6 +215,48 @@ export const FAMILY_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> =
       code: 'ERR_LOCK_NOT_OWNER',
     },
   ],
+  'fair-lock': [
+    ownLease('basic', 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 17),
+    {
+      scenario: 'unlock-free',
+      steps: [1],
+      why: 'an unlock by nobody is refused, also while the lock is free (hazard 37)',
+      code: 'ERR_LOCK_NOT_OWNER',
+    },
+    lost('unlock-free', 4),
+    later('trylock-waiters', { '<B>:<t2>': 292_000, '<A>:<t3>': 583_000 }, 2, 3, 4),
+    later('trylock-waiters', { '<A>:<t3>': 291_000 }, 5, 6, 7),
+    later('give-up-first', { '<B>:<t2>': 299_300, '<A>:<t3>': 589_800, '<B>:<t4>': 879_800 }, 2, 3, 4),
+    later('give-up-first', { '<A>:<t3>': 290_500, '<B>:<t4>': 580_500 }, 5),
+    later('give-up-first', { '<B>:<t4>': 290_000 }, 6, 7),
+    later('give-up-last', { '<B>:<t2>': 291_000, '<A>:<t3>': 581_500, '<B>:<t4>': 880_800 }, 2, 3, 4, 5),
+    later('give-up-last', { '<A>:<t3>': 290_500 }, 6, 7),
+    lost('force-with-waiters', 8),
+    {
+      scenario: 'head-without-score',
+      steps: [3],
+      why: 'whoever leaves the queue of a free lock tells the head',
+      published: [{ channel: 'redisson_lock__channel:{lk}:x:1', payload: '0' }],
+    },
+    {
+      scenario: 'head-without-score',
+      steps: [4],
+      why: NOT_OURS,
+      code: 'ERR_LOCK_NOT_OWNER',
+      published: [],
+    },
+  ],
+  'non-reentrant-fair-lock': [
+    again('owner-again', 2, 3, 4),
+    {
+      scenario: 'owner-again',
+      steps: [6],
+      why: 'an unlock by nobody is refused, also while the lock is free (hazard 37)',
+      code: 'ERR_LOCK_NOT_OWNER',
+    },
+    later('queue', { '<A>:<t3>': 299_600, '<B>:<t4>': 594_600 }, 3, 4),
+    later('queue', { '<B>:<t4>': 295_000 }, 5, 6, 7),
+  ],
   'fenced-lock': [
     {
       scenario: 'leases',
@@ -228,5 +277,13 @@ export const FAMILY_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> =
 /** Scenarios that cannot be replayed, and why. */
 export const NOT_REPLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'spin-lock': { waiter: 'whether a poll falls before or after the state was read is chance; see tests/integration' },
+  'fair-lock': {
+    interrupted: 'nobody who is interrupted stays in the queue, so that every step from then on is another',
+    'free-unlock-with-queue':
+      'it is about an unlock by nobody that wakes a waiter: it is refused before anything is sent',
+    async: 'it is about a give-up that takes too much off those behind, and the order that comes of it (hazard 20)',
+    delete: 'it is about expire(), clearExpire() and delete() of a lock, which there are none of here',
+    'stale-sweep': 'so short a fairLockWaitTimeout is refused, and nobody who is interrupted stays in the queue',
+  },
   'fenced-lock': { async: 'it deletes the counter half-way, which no call of ours does' },
 };

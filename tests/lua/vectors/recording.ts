@@ -9,6 +9,7 @@ export interface Scenario {
   readonly settings: {
     readonly clients: readonly string[];
     readonly lockWatchdogTimeout?: number;
+    readonly fairLockWaitTimeout?: number;
     readonly toleranceMs: number;
   };
   readonly steps: readonly Step[];
@@ -49,6 +50,7 @@ export interface Step {
 export interface JavaError {
   readonly class: string;
   readonly message: string | null;
+  readonly cause?: JavaError;
 }
 
 export const PENDING = '<pending>';
@@ -79,12 +81,15 @@ export class Names {
 /** Keeps to the recorded pace, and knows how far behind it was at worst. */
 export class Pace {
   readonly #began = performance.now();
-  /** The wall clock when it began. */
-  readonly epoch = Date.now();
   #lateMs = 0;
 
   now(): number {
     return performance.now() - this.#began;
+  }
+
+  /** Epoch ms at the beginning. */
+  get epoch(): number {
+    return performance.timeOrigin + this.#began;
   }
 
   get lateMs(): number {

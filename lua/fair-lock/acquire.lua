@@ -1,0 +1,99 @@
+-- fair-lock/acquire: takes a free lock for the owner whose turn it is, or gives the owner a place in the queue
+-- KEYS[1]  lock      hash    owner -> hold count
+-- KEYS[2]  queue     list    owners that wait, head first
+-- KEYS[3]  timeouts  zset    owner -> epoch ms from which a JVM takes its place for abandoned
+-- KEYS[4]  alive     zset    owner of ours -> epoch ms from which it counts as dead
+-- KEYS[5]  channel   pubsub  what the wake-up channel of each waiter begins with: channel:owner
+-- ARGV[1]  owner          string  owner id
+-- ARGV[2]  lease          int     ms
+-- ARGV[3]  wait           int     ms that each of our waiters adds to the timeouts of those behind it
+-- ARGV[4]  waiterTimeout  int     ms for which the owner counts as alive; 0 = it does not wait
+-- ARGV[5]  publish        string  PUBLISH or SPUBLISH
+-- ARGV[6]  notAfter       int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  nil  taken, hold count 1
+--          n    ms after which to look again, if no message comes; -1 = nobody knows
+--          -3   too late; nothing changed
+-- Used by  src/redis/scripts/fair-lock.ts (acquire)
+
+local lock, queue, timeouts, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local owner, lease, wait, waiterTimeout = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local publish, notAfter = ARGV[5], tonumber(ARGV[6])
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+if notAfter > 0 and now > notAfter then return -3 end
+now = math.floor(now)
+
+local queued = waiterTimeout > 0 and redis.call('ZSCORE', timeouts, owner)
+-- The dead of ours go, wherever they stand, and with them what they added to the timeouts behind them.
+local swept = false
+local gone = redis.call('ZRANGEBYSCORE', alive, '-inf', now)
+if #gone > 0 then
+  local leaves, added = {}, 0
+  for _, each in ipairs(gone) do
+    -- A client that stood still does not take its own waiter for dead.
+    leaves[each] = not (queued and each == owner)
+    if leaves[each] then redis.call('ZREM', alive, each) else redis.call('ZADD', alive, now + waiterTimeout, each) end
+  end
+  for _, each in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+    if leaves[each] then
+      added, swept = added + wait, true
+      redis.call('LREM', queue, 0, each)
+      redis.call('ZREM', timeouts, each)
+    elseif added > 0 then
+      redis.call('ZADD', timeouts, 'XX', 'INCR', -added, each)
+    end
+  end
+end
+-- A JVM at the head goes by its timeout. Ours are alive if they are still there, whatever theirs says.
+local head = redis.call('LINDEX', queue, 0)
+while head and head ~= owner do
+  local timeout = redis.call('ZSCORE', timeouts, head)
+  if not timeout or tonumber(timeout) > now or redis.call('ZSCORE', alive, head) then break end
+  swept = true
+  redis.call('LPOP', queue)
+  redis.call('ZREM', timeouts, head)
+  head = redis.call('LINDEX', queue, 0)
+end
+
+local free = redis.call('EXISTS', lock) == 0
+if free and (not head or head == owner) then
+  if head then
+    redis.call('LPOP', queue)
+    redis.call('ZREM', timeouts, owner)
+    redis.call('ZREM', alive, owner)
+    local behind = redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES')
+    for from = 1, #behind, 1000 do
+      local lowered = {}
+      for i = from, math.min(from + 999, #behind), 2 do
+        lowered[#lowered + 1] = string.format('%.0f', behind[i + 1] - wait)
+        lowered[#lowered + 1] = behind[i]
+      end
+      redis.call('ZADD', timeouts, unpack(lowered))
+    end
+  end
+  redis.call('HSET', lock, owner, '1')
+  redis.call('PEXPIRE', lock, lease)
+  return nil
+end
+-- The field is there when an earlier attempt of this request ran and its reply was lost.
+if not free and redis.call('HEXISTS', lock, owner) == 1 then
+  redis.call('HSET', lock, owner, '1')
+  if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
+  return nil
+end
+-- Nobody else will tell the head that it has become the head of a free lock.
+if swept and free then redis.call(publish, channel .. ':' .. head, '0') end
+if waiterTimeout > 0 and not queued then
+  local tail = head and redis.call('ZSCORE', timeouts, redis.call('LINDEX', queue, -1))
+  local timeout = (tail or now + redis.call('PTTL', lock)) + wait
+  -- Everybody in front takes its own wait off when its turn comes: after all of them there must be one left.
+  local full = now + (redis.call('LLEN', queue) + 1) * wait
+  redis.call('ZADD', timeouts, math.max(timeout, full), owner)
+  redis.call('RPUSH', queue, owner)
+  redis.call('ZADD', alive, now + waiterTimeout, owner)
+  head = head or owner
+end
+-- Only the head has to know when the holder's lease ends.
+if free or head ~= owner then return wait end
+return redis.call('PTTL', lock)

@@ -1,0 +1,91 @@
+-- fair-lock/refresh: keeps the places of waiters of one client, and says which of them have to try
+-- KEYS[1]  lock      hash    owner -> hold count
+-- KEYS[2]  queue     list    owners that wait, head first
+-- KEYS[3]  timeouts  zset    owner -> epoch ms from which a JVM takes its place for abandoned
+-- KEYS[4]  alive     zset    owner of ours -> epoch ms from which it counts as dead
+-- KEYS[5]  channel   pubsub  what the wake-up channel of each waiter begins with: channel:owner
+-- ARGV[1]     notAfter       int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[2]     wait           int     ms that each of our waiters adds to the timeouts of those behind it
+-- ARGV[3]     waiterTimeout  int     ms for which the owners count as alive
+-- ARGV[4]     publish        string  PUBLISH or SPUBLISH
+-- ARGV[5..n]  owners         string  owner ids, in the order in which they came
+-- Returns  an array: ms until the holder's lease ends if one of them is the head (-1 = nobody knows, or none is), then
+--            the numbers of those that have to try, from 1: the head of a free lock, and who has no place any more
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/fair-lock.ts (refresh)
+
+local lock, queue, timeouts, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local notAfter, wait, waiterTimeout, publish = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+if notAfter > 0 and now > notAfter then return -3 end
+now = math.floor(now)
+
+local reply, number, queued = { -1 }, {}, {}
+local members = redis.call('LRANGE', queue, 0, -1)
+for _, each in ipairs(members) do queued[each] = true end
+for i = 5, #ARGV do
+  number[ARGV[i]] = i - 4
+  if queued[ARGV[i]] then
+    -- First of all: a client that stood still does not take its own waiters for dead.
+    redis.call('ZADD', alive, now + waiterTimeout, ARGV[i])
+  else
+    redis.call('ZREM', alive, ARGV[i])
+    redis.call('ZREM', timeouts, ARGV[i])
+    reply[#reply + 1] = i - 4
+  end
+end
+
+-- The dead of ours go, wherever they stand, and with them what they added to the timeouts behind them.
+local swept = false
+local gone = redis.call('ZRANGEBYSCORE', alive, '-inf', now)
+if #gone > 0 then
+  local leaves, added = {}, 0
+  for _, each in ipairs(gone) do
+    leaves[each] = true
+    redis.call('ZREM', alive, each)
+  end
+  for _, each in ipairs(members) do
+    if leaves[each] then
+      added, swept = added + wait, true
+      redis.call('LREM', queue, 0, each)
+      redis.call('ZREM', timeouts, each)
+    elseif added > 0 then
+      redis.call('ZADD', timeouts, 'XX', 'INCR', -added, each)
+    end
+  end
+end
+-- A JVM at the head goes by its timeout. Ours are alive if they are still there, whatever theirs says.
+local head = redis.call('LINDEX', queue, 0)
+while head do
+  local timeout = redis.call('ZSCORE', timeouts, head)
+  if not timeout or tonumber(timeout) > now or redis.call('ZSCORE', alive, head) then break end
+  swept = true
+  redis.call('LPOP', queue)
+  redis.call('ZREM', timeouts, head)
+  head = redis.call('LINDEX', queue, 0)
+end
+if swept then members = redis.call('LRANGE', queue, 0, -1) end
+
+-- Everybody in front takes its own wait off when its turn comes. When half a wait is missing at the end of that it is
+-- made up for, and for those behind too, since they rest on it.
+local raised = 0
+for place, each in ipairs(members) do
+  local timeout = number[each] and redis.call('ZSCORE', timeouts, each)
+  if timeout then
+    local missing = now + place * wait - timeout - raised
+    if 2 * missing > wait then raised = raised + missing end
+  end
+  if raised > 0 then redis.call('ZADD', timeouts, 'XX', 'INCR', raised, each) end
+end
+
+if not head then return reply end
+local free = redis.call('EXISTS', lock) == 0
+if number[head] then
+  if free then reply[#reply + 1] = number[head] else reply[1] = redis.call('PTTL', lock) end
+elseif free and swept then
+  -- Nobody else will tell the head that it has become the head of a free lock.
+  redis.call(publish, channel .. ':' .. head, '0')
+end
+return reply

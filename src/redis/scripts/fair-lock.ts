@@ -1,0 +1,53 @@
+import acquireSource from '../../../lua/fair-lock/acquire.lua';
+import refreshSource from '../../../lua/fair-lock/refresh.lua';
+import releaseSource from '../../../lua/fair-lock/release.lua';
+import { defineScript, replyInt, replyInts } from '../script.js';
+import type { AcquireReply, ReleaseReply } from './lock.js';
+
+type FairKeys = [lock: string, queue: string, timeouts: string, alive: string, channel: string];
+
+export interface RefreshReply {
+  /** ms until the holder's lease ends, if one of the waiters is the head; -1: nobody knows, or none of them is. */
+  readonly lookInMs: number;
+  /** Which of the waiters have to try now, by their place in the request. */
+  readonly toTry: readonly number[];
+}
+
+export const acquire = defineScript<
+  FairKeys,
+  [owner: string, leaseMs: number, waitMs: number, waiterTimeoutMs: number, publish: string],
+  AcquireReply
+>({
+  file: 'fair-lock/acquire',
+  source: acquireSource,
+  keys: 5,
+  args: 5,
+  notAfter: true,
+  reply: (raw) => (raw === null ? undefined : replyInt(raw)),
+  confirmed: (reply) => reply === undefined,
+});
+
+export const release = defineScript<FairKeys, [publish: string, waitMs: number, ...owners: string[]], ReleaseReply>({
+  file: 'fair-lock/release',
+  source: releaseSource,
+  keys: 5,
+  args: 'variable',
+  notAfter: false,
+  reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+});
+
+export const refresh = defineScript<
+  FairKeys,
+  [waitMs: number, waiterTimeoutMs: number, publish: string, ...owners: string[]],
+  RefreshReply
+>({
+  file: 'fair-lock/refresh',
+  source: refreshSource,
+  keys: 5,
+  args: 'variable',
+  notAfter: true,
+  reply(raw) {
+    const [lookInMs = -1, ...numbers] = replyInts(raw);
+    return { lookInMs, toTry: numbers.map((number) => number - 1) };
+  },
+});

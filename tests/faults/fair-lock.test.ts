@@ -1,0 +1,233 @@
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import type { Hold } from '../../src/core/hold.js';
+import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
+import * as scripts from '../../src/redis/scripts/fair-lock.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import type { FaultProxy } from '../support/proxy.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const DEADLINE_MS = 450;
+const SLACK_MS = 250;
+const ACQUIRE = scripts.acquire.script!.sha;
+const RELEASE = scripts.release.script!.sha;
+const REFRESH = scripts.refresh.script!.sha;
+
+beforeAll(async () => {
+  for (const { script } of Object.values(scripts)) await admin().script('LOAD', script!.source);
+});
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+interface Stage {
+  readonly proxy: FaultProxy;
+  /** Behind the proxy. */
+  readonly client: LockClient;
+  readonly other: LockClient;
+  readonly name: string;
+}
+
+async function stage(): Promise<Stage> {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: DEADLINE_MS });
+  return { proxy, client, other: await openClient(), name: freshName('fair') };
+}
+
+const queue = (name: string): Promise<string[]> => admin().lrange(fairQueueKey(name), 0, -1);
+const places = (name: string, count: number, limitMs?: number): Promise<void> =>
+  until(async () => (await queue(name)).length === count, `${count} are queued`, limitMs);
+const nothingQueued = (name: string): Promise<void> =>
+  until(
+    async () => (await admin().exists([fairQueueKey(name), fairTimeoutsKey(name), fairAliveKey(name)])) === 0,
+    'nobody is queued',
+    1_000 + SLACK_MS,
+  );
+
+/** Waits, and has looked once more since its subscription stood. */
+async function parked({ proxy, client, name }: Stage, waitTime = 20_000): Promise<Promise<Hold>[]> {
+  const again = proxy.observe({ sha: ACQUIRE, contains: name, times: 2 });
+  const before = (await queue(name)).length;
+  const waiting = inFlow(async () => client.getFairLock(name).acquire({ waitTime }));
+  waiting.catch(() => undefined);
+  await places(name, before + 1);
+  await until(() => again.count >= 2, 'it has looked again');
+  await pause(20); // the answer is on its last few microseconds
+  return [waiting];
+}
+
+test('R1: the reply to a call that queues is lost: repeated, it has one place, and gets in once', async () => {
+  const each = await stage();
+  const { proxy, client, other, name } = each;
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const fault = proxy.cutAfter({ sha: ACQUIRE, contains: name });
+  const waiting = inFlow(async () => client.getFairLock(name).acquire());
+  await fault.applied;
+  await places(name, 1);
+  await hold.release();
+  const next = await waiting;
+  expect(await admin().hgetall(name)).toEqual({ [next.owner]: '1' });
+  await next.release();
+  await nothingQueued(name);
+});
+
+test('R1: the reply to a grant is lost: repeated, it is granted once, and nobody behind is set back twice', async () => {
+  const each = await stage();
+  const { proxy, other, name } = each;
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const [waiting] = await parked(each);
+  const behind = inFlow(async () => other.getFairLock(name).acquire());
+  await places(name, 2);
+  const [, last] = await queue(name);
+  const before = Number(await admin().zscore(fairTimeoutsKey(name), last!));
+  const fault = proxy.cutAfter({ sha: ACQUIRE, contains: name });
+  await hold.release();
+  await fault.applied;
+  const next = await waiting!;
+  expect(Number(await admin().zscore(fairTimeoutsKey(name), last!))).toBe(before - 300_000);
+  await next.release();
+  await (await behind).release();
+});
+
+test.each([
+  [
+    'cut before the server saw it',
+    (proxy: FaultProxy, name: string) => proxy.cutBefore({ sha: ACQUIRE, contains: name, times: Infinity }),
+  ],
+  [
+    'cut after the server ran it',
+    (proxy: FaultProxy, name: string) => proxy.cutAfter({ sha: ACQUIRE, contains: name, times: Infinity }),
+  ],
+  [
+    'its replies swallowed',
+    (proxy: FaultProxy, name: string) => proxy.swallow({ sha: ACQUIRE, contains: name, times: Infinity }),
+  ],
+])('R1, R2: a call that queues, %s, every time: it fails, and what it had is taken back', async (_, away) => {
+  const { proxy, client, other, name } = await stage();
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const fault = away(proxy, name);
+  const at = performance.now();
+  expect(await outcome(inFlow(() => client.getFairLock(name).lock()))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  expect(performance.now() - at).toBeLessThan(DEADLINE_MS + SLACK_MS);
+  fault.lift();
+  await nothingQueued(name);
+  await hold.release();
+  await holdElsewhere(other.getFairLock(name)).then((next) => next.release());
+});
+
+test('R2: a request to queue that arrives after its call has rejected queues nobody', async () => {
+  const { proxy, client, other, name } = await stage();
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const fault = proxy.holdCommand({ sha: ACQUIRE, contains: name, times: 3 });
+  expect(await outcome(inFlow(() => client.getFairLock(name).lock()))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  fault.lift();
+  await pause(100);
+  await nothingQueued(name);
+  await hold.release();
+  expect(await admin().exists(name)).toBe(0);
+});
+
+test('the giving up of a place is repeated until it is answered, and the call does not wait for that', async () => {
+  const each = await stage();
+  const { proxy, client, other, name } = each;
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const fault = proxy.cutBefore({ sha: RELEASE, contains: name, times: 4 });
+  const at = performance.now();
+  expect(await inFlow(() => client.getFairLock(name).tryLock(200))).toBe(false);
+  expect(performance.now() - at).toBeLessThan(200 + SLACK_MS);
+  await until(() => fault.count === 4, 'it was tried four times');
+  await nothingQueued(name);
+  await hold.release();
+});
+
+test('R4: the reply to a release is lost: repeated, it succeeds, and the head was told', async () => {
+  const each = await stage();
+  const { proxy, client, other, name } = each;
+  const hold = await holdElsewhere(client.getFairLock(name));
+  const behind = inFlow(async () => other.getFairLock(name).acquire());
+  await places(name, 1);
+  await pause(50);
+  const fault = proxy.cutAfter({ sha: RELEASE, contains: name });
+  const at = performance.now();
+  const released = hold.release();
+  const next = await behind;
+  expect(performance.now() - at).toBeLessThan(200 + SLACK_MS);
+  await fault.applied;
+  await released;
+  expect(await admin().hgetall(name)).toEqual({ [next.owner]: '1' });
+  await next.release();
+});
+
+test('R18: only the subscriber is cut, and the release falls into the gap', async () => {
+  const each = await stage();
+  const { proxy, other, name } = each;
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const [waiting] = await parked(each);
+  expect(proxy.cut({ kind: 'subscriber' })).toBe(1);
+  await hold.release();
+  const at = performance.now();
+  await (await waiting!).release();
+  expect(performance.now() - at).toBeLessThan(200 + 2 * SLACK_MS);
+});
+
+test('a message that is lost is made up for by the next sign of life', async () => {
+  const each = await stage();
+  const { proxy, other, name } = each;
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const [waiting] = await parked(each);
+  const fault = proxy.dropMessages();
+  await hold.release();
+  const at = performance.now();
+  const next = await waiting!;
+  expect(performance.now() - at).toBeLessThan(1_000 + SLACK_MS);
+  expect(fault.count).toBe(1);
+  await next.release();
+});
+
+test('a sign of life that is not answered is followed by others: no place is lost, and nobody fails for it', async () => {
+  const each = await stage();
+  const { proxy, other, name } = each;
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const [waiting] = await parked(each);
+  const [mine] = await queue(name);
+  const fault = proxy.swallow({ sha: REFRESH, contains: name, times: 2 });
+  await until(() => fault.count === 2, 'two were swallowed');
+  const seen = proxy.observe({ sha: REFRESH, contains: name });
+  await seen.executed;
+  expect(await queue(name)).toEqual([mine]);
+  await hold.release();
+  const next = await waiting!;
+  expect(next.owner).toBe(mine);
+  await next.release();
+});
+
+test('a waiter whose request was never answered queues again under another owner, and is told on its channel', async () => {
+  const each = await stage();
+  const { proxy, other, name } = each;
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const [waiting] = await parked(each);
+  const [before] = await queue(name);
+  const fault = proxy.swallow({ sha: ACQUIRE, contains: name, times: Infinity });
+  await admin().publish(fairChannel(name, before!), '0');
+  await fault.applied;
+  await pause(DEADLINE_MS + 50);
+  fault.lift();
+  await until(async () => ![undefined, before].includes((await queue(name))[0]), 'another owner is queued');
+  const [mine] = await queue(name);
+  await until(
+    async () => ((await admin().pubsub('CHANNELS', fairChannel(name, mine!))) as string[]).length === 1,
+    'it listens there',
+  );
+  // No sign of life may tell it instead.
+  proxy.swallow({ sha: REFRESH, contains: name, times: Infinity });
+  await pause(50);
+  await hold.release();
+  const at = performance.now();
+  const next = await waiting!;
+  expect(performance.now() - at).toBeLessThan(200 + SLACK_MS);
+  expect(next.owner).toBe(mine);
+  await next.release();
+});

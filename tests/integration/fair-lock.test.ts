@@ -1,0 +1,470 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import type { Hold } from '../../src/core/hold.js';
+import type { FairLock } from '../../src/primitives/fair-lock.js';
+import { fairAliveKey, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
+import * as scripts from '../../src/redis/scripts/fair-lock.js';
+import { startWorker, type Worker } from '../support/child.js';
+import { JvmWaiter } from '../support/jvm-fair-lock.js';
+import { closeClients, holdElsewhere, inFlow, openClient, outcome, pause } from '../support/lock-clients.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { until } from '../support/until.js';
+import type { ClientSettings } from '../support/lock-clients.js';
+
+/** What two busy cores may be late by. */
+const SLACK_MS = 250;
+const REFRESH_MS = 1_000;
+
+const workers: Worker[] = [];
+
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.close()));
+  await closeClients();
+  await expectNothingLeft();
+});
+
+async function worker(options: ClientSettings = {}): Promise<Worker> {
+  const started = await startWorker();
+  workers.push(started);
+  await started.createClient({ url: testRedisUrl(), ...options });
+  return started;
+}
+
+/** So that the first of each is not counted twice. */
+async function loadScripts(server: RedisServer): Promise<void> {
+  for (const { script } of Object.values(scripts)) await server.command('SCRIPT', 'LOAD', script!.source);
+}
+
+const queue = (name: string): Promise<string[]> => admin().lrange(fairQueueKey(name), 0, -1);
+
+/** Queues, and returns when it has its place. */
+async function queued<T>(name: string, place: number, call: () => Promise<T>): Promise<{ result: Promise<T> }> {
+  const result = inFlow(call);
+  result.catch(() => undefined); // looked at by the test, later
+  await until(async () => (await queue(name)).length === place, `place ${place} is taken`);
+  return { result };
+}
+
+const spec = (name: string): { factory: string; name: string } => ({ factory: 'getFairLock', name });
+
+interface Bench {
+  readonly client: LockClient;
+  readonly lock: FairLock;
+  readonly name: string;
+}
+
+async function open(options: ClientSettings = {}, name = freshName('fair')): Promise<Bench> {
+  const client = await openClient(options);
+  return { client, lock: client.getFairLock(name), name };
+}
+
+describe('R26: the order of arrival', () => {
+  test('over three processes and this one, ten times around', async () => {
+    const { lock, name } = await open();
+    const others = await Promise.all([worker(), worker(), worker()]);
+    const hold = await holdElsewhere(lock);
+    const order: number[] = [];
+    const waits: Promise<unknown>[] = [];
+    for (let at = 0; at < 40; at += 1) {
+      const other = others[at % 4];
+      const { result } = await queued(name, at + 1, async () => {
+        if (other === undefined) return lock.withLock(() => void order.push(at));
+        const flow = other.flow(`flow ${at}`);
+        const held = await flow.acquire(spec(name));
+        order.push(at);
+        await flow.release(held);
+      });
+      waits.push(result);
+    }
+    await hold.release();
+    await Promise.all(waits);
+    expect(order).toEqual(Array.from({ length: 40 }, (_, at) => at));
+  });
+
+  test('as the server saw it, with calls coming and going in two processes', async () => {
+    const server = await startServer();
+    try {
+      const log = await server.monitor();
+      const name = 'fifo';
+      const client = await openClient({ url: server.url });
+      const lock = client.getFairLock(name);
+      const other = await worker();
+      await other.createClient({ url: server.url }, 'there');
+      let inside = 0;
+      let value = 0;
+      const here = Array.from({ length: 6 }, (_, at) =>
+        inFlow(async () => {
+          for (let round = 0; round < 20; round += 1) {
+            const held = await lock.tryAcquire({ waitTime: at === 0 ? 5 : 20_000 });
+            if (held === null) continue;
+            expect((inside += 1)).toBe(1);
+            const seen = value;
+            await pause(round % 2);
+            value = seen + 1;
+            inside -= 1;
+            await held.release();
+          }
+        }),
+      );
+      const there = Array.from({ length: 4 }, async (_, at) => {
+        const flow = other.flow(`flow ${at}`, 'there');
+        for (let round = 0; round < 10; round += 1) await flow.release(await flow.acquire(spec(name)));
+      });
+      await Promise.all([...here, ...there]);
+      const waiting: string[] = [];
+      let grants = 0;
+      let waited = 0;
+      for (const { command, args } of await log.settle()) {
+        if (command === 'RPUSH') waiting.push(args[1]!);
+        if (command === 'LREM') waiting.splice(waiting.indexOf(args[2]!), 1);
+        if (command !== 'HSET' || args[0] !== name) continue;
+        grants += 1;
+        if (waiting.length === 0) continue;
+        expect(args[1]).toBe(waiting.shift());
+        waited += 1;
+      }
+      expect(waiting).toEqual([]);
+      expect(grants).toBeGreaterThanOrEqual(140);
+      expect(waited).toBeGreaterThan(100);
+      expect(value).toBe(grants - 40);
+      await client.close();
+      await other.closeClient({}, 'there');
+      expect(await server.keys()).toEqual([]);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test('with a JVM in between, whose waiter is let in when it is its turn', async () => {
+    const { lock, name } = await open();
+    const jvm = new JvmWaiter(admin(), name);
+    const hold = await holdElsewhere(lock);
+    const first = await queued(name, 1, async () => lock.acquire());
+    expect(await jvm.tryOrQueue()).toBe(false);
+    const last = await queued(name, 3, async () => lock.acquire());
+    await hold.release();
+    const second = await first.result;
+    expect(await jvm.tryOrQueue()).toBe(false);
+    await second.release();
+    await pause(50);
+    expect(await jvm.tryOrQueue()).toBe(true);
+    await jvm.release();
+    await (await last.result).release();
+  });
+
+  test('nobody passes the queue of a free lock: a call that does not wait is refused', async () => {
+    const { lock, name } = await open();
+    const jvm = new JvmWaiter(admin(), name);
+    await admin().hset(name, 'somebody:1', '1');
+    expect(await jvm.tryOrQueue()).toBe(false);
+    await admin().del(name);
+    expect(await inFlow(() => lock.tryLock())).toBe(false);
+    expect(await inFlow(() => lock.tryLock(50))).toBe(false);
+    expect(await jvm.tryOrQueue()).toBe(true);
+    await jvm.release();
+  });
+});
+
+describe('R26: a client that is killed', () => {
+  test.each([
+    ['its waiter at the head', 1],
+    ['ten of its waiters at the head: once, not ten times', 10],
+  ])('%s blocks the next for fairWaiterTimeout and a second at most', async (_, dead) => {
+    const fairWaiterTimeout = 2_000;
+    const { lock, name } = await open({ fairWaiterTimeout });
+    const doomed = await worker({ fairWaiterTimeout });
+    const hold = await holdElsewhere(lock);
+    for (let at = 0; at < dead; at += 1) {
+      await queued(name, at + 1, () => doomed.flow(`flow ${at}`).acquire(spec(name)));
+    }
+    const { result } = await queued(name, dead + 1, async () => lock.acquire());
+    await doomed.kill9();
+    const killed = performance.now();
+    await hold.release();
+    const next = await result;
+    const after = performance.now() - killed;
+    // Its last sign of life may be a refresh old.
+    expect(after).toBeGreaterThan(fairWaiterTimeout - REFRESH_MS);
+    expect(after).toBeLessThan(fairWaiterTimeout + REFRESH_MS + SLACK_MS);
+    await next.release();
+  });
+
+  test('a JVM behind it is let in by our release', async () => {
+    const fairWaiterTimeout = 1_000;
+    const { lock, name } = await open({ fairWaiterTimeout });
+    const doomed = await worker({ fairWaiterTimeout });
+    const jvm = new JvmWaiter(admin(), name);
+    const hold = await holdElsewhere(lock);
+    await queued(name, 1, () => doomed.flow('flow').acquire(spec(name)));
+    expect(await jvm.tryOrQueue()).toBe(false);
+    await doomed.kill9();
+    await pause(fairWaiterTimeout + 50);
+    await hold.release();
+    expect(await jvm.tryOrQueue()).toBe(true);
+    await jvm.release();
+  });
+
+  test('costs those behind it nothing but the command a second of each client', async () => {
+    const server = await startServer();
+    try {
+      const name = 'dead-head';
+      await loadScripts(server);
+      const doomed = await worker();
+      await doomed.createClient({ url: server.url, fairWaiterTimeout: 30_000 }, 'there');
+      const clients = await Promise.all([openClient({ url: server.url }), openClient({ url: server.url })]);
+      const hold = await holdElsewhere(clients[0].getFairLock(name));
+      const dead = doomed.flow('flow', 'there').acquire(spec(name));
+      dead.catch(() => undefined);
+      await until(async () => (await server.command('LLEN', fairQueueKey(name))) === 1, 'it is queued');
+      const waits = clients.flatMap((client) =>
+        Array.from({ length: 20 }, () => inFlow(() => client.getFairLock(name).withLock(() => undefined))),
+      );
+      await until(async () => (await server.command('LLEN', fairQueueKey(name))) === 41, 'all are queued');
+      await pause(50);
+      await doomed.kill9();
+      await hold.release();
+      await pause(50);
+      const log = await server.monitor();
+      await pause(4_000);
+      const sent = (await log.settle()).filter(({ source }) => source !== 'lua');
+      const scripts = sent.filter(({ command }) => command === 'EVALSHA');
+      // One a second of each client, and a tick may come at either end.
+      expect(scripts.length).toBeGreaterThanOrEqual(2 * 3);
+      expect(scripts.length).toBeLessThanOrEqual(2 * 5);
+      expect(sent.filter(({ command }) => !['EVALSHA', 'PING', 'TIME'].includes(command))).toEqual([]);
+      expect(await server.command('EXISTS', name)).toBe(0);
+      log.stop();
+      const [head] = (await server.command('LRANGE', fairQueueKey(name), 0, 0)) as string[];
+      await server.command('ZADD', fairAliveKey(name), 0, head!);
+      await Promise.all(waits);
+      await Promise.all(clients.map((client) => client.close()));
+      expect(await server.keys()).toEqual([]);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe('R26: whoever leaves has no place in the queue a second later', () => {
+  const gone = (name: string): Promise<void> =>
+    until(
+      async () => (await admin().exists([fairQueueKey(name), fairAliveKey(name), fairTimeoutsKey(name)])) === 0,
+      'it is out',
+      1_000,
+    );
+
+  test.each<[string, (bench: Bench, abort: AbortController) => Promise<unknown>, unknown]>([
+    ['a tryLock whose time is up', ({ lock }) => lock.tryLock(200), 'ok'],
+    ['an acquire whose time is up', ({ lock }) => lock.acquire({ waitTime: 200 }), 'ERR_LOCK_TIMEOUT'],
+    [
+      'a lock() that is aborted',
+      ({ lock }, abort) => (setTimeout(() => abort.abort(), 200), lock.lock({ signal: abort.signal })),
+      'ERR_LOCK_ABORTED',
+    ],
+    [
+      'a lock() whose client is closed',
+      ({ client, lock }) => (setTimeout(() => void client.close(), 200), lock.lock()),
+      'ERR_LOCK_CLIENT_CLOSED',
+    ],
+  ])('%s', async (_, call, expected) => {
+    const holder = await open();
+    const bench = await open({}, holder.name);
+    const hold = await holdElsewhere(holder.lock);
+    const { result } = await queued(holder.name, 1, () => call(bench, new AbortController()));
+    expect(await outcome(result)).toBe(expected);
+    await gone(holder.name);
+    await hold.release();
+    expect(await inFlow(() => holder.lock.tryLock())).toBe(true);
+    await holder.lock.forceUnlock();
+  });
+
+  test('and takes off what it had added, no more', async () => {
+    const { lock, name } = await open();
+    const hold = await holdElsewhere(lock);
+    const scores = async (): Promise<Record<string, number>> => {
+      const pairs = await admin().zrange(fairTimeoutsKey(name), '0', '-1', 'WITHSCORES');
+      return Object.fromEntries(pairs.flatMap((each, at) => (at % 2 === 0 ? [[each, Number(pairs[at + 1])]] : [])));
+    };
+    const abort = new AbortController();
+    const before = await queued(name, 1, async () => lock.acquire());
+    await queued(name, 2, async () => lock.acquire({ signal: abort.signal, waitTime: 9_000 }));
+    const behind = await queued(name, 3, async () => lock.acquire({ waitTime: 8_000 }));
+    const [first, second, third] = await queue(name);
+    const then = await scores();
+    abort.abort();
+    await until(async () => (await queue(name)).length === 2, 'it is out');
+    expect(await scores()).toEqual({ [first!]: then[first!], [third!]: then[third!]! - 300_000 });
+    expect(then[second!]! - then[first!]!).toBe(300_000);
+    await hold.release();
+    await (await before.result).release();
+    await (await behind.result).release();
+  });
+
+  test('R21: the head that leaves a free lock at the moment of its release lets the next one in', async () => {
+    const holder = await open();
+    const { lock, name } = await open({}, holder.name);
+    for (let round = 0; round < 30; round += 1) {
+      const hold = await holdElsewhere(holder.lock);
+      const abort = new AbortController();
+      const head = await queued(name, 1, async () => lock.acquire({ signal: abort.signal }));
+      const next = await queued(name, 2, async () => holder.lock.acquire());
+      const released = hold.release();
+      if (round % 3 > 0) await released;
+      if (round % 3 > 1) await pause(1);
+      abort.abort();
+      const at = performance.now();
+      await head.result.then(
+        (held: Hold) => held.release(),
+        () => undefined,
+      );
+      await (await next.result).release();
+      expect(performance.now() - at).toBeLessThan(200 + SLACK_MS);
+      await released;
+    }
+  });
+});
+
+describe('R26, R30: a live waiter of ours is not evicted', () => {
+  test('by a JVM whose clock is a minute ahead', async () => {
+    const { lock, name } = await open();
+    const jvm = new JvmWaiter(admin(), name, { aheadMs: 60_000 });
+    const hold = await holdElsewhere(lock);
+    const { result } = await queued(name, 1, async () => lock.acquire());
+    const [ours] = await queue(name);
+    expect(await jvm.tryOrQueue()).toBe(false);
+    expect((await queue(name))[0]).toBe(ours);
+    await hold.release();
+    const next = await result;
+    expect(next.owner).toBe(ours);
+    await next.release();
+    expect(await jvm.tryOrQueue()).toBe(true);
+    await jvm.release();
+  });
+
+  test('however long it waits, by JVMs that look, give up or acquire', async () => {
+    const fairLockWaitTimeout = 3_000;
+    const { lock, name } = await open({ fairLockWaitTimeout });
+    const jvm = new JvmWaiter(admin(), name, { waitMs: fairLockWaitTimeout });
+    await admin().hset(name, 'somebody:1', '1');
+    const waits = [];
+    for (let place = 1; place <= 3; place += 1) waits.push(await queued(name, place, async () => lock.acquire()));
+    const [...ours] = await queue(name);
+    // Each would be stale by its first timeout long before the end of this.
+    const began = performance.now();
+    while (performance.now() - began < 4 * fairLockWaitTimeout) {
+      expect(await jvm.tryOrQueue()).toBe(false);
+      expect((await queue(name)).slice(0, 3)).toEqual(ours);
+      await pause(100);
+    }
+    await admin().del(name);
+    for (const { result } of waits) await (await result).release();
+    expect(await jvm.tryOrQueue()).toBe(true);
+    await jvm.release();
+  }, 40_000);
+});
+
+test('a waiter whose place was deleted queues again, in the order of this client, and gets in', async () => {
+  const { lock, name } = await open();
+  const hold = await holdElsewhere(lock);
+  const order: number[] = [];
+  const waits = [];
+  for (let at = 0; at < 5; at += 1) {
+    waits.push(await queued(name, at + 1, () => lock.withLock(() => void order.push(at))));
+  }
+  await pause(100); // each has looked once more since its subscription stands
+  await admin().del(fairQueueKey(name), fairTimeoutsKey(name), fairAliveKey(name));
+  await until(async () => (await queue(name)).length === 5, 'all are queued again', REFRESH_MS + SLACK_MS);
+  await hold.release();
+  await Promise.all(waits.map(({ result }) => result));
+  expect(order).toEqual([0, 1, 2, 3, 4]);
+});
+
+test('a waiter that was not the head when it came gets in when the lease before it ends unnoticed', async () => {
+  const { lock, name } = await open();
+  const doomed = await worker();
+  const hold = await holdElsewhere(lock);
+  const head = doomed.flow('flow').acquire(spec(name), { leaseTime: 1_500 });
+  await until(async () => (await queue(name)).length === 1, 'it is queued');
+  const { result } = await queued(name, 2, async () => lock.acquire());
+  await hold.release();
+  await head;
+  const at = performance.now();
+  await doomed.kill9();
+  const next = await result;
+  expect(performance.now() - at).toBeLessThan(1_500 + SLACK_MS);
+  await next.release();
+});
+
+test('many waiters of a client cost one command a second, and no other', async () => {
+  const server = await startServer();
+  try {
+    await loadScripts(server);
+    const client = await openClient({ url: server.url });
+    const lock = client.getFairLock('idle');
+    const hold = await holdElsewhere(lock);
+    const abort = new AbortController();
+    const waits = Array.from({ length: 300 }, () => outcome(inFlow(() => lock.lock({ signal: abort.signal }))));
+    await until(async () => (await server.command('LLEN', fairQueueKey('idle'))) === 300, 'all wait');
+    await pause(200);
+    const log = await server.monitor();
+    await pause(3_500);
+    const sent = (await log.settle()).filter(({ source }) => source !== 'lua');
+    expect(sent.filter(({ command }) => command === 'EVALSHA').length).toBeGreaterThanOrEqual(2);
+    expect(sent.filter(({ command }) => command === 'EVALSHA').length).toBeLessThanOrEqual(4);
+    expect(sent.filter(({ command }) => !['EVALSHA', 'PING', 'TIME'].includes(command))).toEqual([]);
+    abort.abort();
+    expect(new Set(await Promise.all(waits))).toEqual(new Set(['ERR_LOCK_ABORTED']));
+    await hold.release();
+    await client.close();
+    expect(await server.keys()).toEqual([]);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('inspect tells of the queue, head first', async () => {
+  const { client, lock, name } = await open();
+  const hold = await holdElsewhere(lock);
+  const first = await queued(name, 1, async () => lock.acquire());
+  const second = await queued(name, 2, async () => lock.acquire());
+  const inspection = await client.inspect(name);
+  expect(inspection).toMatchObject({ kind: 'fair', queue: await queue(name) });
+  expect(inspection.owners.map(({ owner }) => owner)).toEqual([hold.owner]);
+  await hold.release();
+  await (await first.result).release();
+  await (await second.result).release();
+});
+
+describe('the non-reentrant fair lock', () => {
+  test('refuses its owner at once, in every form, and keeps its hold', async () => {
+    const { client, name } = await open();
+    const lock = client.getNonReentrantFairLock(name);
+    await lock.withLock(async () => {
+      const code = 'ERR_LOCK_NON_REENTRANT';
+      expect(await outcome(lock.lock())).toBe(code);
+      expect(await outcome(lock.tryLock(1_000))).toBe(code);
+      expect(await outcome(lock.acquire())).toBe(code);
+      expect(await outcome(lock.tryAcquire())).toBe(code);
+      expect(await outcome(lock.withLock(() => undefined))).toBe(code);
+      expect(await lock.getHoldCount()).toBe(1);
+      expect(await queue(name)).toEqual([]);
+    });
+    expect(await lock.isLocked()).toBe(false);
+  });
+
+  test('stands in the same queue as the reentrant one', async () => {
+    const { client, lock, name } = await open();
+    const other = client.getNonReentrantFairLock(name);
+    const hold = await holdElsewhere(lock);
+    const order: string[] = [];
+    const waits = [
+      await queued(name, 1, () => other.withLock(() => void order.push('first'))),
+      await queued(name, 2, () => lock.withLock(() => void order.push('second'))),
+      await queued(name, 3, () => other.withLock(() => void order.push('third'))),
+    ];
+    await hold.release();
+    await Promise.all(waits.map(({ result }) => result));
+    expect(order).toEqual(['first', 'second', 'third']);
+  });
+});

@@ -1,0 +1,409 @@
+import { expect } from '@jest/globals';
+import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
+import { acquire, refresh, release } from '../../src/redis/scripts/fair-lock.js';
+import { admin } from '../support/redis.js';
+import { between, describeScript, heldBy, type ScriptBench } from './script-bench.js';
+
+const W = 300_000;
+const ALIVE_MS = 5_000;
+/** What may pass between a test's look at the server's clock and the script's. */
+const LATE_MS = 1_000;
+
+const keysOf = ({ name, channel }: ScriptBench): string[] => [
+  name,
+  fairQueueKey(name),
+  fairTimeoutsKey(name),
+  fairAliveKey(name),
+  channel,
+];
+const channelOf = ({ name }: ScriptBench, owner: string): string => fairChannel(name, owner);
+
+interface Terms {
+  leaseMs?: number;
+  wait?: number;
+  waits?: boolean;
+  notAfter?: number;
+}
+
+const take = (bench: ScriptBench, owner: string, terms: Terms = {}): Promise<unknown> => {
+  const { leaseMs = 30_000, wait = W, waits = true, notAfter = 0 } = terms;
+  return bench.run(keysOf(bench), owner, leaseMs, wait, waits ? ALIVE_MS : 0, 'PUBLISH', notAfter);
+};
+const giveBack = (bench: ScriptBench, ...owners: string[]): Promise<unknown> =>
+  bench.run(keysOf(bench), 'PUBLISH', W, ...owners);
+const keep = (bench: ScriptBench, owners: string[], { wait = W, notAfter = 0 } = {}): Promise<unknown> =>
+  bench.run(keysOf(bench), notAfter, wait, ALIVE_MS, 'PUBLISH', ...owners);
+
+/** Owner -> ms from now, of everybody in the queue, head first; null: no score. */
+async function queue(bench: ScriptBench): Promise<Record<string, number | null>> {
+  const now = await bench.notAfter(0);
+  const owners = await admin().lrange(fairQueueKey(bench.name), 0, -1);
+  const scores = await Promise.all(owners.map((owner) => admin().zscore(fairTimeoutsKey(bench.name), owner)));
+  return Object.fromEntries(owners.map((owner, at) => [owner, scores[at] === null ? null : Number(scores[at]) - now]));
+}
+
+const alive = async (bench: ScriptBench): Promise<string[]> => admin().zrange(fairAliveKey(bench.name), '0', '-1');
+const left = (ms: number): unknown => between(ms - LATE_MS, ms);
+
+interface Queued {
+  readonly owner: string;
+  /** ms from now. */
+  readonly timeout?: number;
+  /** ms from now; absent: a JVM's. */
+  readonly aliveFor?: number;
+}
+
+/** Somebody has the lock, unless it is free, and these wait in this order. */
+async function given(bench: ScriptBench, holder: string | undefined, ...waiters: Queued[]): Promise<void> {
+  const { name } = bench;
+  const now = await bench.notAfter(0);
+  if (holder !== undefined) {
+    await admin().hset(name, holder, '1');
+    await admin().pexpire(name, 60_000);
+  }
+  for (const [at, { owner, timeout = (at + 1) * W, aliveFor }] of waiters.entries()) {
+    await admin().rpush(fairQueueKey(name), owner);
+    await admin().zadd(fairTimeoutsKey(name), now + timeout, owner);
+    if (aliveFor !== undefined) await admin().zadd(fairAliveKey(name), now + aliveFor, owner);
+  }
+}
+
+const LIVE = 60_000;
+const DEAD = -1;
+
+describeScript(acquire, {
+  nil: {
+    'a free lock without a queue is taken, and nothing but the hash is left': async (bench) => {
+      expect(await take(bench, 'a')).toBeNull();
+      expect(await bench.state()).toEqual({ [bench.name]: heldBy('a', 1, 30_000) });
+      expect(await bench.published()).toEqual([]);
+    },
+    'no limit but one that has not passed': async (bench) => {
+      expect(await take(bench, 'a', { notAfter: await bench.notAfter(5_000) })).toBeNull();
+      expect(await bench.state()).toEqual({ [bench.name]: heldBy('a', 1, 30_000) });
+    },
+    'the head takes it, leaves the queue, and takes its wait off everybody behind': async (bench) => {
+      await given(bench, undefined, { owner: 'a', aliveFor: LIVE }, { owner: 'b', aliveFor: LIVE }, { owner: 'j' });
+      expect(await take(bench, 'a')).toBeNull();
+      expect(await queue(bench)).toEqual({ b: left(W), j: left(2 * W) });
+      expect(await alive(bench)).toEqual(['b']);
+      expect(await admin().hgetall(bench.name)).toEqual({ a: '1' });
+      expect(await bench.published()).toEqual([]);
+    },
+    'the last of a queue leaves no key of it': async (bench) => {
+      await given(bench, undefined, { owner: 'a', aliveFor: LIVE });
+      expect(await take(bench, 'a')).toBeNull();
+      expect(Object.keys(await bench.state())).toEqual([bench.name]);
+    },
+    'running twice is running once: count 1, the lease never shortened, nobody set back again': async (bench) => {
+      await given(bench, 'a', { owner: 'b', aliveFor: LIVE });
+      expect(await take(bench, 'a')).toBeNull();
+      expect((await bench.state())[bench.name]).toEqual(heldBy('a', 1, 60_000));
+      expect(await take(bench, 'a', { leaseMs: 90_000 })).toBeNull();
+      expect((await bench.state())[bench.name]).toEqual(heldBy('a', 1, 90_000));
+      expect(await queue(bench)).toEqual({ b: left(W) });
+    },
+    'behind dead ones of ours only: they go with what they had added, and it is taken': async (bench) => {
+      await given(
+        bench,
+        undefined,
+        { owner: 'd', aliveFor: DEAD },
+        { owner: 'e', aliveFor: DEAD },
+        { owner: 'a', aliveFor: LIVE },
+        { owner: 'j' },
+      );
+      expect(await take(bench, 'a')).toBeNull();
+      expect(await queue(bench)).toEqual({ j: left(W) });
+      expect(await alive(bench)).toEqual([]);
+    },
+    'the worked example of the wire protocol, step by step': async (bench) => {
+      const keys = keysOf(bench);
+      const released = (owner: string): Promise<unknown> =>
+        admin().eval(release.script!.source, keys.length, ...keys, 'PUBLISH', W, owner);
+      await take(bench, 'A');
+      await admin().pexpire(bench.name, 29_000); // a second later
+      expect(await take(bench, 'N')).toEqual(left(29_000));
+      expect(await queue(bench)).toEqual({ N: left(29_000 + W) });
+      // Redisson tells C 328000, which is when N would be stale; here it waits until it is told.
+      expect(await take(bench, 'C')).toBe(W);
+      const both = { N: left(29_000 + W), C: left(29_000 + 2 * W) };
+      expect(await queue(bench)).toEqual(both);
+      await admin().pexpire(bench.name, 27_000);
+      expect(await take(bench, 'N')).toEqual(left(27_000));
+      expect(await queue(bench)).toEqual(both);
+      expect(await take(bench, 'D', { waits: false })).not.toBeNull();
+      expect(await queue(bench)).toEqual(both);
+      expect(await released('A')).toBe(1);
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'N'), payload: '0' }]);
+      expect(await queue(bench)).toEqual(both);
+      expect(await take(bench, 'C')).toBe(W);
+      expect(await queue(bench)).toEqual(both);
+      expect(await take(bench, 'N')).toBeNull();
+      expect(await queue(bench)).toEqual({ C: left(29_000 + W) });
+      expect(await released('C')).toBe(0);
+      expect(await bench.state()).toEqual({ [bench.name]: heldBy('N', 1, 30_000) });
+    },
+    'the time of its own owner may be up: it was asked for just now': async (bench) => {
+      await given(bench, undefined, { owner: 'a', aliveFor: DEAD }, { owner: 'b', aliveFor: LIVE });
+      expect(await take(bench, 'a')).toBeNull();
+      expect(await queue(bench)).toEqual({ b: left(W) });
+    },
+    'a JVM at the head whose timeout has passed goes, and nobody else is moved for it': async (bench) => {
+      await given(
+        bench,
+        undefined,
+        { owner: 'j', timeout: -1 },
+        { owner: 'a', aliveFor: LIVE },
+        { owner: 'b', aliveFor: LIVE },
+      );
+      expect(await take(bench, 'a')).toBeNull();
+      expect(await queue(bench)).toEqual({ b: left(2 * W) });
+    },
+  },
+  n: {
+    'a call that does not wait is refused while the lock is held, and gets no place': async (bench) => {
+      await given(bench, 'b');
+      expect(await take(bench, 'a', { waits: false })).toEqual(between(59_000, W));
+      expect(await bench.state()).toEqual({ [bench.name]: heldBy('b', 1, 60_000) });
+    },
+    'a call that does not wait is refused while somebody is queued, also when the lock is free': async (bench) => {
+      await given(bench, undefined, { owner: 'b', aliveFor: LIVE });
+      expect(await take(bench, 'a', { waits: false })).toBe(W);
+      expect(await queue(bench)).toEqual({ b: left(W) });
+      expect(await admin().exists(bench.name)).toBe(0);
+    },
+    'the first in line is told what the holder has left, and has a place and a sign of life': async (bench) => {
+      await given(bench, 'b');
+      expect(await take(bench, 'a')).toEqual(left(60_000));
+      expect(await queue(bench)).toEqual({ a: left(60_000 + W) });
+      expect(await alive(bench)).toEqual(['a']);
+      expect(await bench.published()).toEqual([]);
+    },
+    'of a lock without expiry nobody knows: -1, and a whole wait is the timeout': async (bench) => {
+      await admin().hset(bench.name, 'b', '1');
+      expect(await take(bench, 'a')).toBe(-1);
+      expect(await queue(bench)).toEqual({ a: left(W) });
+    },
+    'asking again keeps the place, whatever came meanwhile, and only the head is told when to look': async (bench) => {
+      await given(bench, 'b');
+      await take(bench, 'a');
+      await take(bench, 'c');
+      expect(await take(bench, 'a')).toEqual(left(60_000));
+      expect(await take(bench, 'c')).toBe(W);
+      expect(await queue(bench)).toEqual({ a: left(60_000 + W), c: left(60_000 + 2 * W) });
+    },
+    'a lock that is free for another is not taken, and that one is not told again': async (bench) => {
+      await given(bench, undefined, { owner: 'b', aliveFor: LIVE });
+      expect(await take(bench, 'a')).toBe(W);
+      expect(await queue(bench)).toEqual({ b: left(W), a: left(2 * W) });
+      expect(await bench.published()).toEqual([]);
+    },
+    'where the head before it goes, the next head of a free lock is told': async (bench) => {
+      await given(bench, undefined, { owner: 'd', aliveFor: DEAD }, { owner: 'b', aliveFor: LIVE });
+      expect(await take(bench, 'a')).toBe(W);
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
+      expect(await queue(bench)).toEqual({ b: left(W), a: left(2 * W) });
+    },
+    'of a held lock nobody is told': async (bench) => {
+      await given(bench, 'h', { owner: 'd', aliveFor: DEAD }, { owner: 'b', aliveFor: LIVE });
+      expect(await take(bench, 'a')).toBe(W);
+      expect(await bench.published()).toEqual([]);
+    },
+    'dead ones of ours go from the middle too, and only those behind them are set back': async (bench) => {
+      await given(
+        bench,
+        'h',
+        { owner: 'b', aliveFor: LIVE },
+        { owner: 'd', aliveFor: DEAD },
+        { owner: 'j' },
+        { owner: 'e', aliveFor: DEAD },
+        { owner: 'k' },
+      );
+      await take(bench, 'a');
+      expect(await queue(bench)).toEqual({ b: left(W), j: left(2 * W), k: left(3 * W), a: left(4 * W) });
+    },
+    'a live waiter of ours stays at the head, whatever its timeout says': async (bench) => {
+      await given(bench, undefined, { owner: 'b', timeout: -60_000, aliveFor: LIVE });
+      expect(await take(bench, 'a')).toBe(W);
+      expect(Object.keys(await queue(bench))).toEqual(['b', 'a']);
+    },
+    'a head without a score stays (hazard 35)': async (bench) => {
+      await admin().rpush(fairQueueKey(bench.name), 'x:1');
+      expect(await take(bench, 'a')).toBe(W);
+      expect(await queue(bench)).toEqual({ 'x:1': null, a: left(2 * W) });
+    },
+    'a place is good for a wait of everybody in front, even behind JVMs that wait for less (R30)': async (bench) => {
+      await given(bench, 'h', { owner: 'j', timeout: 8_000 }, { owner: 'k', timeout: 9_000 });
+      await take(bench, 'a');
+      expect(await queue(bench)).toEqual({ j: left(8_000), k: left(9_000), a: left(3 * W) });
+    },
+  },
+  '-3': {
+    'too late: nothing is taken, nobody queued, nobody removed': async (bench) => {
+      const notAfter = await bench.notAfter(-1);
+      expect(await take(bench, 'a', { notAfter })).toBe(-3);
+      expect(await bench.state()).toEqual({});
+      await given(bench, 'h', { owner: 'd', aliveFor: DEAD });
+      expect(await take(bench, 'a', { notAfter })).toBe(-3);
+      expect(Object.keys(await queue(bench))).toEqual(['d']);
+    },
+  },
+});
+
+describeScript(release, {
+  '1': {
+    'the lock is free, whatever the count was; without a queue nobody is told': async (bench) => {
+      await admin().hset(bench.name, 'a', '3');
+      expect(await giveBack(bench, 'x', 'a')).toBe(1);
+      expect(await bench.state()).toEqual({});
+      expect(await bench.published()).toEqual([]);
+    },
+    'the head of the queue is told on its own channel, and nothing of the queue changes': async (bench) => {
+      await given(bench, 'a', { owner: 'b', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
+      expect(await giveBack(bench, 'a')).toBe(1);
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
+      expect(await queue(bench)).toEqual({ b: left(W), c: left(2 * W) });
+    },
+    'not the dead one at the head is told but the next: R26': async (bench) => {
+      await given(bench, 'a', { owner: 'd', aliveFor: DEAD }, { owner: 'j' });
+      expect(await giveBack(bench, 'a')).toBe(1);
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'j'), payload: '0' }]);
+      expect(await queue(bench)).toEqual({ j: left(W) });
+    },
+    'a stale JVM at the head is passed over': async (bench) => {
+      await given(bench, 'a', { owner: 'j', timeout: -1 }, { owner: 'b', aliveFor: LIVE });
+      expect(await giveBack(bench, 'a')).toBe(1);
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
+      expect(await queue(bench)).toEqual({ b: left(2 * W) });
+    },
+    'an owner that has the lock and a place in the queue loses both': async (bench) => {
+      await given(bench, 'a', { owner: 'a', aliveFor: LIVE }, { owner: 'b', aliveFor: LIVE });
+      expect(await giveBack(bench, 'a')).toBe(1);
+      expect(await queue(bench)).toEqual({ b: left(W) });
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
+    },
+  },
+  '0': {
+    "another owner's lock is not touched, and nobody told": async (bench) => {
+      await given(bench, 'h', { owner: 'b', aliveFor: LIVE });
+      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await bench.state()).toMatchObject({ [bench.name]: heldBy('h', 1, 60_000) });
+      expect(await queue(bench)).toEqual({ b: left(W) });
+      expect(await bench.published()).toEqual([]);
+    },
+    'of a lock that has gone the head is told': async (bench) => {
+      await given(bench, undefined, { owner: 'b', aliveFor: LIVE });
+      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
+    },
+    'who gives up takes off exactly what it had added, from those behind it alone (hazard 20)': async (bench) => {
+      await given(
+        bench,
+        'h',
+        { owner: 'b', aliveFor: LIVE },
+        { owner: 'a', aliveFor: LIVE },
+        { owner: 'j', timeout: 2 * W + 8_000 },
+        { owner: 'c', timeout: 4 * W, aliveFor: LIVE },
+      );
+      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await queue(bench)).toEqual({ b: left(W), j: left(W + 8_000), c: left(3 * W) });
+      expect(await alive(bench)).toEqual(['b', 'c']);
+      expect(await bench.published()).toEqual([]);
+    },
+    'giving up twice is giving up once': async (bench) => {
+      await given(bench, 'h', { owner: 'a', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
+      await giveBack(bench, 'a');
+      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await queue(bench)).toEqual({ c: left(W) });
+    },
+    'the head that gives up a free lock passes its wake-up on: R21': async (bench) => {
+      await given(bench, undefined, { owner: 'a', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
+      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'c'), payload: '0' }]);
+    },
+    'the last that gives up leaves no key': async (bench) => {
+      await given(bench, undefined, { owner: 'a', aliveFor: LIVE });
+      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await bench.state()).toEqual({});
+    },
+    'who was removed by a JVM leaves no sign of life behind': async (bench) => {
+      await admin().zadd(fairAliveKey(bench.name), (await bench.notAfter(0)) + LIVE, 'a');
+      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await bench.state()).toEqual({});
+    },
+  },
+});
+
+describeScript(refresh, {
+  "an array: ms until the holder's lease ends if one of them is the head (-1 = nobody knows, or none is), then": {
+    'each counts as alive again': async (bench) => {
+      await given(bench, 'h', { owner: 'j' }, { owner: 'a', aliveFor: 1_000 }, { owner: 'b', aliveFor: 1_000 });
+      expect(await keep(bench, ['a', 'b'])).toEqual([-1]);
+      const now = await bench.notAfter(0);
+      const until = await admin().zrange(fairAliveKey(bench.name), '0', '-1', 'WITHSCORES');
+      expect([Number(until[1]) - now, Number(until[3]) - now]).toEqual([left(ALIVE_MS), left(ALIVE_MS)]);
+      expect(await bench.published()).toEqual([]);
+    },
+    'whose time was up keeps its place, if nobody has taken it': async (bench) => {
+      await given(bench, 'h', { owner: 'a', aliveFor: DEAD });
+      expect(await keep(bench, ['a'])).toEqual([left(60_000)]);
+      expect(Object.keys(await queue(bench))).toEqual(['a']);
+    },
+    'the head learns what the holder has left': async (bench) => {
+      await given(bench, 'h', { owner: 'a', aliveFor: LIVE }, { owner: 'b', aliveFor: LIVE });
+      expect(await keep(bench, ['b', 'a'])).toEqual([left(60_000)]);
+      expect(await keep(bench, ['b'])).toEqual([-1]);
+    },
+    'the head of a free lock has to try': async (bench) => {
+      await given(bench, undefined, { owner: 'a', aliveFor: LIVE }, { owner: 'b', aliveFor: LIVE });
+      expect(await keep(bench, ['b', 'a'])).toEqual([-1, 2]);
+      expect(await admin().exists(bench.name)).toBe(0);
+    },
+    'so has everybody who has no place any more, and nothing is created for it': async (bench) => {
+      await given(bench, 'h', { owner: 'b', aliveFor: LIVE });
+      await admin().zadd(fairTimeoutsKey(bench.name), 1, 'c');
+      expect(await keep(bench, ['a', 'b', 'c'])).toEqual([left(60_000), 1, 3]);
+      expect(await queue(bench)).toEqual({ b: left(W) });
+      expect(await alive(bench)).toEqual(['b']);
+      expect(await admin().zcard(fairTimeoutsKey(bench.name))).toBe(1);
+    },
+    'any number of dead ones go at once, and the next head of a free lock is told': async (bench) => {
+      const dead = Array.from({ length: 20 }, (_, at) => ({ owner: `d${at}`, aliveFor: DEAD }));
+      await given(bench, undefined, ...dead, { owner: 'j' }, { owner: 'a', aliveFor: LIVE });
+      expect(await keep(bench, ['a'])).toEqual([-1]);
+      expect(await queue(bench)).toEqual({ j: left(W), a: left(2 * W) });
+      expect(await alive(bench)).toEqual(['a']);
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'j'), payload: '0' }]);
+    },
+    'a timeout is raised when half a wait is missing, and everybody behind by as much (R26)': async (bench) => {
+      await given(
+        bench,
+        'h',
+        { owner: 'a', timeout: W / 2 - 2_000, aliveFor: LIVE },
+        { owner: 'j', timeout: W },
+        { owner: 'b', timeout: 2 * W, aliveFor: LIVE },
+      );
+      const up = W / 2 + 2_000;
+      await keep(bench, ['a', 'b']);
+      expect(await queue(bench)).toEqual({ a: left(W), j: left(W + up), b: left(2 * W + up) });
+    },
+    'less than that is left alone': async (bench) => {
+      await given(bench, 'h', { owner: 'a', timeout: W / 2 + 2_000, aliveFor: LIVE }, { owner: 'j', timeout: W });
+      await keep(bench, ['a']);
+      expect(await queue(bench)).toEqual({ a: left(W / 2 + 2_000), j: left(W) });
+    },
+    'of nothing at all nothing is made': async (bench) => {
+      expect(await keep(bench, ['a'])).toEqual([-1, 1]);
+      expect(await bench.state()).toEqual({});
+    },
+  },
+  '-3': {
+    'too late: nobody counts as alive for it, and nobody is removed': async (bench) => {
+      await given(bench, 'h', { owner: 'd', aliveFor: DEAD }, { owner: 'a', aliveFor: 1_000 });
+      const before = await admin().zrange(fairAliveKey(bench.name), '0', '-1', 'WITHSCORES');
+      expect(await keep(bench, ['a'], { notAfter: await bench.notAfter(-1) })).toBe(-3);
+      expect(await admin().zrange(fairAliveKey(bench.name), '0', '-1', 'WITHSCORES')).toEqual(before);
+      expect(Object.keys(await queue(bench))).toEqual(['d', 'a']);
+    },
+  },
+});
