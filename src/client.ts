@@ -21,6 +21,7 @@ import { checkTokens, FencedLock, FencedLockProtocol, type FencedLockOptions } f
 import { Lock } from './primitives/lock.js';
 import { ReadProtocol, ReadWriteLock, readWriteRenewal, WriteProtocol } from './primitives/read-write-lock.js';
 import { pausesOf, SpinLockProtocol, type SpinLockOptions } from './primitives/spin-lock.js';
+import { PermitExpirableSemaphore } from './primitives/permit-expirable-semaphore.js';
 import { Semaphore } from './primitives/semaphore.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
@@ -76,6 +77,8 @@ export interface LockClient extends AsyncDisposable {
   getReadWriteLock(name: string, options?: ContextOptions): ReadWriteLock;
   /** Permits that nobody owns. @see Redisson `RedissonClient#getSemaphore` */
   getSemaphore(name: string): Semaphore;
+  /** Permits with an id and a lease each. @see Redisson `RedissonClient#getPermitExpirableSemaphore` */
+  getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore;
   /** A gate that opens when it has been counted down. @see Redisson `RedissonClient#getCountDownLatch` */
   getCountDownLatch(name: string): CountDownLatch;
   /** The locks that this client holds now. */
@@ -221,6 +224,10 @@ class RedisLockClient implements LockClient {
 
   getSemaphore(name: string): Semaphore {
     return new Semaphore(this.#runtime, this.#port, this.#checkName(name));
+  }
+
+  getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore {
+    return new PermitExpirableSemaphore(this.#runtime, this.#port, this.#checkName(name));
   }
 
   getCountDownLatch(name: string): CountDownLatch {

@@ -196,3 +196,19 @@ export class NonReentrantError extends LockError {
     super(`"${lockName}" is not reentrant and this flow already holds it`);
   }
 }
+
+/**
+ * None of these permits was given back or changed: one of them is not taken, or not any more (given back before, or its
+ * lease is over and somebody else may have it).
+ */
+export class UnknownPermitError extends LockError {
+  readonly code = 'ERR_LOCK_UNKNOWN_PERMIT';
+  constructor(
+    readonly lockName: string,
+    readonly permitIds: readonly string[],
+  ) {
+    super(
+      `"${lockName}" does not know (any more) ${permitIds.length === 1 ? 'the permit' : 'all of the permits'} ${permitIds.join(', ')}`,
+    );
+  }
+}

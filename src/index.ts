@@ -16,6 +16,7 @@ export {
   NotReplicatedError,
   RedisUnavailableError,
   RefusedError,
+  UnknownPermitError,
   UnsupportedRuntimeError,
 } from './errors.js';
 export type { LockErrorCode, LossReason } from './errors.js';
@@ -26,6 +27,8 @@ export type { AcquireOptions, ContextOptions, LockOptions } from './primitives/a
 export type { FencedLock, FencedLockOptions, TokenSource } from './primitives/fenced-lock.js';
 export type { Lock } from './primitives/lock.js';
 export type { CountDownLatch } from './primitives/count-down-latch.js';
+export type { ExpirablePermitOptions, PermitExpirableSemaphore } from './primitives/permit-expirable-semaphore.js';
+export type { Permit } from './primitives/permit.js';
 export type { ReadWriteLock } from './primitives/read-write-lock.js';
 export type { BackOff, SpinLockOptions } from './primitives/spin-lock.js';
 export type { Semaphore } from './primitives/semaphore.js';

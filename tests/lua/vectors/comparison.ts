@@ -22,6 +22,8 @@ export interface Deviation {
   readonly published?: readonly Message[];
   /** What the call rejects with. */
   readonly code?: string;
+  /** The call was recorded to wait, and does not. */
+  readonly doesNotWait?: true;
   /** The actor first gives back what it has lost: a lost hold stays around its flow until then. */
   readonly unlocksFirst?: true;
 }
@@ -51,8 +53,8 @@ export class Comparison {
     this.#calledAt.set(step.i, this.pace.now());
   }
 
-  deviation(step: Step): Deviation {
-    const all = this.#deviations.filter(({ steps }) => steps.includes(step.i));
+  deviation({ i }: { readonly i: number }): Deviation {
+    const all = this.#deviations.filter(({ steps }) => steps.includes(i));
     return Object.assign({ scenario: '', steps: [], why: '' }, ...all) as Deviation;
   }
 
@@ -77,13 +79,34 @@ export class Comparison {
   state(step: Step, ours: Readonly<Record<string, KeyState>>, from: number): void {
     const without = (state: Readonly<Record<string, KeyState>>): unknown =>
       Object.fromEntries(
-        Object.entries(state).map(([key, { type, value, pttl }]) => [key, { type, value, expires: pttl >= 0 }]),
+        Object.entries(state).map(([key, { type, value, pttl }]) => {
+          const content = type === 'zset' ? withoutTimes(value as readonly Score[]) : value;
+          return [key, { type, value: content, expires: pttl >= 0 }];
+        }),
       );
     const recorded = withDeviation(step.state, this.deviation(step).state);
     this.#same(step, 'state', without(recorded), without(ours));
+    for (const [key, { type, value }] of Object.entries(recorded)) {
+      const mine = ours[key];
+      if (type === 'zset' && mine?.type === 'zset') this.#scores(step, value as Score[], mine.value as Score[]);
+    }
     for (const [key, { pttl }] of Object.entries(recorded)) {
       const left = ours[key]?.pttl ?? -2;
       if (pttl >= 0 && left >= 0) this.#time(step, `PTTL of ${key}`, key, pttl + step.stateAt, left, from);
+    }
+  }
+
+  /** Moments, as scores of members of the same name; where that is missing `state` has said so. */
+  #scores(step: Step, recorded: readonly Score[], ours: readonly Score[]): void {
+    for (const [member, score] of recorded) {
+      const end = momentOf(score);
+      const own = momentOf(ours.find(([name]) => name === member)?.[1] ?? '');
+      if (end === undefined || own === undefined) continue;
+      const tolerance = this.scenario.settings.toleranceMs + this.pace.lateMs;
+      const off = own - this.pace.epoch - end;
+      if (Math.abs(off) > tolerance) {
+        this.differs(step, `score of ${member} is ${Math.round(off)} ms off, within ${Math.round(tolerance)}`);
+      }
     }
   }
 
@@ -132,3 +155,18 @@ function withDeviation(
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && value >= 200 && value !== NO_EXPIRY;
 }
+
+type Score = readonly [member: string, score: string];
+
+/** `<T+1234>` of a recording, or epoch ms; undefined: no moment. */
+function momentOf(score: string): number | undefined {
+  const recorded = /^<T\+(-?\d+)>$/.exec(score)?.[1];
+  if (recorded !== undefined) return Number(recorded);
+  return Number(score) > 1e12 && Number(score) !== NO_EXPIRY ? Number(score) : undefined;
+}
+
+/** Members of one score are in the order of their bytes, which are random. */
+const withoutTimes = (scores: readonly Score[]): unknown =>
+  scores
+    .map(([member, score]): Score => [member, momentOf(score) === undefined ? score : '<T>'])
+    .sort(([a], [b]) => (a < b ? -1 : 1));

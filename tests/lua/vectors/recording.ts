@@ -49,6 +49,7 @@ export interface Step {
 export interface JavaError {
   readonly class: string;
   readonly message: string | null;
+  readonly cause?: JavaError;
 }
 
 export const PENDING = '<pending>';
@@ -82,6 +83,11 @@ export class Pace {
 
   now(): number {
     return performance.now() - this.#began;
+  }
+
+  /** Epoch ms at the beginning. */
+  get epoch(): number {
+    return performance.timeOrigin + this.#began;
   }
 
   get lateMs(): number {
