@@ -25,7 +25,7 @@ import { PermitExpirableSemaphore } from './primitives/permit-expirable-semaphor
 import { Semaphore } from './primitives/semaphore.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
-import { fairQueueKey, tokenKey } from './redis/keys.js';
+import { fairQueueKey, takenPermitsKey, tokenKey } from './redis/keys.js';
 import { openTopology } from './redis/open-topology.js';
 import { prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
 import { ScriptExecutor } from './redis/script-executor.js';
@@ -254,7 +254,7 @@ class RedisLockClient implements LockClient {
   async inspect(name: string): Promise<Inspection> {
     if (this.#runtime.closed) throw new ClientClosedError();
     const key = this.#port.keyPrefix + this.#checkName(name);
-    const reply = await this.#executor.ask(inspect, [key, fairQueueKey(key), tokenKey(key)], []);
+    const reply = await this.#executor.ask(inspect, [key, fairQueueKey(key), tokenKey(key), takenPermitsKey(key)], []);
     return inspectionOf(name, this.id, reply);
   }
 

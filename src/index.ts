@@ -21,7 +21,7 @@ export {
 } from './errors.js';
 export type { LockErrorCode, LossReason } from './errors.js';
 export type { EventBus, LockEvents } from './events.js';
-export type { Inspection, OwnerInspection } from './inspection.js';
+export type { Inspection, OwnerInspection, PermitInspection } from './inspection.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './primitives/arguments.js';
 export type { FencedLock, FencedLockOptions, TokenSource } from './primitives/fenced-lock.js';

@@ -27,7 +27,7 @@ export class Permit implements AsyncDisposable {
   ) {
     this.#keeper = keeper;
     this.#clock = clock;
-    this.#deadline = grantDeadline(sentAt, leaseMs);
+    this.#deadline = deadlineOf(sentAt, leaseMs);
   }
 
   /** The name that the semaphore was asked for by. */
@@ -57,7 +57,7 @@ export class Permit implements AsyncDisposable {
    */
   async updateLeaseTime(leaseTime?: number): Promise<void> {
     const leaseMs = checkLeaseTime(leaseTime) ?? Infinity;
-    const deadline = grantDeadline(this.#clock.now(), leaseMs);
+    const deadline = deadlineOf(this.#clock.now(), leaseMs);
     // Until it is answered only what holds in either case is sure.
     const before = this.#deadline;
     this.#deadline = Math.min(before, deadline);
@@ -84,3 +84,6 @@ export class Permit implements AsyncDisposable {
     return this.release();
   }
 }
+
+const deadlineOf = (sentAt: number, leaseMs: number): number =>
+  leaseMs === Infinity ? Infinity : grantDeadline(sentAt, leaseMs);
