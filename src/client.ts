@@ -25,7 +25,7 @@ import { PermitExpirableSemaphore } from './primitives/permit-expirable-semaphor
 import { Semaphore } from './primitives/semaphore.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
-import { fairQueueKey, takenPermitsKey, tokenKey } from './redis/keys.js';
+import { fairQueueKey, latchChannel, takenPermitsKey, tokenKey } from './redis/keys.js';
 import { openTopology } from './redis/open-topology.js';
 import { prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
 import { ScriptExecutor } from './redis/script-executor.js';
@@ -231,7 +231,13 @@ class RedisLockClient implements LockClient {
   }
 
   getCountDownLatch(name: string): CountDownLatch {
-    return new CountDownLatch(this.#runtime, this.#port, this.#checkName(name));
+    const checked = this.#checkName(name);
+    const key = this.#port.keyPrefix + checked;
+    // Redisson puts braces around a name that has some, which names another slot.
+    if (this.#topology.slotGroup(key) !== this.#topology.slotGroup(latchChannel(key))) {
+      throw new InvalidArgumentError('name', 'without braces, for a latch in a cluster', name);
+    }
+    return new CountDownLatch(this.#runtime, this.#port, checked);
   }
 
   #lock(protocol: LockProtocol, { context }: { context?: LockContext | undefined }): Lock {

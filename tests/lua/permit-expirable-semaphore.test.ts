@@ -36,7 +36,7 @@ async function has(bench: ScriptBench, digit: string, ms: number): Promise<void>
 }
 
 const taking = (bench: ScriptBench, leaseMs: number, digits: string, notAfter = 0) =>
-  run(acquire, keys(bench), notAfter, leaseMs, 'PUBLISH', ...[...digits].map(id));
+  run(acquire, keys(bench), notAfter, leaseMs, 'PUBLISH', ...Array.from(digits, id));
 
 describeScript(acquire, {
   'an array: 1 = taken, 0 = not enough and nothing taken; permits that are free; ms until the next lease of a': {
@@ -110,7 +110,7 @@ describeScript(acquire, {
   },
 });
 
-const giving = (bench: ScriptBench, digits: string) => run(release, keys(bench), 'PUBLISH', ...[...digits].map(id));
+const giving = (bench: ScriptBench, digits: string) => run(release, keys(bench), 'PUBLISH', ...Array.from(digits, id));
 describeScript(release, {
   '1': {
     'permits come back, and what is free is published': async (bench) => {
