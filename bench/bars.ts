@@ -5,7 +5,7 @@ interface Bar {
   readonly workload: string;
   readonly subject: string;
   readonly figure: string;
-  readonly is: 'at least' | 'below' | 'exactly';
+  readonly is: 'at least' | 'at most' | 'below' | 'exactly';
   readonly limit: number;
 }
 
@@ -42,7 +42,18 @@ const quicker = (shape: string): Bar[] =>
     limit: 1,
   }));
 
+/** Ten may be inside at once. */
+const permits = (shape: string): Bar[] => {
+  const row = { workload: `semaphore, 10 permits, ${shape}, hold 1 ms`, subject: 'holdfast withPermits' };
+  return [
+    { ...row, figure: 'x best peer', is: 'at least', limit: 1.3 },
+    { ...row, figure: 'requests/section', is: 'at most', limit: 5 },
+  ];
+};
+
 const BARS: readonly Bar[] = [
+  ...permits('50 flows'),
+  ...permits('4 processes x 10'),
   { workload: '1 flow', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.97 },
   { workload: '1 flow', subject: bare, figure: 'of raw', is: 'at least', limit: 0.9 },
   { workload: '1 flow, all on one core', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.97 },
@@ -97,6 +108,8 @@ function reaches(measured: number, { is, limit }: Bar): boolean {
   switch (is) {
     case 'at least':
       return measured >= limit;
+    case 'at most':
+      return measured <= limit;
     case 'below':
       return measured < limit;
     case 'exactly':

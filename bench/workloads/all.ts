@@ -3,6 +3,7 @@ import { workloads as besideRedisson } from './beside-redisson.js';
 import * as cluster from './cluster.js';
 import * as contended from './contended.js';
 import * as handOff from './hand-off.js';
+import * as sharing from './sharing.js';
 import * as uncontended from './uncontended.js';
 import * as waiting from './waiting.js';
 import * as watchdog from './watchdog.js';
