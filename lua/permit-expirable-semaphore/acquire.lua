@@ -1,18 +1,18 @@
 -- permit-expirable-semaphore/acquire: takes permits if there are enough, each until its lease ends
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
--- KEYS[3]  channel    pubsub  wake-up channel of this semaphore
 -- ARGV[1]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- ARGV[2]  lease     int     ms; -1 = until it is given back
 -- ARGV[3]  publish   string  PUBLISH or SPUBLISH
--- ARGV[4..n]  ids    string  one permit id in hex for each permit; nobody else draws the same
+-- ARGV[4]  channel   string  wake-up channel of this semaphore
+-- ARGV[5..n]  ids    string  one permit id in hex for each permit; nobody else draws the same
 -- Returns  an array: 1 = taken, 0 = not enough and nothing taken; permits that are free; ms until the next lease of a
 --            permit ends, -1 = none will
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/permit-expirable-semaphore.ts (acquire)
 
-local semaphore, taken, channel = KEYS[1], KEYS[2], KEYS[3]
-local notAfter, lease, publish = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local semaphore, taken = KEYS[1], KEYS[2]
+local notAfter, lease, publish, channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
@@ -26,10 +26,10 @@ else
   free = tonumber(redis.call('GET', semaphore) or '0')
 end
 local ids = {}
-for i = 4, #ARGV do
+for i = 5, #ARGV do
   local id = ''
   for byte in string.gmatch(ARGV[i], '%x%x') do id = id .. string.char(tonumber(byte, 16)) end
-  ids[i - 3] = id
+  ids[i - 4] = id
 end
 -- A repeat finds its own ids: it takes nothing more, and its lease counts from now.
 local granted = 1

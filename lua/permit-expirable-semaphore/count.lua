@@ -1,13 +1,13 @@
 -- permit-expirable-semaphore/count: says how many permits there are, after those whose lease is over came back
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
--- KEYS[3]  channel    pubsub  wake-up channel of this semaphore
 -- ARGV[1]  publish  string  PUBLISH or SPUBLISH
+-- ARGV[2]  channel  string  wake-up channel of this semaphore
 -- Returns  an array: 1 = there is such a semaphore, 0 = there is none; permits that are free; permits that are taken
 -- Used by  src/redis/scripts/permit-expirable-semaphore.ts (count)
 
-local semaphore, taken, channel = KEYS[1], KEYS[2], KEYS[3]
-local publish = ARGV[1]
+local semaphore, taken = KEYS[1], KEYS[2]
+local publish, channel = ARGV[1], ARGV[2]
 
 local time = redis.call('TIME')
 local over = redis.call('ZREMRANGEBYSCORE', taken, 0, math.floor(time[1] * 1000 + time[2] / 1000))

@@ -1,16 +1,16 @@
 -- permit-expirable-semaphore/lease: says how long a permit has left
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
--- KEYS[3]  channel    pubsub  wake-up channel of this semaphore
 -- ARGV[1]  id       string  permit id in hex
 -- ARGV[2]  publish  string  PUBLISH or SPUBLISH
+-- ARGV[3]  channel  string  wake-up channel of this semaphore
 -- Returns  n   ms that are left
 --          -1  it has no lease
 --          -2  it is not taken, or its lease is over
 -- Used by  src/redis/scripts/permit-expirable-semaphore.ts (lease)
 
-local semaphore, taken, channel = KEYS[1], KEYS[2], KEYS[3]
-local id, publish = ARGV[1], ARGV[2]
+local semaphore, taken = KEYS[1], KEYS[2]
+local id, publish, channel = ARGV[1], ARGV[2], ARGV[3]
 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)

@@ -1,18 +1,18 @@
 -- permit-expirable-semaphore/update-lease: gives a permit that is taken another lease, longer or shorter
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
--- KEYS[3]  channel    pubsub  wake-up channel of this semaphore
 -- ARGV[1]  id        string  permit id in hex
 -- ARGV[2]  lease     int     ms from now; -1 = until it is given back
 -- ARGV[3]  publish   string  PUBLISH or SPUBLISH
--- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[4]  channel   string  wake-up channel of this semaphore
+-- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  1   done
 --          0   it is not taken, or its lease is over
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/permit-expirable-semaphore.ts (updateLease)
 
-local semaphore, taken, channel = KEYS[1], KEYS[2], KEYS[3]
-local id, lease, publish, notAfter = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local semaphore, taken = KEYS[1], KEYS[2]
+local id, lease, publish, channel, notAfter = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { latestEnd } from '../core/compensations.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
 import { NO_LEASE_MS, SharedWaiter } from '../core/shared-waiter.js';
 import { patience, type Patience } from '../core/waiter.js';
@@ -38,12 +39,14 @@ const MOST_PERMITS = 10_000;
  * order; between processes there is no order.
  */
 export class PermitExpirableSemaphore extends SharedObject {
-  readonly #keys: [semaphore: string, taken: string, channel: string];
+  readonly #keys: [semaphore: string, taken: string];
+  readonly #channel: string;
 
   /** @internal */
   constructor(runtime: LockRuntime, port: ProtocolPort, name: string) {
     super(runtime, port, name);
-    this.#keys = [this.key, takenPermitsKey(this.key), semaphoreChannel(this.key)];
+    this.#keys = [this.key, takenPermitsKey(this.key)];
+    this.#channel = semaphoreChannel(this.key);
   }
 
   /**
@@ -193,8 +196,13 @@ export class PermitExpirableSemaphore extends SharedObject {
     const [checked] = checkIds(id);
     const leaseMs = checkLeaseTime(leaseTime);
     this.checkOpen();
-    const args: [string, number, string] = [checked as string, leaseMs ?? -1, this.port.publish];
-    const request = await this.port.executor.run(scripts.updateLease, this.#keys, args).done;
+    const { executor, publish } = this.port;
+    const request = await executor.run(scripts.updateLease, this.#keys, [
+      checked as string,
+      leaseMs ?? -1,
+      publish,
+      this.#channel,
+    ]).done;
     // A copy that is still on its way would set this lease over one that is given next.
     if (request.inDoubt) await request.whenQuiet();
     if (request.error !== undefined) throw request.error;
@@ -210,7 +218,11 @@ export class PermitExpirableSemaphore extends SharedObject {
   async getLeaseTime(id: string): Promise<number> {
     const checked = checkIds(id);
     this.checkOpen();
-    const left = await this.port.executor.ask(scripts.lease, this.#keys, [checked[0] as string, this.port.publish]);
+    const left = await this.port.executor.ask(scripts.lease, this.#keys, [
+      checked[0] as string,
+      this.port.publish,
+      this.#channel,
+    ]);
     if (left === -2) throw new UnknownPermitError(this.name, checked);
     return left;
   }
@@ -240,12 +252,11 @@ export class PermitExpirableSemaphore extends SharedObject {
   async trySetPermits(permits: number): Promise<boolean> {
     const count = checkPermits(permits, undefined);
     this.checkOpen();
-    const [semaphore, , channel] = this.#keys;
     return this.change(({ number, sequence }) =>
       this.port.executor.run(
         semaphoreScripts.trySet,
-        [semaphore, channel, this.requests],
-        [count, -1, this.port.publish, number, sequence],
+        [this.key, this.requests],
+        [count, -1, this.port.publish, this.#channel, number, sequence],
       ),
     );
   }
@@ -260,7 +271,11 @@ export class PermitExpirableSemaphore extends SharedObject {
     const count = checkPermits(permits, undefined);
     this.checkOpen();
     await this.change(({ number, sequence }) =>
-      this.port.executor.run(scripts.set, [...this.#keys, this.requests], [count, this.port.publish, number, sequence]),
+      this.port.executor.run(
+        scripts.set,
+        [...this.#keys, this.requests],
+        [count, this.port.publish, this.#channel, number, sequence],
+      ),
     );
   }
 
@@ -272,12 +287,11 @@ export class PermitExpirableSemaphore extends SharedObject {
   async addPermits(permits: number): Promise<void> {
     checkAnyPermits(permits);
     this.checkOpen();
-    const [semaphore, , channel] = this.#keys;
     await this.change(({ number, sequence }) =>
       this.port.executor.run(
         semaphoreScripts.add,
-        [semaphore, channel, this.requests],
-        [permits, this.port.publish, number, sequence],
+        [this.key, this.requests],
+        [permits, this.port.publish, this.#channel, number, sequence],
       ),
     );
   }
@@ -307,7 +321,7 @@ export class PermitExpirableSemaphore extends SharedObject {
     this.checkOpen();
     if (count === 0) return new Permit(this, this.runtime.clock, [], 0, -Infinity);
     const granted = await this.wait<Taken>(
-      this.#keys[2],
+      this.#channel,
       (resolve, fail) =>
         new ExpirablePermitWaiter(this.#port(leaseMs), count, this.runtime, this.name, waiting, leaseMs, resolve, fail),
     );
@@ -320,15 +334,15 @@ export class PermitExpirableSemaphore extends SharedObject {
     const { executor, publish } = this.port;
     const lease = leaseMs === NO_LEASE_MS ? -1 : leaseMs;
     return {
-      send: (ids) => executor.run(scripts.acquire, this.#keys, [lease, publish, ...ids]),
-      release: (ids) => executor.run(scripts.release, this.#keys, [publish, ...ids]),
+      send: (ids) => executor.run(scripts.acquire, this.#keys, [lease, publish, this.#channel, ...ids]),
+      release: (ids) => executor.run(scripts.release, this.#keys, [publish, this.#channel, ...ids]),
     };
   }
 
   /** Running it twice gives back once, so it may be repeated without a lane. */
   async #release(ids: readonly string[]): Promise<boolean> {
     const send = (): ScriptRequest<boolean> =>
-      this.port.executor.run(scripts.release, this.#keys, [this.port.publish, ...ids]);
+      this.port.executor.run(scripts.release, this.#keys, [this.port.publish, this.#channel, ...ids]);
     const { error, reply, inDoubt } = await send().done;
     // Not taken any more, and an attempt before was not answered: it did it.
     if (error === undefined) return reply === true || inDoubt;
@@ -339,7 +353,7 @@ export class PermitExpirableSemaphore extends SharedObject {
 
   #count(): Promise<scripts.PermitCount> {
     this.checkOpen();
-    return this.port.executor.ask(scripts.count, this.#keys, [this.port.publish]);
+    return this.port.executor.ask(scripts.count, this.#keys, [this.port.publish, this.#channel]);
   }
 
   #releaseFailed(permit: Permit, cause: unknown): void {
@@ -404,11 +418,10 @@ class ExpirablePermitWaiter extends SharedWaiter {
   takeBack(request: ScriptRequest<AcquireReply>): void {
     const ids = this.#ids as readonly string[];
     this.#ids = undefined;
-    const { clock, compensations, options } = this.runtime;
-    void compensations.add({
+    void this.runtime.compensations.add({
       send: () => this.permit.release(ids),
       notBefore: request.openUntil,
-      until: clock.now() + options.commandTimeout + this.leaseMs,
+      until: latestEnd(this.runtime, this.leaseMs),
     });
   }
 }

@@ -41,11 +41,11 @@ export class Permit implements AsyncDisposable {
   }
 
   /**
-   * ms for which the permits are surely held, counted from now; 0 afterwards and once they are being given back,
-   * Infinity without a lease. `AbortSignal.timeout(permit.validFor())` ends work in time.
+   * Whole ms for which the permits are surely held, counted from now; 0 afterwards and once they are being given back,
+   * Infinity without a lease. With one `AbortSignal.timeout(permit.validFor())` ends work in time.
    */
   validFor(): number {
-    return this.#released === undefined ? Math.max(0, this.#deadline - this.#clock.now()) : 0;
+    return this.#released === undefined ? Math.max(0, Math.floor(this.#deadline - this.#clock.now())) : 0;
   }
 
   /**

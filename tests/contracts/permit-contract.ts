@@ -234,7 +234,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
     });
 
     test.each(['cutBefore', 'cutAfter', 'swallow'] as const)('R1: %s: every request counts once', async (fault) => {
-      const { name, permits, proxy } = await stage(5, { settings: { commandTimeout: 900 } });
+      const { name, permits, proxy } = await stage(5, { settings: { commandTimeout: 3_000 } });
       const strike = async <T>(call: () => Promise<T>): Promise<T> => {
         const struck = proxy[fault]({ command: 'EVALSHA', contains: kind.key(name) });
         const result = await call();

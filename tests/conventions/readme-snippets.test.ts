@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import ts from 'typescript';
-import { createClient, type LockClient } from '../../src/index.js';
+import { createClient, type Lock, type LockClient } from '../../src/index.js';
 import { PROJECT_ROOT, projectFiles, readProjectFile } from '../support/project-files.js';
 import { codeIn, promisedOutput, readme, section, snippets, typeErrors, type Snippet } from '../support/readme.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
@@ -48,7 +48,7 @@ afterEach(async () => {
 
 /** One section of everything that there is, and of what several can have also with somebody who waits. */
 async function eachOfTheFamily(client: LockClient, other: LockClient): Promise<void> {
-  const locks = [
+  const locks: Lock[] = [
     client.getNonReentrantLock(freshName()),
     client.getFencedLock(freshName(), { tokens: 'clock' }),
     client.getSpinLock(freshName()),

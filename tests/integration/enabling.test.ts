@@ -10,6 +10,8 @@ import { until } from '../support/until.js';
  */
 
 const WITHIN_MS = 200 + 250;
+/** Long enough for all to have begun to wait before it ends. */
+const LEASE_MS = 1_500;
 
 interface Enabling {
   /** What is in the way, and what clears it. */
@@ -68,8 +70,8 @@ const TABLE: Record<string, Enabling> = {
         {
           async prepare(name) {
             await admin().hset(name, 'jvm:1', '1');
-            await admin().pexpire(name, 400);
-            return () => until(async () => (await admin().exists(name)) === 0, 'its lease is over');
+            await admin().pexpire(name, LEASE_MS);
+            return () => until(async () => (await admin().hexists(name, 'jvm:1')) === 0, 'its lease is over');
           },
           wait: takes(factory),
         },
@@ -132,8 +134,8 @@ const TABLE: Record<string, Enabling> = {
   'read-write lock: the end of a lease (hazard 23)': {
     async prepare(name) {
       await admin().hset(name, { mode: 'write', 'jvm:1:write': '1' });
-      await admin().pexpire(name, 400);
-      return () => until(async () => (await admin().exists(name)) === 0, 'its lease is over');
+      await admin().pexpire(name, LEASE_MS);
+      return () => until(async () => (await admin().hexists(name, 'jvm:1:write')) === 0, 'its lease is over');
     },
     wait: reads,
     waiters: 2,
@@ -188,8 +190,9 @@ const TABLE: Record<string, Enabling> = {
     async prepare(name, client) {
       const semaphore = client.getPermitExpirableSemaphore(name);
       await semaphore.trySetPermits(1);
-      await semaphore.acquire(400);
-      return () => pause(400);
+      const ends = performance.now() + LEASE_MS;
+      await semaphore.acquire(LEASE_MS);
+      return () => pause(ends - performance.now());
     },
     wait: expirable,
   },
@@ -231,7 +234,7 @@ const TABLE: Record<string, Enabling> = {
       return async () => {
         // As if the server's clock had been set forward: no waiter's timer knows of it.
         const [member] = await admin().zrangeBuffer(`{${name}}:timeout`, 0, 0);
-        await admin().zadd(`{${name}}:timeout`, 1, member!);
+        await admin().zadd(`{${name}}:timeout`, '1', member!);
         await semaphore.availablePermits();
       };
     },

@@ -62,8 +62,14 @@ describe('ids', () => {
 
   test.each(['', 'xyz', '0'.repeat(31), 5, undefined, [], [5]])('R7: %j is no id', async (ids) => {
     const { semaphore } = await semaphoreOf(-1);
-    for (const call of [semaphore.release, semaphore.tryRelease, semaphore.getLeaseTime, semaphore.updateLeaseTime]) {
-      expect(await outcome(call.call(semaphore, ids as never))).toBe('ERR_LOCK_INVALID_ARGUMENT');
+    const id = ids as never;
+    for (const call of [
+      () => semaphore.release(id),
+      () => semaphore.tryRelease(id),
+      () => semaphore.getLeaseTime(id),
+      () => semaphore.updateLeaseTime(id),
+    ]) {
+      expect(await outcome(call())).toBe('ERR_LOCK_INVALID_ARGUMENT');
     }
   });
 
@@ -234,6 +240,7 @@ describe('permit objects', () => {
       expect(permit.semaphoreName).toBe(semaphore.name);
       expect(permit.validFor()).toBeGreaterThan(19_000);
       expect(permit.validFor()).toBeLessThanOrEqual(19_800);
+      expect(AbortSignal.timeout(permit.validFor()).aborted).toBe(false);
       await permit.updateLeaseTime(5_000);
       expect(permit.validFor()).toBeLessThanOrEqual(4_950);
       expect(await semaphore.tryAcquirePermit()).toBeNull();

@@ -16,7 +16,8 @@ const NEVER = 922337203685477;
 const id = (digit: string): string => digit.repeat(32);
 const raw = (digit: string): Buffer => Buffer.from(id(digit), 'hex');
 
-const keys = ({ name }: ScriptBench) => [name, takenPermitsKey(name), semaphoreChannel(name)];
+const keys = ({ name }: ScriptBench) => [name, takenPermitsKey(name)];
+const channel = ({ name }: ScriptBench) => semaphoreChannel(name);
 const free = ({ name }: ScriptBench) => admin().get(name);
 const message = ({ name }: ScriptBench, payload: string) => [{ channel: semaphoreChannel(name), payload }];
 
@@ -36,7 +37,7 @@ async function has(bench: ScriptBench, digit: string, ms: number): Promise<void>
 }
 
 const taking = (bench: ScriptBench, leaseMs: number, digits: string, notAfter = 0) =>
-  run(acquire, keys(bench), notAfter, leaseMs, 'PUBLISH', ...Array.from(digits, id));
+  run(acquire, keys(bench), notAfter, leaseMs, 'PUBLISH', channel(bench), ...Array.from(digits, id));
 
 describeScript(acquire, {
   'an array: 1 = taken, 0 = not enough and nothing taken; permits that are free; ms until the next lease of a': {
@@ -110,7 +111,8 @@ describeScript(acquire, {
   },
 });
 
-const giving = (bench: ScriptBench, digits: string) => run(release, keys(bench), 'PUBLISH', ...Array.from(digits, id));
+const giving = (bench: ScriptBench, digits: string) =>
+  run(release, keys(bench), 'PUBLISH', channel(bench), ...Array.from(digits, id));
 describeScript(release, {
   '1': {
     'permits come back, and what is free is published': async (bench) => {
@@ -162,18 +164,27 @@ describeScript(count, {
       await has(bench, 'a', -1);
       await has(bench, 'b', 10_000);
       await has(bench, 'c', Infinity);
-      expect(await run(count, keys(bench), 'PUBLISH')).toEqual([1, 2, 2]);
+      expect(await run(count, keys(bench), 'PUBLISH', channel(bench))).toEqual([1, 2, 2]);
       expect(await bench.published()).toEqual(message(bench, '2'));
     },
     'no semaphore': async (bench) => {
-      expect(await run(count, keys(bench), 'PUBLISH')).toEqual([0, 0, 0]);
+      expect(await run(count, keys(bench), 'PUBLISH', channel(bench))).toEqual([0, 0, 0]);
       expect(await free(bench)).toBeNull();
     },
   },
 });
 
 const setting = (bench: ScriptBench, permits: number, sequence: number, notAfter = 0) =>
-  run(set, [...keys(bench), requestsKey(bench.name, 'client')], permits, 'PUBLISH', 0, sequence, notAfter);
+  run(
+    set,
+    [...keys(bench), requestsKey(bench.name, 'client')],
+    permits,
+    'PUBLISH',
+    channel(bench),
+    0,
+    sequence,
+    notAfter,
+  );
 const lane = (bench: ScriptBench, text: string) => admin().hset(requestsKey(bench.name, 'client'), '0', text);
 describeScript(set, {
   '1': {
@@ -228,7 +239,7 @@ describeScript(set, {
 });
 
 const updating = (bench: ScriptBench, digit: string, leaseMs: number, notAfter = 0) =>
-  run(updateLease, keys(bench), id(digit), leaseMs, 'PUBLISH', notAfter);
+  run(updateLease, keys(bench), id(digit), leaseMs, 'PUBLISH', channel(bench), notAfter);
 describeScript(updateLease, {
   '1': {
     'a longer lease, or none; nobody is told': async (bench) => {
@@ -265,7 +276,7 @@ describeScript(updateLease, {
   },
 });
 
-const asking = (bench: ScriptBench, digit: string) => run(lease, keys(bench), id(digit), 'PUBLISH');
+const asking = (bench: ScriptBench, digit: string) => run(lease, keys(bench), id(digit), 'PUBLISH', channel(bench));
 describeScript(lease, {
   n: {
     'what is left of it': async (bench) => {

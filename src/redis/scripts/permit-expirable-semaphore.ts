@@ -7,12 +7,12 @@ import updateLeaseSource from '../../../lua/permit-expirable-semaphore/update-le
 import { defineScript, replyInt, replyInts } from '../script.js';
 import type { AcquireReply } from './lock.js';
 
-type Keys = [semaphore: string, taken: string, channel: string];
+type Keys = [semaphore: string, taken: string];
 
 export const acquire = defineScript<Keys, readonly (string | number)[], AcquireReply>({
   file: 'permit-expirable-semaphore/acquire',
   source: acquireSource,
-  keys: 3,
+  keys: 2,
   args: 'variable',
   notAfter: true,
   reply(raw) {
@@ -26,10 +26,11 @@ export const acquire = defineScript<Keys, readonly (string | number)[], AcquireR
 export const release = defineScript<Keys, readonly string[], boolean>({
   file: 'permit-expirable-semaphore/release',
   source: releaseSource,
-  keys: 3,
+  keys: 2,
   args: 'variable',
   notAfter: false,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
 });
 
 export interface PermitCount {
@@ -38,11 +39,11 @@ export interface PermitCount {
   readonly taken: number;
 }
 
-export const count = defineScript<Keys, [publish: string], PermitCount>({
+export const count = defineScript<Keys, [publish: string, channel: string], PermitCount>({
   file: 'permit-expirable-semaphore/count',
   source: countSource,
-  keys: 3,
-  args: 1,
+  keys: 2,
+  args: 2,
   notAfter: false,
   reply(raw) {
     const [exists = 0, free = 0, taken = 0] = replyInts(raw);
@@ -52,33 +53,36 @@ export const count = defineScript<Keys, [publish: string], PermitCount>({
 
 export const set = defineScript<
   [...Keys, requests: string],
-  [permits: number, publish: string, lane: number, sequence: number],
+  [permits: number, publish: string, channel: string, lane: number, sequence: number],
   boolean
 >({
   file: 'permit-expirable-semaphore/set',
   source: setSource,
-  keys: 4,
-  args: 4,
+  keys: 3,
+  args: 5,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
 });
 
 /** False: it is not taken any more. */
-export const updateLease = defineScript<Keys, [id: string, leaseMs: number, publish: string], boolean>({
-  file: 'permit-expirable-semaphore/update-lease',
-  source: updateLeaseSource,
-  keys: 3,
-  args: 3,
-  notAfter: true,
-  reply: (raw) => replyInt(raw) === 1,
-});
+export const updateLease = defineScript<Keys, [id: string, leaseMs: number, publish: string, channel: string], boolean>(
+  {
+    file: 'permit-expirable-semaphore/update-lease',
+    source: updateLeaseSource,
+    keys: 2,
+    args: 4,
+    notAfter: true,
+    reply: (raw) => replyInt(raw) === 1,
+  },
+);
 
 /** ms; -1: no lease, -2: it is not taken any more. */
-export const lease = defineScript<Keys, [id: string, publish: string], number>({
+export const lease = defineScript<Keys, [id: string, publish: string, channel: string], number>({
   file: 'permit-expirable-semaphore/lease',
   source: leaseSource,
-  keys: 3,
-  args: 2,
+  keys: 2,
+  args: 3,
   notAfter: false,
   reply: replyInt,
 });
