@@ -43,7 +43,18 @@ const quicker = (shape: string): Bar[] =>
     limit: 1,
   }));
 
+/** Ten may be inside at once. */
+const permits = (shape: string): Bar[] => {
+  const row = { workload: `semaphore, 10 permits, ${shape}, hold 1 ms`, subject: 'holdfast withPermits' };
+  return [
+    { ...row, figure: 'x best peer', is: 'at least', limit: 1.3 },
+    { ...row, figure: 'requests/section', is: 'at most', limit: 5 },
+  ];
+};
+
 const BARS: readonly Bar[] = [
+  ...permits('50 flows'),
+  ...permits('4 processes x 10'),
   { workload: '1 flow', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.97 },
   { workload: '1 flow', subject: bare, figure: 'of raw', is: 'at least', limit: 0.9 },
   { workload: '1 flow, all on one core', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.97 },

@@ -216,7 +216,7 @@ function fromAcquire(acquire: Peer['acquire']): Pick<Peer, 'acquire' | 'flow' | 
   };
 }
 
-async function connect(url: string): Promise<Redis> {
+export async function connect(url: string): Promise<Redis> {
   const redis = new Redis(url, { lazyConnect: true });
   await redis.connect();
   return redis;

@@ -28,10 +28,11 @@ import { SingleLock } from './primitives/single-lock.js';
 import { MultiLock } from './primitives/multi-lock.js';
 import { checkDriftFactor, RedLock, type RedLockOptions } from './primitives/red-lock.js';
 import { pausesOf, SpinLockProtocol, type SpinLockOptions } from './primitives/spin-lock.js';
+import { PermitExpirableSemaphore } from './primitives/permit-expirable-semaphore.js';
 import { Semaphore } from './primitives/semaphore.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { plainRenewal, PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
-import { fairQueueKey, tokenKey } from './redis/keys.js';
+import { fairQueueKey, latchChannel, takenPermitsKey, tokenKey } from './redis/keys.js';
 import { openTopology } from './redis/open-topology.js';
 import { prefixOf, serverOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
 import { ScriptExecutor } from './redis/script-executor.js';
@@ -103,6 +104,8 @@ export interface LockClient extends AsyncDisposable {
   getRedLock(...locks: readonly (Lock | RedLockOptions)[]): RedLock;
   /** Permits that nobody owns. @see Redisson `RedissonClient#getSemaphore` */
   getSemaphore(name: string): Semaphore;
+  /** Permits with an id and a lease each. @see Redisson `RedissonClient#getPermitExpirableSemaphore` */
+  getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore;
   /** A gate that opens when it has been counted down. @see Redisson `RedissonClient#getCountDownLatch` */
   getCountDownLatch(name: string): CountDownLatch;
   /** The locks that this client holds now. */
@@ -285,8 +288,18 @@ class RedisLockClient implements LockClient {
     return new Semaphore(this.#runtime, this.#port, this.#checkName(name));
   }
 
+  getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore {
+    return new PermitExpirableSemaphore(this.#runtime, this.#port, this.#checkName(name));
+  }
+
   getCountDownLatch(name: string): CountDownLatch {
-    return new CountDownLatch(this.#runtime, this.#port, this.#checkName(name));
+    const checked = this.#checkName(name);
+    const key = this.#port.keyPrefix + checked;
+    // Redisson puts braces around a name that has some, which names another slot.
+    if (this.#topology.slotGroup(key) !== this.#topology.slotGroup(latchChannel(key))) {
+      throw new InvalidArgumentError('name', 'without braces, for a latch in a cluster', name);
+    }
+    return new CountDownLatch(this.#runtime, this.#port, checked);
   }
 
   #lock(protocol: LockProtocol, { context }: { context?: LockContext | undefined }): Lock {
@@ -309,7 +322,7 @@ class RedisLockClient implements LockClient {
   async inspect(name: string): Promise<Inspection> {
     if (this.#runtime.closed) throw new ClientClosedError();
     const key = this.#port.keyPrefix + this.#checkName(name);
-    const reply = await this.#executor.ask(inspect, [key, fairQueueKey(key), tokenKey(key)], []);
+    const reply = await this.#executor.ask(inspect, [key, fairQueueKey(key), tokenKey(key), takenPermitsKey(key)], []);
     return inspectionOf(name, this.id, reply);
   }
 

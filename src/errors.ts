@@ -259,3 +259,19 @@ export class NoQuorumError extends LockError {
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/**
+ * None of these permits was given back or changed: one of them is not taken, or not any more (given back before, or its
+ * lease is over and somebody else may have it).
+ */
+export class UnknownPermitError extends LockError {
+  readonly code = 'ERR_LOCK_UNKNOWN_PERMIT';
+  constructor(
+    readonly lockName: string,
+    readonly permitIds: readonly string[],
+  ) {
+    super(
+      `"${lockName}" does not know (any more) ${permitIds.length === 1 ? 'the permit' : 'all of the permits'} ${permitIds.join(', ')}`,
+    );
+  }
+}

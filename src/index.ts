@@ -19,11 +19,12 @@ export {
   NotReplicatedError,
   RedisUnavailableError,
   RefusedError,
+  UnknownPermitError,
   UnsupportedRuntimeError,
 } from './errors.js';
 export type { LockErrorCode, LossReason, MemberFailure, ServerResult } from './errors.js';
 export type { EventBus, LockEvents } from './events.js';
-export type { Inspection, OwnerInspection } from './inspection.js';
+export type { Inspection, OwnerInspection, PermitInspection } from './inspection.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './primitives/arguments.js';
 export type { FairLock } from './primitives/fair-lock.js';
@@ -34,6 +35,8 @@ export type { RedLock, RedLockOptions } from './primitives/red-lock.js';
 export type { GroupMultiLock } from './primitives/group-multi-lock.js';
 export type { Lock } from './primitives/lock.js';
 export type { CountDownLatch } from './primitives/count-down-latch.js';
+export type { ExpirablePermitOptions, PermitExpirableSemaphore } from './primitives/permit-expirable-semaphore.js';
+export type { Permit } from './primitives/permit.js';
 export type { ReadWriteLock } from './primitives/read-write-lock.js';
 export type { BackOff, SpinLockOptions } from './primitives/spin-lock.js';
 export type { Semaphore } from './primitives/semaphore.js';

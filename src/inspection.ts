@@ -9,11 +9,17 @@ export interface OwnerInspection {
   readonly isThisClient: boolean;
 }
 
+export interface PermitInspection {
+  readonly id: string;
+  /** ms until it comes back by itself; -1: it has no lease, 0: its lease is over and nobody has noticed yet. */
+  readonly remaining: number;
+}
+
 /** What `client.inspect(name)` found under a name, as far as the keys show it. */
 export interface Inspection {
   readonly name: string;
-  /** `lock` stands for plain, spin, non-reentrant and a fair lock without queue, which look alike. */
-  readonly kind: 'free' | 'lock' | 'fenced' | 'fair' | 'read-write' | 'group' | 'counter' | 'unknown';
+  /** `permits`: some are taken of a permit-expirable semaphore, which is a `counter` otherwise. `lock` stands for plain, spin, non-reentrant and a fair lock without queue, which look alike. */
+  readonly kind: 'free' | 'lock' | 'fenced' | 'fair' | 'read-write' | 'group' | 'counter' | 'permits' | 'unknown';
   readonly owners: readonly OwnerInspection[];
   /** Owners that wait in a fair lock's queue, head first. */
   readonly queue: readonly string[];
@@ -21,11 +27,18 @@ export interface Inspection {
   readonly remaining: number;
   /** Value of a semaphore or latch. */
   readonly value: string | undefined;
+  /** Permits that are taken, those whose lease ends first in front. */
+  readonly permits: readonly PermitInspection[];
 }
 
 export function inspectionOf(name: string, clientId: string, reply: InspectReply): Inspection {
   const { type, pttl, content, queue, token } = reply;
-  const common = { name, queue, remaining: pttl, owners: [], value: undefined };
+  const permits: PermitInspection[] = [];
+  for (let i = 0; i + 1 < reply.permits.length; i += 2) {
+    permits.push({ id: String(reply.permits[i]), remaining: Number(reply.permits[i + 1]) });
+  }
+  const common = { name, queue, remaining: pttl, owners: [], value: undefined, permits };
+  if (permits.length > 0) return { ...common, kind: 'permits', value: content[0] };
   if (type === 'none') return { ...common, kind: queue.length > 0 ? 'fair' : 'free' };
   if (type === 'string') return { ...common, kind: 'counter', value: content[0] };
   if (type !== 'hash') return { ...common, kind: 'unknown' };

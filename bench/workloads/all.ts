@@ -6,6 +6,7 @@ import * as contended from './contended.js';
 import * as fairLock from './fair-lock.js';
 import * as handOff from './hand-off.js';
 import * as redLock from './red-lock.js';
+import * as sharing from './sharing.js';
 import * as uncontended from './uncontended.js';
 import * as waiting from './waiting.js';
 import * as watchdog from './watchdog.js';
@@ -15,6 +16,7 @@ export const workloads = [
   ...contended.workloads,
   ...fairLock.workloads,
   ...handOff.workloads,
+  ...sharing.workloads,
   ...waiting.workloads,
   ...watchdog.workloads,
   ...atOnce.workloads,
@@ -28,6 +30,7 @@ export const tasks = {
   ...uncontended.tasks,
   ...contended.tasks,
   ...handOff.tasks,
+  ...sharing.tasks,
   ...waiting.tasks,
   ...watchdog.tasks,
   ...atOnce.tasks,

@@ -2,10 +2,12 @@
 -- KEYS[1]  object  any     the name itself
 -- KEYS[2]  queue   list    waiters of a fair lock
 -- KEYS[3]  token   string  fencing token
--- Returns  type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none)
+-- KEYS[4]  taken   zset    permit id in 16 bytes -> epoch ms at which its lease ends
+-- Returns  type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none), permit ids in
+--            hex and ms that each has left (-1 = it has no lease) in turn
 -- Used by  src/redis/scripts/object.ts (inspect)
 
-local object, queue, token = KEYS[1], KEYS[2], KEYS[3]
+local object, queue, token, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 local kind = redis.call('TYPE', object).ok
 local content = {}
@@ -16,4 +18,16 @@ elseif kind == 'string' then
 end
 local waiters = {}
 if redis.call('TYPE', queue).ok == 'list' then waiters = redis.call('LRANGE', queue, 0, -1) end
-return { kind, redis.call('PTTL', object), content, waiters, redis.call('GET', token) or '' }
+local permits = {}
+if redis.call('TYPE', taken).ok == 'zset' then
+  local time = redis.call('TIME')
+  local now = math.floor(time[1] * 1000 + time[2] / 1000)
+  local members = redis.call('ZRANGE', taken, 0, -1, 'WITHSCORES')
+  for i = 1, #members, 2 do
+    local id, ends = '', tonumber(members[i + 1])
+    for j = 1, #members[i] do id = id .. string.format('%02x', string.byte(members[i], j)) end
+    permits[i] = id
+    permits[i + 1] = ends >= 922337203685477 and -1 or math.max(ends - now, 0)
+  end
+end
+return { kind, redis.call('PTTL', object), content, waiters, redis.call('GET', token) or '', permits }

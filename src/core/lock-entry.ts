@@ -208,7 +208,7 @@ export class LockEntry implements ChannelListener {
     const request = waiter.send();
     waiter.trying = request;
     this.#triesUnderWay += 1;
-    request.onDone(() => {
+    waiter.whenTried(request, () => {
       this.#triesUnderWay -= 1;
       waiter.busy = false;
       waiter.trying = undefined;
@@ -223,7 +223,7 @@ export class LockEntry implements ChannelListener {
   #tried(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): void {
     // A single try stands in no line that close() could end.
     if (this.runtime.closed) waiter.leaving ??= new ClientClosedError();
-    if (this.#settleTry(waiter, request, jumped)) return;
+    if (this.#settleTry(waiter, request, jumped, sequence)) return;
     const { error } = request;
     if (typeof request.reply === 'number') this.#learn(request.reply, request.sentAt + jumped, sequence);
     if (waiter instanceof LockWaiter) this.#pollLater(waiter);
@@ -260,7 +260,7 @@ export class LockEntry implements ChannelListener {
   }
 
   /** True if the try was granted, to whomever. Whatever it may have taken that nobody gets is given back. */
-  #settleTry(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number): boolean {
+  #settleTry(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): boolean {
     const sentAt = request.sentAt + jumped;
     const taken = request.error === undefined && typeof request.reply !== 'number';
     const now = this.runtime.clock.now();
@@ -272,7 +272,7 @@ export class LockEntry implements ChannelListener {
       }
     } else if (waiter instanceof SharedWaiter) {
       if (waiter.opened || (taken && now < sentAt + waiter.leaseMs)) {
-        this.#share(waiter, request);
+        this.#share(waiter, request, sentAt, sequence);
         return true;
       }
     }
@@ -291,7 +291,7 @@ export class LockEntry implements ChannelListener {
   }
 
   /** The waiter has what it came for, and others may have the same. */
-  #share(waiter: SharedWaiter, request: ScriptRequest<AcquireReply>): void {
+  #share(waiter: SharedWaiter, request: ScriptRequest<AcquireReply>, sentAt: number, sequence: number): void {
     this.#remove(waiter);
     this.#lookAt = undefined;
     this.#pauseMs = PAUSE_MS.first;
@@ -301,9 +301,11 @@ export class LockEntry implements ChannelListener {
     } else {
       waiter.granted(request);
     }
+    const { reply } = request;
     if (waiter.forAll) this.#letIn(() => true);
-    else if (waiter.leavesMore(request)) this.#mark = true;
-    else this.#lookAt = this.runtime.clock.now() + this.runtime.options.lockWatchdogTimeout;
+    // The next in line tries at once, unless this answer says when there will be something for it.
+    else if (typeof reply === 'object' && reply.free <= 0) this.#learn(reply.freeIn, sentAt, sequence);
+    else this.#mark = true;
   }
 
   #letIn(which: (waiter: SharedWaiter) => boolean): void {

@@ -36,11 +36,6 @@ export abstract class SharedWaiter extends Waiter {
   /** The call has what it waited for. `request`: the try that got it, unless another's did. */
   abstract granted(request: ScriptRequest<AcquireReply> | undefined): void;
 
-  /** Whether the next in line may find something, too, after what this one's request answered. */
-  leavesMore(_request: ScriptRequest<AcquireReply>): boolean {
-    return true;
-  }
-
   /** Whether this message alone says that the wait is over, even if it is not open any more when we look. */
   opensOn(_payload: string): boolean {
     return false;

@@ -66,6 +66,10 @@ export abstract class Waiter {
 
   /** Sends a try. A number in answer: busy, for so many ms, -1: nobody knows. */
   abstract send(): ScriptRequest<AcquireReply>;
+  /** Calls `fn` when it is known what became of the try. */
+  whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
+    request.onDone(fn);
+  }
   /** What the request took, or may have taken, is nobody's: it goes back in the background. */
   abstract takeBack(request: ScriptRequest<AcquireReply>): void;
   /** The failure of the call, when nothing of it can take effect any more. */

@@ -1,4 +1,3 @@
-import type { Lane } from '../core/lanes.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
 import { NO_LEASE_MS, SharedWaiter } from '../core/shared-waiter.js';
 import { patience, type Patience } from '../core/waiter.js';
@@ -7,7 +6,6 @@ import { latchChannel } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
 import * as scripts from '../redis/scripts/latch.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
-import * as requestScripts from '../redis/scripts/request.js';
 import { checkOptions, checkWaitTime } from './arguments.js';
 import { SharedObject, type WaitOptions } from './shared-object.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
@@ -59,7 +57,7 @@ export class CountDownLatch extends SharedObject {
    */
   async countDown(): Promise<void> {
     this.checkOpen();
-    await this.#change(({ number, sequence }) =>
+    await this.change(({ number, sequence }) =>
       this.port.executor.run(scripts.countDown, this.#keys, [this.port.publish, this.#channel, number, sequence]),
     );
   }
@@ -82,7 +80,7 @@ export class CountDownLatch extends SharedObject {
       throw new InvalidArgumentError('count', 'an integer of at least 1', count);
     }
     this.checkOpen();
-    return this.#change(({ number, sequence }) =>
+    return this.change(({ number, sequence }) =>
       this.port.executor.run(scripts.trySet, this.#keys, [count, this.port.publish, this.#channel, number, sequence]),
     );
   }
@@ -95,20 +93,13 @@ export class CountDownLatch extends SharedObject {
    */
   async delete(): Promise<boolean> {
     this.checkOpen();
-    return this.#change(({ number, sequence }) =>
+    return this.change(({ number, sequence }) =>
       this.port.executor.run(scripts.remove, this.#keys, [this.port.publish, this.#channel, number, sequence]),
     );
   }
 
   get #keys(): [string, string] {
     return [this.key, this.requests];
-  }
-
-  #change<Reply>(send: (lane: Lane) => ScriptRequest<Reply>): Promise<Reply> {
-    const { executor } = this.port;
-    return this.runtime.lanes.once(this.requests, send, ({ number, sequence }) =>
-      executor.run(requestScripts.cancel, [this.requests], [number, sequence]),
-    );
   }
 }
 

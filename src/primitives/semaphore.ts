@@ -7,10 +7,9 @@ import { InvalidArgumentError, LockTimeoutError } from '../errors.js';
 import { semaphoreChannel } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
-import * as requestScripts from '../redis/scripts/request.js';
 import * as scripts from '../redis/scripts/semaphore.js';
 import { checkOptions, checkPermits, checkWaitTime } from './arguments.js';
-import { SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
+import { checkAnyPermits, SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
 
 const WITH_OPTIONS = ['permits', 'waitTime', 'signal'] as const;
@@ -126,7 +125,7 @@ export class Semaphore extends SharedObject {
       throw new InvalidArgumentError('timeToLive', 'an integer of at least 1 (ms)', timeToLive);
     }
     this.checkOpen();
-    return this.#change(({ number, sequence }) =>
+    return this.change(({ number, sequence }) =>
       this.port.executor.run(
         scripts.trySet,
         [this.key, this.requests],
@@ -144,7 +143,7 @@ export class Semaphore extends SharedObject {
   async addPermits(permits: number): Promise<void> {
     checkAnyPermits(permits);
     this.checkOpen();
-    await this.#change(({ number, sequence }) =>
+    await this.change(({ number, sequence }) =>
       this.port.executor.run(
         scripts.add,
         [this.key, this.requests],
@@ -218,14 +217,6 @@ export class Semaphore extends SharedObject {
       'repeat',
     );
   }
-
-  /** Done once or never; when nobody can say which, it is kept from being done later. */
-  #change<Reply>(send: (lane: Lane) => ScriptRequest<Reply>): Promise<Reply> {
-    const { executor } = this.port;
-    return this.runtime.lanes.once(this.requests, send, ({ number, sequence }) =>
-      executor.run(requestScripts.cancel, [this.requests], [number, sequence]),
-    );
-  }
 }
 
 interface PermitPort {
@@ -260,10 +251,6 @@ class PermitWaiter extends SharedWaiter {
     this.resolve(undefined);
   }
 
-  override leavesMore(request: ScriptRequest<AcquireReply>): boolean {
-    return typeof request.reply === 'bigint' && request.reply > 0n;
-  }
-
   takeBack(): void {
     const lane = this.#lane;
     if (lane === undefined) return;
@@ -275,8 +262,4 @@ class PermitWaiter extends SharedWaiter {
     if (this.#lane !== undefined) this.runtime.lanes.free(this.#lane);
     this.#lane = undefined;
   }
-}
-
-function checkAnyPermits(permits: unknown): void {
-  checkPermits(typeof permits === 'number' ? Math.abs(permits) : permits, undefined);
 }

@@ -1,8 +1,12 @@
+import type { Lane } from '../core/lanes.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
 import type { SharedWaiter } from '../core/shared-waiter.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError } from '../errors.js';
 import { requestsKey } from '../redis/keys.js';
+import type { ScriptRequest } from '../redis/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
+import * as requestScripts from '../redis/scripts/request.js';
+import { checkPermits } from './arguments.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
 
 /** Options of a call that waits for what nobody owns. */
@@ -60,8 +64,20 @@ export abstract class SharedObject {
     }
   }
 
+  /** @internal Done once or never; when nobody can say which, it is kept from being done later. */
+  protected change<Reply>(send: (lane: Lane) => ScriptRequest<Reply>): Promise<Reply> {
+    return this.runtime.lanes.once(this.requests, send, ({ number, sequence }) =>
+      this.port.executor.run(requestScripts.cancel, [this.requests], [number, sequence]),
+    );
+  }
+
   /** @internal */
   protected readCount(): Promise<number> {
     return this.port.executor.ask(reads.getCount, [this.key], []);
   }
+}
+
+/** A number of permits to add, or to take away if it is negative. */
+export function checkAnyPermits(permits: unknown): void {
+  checkPermits(typeof permits === 'number' ? Math.abs(permits) : permits, undefined);
 }

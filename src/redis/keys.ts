@@ -5,6 +5,10 @@ function prefixName(prefix: string, name: string): string {
   return name.includes('{') ? `${prefix}:${name}` : `${prefix}:{${name}}`;
 }
 
+function suffixName(name: string, suffix: string): string {
+  return name.includes('{') ? `${name}:${suffix}` : `{${name}}:${suffix}`;
+}
+
 export const lockChannel = (name: string): string => prefixName('redisson_lock__channel', name);
 export const fairQueueKey = (name: string): string => prefixName('redisson_lock_queue', name);
 export const fairTimeoutsKey = (name: string): string => prefixName('redisson_lock_timeout', name);
@@ -17,6 +21,7 @@ export const readWriteChannel = (name: string): string => prefixName('redisson_r
 /** A read hold's key is this, the owner, `rwlock_timeout` and the number of the hold, with colons between. */
 export const readHoldBase = (name: string): string => (name.includes('{') ? name : `{${name}}`);
 export const semaphoreChannel = (name: string): string => prefixName('redisson_sc', name);
+export const takenPermitsKey = (name: string): string => suffixName(name, 'timeout');
 /** Redisson puts its braces around the name even when the name has some. */
 export const latchChannel = (name: string): string => `redisson_countdownlatch__channel__{${name}}`;
 /** Lanes of one client on one object. */

@@ -159,7 +159,7 @@ describe('inspect()', () => {
   test('tells of a lock: kind, owners, whose they are, what is left', async () => {
     const { client, lock, name } = await open(kind);
     const other = await open(kind, { name });
-    const free = { name, kind: 'free', owners: [], queue: [], remaining: -2, value: undefined };
+    const free = { name, kind: 'free', owners: [], queue: [], remaining: -2, value: undefined, permits: [] };
     expect(await client.inspect(name)).toEqual(free);
     const hold = await holdElsewhere(lock, 20_000);
     const nested = await hold.run(() => lock.acquire());

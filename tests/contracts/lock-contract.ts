@@ -12,25 +12,33 @@ import { nestingContract } from './lock/nesting.js';
 import { readingContract } from './lock/reading.js';
 import { wakingContract } from './lock/waking.js';
 import { withLockContract } from './lock/with-lock.js';
+import { registerWithout, type Exceptions } from './contract-test.js';
 import { leaveNothing, type LockCapabilities, type LockKind, type MakeLock } from './lock-kind.js';
 
-/** What every reentrant lock that has one owner at a time must do. */
-export function describeLockContract(label: string, make: MakeLock, capabilities: LockCapabilities): void {
+/** What every lock must do, but for what a kind is excepted from (lock-exceptions.ts). */
+export function describeLockContract(
+  label: string,
+  make: MakeLock,
+  capabilities: LockCapabilities,
+  exceptions: Exceptions = {},
+): void {
   const kind: LockKind = { make, ...capabilities };
   describe(label, () => {
     leaveNothing();
-    acquiringContract(kind);
-    givingBackContract(kind);
-    readingContract(kind);
-    holdsContract(kind);
-    withLockContract(kind);
-    nestingContract(kind);
-    leasesContract(kind);
-    contextsContract(kind);
-    abortingContract(kind);
-    argumentsContract(kind);
-    wakingContract(kind);
-    eventsContract(kind);
-    exclusionContract(kind);
+    registerWithout(exceptions, () => {
+      acquiringContract(kind);
+      givingBackContract(kind);
+      readingContract(kind);
+      holdsContract(kind);
+      withLockContract(kind);
+      nestingContract(kind);
+      leasesContract(kind);
+      contextsContract(kind);
+      abortingContract(kind);
+      argumentsContract(kind);
+      wakingContract(kind);
+      eventsContract(kind);
+      exclusionContract(kind);
+    });
   });
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import ts from 'typescript';
-import { createClient } from '../../src/index.js';
+import { createClient, type Lock, type LockClient } from '../../src/index.js';
 import { PROJECT_ROOT, projectFiles, readProjectFile } from '../support/project-files.js';
 import { codeIn, promisedOutput, readme, section, snippets, typeErrors, type Snippet } from '../support/readme.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
@@ -41,7 +41,52 @@ beforeAll(() => {
   folder = mkdtempSync(join(cache, 'readme-'));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
-afterEach(() => expectNothingLeft());
+afterEach(async () => {
+  await admin().del('seats'); // a semaphore stays when nobody uses it any more
+  await expectNothingLeft();
+});
+
+/** One section of everything that there is, and of what several can have also with somebody who waits. */
+async function eachOfTheFamily(client: LockClient, other: LockClient): Promise<void> {
+  const locks: Lock[] = [
+    client.getNonReentrantLock(freshName()),
+    client.getFencedLock(freshName(), { tokens: 'clock' }),
+    client.getSpinLock(freshName()),
+    client.getReadWriteLock(freshName()).writeLock(),
+    client.getReadWriteLock(freshName()).readLock(),
+  ];
+  for (const lock of locks) await lock.withLock(() => undefined);
+  const rw = freshName();
+  const read = await client.getReadWriteLock(rw).readLock().acquire();
+  const write = other.getReadWriteLock(rw).writeLock().acquire();
+  await read.release();
+  await (await write).release();
+  const name = freshName();
+  const semaphore = client.getSemaphore(name);
+  await semaphore.trySetPermits(0, 60_000);
+  const taken = other.getSemaphore(name).acquire(2);
+  await semaphore.addPermits(1);
+  await semaphore.release();
+  await taken;
+  expect(await semaphore.drainPermits()).toBe(0);
+  const expirable = client.getPermitExpirableSemaphore(freshName());
+  await expirable.trySetPermits(1);
+  await expirable.setPermits(2);
+  const permit = await expirable.acquirePermit({ leaseTime: 20_000, permits: 2 });
+  await permit.updateLeaseTime(30_000);
+  expect(await expirable.getLeaseTime(permit.id)).toBeGreaterThan(25_000);
+  const next = other.getPermitExpirableSemaphore(expirable.name).acquirePermit();
+  await client.inspect(expirable.name);
+  await permit.release();
+  await (await next).release();
+  const latch = client.getCountDownLatch(freshName());
+  await latch.trySetCount(2);
+  const opened = other.getCountDownLatch(latch.name).await();
+  await latch.countDown();
+  expect(await latch.delete()).toBe(true);
+  await opened;
+  await admin().del(name, expirable.name);
+}
 
 function written(name: string, code: string): string {
   const path = join(folder, name);
@@ -196,6 +241,9 @@ describe('the permissions', () => {
       const sections = Array.from({ length: 24 }, (_, i) => (i === 20 ? other : client).getLock(name));
       await Promise.all(sections.map((each) => each.withLock(() => new Promise((done) => setTimeout(done, 2)))));
       await lock.withLock(() => until(() => renewals > 1, 'the watchdog has renewed'));
+      expect(complaints).toEqual([]);
+      await lock.withLock(() => undefined);
+      await eachOfTheFamily(client, other);
       expect(complaints).toEqual([]);
       const forced = await lock.acquire();
       expect(await other.getLock(name).forceUnlock()).toBe(true);

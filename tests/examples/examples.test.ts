@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { runExample } from '../support/example-process.js';
 import { projectFiles, readProjectFile } from '../support/project-files.js';
-import { expectNothingLeft, testRedisUrl } from '../support/redis.js';
+import { admin, expectNothingLeft, testRedisUrl } from '../support/redis.js';
 
 /** The facts that each example prints, in their order. */
 const FACTS: Record<string, readonly RegExp[]> = {
@@ -21,6 +21,7 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^tryAcquire: null$/,
   ],
   'begin-end-service': [/^ann begins: true$/, /^bob begins: false$/, /^ann saves, hold count 2$/, /^bob begins: true$/],
+  'count-down-latch': [/^closed: true$/, /^open within 50 ms: false$/, /^both got through: true$/, /^count: 0$/],
   'express-handler': [
     /^201 ordered$/,
     /^201 ordered$/,
@@ -42,6 +43,13 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^printing a poster$/,
     /^printing a ticket$/,
     /^printing an invoice$/,
+  ],
+  fencing: [
+    /^slow: token 1$/,
+    /^next: token 2, written: true$/,
+    /^slow: written: false$/,
+    /^slow: ERR_LOCK_LOST$/,
+    /^ledger: by the next one$/,
   ],
   'lease-lost': [
     /^valid for (?:[12]\d\d|[1-9]\d) ms$/,
@@ -67,6 +75,15 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^locked on two of three, valid: true$/,
     /^ERR_LOCK_NO_QUORUM acquired, failed, failed$/,
   ],
+  'non-reentrant-lock': [/^rebuilt$/, /^ERR_LOCK_NON_REENTRANT: "example:rebuild"$/, /^locked afterwards: false$/],
+  'permit-expirable-semaphore': [
+    /^id: 32 hex digits, free: 1$/,
+    /^valid for more than 9 s: true$/,
+    /^free after the block: 1$/,
+    /^both: 2$/,
+    /^the lost one is given back: false$/,
+  ],
+  'read-write-lock': [/^readers at once: 3$/, /^price: 12$/, /^to write while reading: ERR_LOCK_UPGRADE$/],
   'reentrant-nesting': [
     /^depositTwice\(10\): hold count 1$/,
     ...Array<RegExp>(3).fill(/^deposit\(10\): hold count 2$/),
@@ -75,6 +92,8 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^balance: 133$/,
     /^locked afterwards: false$/,
   ],
+  semaphore: [/^made: true$/, /^at once: 3$/, /^two more: false$/, /^free: 3$/],
+  'spin-lock': [/^counter: 10$/, /^locked afterwards: false$/],
   'try-lock': [
     /^first: got it, its lease ends in (?:9\d\d\d|10000) ms$/,
     /^impatient: busy, gave up after [1-9]\d\d ms$/,
@@ -95,7 +114,13 @@ const FACTS: Record<string, readonly RegExp[]> = {
 const files = projectFiles('examples', '.ts').filter((path) => path.split('/').length === 2);
 const names = files.map((path) => path.slice('examples/'.length, -'.ts'.length));
 
-afterEach(() => expectNothingLeft());
+/** A semaphore stays when nobody uses it any more. */
+const STAYS = ['example:slots', 'example:seats'];
+
+afterEach(async () => {
+  await admin().del(...STAYS);
+  await expectNothingLeft();
+});
 
 test('every example has its facts here, begins with the question it answers, and is short', () => {
   expect(Object.keys(FACTS)).toEqual(names);

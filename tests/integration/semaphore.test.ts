@@ -35,85 +35,6 @@ async function parked<T>(name: string, call: () => Promise<T>): Promise<{ done: 
 }
 
 describe('semaphore', () => {
-  test('never more inside than there are permits, and all who want get in', async () => {
-    const name = freshName('semaphore');
-    await open().getSemaphore(name).trySetPermits(3);
-    const semaphores = [open(), open(), open()].map((client) => client.getSemaphore(name));
-    let inside = 0;
-    let most = 0;
-    let sections = 0;
-    await Promise.all(
-      Array.from({ length: 60 }, async (_, i) => {
-        await semaphores[i % 3]!.withPermits(async () => {
-          inside += 1;
-          most = Math.max(most, inside);
-          await new Promise((resume) => setTimeout(resume, i % 4));
-          inside -= 1;
-          sections += 1;
-        });
-      }),
-    );
-    expect({ most, sections }).toEqual({ most: 3, sections: 60 });
-    expect(await semaphores[0]!.availablePermits()).toBe(3);
-  });
-
-  test('R21: one release of several permits lets several waiters in', async () => {
-    const name = freshName('semaphore');
-    const client = open();
-    const semaphore = client.getSemaphore(name);
-    await semaphore.trySetPermits(0);
-    const all = await Promise.all(Array.from({ length: 3 }, () => parked(name, () => semaphore.acquire())));
-    await open().getSemaphore(name).release(3);
-    await Promise.all(all.map(({ done }) => done));
-    expect(await semaphore.availablePermits()).toBe(0);
-  });
-
-  test('R21: a waiter for three permits is served by several smaller releases', async () => {
-    const name = freshName('semaphore');
-    const client = open();
-    const semaphore = client.getSemaphore(name);
-    await semaphore.trySetPermits(0);
-    const { done } = await parked(name, () => semaphore.acquire(3));
-    const other = open().getSemaphore(name);
-    await other.release();
-    await other.release();
-    await other.release();
-    await done;
-    expect(await semaphore.availablePermits()).toBe(0);
-  });
-
-  test.each([
-    ['addPermits', (s: ReturnType<LockClient['getSemaphore']>) => s.addPermits(1)],
-    ['trySetPermits', (s: ReturnType<LockClient['getSemaphore']>) => s.trySetPermits(1)],
-    [
-      'releaseIfExists after it was made',
-      async (s: ReturnType<LockClient['getSemaphore']>) => {
-        await s.trySetPermits(0);
-        await s.releaseIfExists();
-      },
-    ],
-  ])('R21: %s wakes a waiter', async (_, enable) => {
-    const name = freshName('semaphore');
-    const client = open();
-    const { done } = await parked(name, () => client.getSemaphore(name).acquire());
-    await enable(open().getSemaphore(name));
-    await done;
-  });
-
-  test('a waiter whose time is up or that was aborted leaves nothing', async () => {
-    const name = freshName('semaphore');
-    const semaphore = open().getSemaphore(name);
-    expect(await semaphore.tryAcquire(1, 40)).toBe(false);
-    await expect(semaphore.acquire(1, { waitTime: 40 })).rejects.toMatchObject({ code: 'ERR_LOCK_TIMEOUT' });
-    const abort = new AbortController();
-    const aborted = semaphore.acquire(1, { signal: abort.signal });
-    abort.abort(new Error('enough'));
-    await expect(aborted).rejects.toMatchObject({ code: 'ERR_LOCK_ABORTED' });
-    await expect(semaphore.acquire(1, { signal: abort.signal })).rejects.toMatchObject({ code: 'ERR_LOCK_ABORTED' });
-    await semaphore.trySetPermits(1);
-    expect(await semaphore.availablePermits()).toBe(1);
-  });
-
   test.each(['cutAfter', 'swallow'] as const)('R1: %s: what was run and not answered counts once', async (fault) => {
     const { client, proxy } = await proxied({ commandTimeout: 600 });
     const name = freshName('semaphore');
@@ -133,21 +54,6 @@ describe('semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(0);
   });
 
-  test('R1: an acquire of unknown outcome rejects and is taken back; a release is repeated until it is done', async () => {
-    const { client, proxy } = await proxied({ commandTimeout: 300 });
-    const name = freshName('semaphore');
-    const semaphore = client.getSemaphore(name);
-    await semaphore.trySetPermits(5);
-    const fault = proxy.swallow({ contains: `holdfast_requests:{${name}}`, times: Infinity });
-    await expect(semaphore.tryAcquire(2)).rejects.toMatchObject({ outcome: 'unknown' });
-    expect(await admin().get(name)).toBe('3');
-    await expect(semaphore.release(1)).rejects.toMatchObject({ outcome: 'unknown' });
-    fault.lift();
-    await until(async () => (await admin().get(name)) === '6', 'two taken back and one given');
-    expect(await semaphore.tryAcquire(6)).toBe(true);
-    expect(await semaphore.availablePermits()).toBe(0);
-  });
-
   test('the lanes of a client are as few as the requests it had in flight', async () => {
     const name = freshName('semaphore');
     const client = open();
@@ -155,26 +61,6 @@ describe('semaphore', () => {
     await semaphore.trySetPermits(2);
     for (let i = 0; i < 20; i += 1) await semaphore.withPermits(() => undefined);
     expect(await admin().hlen(`holdfast_requests:{${name}}:${client.id}`)).toBe(1);
-  });
-
-  test.each([-1, 0.5, NaN, '1', null])('R7: %p permits are refused before any command', async (permits) => {
-    const semaphore = open('redis://127.0.0.1:1').getSemaphore('never');
-    for (const call of [
-      () => semaphore.acquire(permits as number),
-      () => semaphore.tryAcquire(permits as number),
-      () => semaphore.release(permits as number),
-    ]) {
-      if (permits === null) continue;
-      await expect(call()).rejects.toMatchObject({ code: 'ERR_LOCK_INVALID_ARGUMENT' });
-    }
-  });
-
-  test('no permits are granted and given back without a command', async () => {
-    const semaphore = open('redis://127.0.0.1:1').getSemaphore('never');
-    expect(await semaphore.tryAcquire(0)).toBe(true);
-    await semaphore.acquire(0);
-    await semaphore.release(0);
-    expect(await semaphore.releaseIfExists(0)).toBe(false);
   });
 });
 

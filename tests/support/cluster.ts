@@ -224,12 +224,14 @@ export class RedisCluster {
     await (await this.beginMove(slot, to)).finish();
   }
 
-  /** What is left on masters, of all keys and channels. */
+  /** What is left on masters, of all keys (but the lanes of requests, which stay for an hour) and channels. */
   async leftovers(): Promise<{ keys: string[]; channels: string[] }> {
     const keys: string[] = [];
     const channels = new Set<string>();
     const running = this.servers.filter((server) => server.running);
-    for (const server of await this.masters()) keys.push(...(await server.keys()));
+    for (const server of await this.masters()) {
+      keys.push(...(await server.keys()).filter((key) => !key.startsWith('holdfast_requests:')));
+    }
     for (const server of running) {
       for (const channel of await server.channels()) channels.add(channel);
       const sharded = await server.command('PUBSUB', 'SHARDCHANNELS').catch(() => []); // none before Redis 7

@@ -16,7 +16,15 @@ for _, key in ipairs(redis.call('KEYS', ARGV[1])) do
   if kind == 'hash' then content = redis.call('HGETALL', key)
   elseif kind == 'string' then content = { redis.call('GET', key) }
   elseif kind == 'list' then content = redis.call('LRANGE', key, 0, -1)
-  elseif kind == 'zset' then content = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end
+  elseif kind == 'zset' then
+    content = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+    -- Permit ids are bytes, not text.
+    if string.find(key, ':timeout$') then
+      for i = 1, #content, 2 do
+        content[i] = 'raw:' .. string.gsub(content[i], '.', function(c) return string.format('%02x', string.byte(c)) end)
+      end
+    end
+  end
   found[#found + 1] = { key, kind, redis.call('PTTL', key), content }
 end
 return found`;

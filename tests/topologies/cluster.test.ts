@@ -77,6 +77,37 @@ test('R26: a fair lock keeps the order of two clients, each waiter told on its o
   }
 });
 
+test('R8: permits and latches: keys and channel are in one slot, and who waits is woken; a latch with a tag is refused', async () => {
+  const client = await open({ redis: cluster.connection() });
+  for (const name of ['permits', 'of:{42}:x']) {
+    const semaphore = client.getSemaphore(name);
+    await semaphore.trySetPermits(0);
+    const taken = semaphore.acquire();
+    await semaphore.release();
+    await taken;
+    await (await cluster.shardOf(name)).master.command('DEL', name);
+    const expirable = client.getPermitExpirableSemaphore(name);
+    await expirable.trySetPermits(1);
+    const permit = await expirable.acquirePermit({ leaseTime: 20_000 });
+    const next = expirable.acquirePermit({ leaseTime: 200 });
+    await permit.release();
+    await next;
+    await (await expirable.acquirePermit()).release();
+    await (await cluster.shardOf(name)).master.command('DEL', name);
+  }
+  const latch = client.getCountDownLatch('latch');
+  await latch.trySetCount(1);
+  const opened = latch.await(5_000);
+  await latch.countDown();
+  expect(await opened).toBe(true);
+  // Hazard 40: its channel would be in another slot than its key.
+  for (const name of ['{a}b', 'a{b}c']) {
+    expect(() => client.getCountDownLatch(name)).toThrow(
+      expect.objectContaining({ code: 'ERR_LOCK_INVALID_ARGUMENT' }),
+    );
+  }
+});
+
 test('R8: a keyPrefix is part of the name', async () => {
   const client = await open({ redis: cluster.connection({ keyPrefix: 'app:' }) });
   const hold = await inFlow(() => client.getLock('prefixed').acquire());

@@ -6,8 +6,13 @@ import releasePartialSource from '../../../lua/lock/release-partial.lua';
 import renewSource from '../../../lua/lock/renew.lua';
 import { defineScript, replyInt, replyInts } from '../script.js';
 
-/** A number: ms until the holder's lease ends, -1 without one. Anything else: taken, with a token if it is a bigint. */
-export type AcquireReply = number | bigint | undefined;
+/** What is left of something that several can have, and ms until some of it comes back by itself; -1: nobody knows. */
+export interface Left {
+  readonly free: number;
+  readonly freeIn: number;
+}
+/** A number: ms until a holder's lease ends, -1 without one. Anything else: taken, with a token if it is a bigint. */
+export type AcquireReply = number | bigint | Left | undefined;
 /** A bigint: held, with that token. */
 export type HeldReply = 'held' | 'gone' | bigint;
 /** `partly`: what was still held has been given back, but a part of it was lost before. */

@@ -8,16 +8,18 @@ export interface InspectReply {
   readonly content: readonly string[];
   readonly queue: readonly string[];
   readonly token: string;
+  /** Ids and ms left in turn. */
+  readonly permits: readonly (string | number)[];
 }
 
-export const inspect = defineScript<[object: string, queue: string, token: string], [], InspectReply>({
+export const inspect = defineScript<[object: string, queue: string, token: string, taken: string], [], InspectReply>({
   file: 'object/inspect',
   source: inspectSource,
-  keys: 3,
+  keys: 4,
   args: 0,
   notAfter: false,
   reply(raw) {
-    const [type, pttl, content, queue, token] = raw as [string, unknown, string[], string[], string];
-    return { type, pttl: replyInt(pttl), content, queue, token };
+    const [type, pttl, content, queue, token, permits] = raw as [string, unknown, string[], string[], string, string[]];
+    return { type, pttl: replyInt(pttl), content, queue, token, permits };
   },
 });

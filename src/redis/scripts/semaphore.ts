@@ -7,7 +7,7 @@ import trySetSource from '../../../lua/semaphore/try-set.lua';
 import { defineScript, replyInt } from '../script.js';
 import type { AcquireReply } from './lock.js';
 
-/** Taken: the permits that are left, as a bigint. Otherwise -1: nobody can say when some will be free. */
+/** -1: not enough, and nobody can say when some will be free. */
 export const acquire = defineScript<
   [semaphore: string, requests: string],
   [permits: number, lane: number, sequence: number],
@@ -19,10 +19,10 @@ export const acquire = defineScript<
   args: 3,
   notAfter: true,
   reply(raw) {
-    const n = replyInt(raw);
-    return n >= 0 ? BigInt(n) : -1;
+    const free = replyInt(raw);
+    return free >= 0 ? { free, freeIn: -1 } : -1;
   },
-  confirmed: (reply) => typeof reply === 'bigint',
+  confirmed: (reply) => typeof reply === 'object',
 });
 
 export const release = defineScript<

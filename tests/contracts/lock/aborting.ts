@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { LockContext } from '../../../src/core/lock-context.js';
 import { LockAbortedError } from '../../../src/errors.js';
@@ -6,6 +6,7 @@ import type { Lock } from '../../../src/primitives/lock.js';
 import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
 import { Random } from '../../support/random.js';
 import { admin, expectNothingLeft, freshName } from '../../support/redis.js';
+import { describe, test } from '../contract-test.js';
 import { errorOf, open, SLACK_MS, startWaiting, type LockKind } from '../lock-kind.js';
 
 type Waiting = readonly [string, (lock: Lock, signal: AbortSignal) => Promise<unknown>];

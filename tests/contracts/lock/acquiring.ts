@@ -1,10 +1,11 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { Hold } from '../../../src/core/hold.js';
 import { LockTimeoutError } from '../../../src/errors.js';
 import type { Lock } from '../../../src/primitives/lock.js';
 import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
 import { admin, expectNothingLeft } from '../../support/redis.js';
 import { until } from '../../support/until.js';
+import { describe, test } from '../contract-test.js';
 import { errorOf, open, SLACK_MS, startWaiting, timed, WAKE_MS, type LockKind, memberError } from '../lock-kind.js';
 
 const WATCHDOG_MS = 30_000;

@@ -1,7 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { InvalidArgumentError } from '../../../src/errors.js';
 import type { Lock } from '../../../src/primitives/lock.js';
 import { holdElsewhere, openProxy } from '../../support/lock-clients.js';
+import { describe, test } from '../contract-test.js';
 import { errorOf, open, type LockKind } from '../lock-kind.js';
 
 const HUGE = Number.MAX_SAFE_INTEGER;

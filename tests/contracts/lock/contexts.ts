@@ -1,9 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { LockContext } from '../../../src/core/lock-context.js';
 import { ConcurrentContextError, NotOwnerError } from '../../../src/errors.js';
 import { holdElsewhere, inFlow } from '../../support/lock-clients.js';
+import { describe, test } from '../contract-test.js';
 import { errorOf, open, startWaiting, type LockKind } from '../lock-kind.js';
 
 export function contextsContract(kind: LockKind): void {

@@ -1,7 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { holdElsewhere, pause } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';
 import { until } from '../../support/until.js';
+import { describe, test } from '../contract-test.js';
 import { channelOf, errorOf, open, startWaiting, type LockKind } from '../lock-kind.js';
 
 export function eventsContract(kind: LockKind): void {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, expect } from '@jest/globals';
 import type { Lock } from '../../../src/primitives/lock.js';
 import { startWorker, type Worker } from '../../support/child.js';
 import type { CounterClient } from '../../support/counter-client.mjs';
@@ -7,6 +7,7 @@ import { Random } from '../../support/random.js';
 import { admin } from '../../support/redis.js';
 import { SharedCounter } from '../../support/shared-counter.js';
 import { until } from '../../support/until.js';
+import { describe, test } from '../contract-test.js';
 import { open, SLACK_MS, startWaiting, WAKE_MS, type LockKind } from '../lock-kind.js';
 
 type Section = (lock: Lock, work: () => Promise<void>) => Promise<void>;

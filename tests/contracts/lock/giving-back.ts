@@ -1,7 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { LockLostError, NotOwnerError } from '../../../src/errors.js';
 import { holdElsewhere, inFlow } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';
+import { describe, test } from '../contract-test.js';
 import { errorOf, open, SLACK_MS, startWaiting, WAKE_MS, type LockKind } from '../lock-kind.js';
 
 export function givingBackContract(kind: LockKind): void {

@@ -1,10 +1,11 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { LockContext } from '../../../src/core/lock-context.js';
 import type { Hold } from '../../../src/core/hold.js';
 import { LockLostError } from '../../../src/errors.js';
 import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';
 import { until } from '../../support/until.js';
+import { describe, test } from '../contract-test.js';
 import { errorOf, open, SLACK_MS, startWaiting, WAKE_MS, type LockKind, memberError } from '../lock-kind.js';
 
 const WATCHDOG_MS = 30_000;

@@ -1,8 +1,9 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { LockTimeoutError, NotOwnerError } from '../../../src/errors.js';
 import type { Hold } from '../../../src/core/hold.js';
 import { holdElsewhere, inFlow, pause } from '../../support/lock-clients.js';
 import { Random } from '../../support/random.js';
+import { describe, test } from '../contract-test.js';
 import { errorOf, open, startWaiting, type LockKind } from '../lock-kind.js';
 
 export function nestingContract(kind: LockKind): void {

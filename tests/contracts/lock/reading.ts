@@ -1,7 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { LockContext } from '../../../src/core/lock-context.js';
 import { holdElsewhere, inFlow, openProxy } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';
+import { describe, test } from '../contract-test.js';
 import { errorOf, open, type LockKind } from '../lock-kind.js';
 
 export function readingContract(kind: LockKind): void {

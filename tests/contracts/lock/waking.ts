@@ -1,9 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import type { Hold } from '../../../src/core/hold.js';
 import { LockContext } from '../../../src/core/lock-context.js';
 import { block, holdElsewhere, inFlow } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';
 import { until } from '../../support/until.js';
+import { describe, test } from '../contract-test.js';
 import { channelOf, errorOf, open, SLACK_MS, startWaiting, WAKE_MS, type Bench, type LockKind } from '../lock-kind.js';
 
 /** Everything that ends a hold; `made` is how the holder has to take it. */

@@ -1,10 +1,11 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { LockContext } from '../../../src/core/lock-context.js';
 import { Hold } from '../../../src/core/hold.js';
 import { LockLostError } from '../../../src/errors.js';
 import { inFlow, openProxy } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';
 import { until } from '../../support/until.js';
+import { describe, test } from '../contract-test.js';
 import { errorOf, open, type LockKind, memberError } from '../lock-kind.js';
 
 export function withLockContract(kind: LockKind): void {

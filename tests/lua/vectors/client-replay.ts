@@ -4,6 +4,7 @@ import type { LockError } from '../../../src/errors.js';
 import type { FencedLock } from '../../../src/primitives/fenced-lock.js';
 import type { Lock } from '../../../src/primitives/lock.js';
 import { highwayHash128 } from '../../../src/primitives/highway-hash.js';
+import { takenPermitsKey } from '../../../src/redis/keys.js';
 import { valueField } from '../../support/group-values.js';
 import { Published } from '../../support/published.js';
 import { admin, testRedisUrl } from '../../support/redis.js';
@@ -18,6 +19,13 @@ const CODES: Record<string, string> = {
   'java.lang.InterruptedException': 'ERR_LOCK_ABORTED',
   'java.lang.IllegalArgumentException': 'ERR_LOCK_INVALID_ARGUMENT',
 };
+
+function codeOf({ class: name, message, cause }: JavaError): string {
+  if (message?.includes('already been released')) return 'ERR_LOCK_UNKNOWN_PERMIT';
+  return cause === undefined ? (CODES[message ?? ''] ?? CODES[name] ?? name) : codeOf(cause);
+}
+
+const isPermit = (value: unknown): value is string => typeof value === 'string' && /^<id\d+>$/.test(value);
 
 type AnyLock = Lock | FencedLock;
 
@@ -89,7 +97,7 @@ class CallReplay {
   readonly #comparison: Comparison;
   readonly #contexts = new Map<string, LockContext>();
   readonly #calls = new Map<number, Call>();
-  /** Owner on the wire -> owner as recorded: each outermost hold has a tenure of its own, a thread keeps its id. */
+  /** Owner or permit on the wire -> as recorded: each outermost hold has a tenure of its own, a thread keeps its id. */
   readonly #roles = new Map<string, string>();
   /** Who waits and was not yet seen in a queue. */
   readonly #queueing: string[] = [];
@@ -159,10 +167,16 @@ class CallReplay {
     const name = this.names.prefix + object;
     const plain = method.replace(/Async$/, '');
     // There is no such call of ours; what it is there for is to begin anew.
+    const given = args.map((arg) => this.#permitsIn(arg)) as (string | number)[];
+    // Of every object of Redisson, and not of ours; what it is there for is to begin anew, or to end.
     const result =
       plain === 'delete' && kind !== 'latch'
-        ? admin().del(name).then(Boolean)
-        : SHARED[kind]!(this.clients.get(client)!, name, plain, args, abort.signal);
+        ? admin().del(name, takenPermitsKey(name)).then(Boolean)
+        : plain === 'expire'
+          ? admin()
+              .pexpire(name, Number(/^PT([\d.]+)S$/.exec(String(args[0]))?.[1]) * 1_000)
+              .then(Boolean)
+          : SHARED[kind]!(this.clients.get(client)!, name, plain, given, abort.signal);
     const call: Call = {
       thread,
       abort,
@@ -230,12 +244,17 @@ class CallReplay {
   async #compareOutcomes(step: Step): Promise<void> {
     const key = step.call.object.slice(step.call.object.indexOf(':') + 1);
     for (const { step: i, ...recorded } of step.completed ?? []) {
+      if (this.#comparison.deviation({ i }).doesNotWait) continue;
       await Promise.race([this.#calls.get(i)?.promise, new Promise((resume) => setTimeout(resume, STILL_WAITS_MS))]);
       this.#outcome(step, i, recorded, key);
     }
     if (step.actor === null) return;
     if (step.result !== PENDING) this.#outcome(step, step.i, step, key);
-    else if (this.#calls.get(step.i)?.outcome !== undefined) this.#comparison.differs(step, 'the call did not wait');
+    else if (
+      (this.#calls.get(step.i)?.outcome !== undefined) !==
+      (this.#comparison.deviation(step).doesNotWait ?? false)
+    )
+      this.#comparison.differs(step, 'the call does not wait when it should');
   }
 
   #outcome(step: Step, i: number, recorded: { result?: unknown; error?: JavaError }, key: string): void {
@@ -243,18 +262,36 @@ class CallReplay {
     if (call?.outcome === undefined) return this.#comparison.differs(step, `the call of step ${i} still waits`);
     const { outcome, from } = call;
     const expected = this.#comparison.deviation(step);
-    const code =
-      (expected.code ??
-        (!('result' in expected) &&
-          recorded.error &&
-          (CODES[recorded.error.message ?? ''] ?? CODES[recorded.error.class] ?? recorded.error.class))) ||
-      undefined;
+    const code = (expected.code ?? (!('result' in expected) && recorded.error && codeOf(recorded.error))) || undefined;
     this.#comparison.value(step, `error of step ${i}`, code, step.at, outcome.code, key, from);
     if (code !== undefined) return;
     const own = this.#comparison.deviation(step);
     const result = 'result' in own ? own.result : recorded.result === '<void>' ? undefined : recorded.result;
     if (typeof outcome.result === 'string') outcome.result = this.names.recorded(outcome.result);
+    this.#learnPermits(result, outcome.result);
+    outcome.result = this.#recordedPermits(outcome.result);
     this.#comparison.value(step, `result of step ${i}`, result, step.at, outcome.result, key, from);
+  }
+
+  /** What was granted stands for what was granted in the recording. */
+  #learnPermits(recorded: unknown, ours: unknown): void {
+    const granted = [ours].flat();
+    [recorded].flat().forEach((id, at) => {
+      const own = granted[at];
+      if (isPermit(id) && typeof own === 'string') this.#roles.set(own, id);
+    });
+  }
+
+  #recordedPermits(ours: unknown): unknown {
+    if (Array.isArray(ours)) return ours.map((each) => this.#recordedPermits(each));
+    return typeof ours === 'string' ? (this.#roles.get(ours) ?? ours) : ours;
+  }
+
+  /** One that was never granted is one that nobody knows. */
+  #permitsIn(arg: unknown): unknown {
+    if (Array.isArray(arg)) return arg.map((each) => this.#permitsIn(each));
+    if (!isPermit(arg)) return arg;
+    return [...this.#roles].find(([, id]) => id === arg)?.[0] ?? '0'.repeat(32);
   }
 
   #context(client: string, thread: string): LockContext {

@@ -1,5 +1,6 @@
 import type { LockClient } from '../../../src/client.js';
 import type { CountDownLatch } from '../../../src/primitives/count-down-latch.js';
+import type { PermitExpirableSemaphore } from '../../../src/primitives/permit-expirable-semaphore.js';
 import type { Semaphore } from '../../../src/primitives/semaphore.js';
 
 type Args = readonly (string | number)[];
@@ -10,6 +11,8 @@ export const SHARED: Record<
   (client: LockClient, name: string, method: string, args: Args, signal: AbortSignal) => Promise<unknown>
 > = {
   semaphore: (client, name, method, args, signal) => callSemaphore(client.getSemaphore(name), method, args, signal),
+  expirable: (client, name, method, args, signal) =>
+    callExpirable(client.getPermitExpirableSemaphore(name), method, args, signal),
   latch: (client, name, method, args, signal) => callLatch(client.getCountDownLatch(name), method, args, signal),
 };
 
@@ -66,6 +69,51 @@ async function callLatch(latch: CountDownLatch, method: string, args: Args, sign
       return latch.trySetCount(counts[0]!);
     case 'delete':
       return latch.delete();
+    default:
+      throw new Error(`no such method here: ${method}`);
+  }
+}
+
+/** Where a number of permits is given, and a list of them taken, all forms have it first. */
+async function callExpirable(
+  semaphore: PermitExpirableSemaphore,
+  method: string,
+  args: Args,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const unit = args.indexOf('MILLISECONDS');
+  const times = unit < 0 ? [] : args.slice(0, unit).map(Number);
+  const [first] = args;
+  const ids = first as string | readonly string[];
+  switch (method) {
+    case 'acquire':
+      if (unit < 0 && args.length > 0) return semaphore.acquireMany(Number(first), undefined, { signal });
+      if (times.length === 2) return semaphore.acquireMany(times[0]!, times[1], { signal });
+      return semaphore.acquire(times[0], { signal });
+    case 'tryAcquire':
+      if (unit < 0 && args.length > 0) return semaphore.tryAcquireMany(Number(first), 0, undefined, { signal });
+      if (times.length === 3) return semaphore.tryAcquireMany(times[0]!, times[1], times[2], { signal });
+      return semaphore.tryAcquire(times[0], times[1], { signal });
+    case 'release':
+      return semaphore.release(ids);
+    case 'tryRelease':
+      return semaphore.tryRelease(ids);
+    case 'updateLeaseTime':
+      return semaphore.updateLeaseTime(String(first), Number(args[1]));
+    case 'getLeaseTime':
+      return semaphore.getLeaseTime(String(first));
+    case 'availablePermits':
+      return semaphore.availablePermits();
+    case 'acquiredPermits':
+      return semaphore.acquiredPermits();
+    case 'getPermits':
+      return semaphore.getPermits();
+    case 'trySetPermits':
+      return semaphore.trySetPermits(Number(first));
+    case 'setPermits':
+      return semaphore.setPermits(Number(first));
+    case 'addPermits':
+      return semaphore.addPermits(Number(first));
     default:
       throw new Error(`no such method here: ${method}`);
   }

@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from '../peers.js';
+import { now } from '../monotonic.js';
+import { withWorkers, type Worker } from '../processes.js';
+import { median } from '../statistics.js';
+import { againstBestPeer, type Row, type Setting, type Workload } from './workload.js';
+
+/*
+ * What several can have at once: a semaphore of 10 permits, and a read-write lock of which 95 sections in a hundred
+ * read. Each section holds it for 1 ms.
+ */
+
+const PERMITS = 10;
+const HOLD_MS = 1;
+const NAME = 'bench:sharing';
+
+const SEMAPHORES = ['holdfast withPermits', 'holdfast withPermit', 'redis-semaphore'] as const;
+const READERS = ['holdfast 95 % reads', 'holdfast lock'] as const;
+type Subject = (typeof SEMAPHORES)[number] | (typeof READERS)[number];
+
+interface Shape {
+  readonly flows: number;
+  readonly sectionsEach: number;
+  /** That may be inside at once. */
+  readonly most: number;
+}
+
+interface Round {
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+type Section = (number: number, work: () => Promise<void>) => Promise<void>;
+let section: Section | undefined;
+
+async function openSharing(subject: Subject, url: string): Promise<void> {
+  if (subject === 'redis-semaphore') {
+    const { Semaphore } = await import('redis-semaphore');
+    const redis = await connect(url);
+    section = async (_, work) => {
+      const taken = new Semaphore(redis, NAME, PERMITS, { lockTimeout: 30_000, acquireTimeout: Infinity });
+      await taken.acquire();
+      try {
+        await work();
+      } finally {
+        await taken.release();
+      }
+    };
+    return;
+  }
+  const { createClient } = await import('holdfast');
+  const client = createClient({ url });
+  await client.ready();
+  if (subject === 'holdfast withPermits') {
+    const semaphore = client.getSemaphore(NAME);
+    await semaphore.trySetPermits(PERMITS);
+    section = (_, work) => semaphore.withPermits(work);
+  } else if (subject === 'holdfast withPermit') {
+    const semaphore = client.getPermitExpirableSemaphore(NAME);
+    await semaphore.trySetPermits(PERMITS);
+    section = (_, work) => semaphore.withPermit({ leaseTime: 30_000 }, work);
+  } else if (subject === 'holdfast lock') {
+    const lock = client.getLock(NAME);
+    section = (_, work) => lock.withLock(work);
+  } else {
+    const lock = client.getReadWriteLock(NAME);
+    section = (number, work) => (number % 20 === 0 ? lock.writeLock() : lock.readLock()).withLock(work);
+  }
+}
+
+async function share({ flows, sectionsEach, most }: Shape): Promise<Round> {
+  let inside = 0;
+  const flow = async (first: number): Promise<void> => {
+    for (let i = 0; i < sectionsEach; i += 1) {
+      await section!(first * 7 + i, async () => {
+        inside += 1;
+        if (inside > most) throw new Error('too many are inside');
+        await sleep(HOLD_MS);
+        inside -= 1;
+      });
+    }
+  };
+  const startedAt = now();
+  await Promise.all(Array.from({ length: flows }, (_, first) => flow(first)));
+  return { startedAt, endedAt: now() };
+}
+
+export const tasks = { openSharing, share };
+
+interface Measured {
+  readonly rate: number;
+  readonly requests: number;
+}
+
+async function oneRound({ server }: Setting, workers: readonly Worker[], shape: Shape): Promise<Measured> {
+  const { result: rounds, requests } = await server.countCommands([], () =>
+    Promise.all(workers.map((worker) => worker.run('share', shape))),
+  );
+  const ms = Math.max(...rounds.map(({ endedAt }) => endedAt)) - Math.min(...rounds.map(({ startedAt }) => startedAt));
+  const sections = workers.length * shape.flows * shape.sectionsEach;
+  return { rate: (sections * 1_000) / ms, requests: requests / sections };
+}
+
+/** The first round of each only warms up. */
+async function measure(
+  setting: Setting,
+  workload: string,
+  subject: Subject,
+  processes: number,
+  shape: Shape,
+): Promise<Row> {
+  await setting.server.clear();
+  return withWorkers(processes, async (workers) => {
+    await Promise.all(workers.map((worker) => worker.run('openSharing', subject, setting.server.url)));
+    const measured: Measured[] = [];
+    for (let round = 0; round < (setting.quick ? 3 : 7); round += 1) {
+      const one = await oneRound(setting, workers, shape);
+      if (round > 0) measured.push(one);
+    }
+    return {
+      workload,
+      subject,
+      figures: {
+        'sections/s': median(measured.map(({ rate }) => rate)),
+        'requests/section': median(measured.map(({ requests }) => requests)),
+      },
+    };
+  });
+}
+
+function sharing(name: string, subjects: readonly Subject[], processes: number, shape: Shape): Workload {
+  return {
+    name,
+    async run(setting) {
+      const rows: Row[] = [];
+      for (const subject of subjects) rows.push(await measure(setting, name, subject, processes, shape));
+      return subjects === (SEMAPHORES as readonly Subject[]) ? againstBestPeer(rows, 'sections/s') : rows;
+    },
+  };
+}
+
+const CROWD = { flows: 50, sectionsEach: 20 };
+const SPREAD = { flows: 10, sectionsEach: 25 };
+
+export const workloads: Workload[] = [
+  sharing('semaphore, 10 permits, 50 flows, hold 1 ms', SEMAPHORES, 1, { ...CROWD, most: PERMITS }),
+  sharing('semaphore, 10 permits, 4 processes x 10, hold 1 ms', SEMAPHORES, 4, { ...SPREAD, most: PERMITS }),
+  sharing('read-write lock, 95 % reads, 50 flows, hold 1 ms', READERS, 1, { ...CROWD, most: CROWD.flows }),
+  sharing('read-write lock, 95 % reads, 4 processes x 10, hold 1 ms', READERS, 4, { ...SPREAD, most: SPREAD.flows }),
+];

@@ -1,0 +1,28 @@
+// How do I let no more than a few at once use a service?
+import { setTimeout as pause } from 'node:timers/promises';
+import { createClient } from 'holdfast';
+import { openRedis } from './support/redis.js';
+
+await using redis = await openRedis();
+await using client = createClient({ url: redis.url });
+
+const slots = client.getSemaphore('example:slots');
+console.log(`made: ${await slots.trySetPermits(3)}`); // once; whoever comes later gets false and uses what is there
+
+let inside = 0;
+let most = 0;
+async function callService(): Promise<void> {
+  await slots.withPermits(async () => {
+    most = Math.max(most, (inside += 1));
+    await pause(20);
+    inside -= 1;
+  });
+}
+
+await Promise.all(Array.from({ length: 10 }, callService));
+console.log(`at once: ${most}`);
+
+await slots.acquire(2); // nobody owns permits: any process may give them back
+console.log(`two more: ${await slots.tryAcquire(2, 100)}`);
+await slots.release(2);
+console.log(`free: ${await slots.availablePermits()}`);

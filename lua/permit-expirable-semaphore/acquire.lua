@@ -1,0 +1,55 @@
+-- permit-expirable-semaphore/acquire: takes permits if there are enough, each until its lease ends
+-- KEYS[1]  semaphore  string  permits that are free
+-- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
+-- ARGV[1]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[2]  lease     int     ms; -1 = until it is given back
+-- ARGV[3]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[4]  channel   string  wake-up channel of this semaphore
+-- ARGV[5..n]  ids    string  one permit id in hex for each permit; nobody else draws the same
+-- Returns  an array: 1 = taken, 0 = not enough and nothing taken; permits that are free; ms until the next lease of a
+--            permit ends, -1 = none will
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/permit-expirable-semaphore.ts (acquire)
+
+local semaphore, taken = KEYS[1], KEYS[2]
+local notAfter, lease, publish, channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
+
+local time = redis.call('TIME')
+local now = math.floor(time[1] * 1000 + time[2] / 1000)
+if notAfter > 0 and now > notAfter then return -3 end
+local over = redis.call('ZREMRANGEBYSCORE', taken, 0, now)
+local free = 0
+if over > 0 then
+  free = redis.call('INCRBY', semaphore, over)
+  if free > 0 then redis.call(publish, channel, free) end
+else
+  free = tonumber(redis.call('GET', semaphore) or '0')
+end
+local ids = {}
+for i = 5, #ARGV do
+  local id = ''
+  for byte in string.gmatch(ARGV[i], '%x%x') do id = id .. string.char(tonumber(byte, 16)) end
+  ids[i - 4] = id
+end
+-- A repeat finds its own ids: it takes nothing more, and its lease counts from now.
+local granted = 1
+if not redis.call('ZSCORE', taken, ids[1]) then
+  if free >= #ids then
+    free = redis.call('DECRBY', semaphore, #ids)
+  else
+    granted = 0
+  end
+end
+-- Redisson's number for no lease is also the largest that its clients tell from one.
+local never = 922337203685477
+if granted == 1 then
+  local ends = never
+  if lease >= 0 and now + lease < never then ends = now + lease end
+  for _, id in ipairs(ids) do redis.call('ZADD', taken, ends, id) end
+  -- One must not outlive the other: permits would vanish, or be given back to what is gone.
+  local ttl = redis.call('PTTL', semaphore)
+  if ttl > 0 then redis.call('PEXPIRE', taken, ttl) else redis.call('PERSIST', taken) end
+end
+local first = redis.call('ZRANGE', taken, 0, 0, 'WITHSCORES')
+if not first[2] or tonumber(first[2]) >= never then return { granted, free, -1 } end
+return { granted, free, math.max(tonumber(first[2]) - now, 0) }

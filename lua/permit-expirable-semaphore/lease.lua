@@ -1,0 +1,27 @@
+-- permit-expirable-semaphore/lease: says how long a permit has left
+-- KEYS[1]  semaphore  string  permits that are free
+-- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
+-- ARGV[1]  id       string  permit id in hex
+-- ARGV[2]  publish  string  PUBLISH or SPUBLISH
+-- ARGV[3]  channel  string  wake-up channel of this semaphore
+-- Returns  n   ms that are left
+--          -1  it has no lease
+--          -2  it is not taken, or its lease is over
+-- Used by  src/redis/scripts/permit-expirable-semaphore.ts (lease)
+
+local semaphore, taken = KEYS[1], KEYS[2]
+local id, publish, channel = ARGV[1], ARGV[2], ARGV[3]
+
+local time = redis.call('TIME')
+local now = math.floor(time[1] * 1000 + time[2] / 1000)
+local over = redis.call('ZREMRANGEBYSCORE', taken, 0, now)
+if over > 0 then
+  local free = redis.call('INCRBY', semaphore, over)
+  if free > 0 then redis.call(publish, channel, free) end
+end
+local member = ''
+for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
+local ends = tonumber(redis.call('ZSCORE', taken, member) or '-1')
+if ends < 0 then return -2 end
+if ends >= 922337203685477 then return -1 end
+return ends - now

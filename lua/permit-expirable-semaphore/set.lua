@@ -1,0 +1,40 @@
+-- permit-expirable-semaphore/set: sets how many permits there are in all, free and taken
+-- KEYS[1]  semaphore  string  permits that are free
+-- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
+-- KEYS[3]  requests   hash    lane -> sequence:answer, of this client
+-- ARGV[1]  permits   int     how many
+-- ARGV[2]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[3]  channel   string  wake-up channel of this semaphore
+-- ARGV[4]  lane      int     lane of this client that carries the request
+-- ARGV[5]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[6]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  1   done
+--          -3  too late; nothing changed
+--          -4  cancelled, or the lane carries a later request; nothing changed
+--          n   what it answered when it ran
+-- Used by  src/redis/scripts/permit-expirable-semaphore.ts (set)
+
+local semaphore, taken, requests = KEYS[1], KEYS[2], KEYS[3]
+local permits, publish, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local lane, sequence, notAfter = ARGV[4], ARGV[5], tonumber(ARGV[6])
+
+if notAfter > 0 then
+  local time = redis.call('TIME')
+  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
+end
+local seen = redis.call('HGET', requests, lane)
+if seen then
+  local done, answer = string.match(seen, '^(%d+):(.*)$')
+  if done == sequence then return tonumber(answer) end
+  if tonumber(done) > tonumber(sequence) then return -4 end
+end
+-- Permits whose lease is over count as taken until somebody notices, and come back then.
+local free = redis.call('GET', semaphore)
+local change = permits
+if free then change = permits - tonumber(free) - redis.call('ZCARD', taken) end
+redis.call('HSET', requests, lane, sequence .. ':' .. '1')
+redis.call('PEXPIRE', requests, '3600000')
+if free and change == 0 then return 1 end
+redis.call('INCRBY', semaphore, change)
+if permits > 0 then redis.call(publish, channel, permits) end
+return 1

@@ -1,0 +1,34 @@
+-- permit-expirable-semaphore/update-lease: gives a permit that is taken another lease, longer or shorter
+-- KEYS[1]  semaphore  string  permits that are free
+-- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
+-- ARGV[1]  id        string  permit id in hex
+-- ARGV[2]  lease     int     ms from now; -1 = until it is given back
+-- ARGV[3]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[4]  channel   string  wake-up channel of this semaphore
+-- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  1   done
+--          0   it is not taken, or its lease is over
+--          -3  too late; nothing changed
+-- Used by  src/redis/scripts/permit-expirable-semaphore.ts (updateLease)
+
+local semaphore, taken = KEYS[1], KEYS[2]
+local id, lease, publish, channel, notAfter = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
+
+local time = redis.call('TIME')
+local now = math.floor(time[1] * 1000 + time[2] / 1000)
+if notAfter > 0 and now > notAfter then return -3 end
+local over = redis.call('ZREMRANGEBYSCORE', taken, 0, now)
+if over > 0 then
+  local free = redis.call('INCRBY', semaphore, over)
+  if free > 0 then redis.call(publish, channel, free) end
+end
+local member = ''
+for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
+local before = redis.call('ZSCORE', taken, member)
+if not before then return 0 end
+local ends = 922337203685477
+if lease >= 0 and now + lease < ends then ends = now + lease end
+redis.call('ZADD', taken, ends, member)
+-- Who waits looks again when the lease that it knows of ends; this one ends sooner.
+if ends < tonumber(before) then redis.call(publish, channel, '1') end
+return 1

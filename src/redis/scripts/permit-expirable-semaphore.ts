@@ -1,0 +1,88 @@
+import acquireSource from '../../../lua/permit-expirable-semaphore/acquire.lua';
+import countSource from '../../../lua/permit-expirable-semaphore/count.lua';
+import leaseSource from '../../../lua/permit-expirable-semaphore/lease.lua';
+import releaseSource from '../../../lua/permit-expirable-semaphore/release.lua';
+import setSource from '../../../lua/permit-expirable-semaphore/set.lua';
+import updateLeaseSource from '../../../lua/permit-expirable-semaphore/update-lease.lua';
+import { defineScript, replyInt, replyInts } from '../script.js';
+import type { AcquireReply } from './lock.js';
+
+type Keys = [semaphore: string, taken: string];
+
+export const acquire = defineScript<Keys, readonly (string | number)[], AcquireReply>({
+  file: 'permit-expirable-semaphore/acquire',
+  source: acquireSource,
+  keys: 2,
+  args: 'variable',
+  notAfter: true,
+  reply(raw) {
+    const [granted = 0, free = 0, freeIn = -1] = replyInts(raw);
+    return granted === 1 ? { free, freeIn } : freeIn;
+  },
+  confirmed: (reply) => typeof reply === 'object',
+});
+
+/** False: one of them is not taken any more. */
+export const release = defineScript<Keys, readonly string[], boolean>({
+  file: 'permit-expirable-semaphore/release',
+  source: releaseSource,
+  keys: 2,
+  args: 'variable',
+  notAfter: false,
+  reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
+});
+
+export interface PermitCount {
+  readonly exists: boolean;
+  readonly free: number;
+  readonly taken: number;
+}
+
+export const count = defineScript<Keys, [publish: string, channel: string], PermitCount>({
+  file: 'permit-expirable-semaphore/count',
+  source: countSource,
+  keys: 2,
+  args: 2,
+  notAfter: false,
+  reply(raw) {
+    const [exists = 0, free = 0, taken = 0] = replyInts(raw);
+    return { exists: exists === 1, free, taken };
+  },
+});
+
+export const set = defineScript<
+  [...Keys, requests: string],
+  [permits: number, publish: string, channel: string, lane: number, sequence: number],
+  boolean
+>({
+  file: 'permit-expirable-semaphore/set',
+  source: setSource,
+  keys: 3,
+  args: 5,
+  notAfter: true,
+  reply: (raw) => replyInt(raw) === 1,
+  wakeUp: (done) => (done ? '1' : undefined),
+});
+
+/** False: it is not taken any more. */
+export const updateLease = defineScript<Keys, [id: string, leaseMs: number, publish: string, channel: string], boolean>(
+  {
+    file: 'permit-expirable-semaphore/update-lease',
+    source: updateLeaseSource,
+    keys: 2,
+    args: 4,
+    notAfter: true,
+    reply: (raw) => replyInt(raw) === 1,
+  },
+);
+
+/** ms; -1: no lease, -2: it is not taken any more. */
+export const lease = defineScript<Keys, [id: string, publish: string, channel: string], number>({
+  file: 'permit-expirable-semaphore/lease',
+  source: leaseSource,
+  keys: 2,
+  args: 3,
+  notAfter: false,
+  reply: replyInt,
+});

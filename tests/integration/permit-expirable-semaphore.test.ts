@@ -1,0 +1,302 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import { takenPermitsKey } from '../../src/redis/keys.js';
+import { startWorker, type Worker } from '../support/child.js';
+import { closeClients, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const made: string[] = [];
+const workers: Worker[] = [];
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.close()));
+  await closeClients();
+  for (const name of made.splice(0)) await admin().del(name);
+  await expectNothingLeft();
+});
+
+async function semaphoreOf(permits: number, client?: LockClient) {
+  const name = freshName('permits');
+  made.push(name);
+  const semaphore = (client ?? (await openClient())).getPermitExpirableSemaphore(name);
+  if (permits >= 0) await semaphore.trySetPermits(permits);
+  return { name, semaphore, other: (await openClient()).getPermitExpirableSemaphore(name) };
+}
+
+/** The lease of a permit is over, without waiting for it: it ends `ms` from now. */
+async function endsIn(name: string, id: string, ms: number): Promise<void> {
+  const [seconds, micros] = await admin().time();
+  const now = Math.floor(Number(seconds) * 1_000 + Number(micros) / 1_000);
+  await admin().zadd(takenPermitsKey(name), 'XX', now + ms, Buffer.from(id, 'hex'));
+}
+
+describe('ids', () => {
+  test('a permit is given back by its id, at any client, once', async () => {
+    const { semaphore, other } = await semaphoreOf(2);
+    const id = await semaphore.acquire();
+    expect(id).toMatch(/^[0-9a-f]{32}$/);
+    expect(await other.tryAcquire()).not.toBe(id);
+    await other.release(id.toUpperCase());
+    await expect(semaphore.release(id)).rejects.toMatchObject({
+      code: 'ERR_LOCK_UNKNOWN_PERMIT',
+      permitIds: [id],
+    });
+    expect(await semaphore.tryRelease(id)).toBe(false);
+    expect(await semaphore.availablePermits()).toBe(1);
+    expect(await semaphore.acquiredPermits()).toBe(1);
+    expect(await semaphore.getPermits()).toBe(2);
+    for (const { id: rest } of (await (await openClient()).inspect(semaphore.name)).permits) await other.release(rest);
+  });
+
+  test('several at once: all or none, taken and given back', async () => {
+    const { semaphore, other } = await semaphoreOf(3);
+    const two = await semaphore.acquireMany(2, 20_000);
+    expect(new Set(two).size).toBe(2);
+    expect(await other.tryAcquireMany(2)).toEqual([]);
+    expect(await other.tryRelease([...two, '0'.repeat(32)])).toBe(false);
+    await expect(other.release(['0'.repeat(32), two[0]!])).rejects.toMatchObject({ code: 'ERR_LOCK_UNKNOWN_PERMIT' });
+    expect(await semaphore.acquiredPermits()).toBe(2);
+    await other.release([two[0]!, two[1]!, two[0]!]);
+    expect(await semaphore.availablePermits()).toBe(3);
+  });
+
+  test.each(['', 'xyz', '0'.repeat(31), 5, undefined, [], [5]])('R7: %j is no id', async (ids) => {
+    const { semaphore } = await semaphoreOf(-1);
+    const id = ids as never;
+    for (const call of [
+      () => semaphore.release(id),
+      () => semaphore.tryRelease(id),
+      () => semaphore.getLeaseTime(id),
+      () => semaphore.updateLeaseTime(id),
+    ]) {
+      expect(await outcome(call())).toBe('ERR_LOCK_INVALID_ARGUMENT');
+    }
+  });
+
+  test('R7: leases and numbers that are none are refused', async () => {
+    const { semaphore } = await semaphoreOf(-1);
+    for (const call of [
+      () => semaphore.acquire(0),
+      () => semaphore.acquire(9),
+      () => semaphore.acquire(1.5),
+      () => semaphore.tryAcquire(0, -2),
+      () => semaphore.acquireMany(10_001),
+      () => semaphore.acquirePermit({ permits: 0 }),
+      () => semaphore.updateLeaseTime('0'.repeat(32), 0),
+      () => semaphore.setPermits(-1),
+      () => semaphore.trySetPermits(-1),
+      () => semaphore.withPermit(5 as never),
+    ]) {
+      expect(await outcome(call())).toBe('ERR_LOCK_INVALID_ARGUMENT');
+    }
+  });
+
+  test('inspect tells of each that is taken, and what it has left', async () => {
+    const client = await openClient();
+    const { name, semaphore } = await semaphoreOf(5, client);
+    const ids = [await semaphore.acquire(20_000), await semaphore.acquire()];
+    const { kind, value, permits } = await client.inspect(name);
+    expect({ kind, value }).toEqual({ kind: 'permits', value: '3' });
+    expect(permits.map(({ id }) => id)).toEqual(ids);
+    expect(permits[0]!.remaining).toBeGreaterThan(19_000);
+    expect(permits[1]!.remaining).toBe(-1);
+    await semaphore.release(ids);
+  });
+});
+
+describe('leases', () => {
+  test('a lease is what was asked for, longer or shorter later, or none', async () => {
+    const { semaphore, other } = await semaphoreOf(2);
+    const id = await semaphore.acquire(20_000);
+    expect(await other.getLeaseTime(id)).toBeGreaterThan(19_000);
+    expect(await other.updateLeaseTime(id, 40_000)).toBe(true);
+    expect(await semaphore.getLeaseTime(id)).toBeGreaterThan(39_000);
+    expect(await other.updateLeaseTime(id, 5_000)).toBe(true);
+    expect(await semaphore.getLeaseTime(id)).toBeLessThanOrEqual(5_000);
+    expect(await other.updateLeaseTime(id)).toBe(true);
+    expect(await semaphore.getLeaseTime(id)).toBe(-1);
+    await semaphore.release(id);
+    expect(await other.updateLeaseTime(id, 5_000)).toBe(false);
+    await expect(other.getLeaseTime(id)).rejects.toMatchObject({ code: 'ERR_LOCK_UNKNOWN_PERMIT' });
+  });
+
+  test('after its lease a permit is back, and its id is unknown', async () => {
+    const { name, semaphore } = await semaphoreOf(1);
+    const id = await semaphore.acquire(60_000);
+    await endsIn(name, id, 0);
+    await expect(semaphore.release(id)).rejects.toMatchObject({ code: 'ERR_LOCK_UNKNOWN_PERMIT' });
+    expect(await semaphore.availablePermits()).toBe(1);
+  });
+
+  test('R16: kill -9 of a process with a permit: it is back at the end of its lease, and not before', async () => {
+    const { name, semaphore } = await semaphoreOf(1);
+    const doomed = await startWorker();
+    workers.push(doomed);
+    await doomed.createClient({ url: testRedisUrl() });
+    await doomed.flow('holder').call({ factory: 'getPermitExpirableSemaphore', name }, 'acquire', 1_500);
+    const taken = performance.now();
+    await doomed.kill9();
+    const id = await semaphore.acquire();
+    expect(performance.now() - taken).toBeGreaterThan(1_300);
+    expect(performance.now() - taken).toBeLessThan(1_500 + 450);
+    await semaphore.release(id);
+  });
+
+  test('R30: clients whose clocks are an hour apart agree on when a lease ends', async () => {
+    const [ahead, behind] = [new TestClock(), new TestClock()];
+    ahead.jumpWall(3_600_000);
+    behind.jumpWall(-3_600_000);
+    const { name, semaphore } = await semaphoreOf(1, await openClient({ clock: ahead }));
+    const other = (await openClient({ clock: behind })).getPermitExpirableSemaphore(name);
+    const first = await semaphore.acquire(30_000);
+    expect(await other.tryAcquire()).toBeNull();
+    expect(await other.getLeaseTime(first)).toBeGreaterThan(29_000);
+    await semaphore.release(first);
+    const second = await other.acquire(30_000);
+    expect(await semaphore.tryAcquire()).toBeNull();
+    expect(await semaphore.getLeaseTime(second)).toBeLessThanOrEqual(30_000);
+    await semaphore.release(second);
+  });
+
+  test('R13: an answer that comes after the lease grants nothing, and what it took is given back', async () => {
+    const { proxy, url } = await openProxy();
+    const { name, semaphore } = await semaphoreOf(1, await openClient({ url }));
+    await semaphore.release(await semaphore.acquire());
+    proxy.holdReply({ command: 'EVALSHA', contains: takenPermitsKey(name) }, 300);
+    await expect(semaphore.tryAcquire(0, 100)).rejects.toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE' });
+    await until(async () => (await semaphore.availablePermits()) === 1, 'it is back');
+  });
+
+  test('hazard 42: an expiry of the semaphore is that of what was taken, and addPermits leaves it', async () => {
+    const { name, semaphore } = await semaphoreOf(2);
+    await admin().pexpire(name, 60_000);
+    const id = await semaphore.acquire();
+    await semaphore.addPermits(1);
+    const left = await Promise.all([name, takenPermitsKey(name)].map((key) => admin().pttl(key)));
+    for (const ms of left) expect(ms).toBeGreaterThan(58_000);
+    await semaphore.release(id);
+  });
+});
+
+describe('waiting', () => {
+  test('R21: who waits is in when a lease ends, without a message, and so is the next one (hazard 41)', async () => {
+    const { semaphore, other } = await semaphoreOf(1);
+    await other.acquire(400);
+    const began = performance.now();
+    // The second knows of the lease of the first only from the answer that gave it the permit.
+    const first = semaphore.acquire(400);
+    const second = semaphore.acquire();
+    await first;
+    const inAfter = performance.now() - began;
+    const id = await second;
+    const thenAfter = performance.now() - began;
+    expect(inAfter).toBeGreaterThan(300);
+    expect(inAfter).toBeLessThan(400 + 200 + 250);
+    expect(thenAfter - inAfter).toBeGreaterThan(300);
+    expect(thenAfter - inAfter).toBeLessThan(400 + 200 + 250);
+    await semaphore.release(id);
+  });
+
+  test('R21: a lease that is made shorter ends for those who wait, too', async () => {
+    const { name, semaphore, other } = await semaphoreOf(1);
+    const id = await other.acquire(60_000);
+    const waiting = semaphore.acquire();
+    await until(async () => ((await admin().pubsub('CHANNELS', `*${name}*`)) as string[]).length > 0, 'it listens');
+    await pause(50);
+    const began = performance.now();
+    await other.updateLeaseTime(id, 200);
+    await semaphore.release(await waiting);
+    expect(performance.now() - began).toBeLessThan(200 + 200 + 250);
+  });
+
+  test('a wait that is shorter than the lease ends in time', async () => {
+    const { semaphore, other } = await semaphoreOf(1);
+    const id = await other.acquire(20_000);
+    expect(await semaphore.tryAcquire(60, 1_000)).toBeNull();
+    await other.release(id);
+  });
+
+  test('setPermits below what is taken: nobody gets in until enough has come back', async () => {
+    const { semaphore, other } = await semaphoreOf(3);
+    const ids = await semaphore.acquireMany(3);
+    await other.setPermits(1);
+    expect(await semaphore.availablePermits()).toBe(-2);
+    await semaphore.release(ids[0]!);
+    await semaphore.release(ids[1]!);
+    expect(await other.tryAcquire()).toBeNull();
+    await semaphore.release(ids[2]!);
+    expect(await semaphore.getPermits()).toBe(1);
+    await semaphore.release(await semaphore.acquire());
+  });
+});
+
+describe('permit objects', () => {
+  test('await using gives it back; its time is known', async () => {
+    const { semaphore } = await semaphoreOf(2);
+    {
+      await using permit = await semaphore.acquirePermit({ leaseTime: 20_000, permits: 2 });
+      expect(permit.ids).toHaveLength(2);
+      expect(permit.id).toBe(permit.ids[0]);
+      expect(permit.semaphoreName).toBe(semaphore.name);
+      expect(permit.validFor()).toBeGreaterThan(19_000);
+      expect(permit.validFor()).toBeLessThanOrEqual(19_800);
+      expect(AbortSignal.timeout(permit.validFor()).aborted).toBe(false);
+      await permit.updateLeaseTime(5_000);
+      expect(permit.validFor()).toBeLessThanOrEqual(4_950);
+      expect(await semaphore.tryAcquirePermit()).toBeNull();
+    }
+    expect(await semaphore.availablePermits()).toBe(2);
+    const forever = await semaphore.tryAcquirePermit();
+    expect(forever!.validFor()).toBe(Infinity);
+    expect(forever!.release()).toBe(forever!.release());
+    await forever!.release();
+    expect(forever!.validFor()).toBe(0);
+  });
+
+  test('after its lease it is worth nothing, and says so', async () => {
+    const { name, semaphore } = await semaphoreOf(1);
+    const permit = await semaphore.acquirePermit({ leaseTime: 100 });
+    await until(() => permit.validFor() === 0, 'its time is up');
+    expect(await semaphore.acquiredPermits()).toBeLessThanOrEqual(1);
+    await until(async () => (await semaphore.acquiredPermits()) === 0, 'it is back');
+    await expect(permit.updateLeaseTime(1_000)).rejects.toMatchObject({ code: 'ERR_LOCK_UNKNOWN_PERMIT' });
+    await expect(permit.release()).rejects.toMatchObject({ code: 'ERR_LOCK_UNKNOWN_PERMIT', lockName: name });
+  });
+
+  test('withPermit tells that the lease was over before its function was, with what that returned', async () => {
+    const { name, semaphore } = await semaphoreOf(1);
+    const late = semaphore.withPermit({ leaseTime: 60_000 }, async (permit) => {
+      await endsIn(name, permit.id, 0);
+      return 'done';
+    });
+    await expect(late).rejects.toMatchObject({ code: 'ERR_LOCK_LOST', result: 'done' });
+    expect(await semaphore.availablePermits()).toBe(1);
+  });
+});
+
+describe('R1: lost replies', () => {
+  test.each(['cutAfter', 'swallow'] as const)(
+    '%s: what changes the semaphore or a lease counts once',
+    async (fault) => {
+      const { proxy, url } = await openProxy();
+      const { name, semaphore, other } = await semaphoreOf(2, await openClient({ url, commandTimeout: 900 }));
+      const strike = async <T>(call: () => Promise<T>): Promise<T> => {
+        const struck = proxy[fault]({ command: 'EVALSHA', contains: name });
+        const result = await call();
+        expect(struck.count).toBe(1);
+        return result;
+      };
+      await semaphore.setPermits(3);
+      const id = await semaphore.acquire(60_000);
+      await semaphore.updateLeaseTime(id, 60_000);
+      await strike(() => semaphore.addPermits(2));
+      expect(await other.getPermits()).toBe(5);
+      await strike(() => semaphore.setPermits(4));
+      expect(await other.getPermits()).toBe(4);
+      expect(await strike(() => semaphore.updateLeaseTime(id, 20_000))).toBe(true);
+      expect(await other.getLeaseTime(id)).toBeLessThanOrEqual(20_000);
+      expect(await strike(() => semaphore.tryRelease(id))).toBe(true);
+      expect(await other.availablePermits()).toBe(4);
+    },
+  );
+});

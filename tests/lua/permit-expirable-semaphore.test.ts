@@ -1,0 +1,302 @@
+import { expect } from '@jest/globals';
+import { requestsKey, semaphoreChannel, takenPermitsKey } from '../../src/redis/keys.js';
+import {
+  acquire,
+  count,
+  lease,
+  release,
+  set,
+  updateLease,
+} from '../../src/redis/scripts/permit-expirable-semaphore.js';
+import { admin } from '../support/redis.js';
+import { between, describeScript, type ScriptBench } from './script-bench.js';
+
+/** Redisson's score for a permit without a lease. */
+const NEVER = 922337203685477;
+const id = (digit: string): string => digit.repeat(32);
+const raw = (digit: string): Buffer => Buffer.from(id(digit), 'hex');
+
+const keys = ({ name }: ScriptBench) => [name, takenPermitsKey(name)];
+const channel = ({ name }: ScriptBench) => semaphoreChannel(name);
+const free = ({ name }: ScriptBench) => admin().get(name);
+const message = ({ name }: ScriptBench, payload: string) => [{ channel: semaphoreChannel(name), payload }];
+
+const run = ({ script }: { script: { source: string } | undefined }, keys: string[], ...args: (string | number)[]) =>
+  admin().eval(script!.source, keys.length, ...keys, ...args);
+
+/** Permit -> ms until its lease ends, by the server's clock; undefined: not taken. */
+async function left(bench: ScriptBench, digit: string): Promise<number | undefined> {
+  const score = await admin().zscore(takenPermitsKey(bench.name), raw(digit));
+  if (score === null) return undefined;
+  return Number(score) === NEVER ? Infinity : Number(score) - (await bench.notAfter(0));
+}
+/** Takes a permit by hand, for `ms` from now. */
+async function has(bench: ScriptBench, digit: string, ms: number): Promise<void> {
+  const ends = ms === Infinity ? NEVER : (await bench.notAfter(0)) + ms;
+  await admin().zadd(takenPermitsKey(bench.name), ends, raw(digit));
+}
+
+const taking = (bench: ScriptBench, leaseMs: number, digits: string, notAfter = 0) =>
+  run(acquire, keys(bench), notAfter, leaseMs, 'PUBLISH', channel(bench), ...Array.from(digits, id));
+
+describeScript(acquire, {
+  'an array: 1 = taken, 0 = not enough and nothing taken; permits that are free; ms until the next lease of a': {
+    'permits are taken under the bytes of their ids, until the server says that the lease is over': async (bench) => {
+      await admin().set(bench.name, '5');
+      expect(await taking(bench, 20_000, 'ab', await bench.notAfter(5_000))).toEqual([1, 3, between(19_000, 20_000)]);
+      expect(await free(bench)).toBe('3');
+      expect(await left(bench, 'a')).toEqual(between(19_000, 20_000));
+      expect(await left(bench, 'b')).toEqual(between(19_000, 20_000));
+      expect(await bench.published()).toEqual([]);
+    },
+    'without a lease they stay, and no lease is to be waited for': async (bench) => {
+      await admin().set(bench.name, '1');
+      expect(await taking(bench, -1, 'a')).toEqual([1, 0, -1]);
+      expect(await left(bench, 'a')).toBe(Infinity);
+      expect(await taking(bench, -1, 'b')).toEqual([0, 0, -1]);
+    },
+    'a lease longer than any number that Redisson can tell from none is none': async (bench) => {
+      await admin().set(bench.name, '1');
+      expect(await taking(bench, NEVER, 'a')).toEqual([1, 0, -1]);
+      expect(await left(bench, 'a')).toBe(Infinity);
+    },
+    'too few: nothing is taken, and the answer says when the next lease ends': async (bench) => {
+      await admin().set(bench.name, '1');
+      await has(bench, 'a', 30_000);
+      await has(bench, 'b', 10_000);
+      expect(await taking(bench, -1, 'cd')).toEqual([0, 1, between(9_000, 10_000)]);
+      expect(await free(bench)).toBe('1');
+      expect(await left(bench, 'c')).toBeUndefined();
+    },
+    'no semaphore: none is made': async (bench) => {
+      expect(await taking(bench, -1, 'a')).toEqual([0, 0, -1]);
+      expect(await free(bench)).toBeNull();
+    },
+    'R1: running twice takes once, and the lease counts from the second time': async (bench) => {
+      await admin().set(bench.name, '2');
+      await taking(bench, 5_000, 'ab');
+      expect(await taking(bench, 20_000, 'ab')).toEqual([1, 0, between(19_000, 20_000)]);
+      expect(await free(bench)).toBe('0');
+    },
+    'permits whose lease is over come back first, all of them, and are announced (hazard 41)': async (bench) => {
+      await admin().set(bench.name, '0');
+      for (const digit of 'abc') await has(bench, digit, -1);
+      expect(await taking(bench, -1, 'd')).toEqual([1, 2, -1]);
+      expect(await bench.published()).toEqual(message(bench, '3'));
+      expect(await left(bench, 'a')).toBeUndefined();
+    },
+    'none is announced while there are fewer than none': async (bench) => {
+      await admin().set(bench.name, '-2');
+      await has(bench, 'a', -1);
+      expect(await taking(bench, -1, 'd')).toEqual([0, -1, -1]);
+      expect(await bench.published()).toEqual([]);
+    },
+    'what is taken lasts as long as the semaphore, also when that stops to expire (hazard 42)': async (bench) => {
+      await admin().set(bench.name, '3', 'PX', 60_000);
+      await taking(bench, -1, 'a');
+      expect(await admin().pttl(takenPermitsKey(bench.name))).toEqual(between(59_000, 60_000));
+      await admin().persist(bench.name);
+      await taking(bench, -1, 'b');
+      expect(await admin().pttl(takenPermitsKey(bench.name))).toBe(-1);
+    },
+  },
+  '-3': {
+    'too late: nothing is taken, nor does anything come back': async (bench) => {
+      await admin().set(bench.name, '1');
+      await has(bench, 'a', -1);
+      expect(await taking(bench, -1, 'b', await bench.notAfter(-1))).toBe(-3);
+      expect(await free(bench)).toBe('1');
+      expect(await left(bench, 'b')).toBeUndefined();
+    },
+  },
+});
+
+const giving = (bench: ScriptBench, digits: string) =>
+  run(release, keys(bench), 'PUBLISH', channel(bench), ...Array.from(digits, id));
+describeScript(release, {
+  '1': {
+    'permits come back, and what is free is published': async (bench) => {
+      await admin().set(bench.name, '1');
+      await has(bench, 'a', 10_000);
+      await has(bench, 'b', Infinity);
+      expect(await giving(bench, 'ab')).toBe(1);
+      expect(await free(bench)).toBe('3');
+      expect(await bench.published()).toEqual(message(bench, '3'));
+    },
+    'nobody is told while there are fewer than none (hazard 30)': async (bench) => {
+      await admin().set(bench.name, '-2');
+      await has(bench, 'a', Infinity);
+      expect(await giving(bench, 'a')).toBe(1);
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+  '0': {
+    'one that is not taken: none is given back': async (bench) => {
+      await admin().set(bench.name, '1');
+      await has(bench, 'a', Infinity);
+      expect(await giving(bench, 'ab')).toBe(0);
+      expect(await free(bench)).toBe('1');
+      expect(await bench.published()).toEqual([]);
+    },
+    'one whose lease is over comes back by itself, the others stay taken': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', -1);
+      await has(bench, 'b', Infinity);
+      expect(await giving(bench, 'ab')).toBe(0);
+      expect(await free(bench)).toBe('1');
+      expect(await left(bench, 'b')).toBe(Infinity);
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+    'R1: the second time there is nothing to give back (hazard 11)': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', Infinity);
+      await giving(bench, 'a');
+      expect(await giving(bench, 'a')).toBe(0);
+      expect(await free(bench)).toBe('1');
+    },
+  },
+});
+
+describeScript(count, {
+  'an array: 1 = there is such a semaphore, 0 = there is none; permits that are free; permits that are taken': {
+    'free and taken, after those whose lease is over came back': async (bench) => {
+      await admin().set(bench.name, '1');
+      await has(bench, 'a', -1);
+      await has(bench, 'b', 10_000);
+      await has(bench, 'c', Infinity);
+      expect(await run(count, keys(bench), 'PUBLISH', channel(bench))).toEqual([1, 2, 2]);
+      expect(await bench.published()).toEqual(message(bench, '2'));
+    },
+    'no semaphore': async (bench) => {
+      expect(await run(count, keys(bench), 'PUBLISH', channel(bench))).toEqual([0, 0, 0]);
+      expect(await free(bench)).toBeNull();
+    },
+  },
+});
+
+const setting = (bench: ScriptBench, permits: number, sequence: number, notAfter = 0) =>
+  run(
+    set,
+    [...keys(bench), requestsKey(bench.name, 'client')],
+    permits,
+    'PUBLISH',
+    channel(bench),
+    0,
+    sequence,
+    notAfter,
+  );
+const lane = (bench: ScriptBench, text: string) => admin().hset(requestsKey(bench.name, 'client'), '0', text);
+describeScript(set, {
+  '1': {
+    'the number in all is set, up and down, and what is taken stays so': async (bench) => {
+      expect(await setting(bench, 3, 1)).toBe(1);
+      expect(await free(bench)).toBe('3');
+      await admin().decr(bench.name);
+      await has(bench, 'a', Infinity);
+      expect(await setting(bench, 5, 2)).toBe(1);
+      expect(await free(bench)).toBe('4');
+      expect(await bench.published()).toEqual([...message(bench, '3'), ...message(bench, '5')]);
+    },
+    'to less than is taken: fewer than none are free': async (bench) => {
+      await admin().set(bench.name, '0');
+      for (const digit of 'abc') await has(bench, digit, Infinity);
+      expect(await setting(bench, 1, 1)).toBe(1);
+      expect(await free(bench)).toBe('-2');
+    },
+    'to what it is: nothing is published': async (bench) => {
+      await admin().set(bench.name, '2', 'PX', 60_000);
+      expect(await setting(bench, 2, 1)).toBe(1);
+      expect(await bench.published()).toEqual([]);
+    },
+    'an expiry stays': async (bench) => {
+      await admin().set(bench.name, '2', 'PX', 60_000);
+      await setting(bench, 4, 1);
+      expect(await admin().pttl(bench.name)).toEqual(between(59_000, 60_000));
+    },
+  },
+  n: {
+    'R1: running twice, with another in between, sets it once': async (bench) => {
+      await setting(bench, 3, 1);
+      await admin().set(bench.name, '7');
+      expect(await setting(bench, 3, 1)).toBe(1);
+      expect(await free(bench)).toBe('7');
+    },
+  },
+  '-3': {
+    'too late: nothing is set': async (bench) => {
+      expect(await setting(bench, 3, 1, await bench.notAfter(-1))).toBe(-3);
+      expect(await free(bench)).toBeNull();
+    },
+  },
+  '-4': {
+    'cancelled or overtaken: nothing is set': async (bench) => {
+      await lane(bench, '2:-4');
+      expect(await setting(bench, 3, 2)).toBe(-4);
+      expect(await setting(bench, 3, 1)).toBe(-4);
+      expect(await free(bench)).toBeNull();
+    },
+  },
+});
+
+const updating = (bench: ScriptBench, digit: string, leaseMs: number, notAfter = 0) =>
+  run(updateLease, keys(bench), id(digit), leaseMs, 'PUBLISH', channel(bench), notAfter);
+describeScript(updateLease, {
+  '1': {
+    'a longer lease, or none; nobody is told': async (bench) => {
+      await has(bench, 'a', 5_000);
+      expect(await updating(bench, 'a', 20_000)).toBe(1);
+      expect(await left(bench, 'a')).toEqual(between(19_000, 20_000));
+      expect(await updating(bench, 'a', -1)).toBe(1);
+      expect(await left(bench, 'a')).toBe(Infinity);
+      expect(await bench.published()).toEqual([]);
+    },
+    'R21: a shorter one: who waits for its end is told': async (bench) => {
+      await has(bench, 'a', 60_000);
+      expect(await updating(bench, 'a', 5_000)).toBe(1);
+      expect(await left(bench, 'a')).toEqual(between(4_000, 5_000));
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+  },
+  '0': {
+    'one that is not taken, or whose lease is over': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', -1);
+      expect(await updating(bench, 'b', 5_000)).toBe(0);
+      expect(await updating(bench, 'a', 5_000)).toBe(0);
+      expect(await left(bench, 'a')).toBeUndefined();
+      expect(await free(bench)).toBe('1');
+    },
+  },
+  '-3': {
+    'too late: the lease stays': async (bench) => {
+      await has(bench, 'a', 60_000);
+      expect(await updating(bench, 'a', 5_000, await bench.notAfter(-1))).toBe(-3);
+      expect(await left(bench, 'a')).toEqual(between(59_000, 60_000));
+    },
+  },
+});
+
+const asking = (bench: ScriptBench, digit: string) => run(lease, keys(bench), id(digit), 'PUBLISH', channel(bench));
+describeScript(lease, {
+  n: {
+    'what is left of it': async (bench) => {
+      await has(bench, 'a', 5_000);
+      expect(await asking(bench, 'a')).toEqual(between(4_000, 5_000));
+    },
+  },
+  '-1': {
+    'it has none': async (bench) => {
+      await has(bench, 'a', Infinity);
+      expect(await asking(bench, 'a')).toBe(-1);
+    },
+  },
+  '-2': {
+    'it is not taken, or its lease is over; then it comes back': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', -1);
+      expect(await asking(bench, 'b')).toBe(-2);
+      expect(await asking(bench, 'a')).toBe(-2);
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+  },
+});
