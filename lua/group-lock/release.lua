@@ -19,17 +19,28 @@ local first = 4 + owners
 local removed, lost = 0, false
 for o = 4, first - 1 do
   local owner = ARGV[o]
-  for i = first, #ARGV do
-    local value = ARGV[i]
-    local field = value .. ':' .. owner
-    local mine = redis.call('HGET', group, value) == owner
-    if o == 4 and i - first < needed then
-      local ends = tonumber(redis.call('HGET', group, field .. ':expire_time')) or 0
-      if not mine or ends <= now then lost = true end
+  -- Lua cannot pass more than 8,000 arguments at once.
+  for from = first, #ARGV, 1000 do
+    local to = math.min(from + 999, #ARGV)
+    local ends = {}
+    for i = from, to do ends[i - from + 1] = ARGV[i] .. ':' .. owner .. ':expire_time' end
+    local fields = {}
+    for i, field in ipairs(ends) do
+      fields[2 * i - 1] = field
+      fields[2 * i] = ARGV[from + i - 1] .. ':' .. owner .. ':lock_count'
     end
-    -- No value is left behind because another was lost: nobody would give it back any more.
-    if mine then removed = removed + redis.call('HDEL', group, value) end
-    redis.call('HDEL', group, field .. ':expire_time', field .. ':lock_count')
+    local has = redis.call('HMGET', group, unpack(ARGV, from, to))
+    local last = redis.call('HMGET', group, unpack(ends))
+    for i = 1, to - from + 1 do
+      if has[i] == owner then
+        -- No value is left behind because another was lost: nobody would give it back any more.
+        fields[#fields + 1] = ARGV[from + i - 1]
+        removed = removed + 1
+      end
+      local needs = o == 4 and from + i - 1 - first < needed
+      if needs and (has[i] ~= owner or (tonumber(last[i]) or 0) <= now) then lost = true end
+    end
+    redis.call('HDEL', group, unpack(fields))
   end
 end
 if removed == 0 then return 0 end

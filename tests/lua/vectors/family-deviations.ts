@@ -200,6 +200,7 @@ export const FAMILY_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> =
     },
   ],
   'red-lock': [
+    { ...ownLease('minority-busy', 2, 3), why: 'a busy server is not waited for when the others are a majority' },
     { scenario: 'minority-busy', steps: [3], why: 'a majority holds it', result: true },
     {
       scenario: 'unlock-not-held',
