@@ -31,6 +31,7 @@ export class MultiHold extends Hold {
   #controller: AbortController | undefined;
   #released: Promise<void> | undefined;
   #onReleased: (() => void) | undefined;
+  #self: WeakRef<MultiHold> | undefined;
 
   /** @internal */
   constructor(
@@ -154,7 +155,7 @@ export class MultiHold extends Hold {
     }
     this.#members.push(member);
     // Weakly: a hold that nobody can give back any more is noticed by its being unreachable.
-    const self = new WeakRef(this);
+    const self = (this.#self ??= new WeakRef(this));
     SingleHold.recordOf(member).onLoss = () => {
       const hold = self.deref();
       if (hold !== undefined) hold.#check();

@@ -228,7 +228,9 @@ export class RedLock extends JointLock {
       for (const ask of asks) {
         if (ask.outcome !== 'pending') continue;
         const { member } = ask;
-        const request = { ...call, waitTime, signal: abort.signal, owner: owner(member), drift: this.#drift };
+        // A single try ends by itself; a listener for each would cost more than the rest of the bookkeeping.
+        const signal = waitTime === 0 ? call.signal : abort.signal;
+        const request = { ...call, waitTime, signal, owner: owner(member), drift: this.#drift };
         const settled = new Promise<void>((done) => {
           member.takeAsMember(request, {
             granted: (hold) => {
