@@ -8,11 +8,12 @@ import { againstBestPeer, type Row, type Setting, type Workload } from './worklo
 /* A lock over three independent servers, against redlock 5 and redis-semaphore's RedlockMutex. */
 
 const LEASE_MS = 30_000;
+const NAME = 'bench:red';
 const SUBJECTS = ['holdfast', 'redlock', 'redis-semaphore'] as const;
 type Subject = (typeof SUBJECTS)[number];
 
 interface Opened {
-  acquire(name: string): Promise<() => Promise<unknown>>;
+  acquire(): Promise<() => Promise<unknown>>;
   close(): Promise<void>;
 }
 
@@ -21,9 +22,10 @@ async function open(subject: Subject, urls: readonly string[]): Promise<Opened> 
     const { createClient } = await import('holdfast');
     const clients = urls.map((url) => createClient({ url, callSites: false }));
     await Promise.all(clients.map((client) => client.ready()));
+    const lock = clients[0]!.getRedLock(...clients.map((client) => client.getLock(NAME)));
     return {
-      async acquire(name) {
-        const hold = await clients[0]!.getRedLock(...clients.map((client) => client.getLock(name))).acquire();
+      async acquire() {
+        const hold = await lock.acquire();
         return () => hold.release();
       },
       async close() {
@@ -39,8 +41,8 @@ async function open(subject: Subject, urls: readonly string[]): Promise<Opened> 
     const { default: Redlock } = await import('redlock');
     const redlock = new Redlock(connections, { retryCount: -1 });
     return {
-      async acquire(name) {
-        const lock = await redlock.acquire([name], LEASE_MS);
+      async acquire() {
+        const lock = await redlock.acquire([NAME], LEASE_MS);
         return () => lock.release();
       },
       close,
@@ -48,8 +50,8 @@ async function open(subject: Subject, urls: readonly string[]): Promise<Opened> 
   }
   const { RedlockMutex } = await import('redis-semaphore');
   return {
-    async acquire(name) {
-      const mutex = new RedlockMutex(connections, name, { lockTimeout: LEASE_MS, acquireTimeout: Infinity });
+    async acquire() {
+      const mutex = new RedlockMutex(connections, NAME, { lockTimeout: LEASE_MS, acquireTimeout: Infinity });
       await mutex.acquire();
       return () => mutex.release();
     },
@@ -72,7 +74,7 @@ async function redFlow(sections: number): Promise<{ section: number[]; enter: nu
   const times = { section: [] as number[], enter: [] as number[] };
   for (let i = -sections / 5; i < sections; i += 1) {
     const began = now();
-    const release = await contender!.acquire('bench:red');
+    const release = await contender!.acquire();
     const entered = now() - began;
     await release();
     if (i < 0) continue;
@@ -87,7 +89,7 @@ async function redContend(flows: number, sectionsEach: number): Promise<{ starte
   let inside = 0;
   const flow = async (): Promise<void> => {
     for (let i = 0; i < sectionsEach; i += 1) {
-      const release = await contender!.acquire('bench:red');
+      const release = await contender!.acquire();
       inside += 1;
       if (inside > 1) throw new Error('two are inside');
       await sleep(1);

@@ -19,21 +19,27 @@ local first = 5 + owners
 local fields, removed, lost = {}, 0, false
 for o = 5, first - 1 do
   local owner = ARGV[o]
-  for i = first, #ARGV do
-    local value = ARGV[i]
-    local field = value .. ':' .. owner
-    local mine = redis.call('HGET', group, value) == owner
-    if o == 5 and i - first < needed then
-      local ends = tonumber(redis.call('HGET', group, field .. ':expire_time')) or 0
-      if not mine or ends <= now then lost = true end
+  -- Lua cannot pass more than 8,000 arguments at once.
+  for from = first, #ARGV, 1000 do
+    local to = math.min(from + 999, #ARGV)
+    local ends = {}
+    for i = from, to do
+      local field = ARGV[i] .. ':' .. owner
+      ends[i - from + 1] = field .. ':expire_time'
+      fields[#fields + 1] = field .. ':expire_time'
+      fields[#fields + 1] = field .. ':lock_count'
     end
-    -- No value is left behind because another was lost: nobody would give it back any more.
-    if mine then
-      removed = removed + 1
-      fields[#fields + 1] = value
+    local has = redis.call('HMGET', group, unpack(ARGV, from, to))
+    local last = redis.call('HMGET', group, unpack(ends))
+    for i = 1, to - from + 1 do
+      if has[i] == owner then
+        -- No value is left behind because another was lost: nobody would give it back any more.
+        fields[#fields + 1] = ARGV[from + i - 1]
+        removed = removed + 1
+      end
+      local needs = o == 5 and from + i - 1 - first < needed
+      if needs and (has[i] ~= owner or (tonumber(last[i]) or 0) <= now) then lost = true end
     end
-    fields[#fields + 1] = field .. ':expire_time'
-    fields[#fields + 1] = field .. ':lock_count'
   end
 end
 -- Few commands for many values: where a slot is leaving this node, none would find the key that one has emptied.

@@ -85,12 +85,11 @@ export class HoldRecord {
   }
 
   /** Whether what `protocol` asks for is held here, or by a hold around this one. */
-  holds({ parts }: LockProtocol): boolean {
+  holds(protocol: LockProtocol): boolean {
+    const { parts } = protocol;
     if (parts === undefined) return true;
-    for (let each: HoldRecord | undefined = this; each !== undefined; each = each.parent) {
-      if (each.state !== 'closed' && each.protocol.parts?.covers(parts) === true) return true;
-    }
-    return false;
+    if (this.state !== 'closed' && this.protocol.parts?.covers(parts) === true) return true;
+    return this.parent?.holds(protocol) === true;
   }
 
   get signal(): AbortSignal {

@@ -1,9 +1,12 @@
+import type { Timer } from '../clock.js';
 import { ClientClosedError, LockLostError, MultiUnlockError, type MemberFailure } from '../errors.js';
 import { runOutside } from './flow.js';
 import { Hold } from './hold.js';
 import type { HoldRecord } from './hold-record.js';
 import { checkLease } from './lease-time.js';
 import { SingleHold } from './single-hold.js';
+
+const GRACE_MS = 5;
 
 export interface MultiHoldTerms {
   /** The same for all locks over the same members. */
@@ -28,6 +31,7 @@ export class MultiHold extends Hold {
   #controller: AbortController | undefined;
   #released: Promise<void> | undefined;
   #onReleased: (() => void) | undefined;
+  #self: WeakRef<MultiHold> | undefined;
 
   /** @internal */
   constructor(
@@ -87,9 +91,18 @@ export class MultiHold extends Hold {
     let free = of - members.length;
     await new Promise<void>((enough) => {
       let open = members.length;
+      let grace: Timer | undefined;
       const settled = (): void => {
         open -= 1;
-        if (open === 0 || (quorum < of && free >= quorum)) enough();
+        if (open === 0) {
+          grace?.cancel();
+          enough();
+        } else if (quorum < of && free >= quorum) {
+          // Usually the rest is as quick, and the caller's next call finds all servers free.
+          const [first] = this.#records();
+          const clock = first?.tenure.runtime.clock;
+          grace ??= clock?.setTimer(clock.now() + GRACE_MS, enough);
+        }
       };
       members.forEach((member, at) => {
         member.release().then(
@@ -142,7 +155,7 @@ export class MultiHold extends Hold {
     }
     this.#members.push(member);
     // Weakly: a hold that nobody can give back any more is noticed by its being unreachable.
-    const self = new WeakRef(this);
+    const self = (this.#self ??= new WeakRef(this));
     SingleHold.recordOf(member).onLoss = () => {
       const hold = self.deref();
       if (hold !== undefined) hold.#check();
@@ -171,7 +184,10 @@ export class MultiHold extends Hold {
 
   /** @internal Whether an `unlock()` means it. */
   get unlockable(): boolean {
-    return this.terms.bare && (this.#released === undefined || this.#records().some((record) => record.givingBack));
+    return (
+      this.terms.bare &&
+      (this.#released === undefined || this.#records().some((record) => record.givingBack !== undefined))
+    );
   }
 
   /** @internal Not given back yet; maybe lost. */

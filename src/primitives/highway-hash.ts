@@ -123,12 +123,10 @@ function update({ v0, v1, mul0, mul1, lanes }: State): void {
 
 /** Adds the bytes of two numbers, in the hash's own order, to two others. */
 function zip(from: Uint32Array, to: Uint32Array, at: number): void {
-  const [aLo, aHi, bLo, bHi] = [
-    from[at] as number,
-    from[at + 1] as number,
-    from[at + 2] as number,
-    from[at + 3] as number,
-  ];
+  const aLo = from[at] as number;
+  const aHi = from[at + 1] as number;
+  const bLo = from[at + 2] as number;
+  const bHi = from[at + 3] as number;
   add(
     to,
     at,
@@ -151,7 +149,10 @@ function add(to: Uint32Array, at: number, lo: number, hi: number): void {
 
 /** All 64 bits of the product, in parts that a double holds exactly. */
 function xorProduct(to: Uint32Array, at: number, a: number, b: number): void {
-  const [aLo, aHi, bLo, bHi] = [a & 0xffff, a >>> 16, b & 0xffff, b >>> 16];
+  const aLo = a & 0xffff;
+  const aHi = a >>> 16;
+  const bLo = b & 0xffff;
+  const bHi = b >>> 16;
   const middle = aHi * bLo + ((aLo * bLo) >>> 16);
   const other = aLo * bHi + (middle & 0xffff);
   to[at] = (to[at] as number) ^ Math.imul(a, b);

@@ -86,7 +86,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     const holds = await this.ask((member) => {
       if (typeof owner !== 'string') return member.isHeldBy(owner);
       // Of an owner with a part for each client the one of this client; one part alone stands for all.
-      const own = owners.find((part) => part.startsWith(`${member.inner.runtime.clientId}:`)) ?? (owners[0] as string);
+      const own = owners.find((part) => part.startsWith(`${member.inner.runtime.clientId}:`)) ?? owner;
       return member.isHeldBy(own);
     });
     return holds.filter(Boolean).length >= this.quorum;

@@ -1,3 +1,4 @@
+import type { Timer } from '../clock.js';
 import { onAbort } from '../core/abort-watch.js';
 import type { LockContext } from '../core/lock-context.js';
 import type { MultiHold } from '../core/multi-hold.js';
@@ -35,6 +36,8 @@ export function checkDriftFactor(value: unknown): number {
 
 /** Who has the first server waits so long for the others: their last holder's releases may still be on their way. */
 const OTHERS_MS = 100;
+/** A majority waits so long for the rest: a hold that is on all servers is safer, and is given back in one go. */
+const GRACE_MS = 5;
 /** Between rounds that ended without a majority, so that two who split the servers do not do so again. */
 const PAUSE_MS = { least: 5, most: 50 };
 const AWAY_PAUSE_MS = { first: 100, longest: 1_000 };
@@ -183,7 +186,7 @@ export class RedLock extends JointLock {
     const { clock, options } = this.#first.inner.runtime;
     let joint: MultiHold | undefined;
     let over = false;
-    const requests: Promise<void>[] = [];
+    let grace: Timer | 'over' | undefined;
     const asks = this.members.map((member): Ask => {
       if (member === has?.member) return { member, outcome: 'acquired', hold: has.hold, error: undefined };
       if (member === failed?.member) return { member, outcome: 'failed', hold: undefined, error: failed.error };
@@ -197,6 +200,15 @@ export class RedLock extends JointLock {
         const pending = asks.filter(({ outcome }) => outcome === 'pending').length;
         const misused = asks.some(({ error }) => isMisuse(error));
         if (acquired < this.quorum && acquired + pending >= this.quorum && !misused) return;
+        const soon = asks.some(({ outcome, member }) => outcome === 'pending' && !isAway(member));
+        if (acquired >= this.quorum && soon && !misused && grace !== 'over') {
+          grace ??= clock.setTimer(clock.now() + GRACE_MS, () => {
+            grace = 'over';
+            look();
+          });
+          return;
+        }
+        if (typeof grace === 'object') grace.cancel();
         over = true;
         timer.cancel();
         unwatch?.();
@@ -216,7 +228,9 @@ export class RedLock extends JointLock {
       for (const ask of asks) {
         if (ask.outcome !== 'pending') continue;
         const { member } = ask;
-        const request = { ...call, waitTime, signal: abort.signal, owner: owner(member), drift: this.#drift };
+        // A single try ends by itself; a listener for each would cost more than the rest of the bookkeeping.
+        const signal = waitTime === 0 ? call.signal : abort.signal;
+        const request = { ...call, waitTime, signal, owner: owner(member), drift: this.#drift };
         const settled = new Promise<void>((done) => {
           member.takeAsMember(request, {
             granted: (hold) => {
@@ -239,7 +253,6 @@ export class RedLock extends JointLock {
             },
           });
         });
-        requests.push(settled);
         const pending = settled.then(() => {
           if (leftovers.pending.get(member) === pending) leftovers.pending.delete(member);
         });
