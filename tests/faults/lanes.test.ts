@@ -16,10 +16,11 @@ test('R1: while it is unknown what a request took, the next one does not push it
   const name = freshName();
   const semaphore = client.getSemaphore(name);
   await semaphore.trySetPermits(2);
-  const unanswered = proxy.cutAfter({ contains: `holdfast_requests:{${name}}`, times: Infinity });
+  await semaphore.withPermits(() => undefined); // the server has been told the script
+  const away = proxy.answer({ sha: scripts.cancel.script!.sha, times: Infinity }, '-LOADING later\r\n');
+  const unanswered = proxy.cutAfter({ sha: scripts.acquire.script!.sha, times: Infinity });
   expect(await outcome(semaphore.tryAcquire())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
   unanswered.lift();
-  const away = proxy.answer({ sha: scripts.cancel.script!.sha, times: Infinity }, '-LOADING later\r\n');
   expect(await admin().get(name)).toBe('1');
   await until(async () => (await outcome(semaphore.tryAcquire())) === 'ok', 'another one takes the other permit');
   expect(await admin().get(name)).toBe('0');

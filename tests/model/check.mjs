@@ -134,11 +134,11 @@ const runs = [
     { anyBusy: 'NoLostWakeUp' },
   ),
   { name: 'lanes', module: 'Lanes' },
-  { name: 'lanes, two of them', module: 'Lanes', constants: { Lanes: '{1, 2}', MaxSeq: 2 } },
+  { name: 'lanes, three requests', module: 'Lanes', constants: { MaxSeq: 3, MaxAtt: 1 } },
   ...mutantsOf(
     'lanes',
     'Lanes',
-    {},
+    { MaxSeq: 3 },
     {
       runsAgain: 'AtMostOnce',
       busyNotStored: 'Settled',
