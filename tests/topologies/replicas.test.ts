@@ -15,6 +15,9 @@ const clients: LockClient[] = [];
 
 async function inStep(): Promise<void> {
   await until(async () => String(await master.command('INFO', 'replication')).includes('state=online'), 'in step');
+  // It may be there and not have said yet how far it is.
+  await master.command('SET', 'in step', 1, 'PX', 1);
+  await until(async () => (await master.command('WAIT', 1, 1_000)) === 1, 'it confirms');
 }
 
 beforeAll(async () => {
@@ -169,23 +172,24 @@ test.each(['counter', 'clock'] as const)(
   'R31: a failover that lost the lock lets a second owner in, the first one is told, and tokens by %s',
   async (tokens) => {
     const [old, next] = [await startServer(), await startServer()];
-    const proxy = await FaultProxy.start(old.address);
+    const [proxy, link] = [await FaultProxy.start(old.address), await FaultProxy.start(old.address, { opaque: true })];
     const terms = { lockWatchdogTimeout: 3_000, replicas: { acks: 0 } };
     const [first, second] = [createClient({ url: proxy.url, ...terms }), createClient({ url: next.url, ...terms })];
     clients.push(first, second);
     try {
-      await next.replicaOf(old.address);
+      await next.replicaOf(link);
       await until(async () => String(await old.command('INFO', 'replication')).includes('state=online'), 'in step');
       const [lock, theirs] = [first, second].map((client) => client.getFencedLock('lost', { tokens })) as [
         FencedLock,
         FencedLock,
       ];
       await inFlow(() => lock.withLock(() => undefined)); // a token that both have
-      await old.command('WAIT', 1, 1_000);
-      await next.pause();
+      await old.command('SET', 'in step', 1, 'PX', 1);
+      await until(async () => (await old.command('WAIT', 1, 1_000)) === 1, 'it confirms');
+      link.refuse('reset');
+      link.cut();
       const hold = await inFlow(() => lock.acquire());
       await old.kill9();
-      next.resume();
       await next.replicaOf(undefined);
       const other = await inFlow(() => theirs.acquire({ waitTime: 0, leaseTime: 60_000 }));
       if (tokens === 'clock') expect(other.token).toBeGreaterThan(hold.token);
@@ -201,7 +205,7 @@ test.each(['counter', 'clock'] as const)(
       // The counter is meant to last.
       await next.command('DEL', 'redisson_lock_token:{lost}');
     } finally {
-      await Promise.all([proxy.close(), old.stop(), next.stop()]);
+      await Promise.all([proxy.close(), link.close(), old.stop(), next.stop()]);
     }
   },
 );
