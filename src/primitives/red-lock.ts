@@ -182,7 +182,9 @@ export class RedLock extends JointLock {
     const abort = new AbortController();
     const { clock, options } = this.#first.inner.runtime;
     let joint: MultiHold | undefined;
+    // Decided; and closed: what is granted from then on joins the hold, or is given back.
     let over = false;
+    let closed = false;
     const requests: Promise<void>[] = [];
     const asks = this.members.map((member): Ask => {
       if (member === has?.member) return { member, outcome: 'acquired', hold: has.hold, error: undefined };
@@ -223,7 +225,7 @@ export class RedLock extends JointLock {
               awaySince.delete(member.inner.runtime);
               done();
               if (joint !== undefined) return joint.join(hold);
-              if (over) return void hold.release().catch(() => undefined);
+              if (closed) return void hold.release().catch(() => undefined);
               ask.outcome = 'acquired';
               ask.hold = hold;
               look();
@@ -248,6 +250,7 @@ export class RedLock extends JointLock {
       look();
     });
     await decided;
+    closed = true;
     const granted = asks.flatMap(({ hold }) => (hold === undefined ? [] : [hold]));
     const misuse = asks.find(({ error }) => isMisuse(error))?.error;
     if (granted.length >= this.quorum && misuse === undefined && call.signal?.aborted !== true) {

@@ -65,6 +65,18 @@ describe('R28: a RedLock', () => {
     await until(async () => (await holders(name)).every((held) => held === 0), 'it is free everywhere');
   });
 
+  test('what is granted in the same moment as the majority belongs to the hold', async () => {
+    const { clients: opened, name } = await open();
+    // One connection: its three answers come together.
+    const client = opened[0]!;
+    const members = [1, 2, 3].map((n) => `${name}:${n}`);
+    const lock = client.getRedLock(...members.map((member) => client.getLock(member)));
+    const hold = await lock.acquire();
+    const held = await Promise.all(members.map((member) => servers[0]!.command('HLEN', member)));
+    expect(held.map(Number)).toEqual([1, 1, 1]);
+    await hold.release();
+  });
+
   test('counts for its lease less what has passed and the drift', async () => {
     const { lock } = await open({ red: { driftFactor: 0.1 } });
     const began = performance.now();
