@@ -5,11 +5,11 @@ import { holdElsewhere, pause } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 import { JavaError, Jvm, REDISSON_VERSIONS } from './jvm.js';
+import { WAKE_MS } from './limits.js';
 
 /* Both kinds wait for one lock, and something happens to the server. */
 
 const version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];
-const WAKE_MS = 200;
 
 let server: RedisServer;
 let jvm: Jvm;

@@ -6,12 +6,12 @@ import { RedisCluster } from '../support/cluster.js';
 import { pause } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { Jvm, REDISSON_VERSIONS, type JvmObject } from './jvm.js';
+import { WAKE_MS } from './limits.js';
 import { HoldfastActor } from './wire/holdfast-actor.js';
 
 /* Settings that have to agree on both sides (README, "Sharing locks with Java"), with each kind of channel. */
 
 const version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];
-const WAKE_MS = 200;
 const KINDS = [
   { kind: 'lock', take: 'lock', leave: 'unlock' },
   { kind: 'fair', take: 'lock', leave: 'unlock' },
