@@ -5,7 +5,7 @@ import { now } from '../monotonic.js';
 /* Our side of what is measured beside Redisson, in a process of its own. */
 
 export interface Shape {
-  readonly kind: 'lock' | 'read-write' | 'semaphore';
+  readonly kind: 'lock' | 'fair' | 'read-write' | 'semaphore';
   readonly flows: number;
   readonly sectionsEach: number;
   readonly holdMs: number;
@@ -23,10 +23,25 @@ export interface Round {
 const NAME = 'bench:beside';
 
 let client: LockClient | undefined;
+let clients: LockClient[] = [];
 
 async function openBeside(urls: readonly string[]): Promise<void> {
-  client = createClient({ url: urls[0]! });
-  await client.ready();
+  clients = urls.map((url) => createClient({ url }));
+  client = clients[0]!;
+  await Promise.all(clients.map((each) => each.ready()));
+}
+
+/** ms until a RedLock over all servers was entered, call by call; undefined: it was not. */
+async function redBeside(calls: number, waitMs: number, leaseMs: number): Promise<(number | undefined)[]> {
+  const red = client!.getRedLock(...clients.map((each) => each.getLock(NAME)));
+  const took: (number | undefined)[] = [];
+  for (let i = 0; i < calls; i += 1) {
+    const calledAt = now();
+    const inside = await red.tryLock(waitMs, leaseMs);
+    took.push(inside ? now() - calledAt : undefined);
+    if (inside) await red.unlock();
+  }
+  return took;
 }
 
 /** Sections on a name of its own for each flow; ms. */
@@ -76,6 +91,8 @@ function lockOf(kind: Shape['kind'], reads: boolean): Lock {
       const both = client!.getReadWriteLock(NAME);
       return reads ? both.readLock() : both.writeLock();
     }
+    case 'fair':
+      return client!.getFairLock(NAME);
     default:
       return client!.getLock(NAME);
   }
@@ -112,6 +129,7 @@ async function enteredBeside(): Promise<number> {
 
 export const tasks = {
   openBeside,
+  redBeside,
   flowsBeside,
   contendBeside,
   takeBeside,

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Jvm } from '../../tests/interop/jvm.js';
 import { missingForRedisson, REDISSON, redissons, warmUp } from '../jvms.js';
 import { withWorkers, type Worker } from '../processes.js';
+import { BenchServer } from '../server.js';
 import { median, quantile } from '../statistics.js';
 import type { Round, Shape } from './beside-redisson-tasks.js';
 import type { Row, Setting, Workload } from './workload.js';
@@ -13,6 +14,9 @@ import type { Row, Setting, Workload } from './workload.js';
 
 const NAME = 'bench:beside';
 const OURS = 'holdfast';
+const RED_LOCK = 'RedLock, one of three servers hangs';
+const RED_WAIT_MS = 10_000;
+const RED_LEASE_MS = 30_000;
 
 /** Both kinds, as the measurements want them. */
 interface Contender {
@@ -180,6 +184,49 @@ function handOff(name: string, kind: Shape['kind'], waiters: number): Workload {
   return { name: workload, run: orSkipped(measure) };
 }
 
+/** One of three servers accepts and never answers. */
+async function redLockHanging(setting: Setting): Promise<Row[]> {
+  const others = [await BenchServer.start(console.error), await BenchServer.start(console.error)] as const;
+  const urls = [setting.server.url, ...others.map(({ url }) => url)];
+  const hanging = await others[0].pid();
+  try {
+    const [jvm] = await redissons(1, urls);
+    const object = {
+      kind: 'red',
+      members: ['client', 'server-1', 'server-2'].map((client) => ({ kind: 'lock', name: NAME, client })),
+    };
+    const thread = jvm!.thread('red-lock');
+    const times = [RED_WAIT_MS, RED_LEASE_MS, 'MILLISECONDS'] as const;
+    return await withWorkers(1, async ([worker]) => {
+      await worker!.run('openBeside', urls);
+      await worker!.run('redBeside', 50, RED_WAIT_MS, RED_LEASE_MS);
+      for (let i = 0; i < (setting.quick ? 50 : 500); i += 1) {
+        await thread.call(object, 'tryLock', ...times);
+        await thread.call(object, 'unlock');
+      }
+      process.kill(hanging, 'SIGSTOP');
+      const ours = await worker!.run('redBeside', setting.quick ? 10 : 50, RED_WAIT_MS, RED_LEASE_MS);
+      const theirs: (number | undefined)[] = [];
+      for (let i = 0; i < (setting.quick ? 1 : 5); i += 1) {
+        const { from, until, result } = await thread.call<boolean>(object, 'tryLock', ...times);
+        theirs.push(result ? until - from : undefined);
+        if (result) await thread.call(object, 'unlock').catch(() => undefined);
+      }
+      return [[OURS, ours] as const, [REDISSON, theirs] as const].map(([subject, took]) => {
+        const entered = took.filter((ms) => ms !== undefined);
+        const figures = {
+          ...(entered.length > 0 && { 'entered after, p50 ms': median(entered), 'at most ms': Math.max(...entered) }),
+          'not entered in 10 s, %': (100 * (took.length - entered.length)) / took.length,
+        };
+        return { workload: `beside Redisson: ${RED_LOCK}`, subject, figures };
+      });
+    });
+  } finally {
+    process.kill(hanging, 'SIGCONT');
+    for (const server of others) await server[Symbol.asyncDispose]();
+  }
+}
+
 function orSkipped(measure: (setting: Setting) => Promise<Row[]>): Workload['run'] {
   return async (setting) => {
     const missing = missingForRedisson();
@@ -205,9 +252,13 @@ export const workloads: Workload[] = [
   contended('1 x 500, hold 0', 1, lock(500, 10, 0)),
   contended('4 x 10, hold 1 ms', 4, lock(10, 25, 1)),
   contended('4 x 10, hold 0', 4, lock(10, 50, 0)),
+  contended('fair, 1 x 20', 1, { ...lock(20, 10, 1), kind: 'fair' }),
+  contended('fair, 4 x 10', 4, { ...lock(10, 10, 1), kind: 'fair' }),
   contended('read-write, 95 % reads, 1 x 50', 1, { ...lock(50, 20, 1), kind: 'read-write', readShare: 95 }),
   contended('semaphore, 10 permits, 1 x 50', 1, { ...lock(50, 40, 1), kind: 'semaphore', permits: 10 }),
   contended('semaphore, 10 permits, 4 x 10', 4, { ...lock(10, 50, 1), kind: 'semaphore', permits: 10 }),
   handOff('hand-off, 1 waiter', 'lock', 1),
   handOff('hand-off, 50 waiters', 'lock', 50),
+  handOff('fair hand-off, 1 waiter', 'fair', 1),
+  { name: `beside Redisson: ${RED_LOCK}`, run: orSkipped(redLockHanging) },
 ];

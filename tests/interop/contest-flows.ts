@@ -70,6 +70,15 @@ class Contest {
         await inside(counter, 'permit', who, '', 0);
         return semaphore.release();
       }
+      case 'expirable': {
+        const semaphore = client.getPermitExpirableSemaphore(name);
+        const id =
+          section % 2 === 0 ? await semaphore.acquire(LEASE_MS) : await semaphore.tryAcquire(PATIENCE_MS, LEASE_MS);
+        sure(id !== null);
+        this.#waited(asked);
+        await inside(counter, 'permit', who, id!, 0);
+        return semaphore.release(id!);
+      }
       case 'fenced': {
         const hold = await client.getFencedLock(name).acquire({ waitTime: PATIENCE_MS });
         this.#waited(asked);
@@ -111,6 +120,8 @@ function lockOf(client: LockClient, kind: string, name: string): Lock {
   switch (kind) {
     case 'lock':
       return client.getLock(name);
+    case 'fair':
+      return client.getFairLock(name);
     default:
       throw new Error(`no such kind: ${kind}`);
   }

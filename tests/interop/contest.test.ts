@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { startWorker, type Worker } from '../support/child.js';
 import type { MonitorLine } from '../support/monitor-log.js';
 import { startServer, type RedisServer } from '../support/servers.js';
@@ -24,12 +24,16 @@ const KINDS = [
   { kind: 'fenced', permits: 1 },
   { kind: 'semaphore', permits: 1 },
   { kind: 'semaphore', permits: 3 },
+  { kind: 'fair', permits: 1 },
+  { kind: 'expirable', permits: 1 },
+  { kind: 'expirable', permits: 3 },
 ] as const;
 
 let server: RedisServer;
 let jvms: Jvm[];
 let nodes: Worker[];
 let contests = 0;
+let referee: Referee;
 
 beforeAll(async () => {
   server = await startServer();
@@ -39,53 +43,59 @@ beforeAll(async () => {
   await Promise.all(nodes.map((node) => node.createClient({ url: server.url })));
 });
 
+afterEach(() => referee.close());
+
 afterAll(async () => {
   await Promise.all([...jvms.map((jvm) => jvm.close()), ...nodes.map((node) => node.close())]);
   await server.stop();
 });
 
 describe.each(Array.from({ length: CONTESTS }, (_, i) => i + 1))(`contest %i with Redisson ${version}`, () => {
-  test.each(KINDS)('$kind, $permits at a time: nobody is inside who should not be, and everybody gets in', async (on) => {
-    const { kind, permits } = on;
-    const referee = await Referee.start(permits);
-    const monitor = kind.includes('fair') ? await server.monitor() : undefined;
-    contests += 1;
-    const name = `contest:${contests}`;
-    if (kind === 'semaphore') {
-      await jvms[0]!.thread('setter').call({ kind, name }, 'trySetPermits', permits);
-    }
-    const order: ContestOptions = { kind, name, flows: FLOWS, sections: SECTIONS_EACH, port: referee.port };
-    const asked = performance.now();
-    const results = await Promise.all([
-      ...jvms.map(async (jvm, i) => {
-        const thread = `contest-${contests}`;
-        return (await jvm.order<ContestResult>({ op: 'contest', thread, client: 'client', who: `jvm-${i}`, ...order }))
-          .result;
-      }),
-      ...nodes.map(async (node) => {
-        return (await node.run(new URL('./contest-flows.ts', import.meta.url), order)) as ContestResult;
-      }),
-    ]);
-    const tookMs = Math.round(performance.now() - asked);
-    const waits = results.map(({ longestWaitMs }) => Math.round(longestWaitMs));
-    const rate = Math.round((SECTIONS * 1_000) / tookMs);
-    const wait = `longest waits: JVMs ${waits.slice(0, 2).join(', ')} ms, Node ${waits.slice(2).join(', ')} ms`;
-    console.log(`${kind} (${permits}), Redisson ${version}: ${SECTIONS} sections, ${rate}/s; ${wait}`);
+  test.each(KINDS)(
+    '$kind, $permits at a time: nobody is inside who should not be, and everybody gets in',
+    async (on) => {
+      const { kind, permits } = on;
+      referee = await Referee.start(permits);
+      const monitor = kind.includes('fair') ? await server.monitor() : undefined;
+      contests += 1;
+      const name = `contest:${contests}`;
+      const counted = kind === 'semaphore' || kind === 'expirable';
+      if (counted) {
+        await jvms[0]!.thread('setter').call({ kind, name }, 'trySetPermits', permits);
+      }
+      const order: ContestOptions = { kind, name, flows: FLOWS, sections: SECTIONS_EACH, port: referee.port };
+      const asked = performance.now();
+      const results = await Promise.all([
+        ...jvms.map(async (jvm, i) => {
+          const thread = `contest-${contests}`;
+          return (
+            await jvm.order<ContestResult>({ op: 'contest', thread, client: 'client', who: `jvm-${i}`, ...order })
+          ).result;
+        }),
+        ...nodes.map(async (node) => {
+          return (await node.run(new URL('./contest-flows.ts', import.meta.url), order)) as ContestResult;
+        }),
+      ]);
+      const tookMs = Math.round(performance.now() - asked);
+      const waits = results.map(({ longestWaitMs }) => Math.round(longestWaitMs));
+      const rate = Math.round((SECTIONS * 1_000) / tookMs);
+      const wait = `longest waits: JVMs ${waits.slice(0, 2).join(', ')} ms, Node ${waits.slice(2).join(', ')} ms`;
+      console.log(`${kind} (${permits}), Redisson ${version}: ${SECTIONS} sections, ${rate}/s; ${wait}`);
 
-    expect(results.flatMap(({ errors }) => errors)).toEqual([]);
-    expect(referee.violations).toEqual([]);
-    expect(results.map(({ sections }) => sections)).toEqual(results.map(() => FLOWS * SECTIONS_EACH));
-    expect(Object.values(referee.left).reduce((sum, left) => sum + left)).toBe(SECTIONS);
-    expect(referee.value).toBe(referee.left.exclusive);
-    expect(referee.mostInside).toBeGreaterThanOrEqual(kind === 'semaphore' ? permits : 1);
-    if (monitor) {
-      const lines: readonly MonitorLine[] = await monitor.settle();
-      monitor.stop();
-      expect(fairOrder(lines, name)).toEqual({ violations: [], granted: referee.entered });
-    }
-    await nothingLeft(name, kind === 'semaphore' ? permits : undefined);
-    await referee.close();
-  });
+      expect(results.flatMap(({ errors }) => errors)).toEqual([]);
+      expect(referee.violations).toEqual([]);
+      expect(results.map(({ sections }) => sections)).toEqual(results.map(() => FLOWS * SECTIONS_EACH));
+      expect(Object.values(referee.left).reduce((sum, left) => sum + left)).toBe(SECTIONS);
+      expect(referee.value).toBe(referee.left.exclusive);
+      expect(referee.mostInside).toBeGreaterThanOrEqual(counted ? permits : 1);
+      if (monitor) {
+        const lines: readonly MonitorLine[] = await monitor.settle();
+        monitor.stop();
+        expect(fairOrder(lines, name)).toEqual({ violations: [], granted: referee.entered });
+      }
+      await nothingLeft(name, counted ? permits : undefined);
+    },
+  );
 });
 
 /** No hold, no queue, no subscription; a semaphore has all its permits. */

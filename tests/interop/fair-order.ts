@@ -24,7 +24,12 @@ export function fairOrder(lines: readonly MonitorLine[], name: string): { violat
     else if (key === queueKey && command === 'LREM') {
       const at = queue.indexOf(second);
       if (at >= 0) popped = queue.splice(at, 1)[0];
-    } else if (key === name && (command === 'HSET' || command === 'HINCRBY') && Number(second) > 0 && first !== holder) {
+    } else if (
+      key === name &&
+      (command === 'HSET' || command === 'HINCRBY') &&
+      Number(second) > 0 &&
+      first !== holder
+    ) {
       const due = popped ?? queue[0];
       if (due !== undefined && due !== first) violations.push(`${first} was granted the lock before ${due}`);
       holder = first;

@@ -157,7 +157,7 @@ export class Jvm {
 }
 
 /** One thread of a JVM: one owner. */
-export class JvmThread {
+class JvmThread {
   constructor(
     private readonly jvm: Jvm,
     readonly name: string,

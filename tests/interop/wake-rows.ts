@@ -3,22 +3,26 @@ import { ms, type JvmObject } from './jvm.js';
 export type Call = readonly [object: JvmObject, method: string, ...args: unknown[]];
 
 /** Somebody waits because of `before`, and is inside when `opens` has been called by another one. */
-export interface WakeRow {
+interface WakeRow {
   readonly what: string;
   readonly before: readonly Call[];
   readonly waits: Call;
   readonly opens: Call;
   /** By the waiter, at the end. */
   readonly leaves?: Call;
-  /** By the opener, at the end. */
-  readonly closes?: Call;
   readonly in?: readonly string[];
 }
 
 const locks = (kind: string, name: string): WakeRow[] => {
   const lock = { kind, name };
   return [
-    { what: `${kind}: unlock`, before: [[lock, 'lock']], waits: [lock, 'lock'], opens: [lock, 'unlock'], leaves: [lock, 'unlock'] },
+    {
+      what: `${kind}: unlock`,
+      before: [[lock, 'lock']],
+      waits: [lock, 'lock'],
+      opens: [lock, 'unlock'],
+      leaves: [lock, 'unlock'],
+    },
     {
       what: `${kind}: unlock, a waiter with a limit`,
       before: [[lock, 'lock']],
@@ -36,19 +40,43 @@ const locks = (kind: string, name: string): WakeRow[] => {
   ];
 };
 
+/** Stands for what the call before has answered. */
+export const LAST = '$last';
+
 /** Every channel, for names that are used once. */
 export function wakeRows(name: string): WakeRow[] {
   const read = { kind: 'read', name };
   const write = { kind: 'write', name };
   const semaphore = { kind: 'semaphore', name };
+  const expirable = { kind: 'expirable', name };
   const latch = { kind: 'latch', name };
   return [
     ...locks('lock', name),
     ...locks('fenced', name),
+    ...locks('fair', name),
+    ...locks('non-reentrant-fair', name).map((row) => ({ ...row, in: ['4.7.0'] })),
     ...locks('non-reentrant', name).map((row) => ({ ...row, in: ['4.7.0'] })),
-    { what: 'read-write: a writer leaves', before: [[write, 'lock']], waits: [read, 'lock'], opens: [write, 'unlock'], leaves: [read, 'unlock'] },
-    { what: 'read-write: the last reader leaves', before: [[read, 'lock']], waits: [write, 'lock'], opens: [read, 'unlock'], leaves: [write, 'unlock'] },
-    { what: 'read-write: a writer after a writer', before: [[write, 'lock']], waits: [write, 'lock'], opens: [write, 'unlock'], leaves: [write, 'unlock'] },
+    {
+      what: 'read-write: a writer leaves',
+      before: [[write, 'lock']],
+      waits: [read, 'lock'],
+      opens: [write, 'unlock'],
+      leaves: [read, 'unlock'],
+    },
+    {
+      what: 'read-write: the last reader leaves',
+      before: [[read, 'lock']],
+      waits: [write, 'lock'],
+      opens: [read, 'unlock'],
+      leaves: [write, 'unlock'],
+    },
+    {
+      what: 'read-write: a writer after a writer',
+      before: [[write, 'lock']],
+      waits: [write, 'lock'],
+      opens: [write, 'unlock'],
+      leaves: [write, 'unlock'],
+    },
     {
       what: 'read-write: a writer is forced out',
       before: [[write, 'lock', ...ms(60_000)]],
@@ -58,7 +86,10 @@ export function wakeRows(name: string): WakeRow[] {
     },
     {
       what: 'semaphore: release',
-      before: [[semaphore, 'trySetPermits', 1], [semaphore, 'acquire']],
+      before: [
+        [semaphore, 'trySetPermits', 1],
+        [semaphore, 'acquire'],
+      ],
       waits: [semaphore, 'acquire'],
       opens: [semaphore, 'release'],
       leaves: [semaphore, 'drainPermits'],
@@ -83,6 +114,27 @@ export function wakeRows(name: string): WakeRow[] {
       waits: [semaphore, 'tryAcquire', 1, ...ms(20_000)],
       opens: [semaphore, 'trySetPermits', 1],
       leaves: [semaphore, 'drainPermits'],
+    },
+    {
+      what: 'permit-expirable semaphore: release',
+      before: [
+        [expirable, 'trySetPermits', 1],
+        [expirable, 'acquire'],
+      ],
+      waits: [expirable, 'acquire'],
+      opens: [expirable, 'release', LAST],
+    },
+    {
+      what: 'permit-expirable semaphore: addPermits',
+      before: [],
+      waits: [expirable, 'tryAcquire', 20_000, ...ms(20_000)],
+      opens: [expirable, 'addPermits', 1],
+    },
+    {
+      what: 'permit-expirable semaphore: setPermits',
+      before: [],
+      waits: [expirable, 'acquire'],
+      opens: [expirable, 'setPermits', 1],
     },
     {
       what: 'latch: countDown to 0',

@@ -6,19 +6,20 @@ import { inFlow, pause } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 import { Jvm, REDISSON_VERSIONS } from './jvm.js';
-import { wakeRows, type Call } from './wake-rows.js';
+import { WAKE_MS } from './limits.js';
+import { LAST, wakeRows, type Call } from './wake-rows.js';
 import { HoldfastActor } from './wire/holdfast-actor.js';
 
 /* Whoever waits in one kind of process is woken by the other. */
 
 const version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];
-const LIMIT_MS = 200;
 const HAND_OFFS = 1_000;
 
 let server: RedisServer;
 let jvm: Jvm;
 let client: LockClient;
 let names = 0;
+const wakes: number[] = [];
 
 beforeAll(async () => {
   server = await startServer();
@@ -28,6 +29,10 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  const [half, longest] = [quantile(wakes, 0.5).toFixed(1), Math.max(...wakes).toFixed(0)];
+  console.log(
+    `${wakes.length} wake-ups over every channel, Redisson ${version}: p50 ${half} ms, at most ${longest} ms`,
+  );
   await client.close();
   await jvm.close();
   await server.stop();
@@ -59,23 +64,28 @@ describe(`wake-ups with Redisson ${version}`, () => {
   test.each(rowsHere.flatMap(({ what }) => [['JVM', what] as const, ['Node', what] as const]))(
     'a waiter in %s: %s',
     async (waitsIn, what) => {
-      const name = `wake:${++names}`;
-      const row = wakeRows(name).find((each) => each.what === what)!;
-      const jvmSide = jvmParty(`wake-${names}`);
-      const [waiter, opener] = waitsIn === 'JVM' ? [jvmSide, nodeParty()] : [nodeParty(), jvmSide];
-      for (const call of row.before) await opener.call(call);
-      const waiting = waiter.call(row.waits);
-      await until(
-        async () => ((await server.admin.pubsub('CHANNELS', `*${name}*`)) as string[]).length > 0,
-        'the waiter has subscribed',
-      );
-      // Its second try may still be under way: it has to be woken all the same.
-      await pause(names % 2 === 0 ? 0 : 30);
-      const { from } = await opener.call(row.opens);
-      const { until: at } = await waiting;
-      expect(at - from).toBeLessThan(LIMIT_MS);
-      if (row.leaves) await waiter.call(row.leaves);
-      await server.admin.del(name);
+      // When it has settled down to wait; and while its second try may still be under way.
+      for (const afterMs of [150, 0]) {
+        const name = `wake:${++names}`;
+        const row = wakeRows(name).find((each) => each.what === what)!;
+        const jvmSide = jvmParty(`wake-${names}`);
+        const [waiter, opener] = waitsIn === 'JVM' ? [jvmSide, nodeParty()] : [nodeParty(), jvmSide];
+        let last: unknown;
+        for (const call of row.before) last = (await opener.call(call)).result;
+        const waiting = waiter.call(row.waits);
+        await until(
+          async () => ((await server.admin.pubsub('CHANNELS', `*${name}*`)) as string[]).length > 0,
+          'the waiter has subscribed',
+        );
+        await pause(afterMs);
+        const [object, method, ...args] = row.opens;
+        const { from } = await opener.call([object, method, ...args.map((arg) => (arg === LAST ? last : arg))]);
+        const { until: at } = await waiting;
+        wakes.push(at - from);
+        expect(at - from).toBeLessThan(WAKE_MS);
+        if (row.leaves) await waiter.call(row.leaves);
+        await server.admin.del(name, `{${name}}:timeout`);
+      }
     },
   );
 
@@ -83,10 +93,10 @@ describe(`wake-ups with Redisson ${version}`, () => {
     const lock = { kind: 'lock', name: 'alternating' };
     const parties = { JVM: jvmParty('alternating'), Node: nodeParty() };
     const taken = { JVM: [] as number[], Node: [] as number[] };
-    let holder: 'JVM' | 'Node' = 'JVM';
+    let holder = 'JVM' as 'JVM' | 'Node';
     await parties.JVM.call([lock, 'lock']);
     for (let i = 0; i < HAND_OFFS; i += 1) {
-      const next = holder === 'JVM' ? 'Node' : 'JVM';
+      const next: 'JVM' | 'Node' = holder === 'JVM' ? 'Node' : 'JVM';
       const waiting = parties[next].call([lock, 'lock']);
       await pause(4 + (i % 5));
       const { from } = await parties[holder].call([lock, 'unlock']);
@@ -97,7 +107,7 @@ describe(`wake-ups with Redisson ${version}`, () => {
     const line = (to: 'JVM' | 'Node'): string =>
       `to ${to} p50 ${quantile(taken[to], 0.5).toFixed(2)} ms, p99 ${quantile(taken[to], 0.99).toFixed(2)} ms`;
     console.log(`${HAND_OFFS} alternating hand-offs, Redisson ${version}: ${line('Node')}; ${line('JVM')}`);
-    expect([...taken.JVM, ...taken.Node].filter((ms) => ms >= LIMIT_MS)).toEqual([]);
+    expect([...taken.JVM, ...taken.Node].filter((ms) => ms >= WAKE_MS)).toEqual([]);
   });
 
   test('local hand-off is invisible: a JVM gets in past 50 waiters of one Node process', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { now } from '../../bench/monotonic.js';
 import { createClient, type LockClient } from '../../src/client.js';
 import { startWorker } from '../support/child.js';
@@ -27,8 +27,15 @@ afterAll(async () => {
   await server.stop();
 });
 
+// Also those of a test that has failed: they would outlive it.
+const ending: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ending.splice(0)) await end();
+});
+
 async function startJvm(): Promise<Jvm> {
   const jvm = await Jvm.start();
+  ending.push(() => jvm.kill9());
   await jvm.createClient({ addresses: [server.url], lockWatchdogTimeout: WATCHDOG_MS });
   return jvm;
 }
@@ -60,7 +67,11 @@ describe(`watchdogs side by side with Redisson ${version}`, () => {
     await jvm.kill9();
     const taken = await waiting;
     const freeAfter = now() - killedAt;
-    await until(async () => (await readHolds('shared', owner)).length === 0, "the dead reader's key has gone", WATCHDOG_MS + 250);
+    await until(
+      async () => (await readHolds('shared', owner)).length === 0,
+      "the dead reader's key has gone",
+      WATCHDOG_MS + 250,
+    );
     console.log(`kill -9 of a JVM (${version}): free for Node after ${freeAfter.toFixed(0)} ms of ${WATCHDOG_MS}`);
     expect(freeAfter).toBeLessThan(WATCHDOG_MS + 250);
     // Longer than any renewal of ours could have brought it back, or let our own end.
@@ -79,6 +90,7 @@ describe(`watchdogs side by side with Redisson ${version}`, () => {
     const jvm = await startJvm();
     const thread = jvm.thread('holder');
     const worker = await startWorker();
+    ending.push(() => worker.kill9());
     await worker.createClient({ url: server.url, lockWatchdogTimeout: WATCHDOG_MS });
     const flow = worker.flow('holder');
     await flow.lock('of-worker');
@@ -92,7 +104,9 @@ describe(`watchdogs side by side with Redisson ${version}`, () => {
     const killedAt = now();
     await worker.kill9();
     const freeAfter = (await waiting).until - killedAt;
-    console.log(`kill -9 of a Node process: free for a JVM (${version}) after ${freeAfter.toFixed(0)} ms of ${WATCHDOG_MS}`);
+    console.log(
+      `kill -9 of a Node process: free for a JVM (${version}) after ${freeAfter.toFixed(0)} ms of ${WATCHDOG_MS}`,
+    );
     expect(freeAfter).toBeLessThan(WATCHDOG_MS + 250);
     await pause(Math.max(0, WATCHDOG_MS + 250 - (now() - killedAt)));
     expect(await readHolds('shared', reading.owner)).toHaveLength(RENEWS_STRANGERS ? 1 : 0);
@@ -106,6 +120,5 @@ describe(`watchdogs side by side with Redisson ${version}`, () => {
     expect(now() - leftAt).toBeLessThan(RENEWS_STRANGERS ? WATCHDOG_MS + 500 : 500);
     await thread.call(lock('of-thread'), 'unlock');
     await jvm.thread('waiter').call(lock('of-worker'), 'unlock');
-    await jvm.close();
   });
 });

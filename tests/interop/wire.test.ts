@@ -2,9 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { Jvm, REDISSON_VERSIONS } from './jvm.js';
+import { FAIR_SCENARIOS } from './wire/fair-scenarios.js';
 import { lockScenarios } from './wire/lock-scenarios.js';
 import { Lockstep } from './wire/lockstep.js';
-import { LATCH_SCENARIOS, SEMAPHORE_SCENARIOS } from './wire/permit-scenarios.js';
+import { GROUP_SCENARIOS, MULTI_SCENARIOS } from './wire/multi-scenarios.js';
+import { EXPIRABLE_SCENARIOS, LATCH_SCENARIOS, SEMAPHORE_SCENARIOS } from './wire/permit-scenarios.js';
 import { READ_WRITE_SCENARIOS } from './wire/read-write-scenarios.js';
 import { WATCHED } from './wire/scenario.js';
 
@@ -15,7 +17,16 @@ import { WATCHED } from './wire/scenario.js';
  */
 
 const version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];
-const scenarios = [...lockScenarios(), ...READ_WRITE_SCENARIOS, ...SEMAPHORE_SCENARIOS, ...LATCH_SCENARIOS];
+const scenarios = [
+  ...lockScenarios(),
+  ...READ_WRITE_SCENARIOS,
+  ...SEMAPHORE_SCENARIOS,
+  ...LATCH_SCENARIOS,
+  ...FAIR_SCENARIOS,
+  ...EXPIRABLE_SCENARIOS,
+  ...MULTI_SCENARIOS,
+  ...GROUP_SCENARIOS,
+];
 const here = scenarios.filter((each) => each.in === undefined || each.in.includes(version));
 
 let server: RedisServer;
@@ -47,3 +58,25 @@ describe(`Redisson ${version} and Holdfast on the wire`, () => {
     expect(await lockstep.run(scenario, version)).toEqual([]);
   });
 });
+
+/** What is there in Java for its own sake. */
+const NOT_HERE: Readonly<Record<string, string>> = {
+  getName: 'asks nobody',
+  newCondition: 'Redisson throws UnsupportedOperationException',
+  subscribe: 'reactive form',
+  unsubscribe: 'reactive form',
+};
+
+test.each(['lock', 'fenced', 'fair', 'semaphore', 'expirable', 'latch'])(
+  'every call of %s is among the scenarios',
+  async (kind) => {
+    const order = { op: 'methods', client: 'A', object: { kind, name: 'methods' } };
+    const methods = (await jvm.order<string[]>(order)).result;
+    const called = new Set(
+      here.flatMap(({ steps }) => steps.filter(({ object }) => object.kind === kind).map(({ method }) => method)),
+    );
+    const known = (method: string): boolean => called.has(method) || method.replace(/Async$/, '') in NOT_HERE;
+    expect(methods.length).toBeGreaterThan(5);
+    expect(methods.filter((method) => !known(method))).toEqual([]);
+  },
+);

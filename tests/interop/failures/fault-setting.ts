@@ -69,7 +69,9 @@ export async function heldNow(server: RedisServer, name: string): Promise<string
 export async function ended(call: Promise<unknown>): Promise<string> {
   try {
     const value = await call;
-    return value === undefined || (typeof value === 'object' && value !== null) ? 'succeeds' : `gives ${String(value)}`;
+    return value === undefined || (typeof value === 'object' && value !== null)
+      ? 'succeeds'
+      : `gives ${JSON.stringify(value)}`;
   } catch (error) {
     const { code, name } = error as { code?: string; name: string };
     return `rejects (${code ?? name})`;

@@ -80,10 +80,7 @@ export const SERVERS_AWAY: readonly FaultRow[] = [
       const hold = await client.getLock(NAME).acquire();
       const restarting = server.restart();
       const from = now();
-      await Promise.race([
-        new Promise((told) => hold.signal.addEventListener('abort', told)),
-        pause(3 * WATCHDOG_MS),
-      ]);
+      await Promise.race([new Promise((told) => hold.signal.addEventListener('abort', told)), pause(3 * WATCHDOG_MS)]);
       const reason = hold.signal.aborted ? String((hold.signal.reason as { reason?: string }).reason) : 'nothing';
       await restarting;
       return `\`hold.signal\` aborts after ${span(now() - from)} ("${reason}")`;

@@ -37,6 +37,7 @@ export const lost: Difference = {
 export const endsItself = (...message: string[]): Difference => ({
   why: 'a hold whose last deadline passes is given back at once, a little before its lease ends by itself',
   published: [[], message],
+  orNone: true,
 });
 export const refusedUpgrade = (theirs: unknown): Difference => ({
   why: 'a read hold cannot become a write hold: refused at once',
@@ -75,3 +76,32 @@ export const expiryStays = (key: string, ours: number): Difference => ({
   why: 'an expiry of a semaphore stays when its permits are drained or changed; Redisson writes the key anew',
   ttl: { [key]: [-1, ours] },
 });
+export const fairLost = (ours: string): Difference => ({
+  why: 'unlocking a fair lock that is not held rejects; with Redisson it succeeds when the lock is free (hazard 37)',
+  result: [undefined, ours],
+});
+/** Ours is later by so many ms, for each owner. */
+export const ownWait = (key: string, laterMs: Readonly<Record<string, number>>): Difference => ({
+  why: 'a waiter of ours queues with fairLockWaitTimeout whatever its own limit is; it leaves when that is over',
+  scores: { [key]: laterMs },
+});
+export const leavesQueue = (...keys: string[]): Difference => ({
+  why: 'an interrupted or failed call leaves no place in the queue behind (hazard 34)',
+  onlyTheirs: keys,
+});
+export const tellsNobody = (...theirs: string[]): Difference => ({
+  why: 'the one that the message is for has left the queue',
+  published: [theirs, []],
+});
+export const allOrNone: Difference = {
+  why: 'permits are given back together or not at all: there is nothing to count',
+  result: [2, true],
+};
+export const freePublished = (theirs: readonly string[], ours: readonly string[]): Difference => ({
+  why: 'every message of a permit-expirable semaphore says how many permits are free; some of Redisson say how many came',
+  published: [theirs, ours],
+});
+export const idChecked: Difference = {
+  why: 'what cannot be the id of a permit is refused before anything is sent',
+  result: ['ERR_LOCK_UNKNOWN_PERMIT', 'ERR_LOCK_INVALID_ARGUMENT'],
+};

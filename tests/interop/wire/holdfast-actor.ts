@@ -7,7 +7,7 @@ import type { JvmObject } from '../jvm.js';
 
 /** One thread of Java, as a LockContext of ours: makes the calls that a step names. */
 export class HoldfastActor {
-  readonly #context = new LockContext();
+  readonly context = new LockContext();
   #abort = new AbortController();
 
   constructor(
@@ -35,7 +35,9 @@ export class HoldfastActor {
       const client = this.#clientOf(object.client ?? this.name);
       return callShared(client, object.kind, this.prefix + object.name!, plain, args, this.#abort.signal);
     }
-    return invoke(this.#lock(object), plain, numbersBeforeUnit(args), this.#abort.signal, this.#context);
+    const lock = this.#lock(object);
+    if (plain === 'isHeldByThread') return lock.isHeldBy(args[0] as LockContext);
+    return invoke(lock, plain, numbersBeforeUnit(args), this.#abort.signal);
   }
 
   /** On the wire, while it holds the lock. */
@@ -44,15 +46,19 @@ export class HoldfastActor {
     return this.#lock(object).currentHold()?.owner;
   }
 
-  #lock({ kind, name = '', client: of, members = [], values }: JvmObject): Lock | FencedLock {
+  #lock({ kind, name = '', client: of, members = [], values = [] }: JvmObject): Lock | FencedLock {
     const client = of === undefined ? this.#client : this.#clientOf(of);
-    const context = this.#context;
+    const context = this.context;
     const full = this.prefix + name;
     switch (kind) {
       case 'lock':
         return client.getLock(full, { context });
       case 'non-reentrant':
         return client.getNonReentrantLock(full, { context });
+      case 'fair':
+        return client.getFairLock(full, { context });
+      case 'non-reentrant-fair':
+        return client.getNonReentrantFairLock(full, { context });
       case 'read':
         return client.getReadWriteLock(full, { context }).readLock();
       case 'write':
@@ -63,8 +69,14 @@ export class HoldfastActor {
         return client.getSpinLock(full, { context, backOff: { delay: 64 } });
       case 'fenced':
         return client.getFencedLock(full, { context });
+      case 'group':
+        return client.getMultiLock(full, values, { context });
+      case 'multi':
+        return client.getMultiLock(...members.map((member) => this.#lock(member)), { context });
+      case 'red':
+        return client.getRedLock(...members.map((member) => this.#lock(member)), { context });
       default:
-        throw new Error(`no such kind here: ${kind} (${members.length} members, ${values?.length ?? 0} values)`);
+        throw new Error(`no such kind here: ${kind}`);
     }
   }
 }
@@ -79,7 +91,6 @@ async function invoke(
   method: string,
   [first, second]: readonly number[],
   signal: AbortSignal,
-  context: LockContext,
 ): Promise<unknown> {
   switch (method) {
     case 'lock':
@@ -103,8 +114,6 @@ async function invoke(
       return lock.isLocked();
     case 'isHeldByCurrentThread':
       return lock.isHeldByCurrentContext();
-    case 'isHeldByThread':
-      return lock.isHeldBy(context);
     case 'getHoldCount':
       return lock.getHoldCount();
     case 'remainTimeToLive':

@@ -1,5 +1,17 @@
 import { ms } from '../jvm.js';
-import { endsItself, lost, neverShorter, ownCode, ownLease, ownTokenLease, watchdogLease } from './differences.js';
+import {
+  endsItself,
+  fairLost,
+  leavesQueue,
+  lost,
+  neverShorter,
+  ownCode,
+  ownLease,
+  ownTokenLease,
+  ownWait,
+  tellsNobody,
+  watchdogLease,
+} from './differences.js';
 import { pass, step, WATCHED, type Difference, type Scenario, type Step } from './scenario.js';
 
 /** What a kind of lock does otherwise than the reentrant one. */
@@ -20,9 +32,9 @@ const KINDS: readonly Kind[] = [
   { kind: 'spin-constant', reentrant: true, publishes: false },
   { kind: 'non-reentrant', reentrant: false, publishes: true, in: NEWEST },
   { kind: 'fenced', reentrant: true, publishes: true },
+  { kind: 'fair', reentrant: true, publishes: true, queues: true },
+  { kind: 'non-reentrant-fair', reentrant: false, publishes: true, queues: true, in: NEWEST },
 ];
-
-export const LOCK_KINDS: readonly string[] = KINDS.map(({ kind }) => kind);
 
 /** Every call of `RLock`, on a name without and on one with a hash tag. */
 export function lockScenarios(): Scenario[] {
@@ -32,6 +44,12 @@ export function lockScenarios(): Scenario[] {
 function scenariosOf({ kind, reentrant, publishes, queues, in: versions }: Kind, name: string): Scenario[] {
   const lk = `${kind}:${name}`;
   const told = name.includes('{') ? name : `{${name}}`;
+  const queue = `redisson_lock_queue:${told}`;
+  const timeouts = `redisson_lock_timeout:${told}`;
+  const toHead = `redisson_lock__channel:${told}:<B.1> 0`;
+  const notHeld = queues ? [fairLost('ERR_LOCK_NOT_OWNER')] : [];
+  const left = { differs: queues ? [leavesQueue(queue, timeouts)] : [] };
+  const gone = queues ? [fairLost('ERR_LOCK_LOST')] : [lost];
   const again = (differs: Difference[]): { differs: Difference[] } => ({ differs: reentrant ? differs : [ownCode] });
   const own = (theirs: number, ours: number): Difference[] => (reentrant ? [ownLease(name, theirs, ours)] : []);
   const reads = (actor: string, more = ''): Step[] => [
@@ -45,10 +63,13 @@ function scenariosOf({ kind, reentrant, publishes, queues, in: versions }: Kind,
       name: 'one life',
       steps: [
         ...reads('A.1'),
-        step('A.1', lk, 'unlock'),
+        step('A.1', lk, 'unlock', [], { differs: notHeld }),
         step('A.1', lk, 'lock'),
         ...reads('A.1'),
         ...reads('A.2'),
+        step('A.2', lk, 'isHeldByThread', ['$thread A.1']),
+        step('A.2', lk, 'isHeldByThreadAsync', ['$thread A.1']),
+        step('A.1', lk, 'isHeldByThread', ['$thread A.2']),
         ...reads('B.1'),
         step('B.1', lk, 'tryLock'),
         step('B.1', lk, 'tryLock', ms(120)),
@@ -59,7 +80,7 @@ function scenariosOf({ kind, reentrant, publishes, queues, in: versions }: Kind,
         ...reads('A.1'),
         ...(reentrant ? [step('A.1', lk, 'unlock', [], { differs: own(WATCHED, WATCHED) })] : []),
         step('A.1', lk, 'unlock'),
-        step('A.1', lk, 'unlock'),
+        step('A.1', lk, 'unlock', [], { differs: notHeld }),
         ...reads('B.1'),
       ],
     },
@@ -103,7 +124,10 @@ function scenariosOf({ kind, reentrant, publishes, queues, in: versions }: Kind,
       name: 'a waiter with a limit and a lease',
       steps: [
         step('A.1', lk, 'lock', ms(9_000)),
-        step('B.1', lk, 'tryLock', [5_000, ...ms(8_000)], { waits: true }),
+        step('B.1', lk, 'tryLock', [5_000, ...ms(8_000)], {
+          waits: true,
+          ...(queues && { differs: [ownWait(timeouts, { '<B.1>': 295_000 })] }),
+        }),
         step('A.1', lk, 'unlock', [], { wakes: ['B.1'] }),
         step('B.1', lk, 'isHeldByCurrentThread'),
         step('B.1', lk, 'unlock'),
@@ -116,7 +140,7 @@ function scenariosOf({ kind, reentrant, publishes, queues, in: versions }: Kind,
         step('B.1', lk, 'lock', ms(5_000), { waits: true }),
         pass(700, {
           wakes: ['B.1'],
-          ...(publishes && !queues && { differs: [endsItself(`redisson_lock__channel:${told} 0`)] }),
+          ...(publishes && { differs: [endsItself(queues ? toHead : `redisson_lock__channel:${told} 0`)] }),
         }),
         step('A.1', lk, 'unlock', [], { differs: [lost] }),
         step('B.1', lk, 'unlock'),
@@ -127,9 +151,9 @@ function scenariosOf({ kind, reentrant, publishes, queues, in: versions }: Kind,
       steps: [
         step('A.1', lk, 'lock'),
         step('B.1', lk, 'lockInterruptibly', [], { waits: true }),
-        step('B.1', lk, 'interrupt', [], { wakes: ['B.1'] }),
-        step('B.1', lk, 'isHeldByCurrentThread'),
-        step('A.1', lk, 'unlock'),
+        step('B.1', lk, 'interrupt', [], { wakes: ['B.1'], ...left }),
+        step('B.1', lk, 'isHeldByCurrentThread', [], left),
+        step('A.1', lk, 'unlock', [], queues ? { differs: [...left.differs, tellsNobody(toHead)] } : {}),
       ],
     },
     {
@@ -153,13 +177,13 @@ function scenariosOf({ kind, reentrant, publishes, queues, in: versions }: Kind,
         step('A.1', lk, 'tryLockAsync', [], reentrant ? {} : again([])),
         ...(reentrant ? [step('A.1', lk, 'unlockAsync', [], { differs: own(WATCHED, WATCHED) })] : []),
         step('A.1', lk, 'unlockAsync'),
-        step('A.1', lk, 'unlockAsync'),
+        step('A.1', lk, 'unlockAsync', [], { differs: notHeld }),
         step('A.1', lk, 'lockAsync', ms(9_000)),
         step('B.1', lk, 'tryLockAsync', ms(120)),
         step('B.1', lk, 'tryLockAsync', [120, ...ms(5_000)]),
         step('B.1', lk, 'forceUnlockAsync'),
         step('B.1', lk, 'forceUnlockAsync'),
-        step('A.1', lk, 'unlock', [], { differs: [lost] }),
+        step('A.1', lk, 'unlock', [], { differs: gone }),
         step('A.1', lk, 'tryLockAsync', [100, ...ms(6_000)]),
         step('A.1', lk, 'unlock'),
       ],

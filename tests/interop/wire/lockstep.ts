@@ -14,6 +14,7 @@ const CODES: Record<string, string> = {
   IllegalMonitorStateException: 'ERR_LOCK_NOT_OWNER',
   InterruptedException: 'ERR_LOCK_ABORTED',
   IllegalArgumentException: 'ERR_LOCK_INVALID_ARGUMENT',
+  RedisException: 'ERR_LOCK_UNKNOWN_PERMIT',
 };
 
 interface Call {
@@ -27,6 +28,10 @@ interface Side {
   readonly roles: Map<string, string>;
   readonly answers: Map<string, unknown>;
   readonly waiting: Map<string, Call>;
+  /** Actors that have begun to wait and whose owner has not shown yet. */
+  readonly unseen: string[];
+  /** By name. */
+  readonly clientIds: ReadonlyMap<string, string>;
   call(step: Step): Promise<unknown>;
 }
 
@@ -72,7 +77,7 @@ export class Lockstep {
       const at = now();
       const outcomes = await Promise.all([theirs, ours].map((side) => this.#take(side, step)));
       const woken = await Promise.all([theirs, ours].map((side) => wakeUps(side, step)));
-      skewMs = Math.max(skewMs, Math.abs(endOf(outcomes[0]!, woken[0]!) - endOf(outcomes[1]!, woken[1]!)));
+      skewMs = Math.max(skewMs, ...apart(step, at, [outcomes[0]!, ...woken[0]!], [outcomes[1]!, ...woken[1]!]));
       await this.#settle();
       const state = await readBoth(this.redis);
       const seen = [theirs, ours].map((side, k): Seen => {
@@ -108,10 +113,16 @@ export class Lockstep {
       roles,
       answers,
       waiting: new Map(),
+      unseen: [],
+      clientIds: new Map(),
       async call({ actor, object, method, args }) {
-        const thread = jvm.thread(`${prefix}${actor}`, actor.split('.')[0]!);
+        const thread = jvm.thread(`${prefix}${actor}`, actor.split('.')[0]);
         if (method === 'interrupt') return thread.interrupt();
-        if (![...roles.values()].includes(`<${actor}>`)) roles.set(await thread.owner(), `<${actor}>`);
+        if (![...roles.values()].includes(`<${actor}>`)) {
+          const owner = await thread.owner();
+          roles.set(owner, `<${actor}>`);
+          answers.set(`thread ${actor}`, Number(owner.split(':')[1]));
+        }
         const { result } = await thread.call(named(object), method, ...args.map((arg) => given(arg, answers)));
         return result ?? undefined;
       },
@@ -127,9 +138,12 @@ export class Lockstep {
       roles,
       answers,
       waiting: new Map(),
+      unseen: [],
+      clientIds: new Map([...this.clients].map(([name, { id }]) => [name, id])),
       call: async ({ actor: name, object, method, args }) => {
         const actor = actors.get(name) ?? new HoldfastActor(this.clients, name, prefix);
         actors.set(name, actor);
+        answers.set(`thread ${name}`, actor.context);
         if (method === 'interrupt') return actor.interrupt();
         const result = await actor.call(
           object,
@@ -164,9 +178,11 @@ export class Lockstep {
     };
     void call.outcome.then(() => (call.ended = true));
     if (!step.waits) return call.outcome;
+    const at = now();
     side.waiting.set(step.actor, call);
+    side.unseen.push(step.actor);
     await new Promise((resume) => setTimeout(resume, 150));
-    return { value: call.ended ? 'did not wait' : 'waits', at: now() };
+    return { value: call.ended ? 'did not wait' : 'waits', at };
   }
 
   /** Waits until every message so far has been read. */
@@ -184,15 +200,25 @@ async function wakeUps(side: Side, step: Step): Promise<Outcome[]> {
     (step.wakes ?? []).map(async (actor) => {
       const call = side.waiting.get(actor)!;
       side.waiting.delete(actor);
-      const late = new Promise<Outcome>((resume) =>
-        setTimeout(() => resume({ value: 'sleeps on', at: now() }), 1_500),
-      );
+      const at = side.unseen.indexOf(actor);
+      if (at >= 0) side.unseen.splice(at, 1);
+      const late = new Promise<Outcome>((resume) => setTimeout(() => resume({ value: 'sleeps on', at: now() }), 1_500));
       return Promise.race([call.outcome, late]);
     }),
   );
 }
 
-const endOf = (outcome: Outcome, woken: readonly Outcome[]): number => Math.max(outcome.at, ...woken.map(({ at }) => at));
+/**
+ * How far apart the two may have been when Redis ran their requests. Of a call that lasts by intention only the ends
+ * tell; any other one took as long as the machine had something else to do.
+ */
+function apart({ method, args }: Step, from: number, theirs: readonly Outcome[], ours: readonly Outcome[]): number[] {
+  const lasts = method === 'pass' || (/^(try|await)/.test(method) && args.length > 0);
+  return theirs.map(({ at }, i) => {
+    const other = ours[i]!.at;
+    return lasts || i > 0 ? Math.abs(at - other) : Math.max(at, other) - from;
+  });
+}
 
 function given(arg: unknown, answers: ReadonlyMap<string, unknown>): unknown {
   if (Array.isArray(arg)) return arg.map((each) => given(each, answers)).flat();
@@ -200,7 +226,8 @@ function given(arg: unknown, answers: ReadonlyMap<string, unknown>): unknown {
 }
 
 function codeOf(error: unknown): string {
-  if (error instanceof JavaError) return /NON_REENTRANT/.test(error.message) ? error.name : (CODES[error.name] ?? error.name);
+  if (error instanceof JavaError)
+    return /NON_REENTRANT/.test(error.message) ? error.name : (CODES[error.name] ?? error.name);
   const { code } = error as { code?: string };
   return code ?? String(error);
 }
@@ -208,8 +235,22 @@ function codeOf(error: unknown): string {
 /** Without the prefix of the keys, and with roles for owners and permits. */
 function renamed(side: Side, seen: Seen): Seen {
   let text = JSON.stringify(seen).replaceAll(side.prefix, '');
-  for (const [wire, role] of side.roles) text = text.replaceAll(wire, role);
+  learnOwners(side, text);
+  // One number may begin with another.
+  for (const [wire, role] of side.roles) text = text.replace(new RegExp(`${wire}(?![0-9])`, 'g'), role);
   return JSON.parse(text) as Seen;
+}
+
+/** An owner of ours that nobody has told of is that of the first who has begun to wait: it stands in a queue. */
+function learnOwners(side: Side, text: string): void {
+  for (const [client, id] of side.clientIds) {
+    const owners = new Set([...text.matchAll(new RegExp(`${id}:\\d+`, 'g'))].map(([owner]) => owner));
+    const unknown = [...owners].filter((owner) => !side.roles.has(owner));
+    for (const owner of unknown.sort((a, b) => Number(a.split(':')[1]) - Number(b.split(':')[1]))) {
+      const at = side.unseen.findIndex((actor) => actor.startsWith(`${client}.`));
+      if (at >= 0) side.roles.set(owner, `<${side.unseen.splice(at, 1)[0]!}>`);
+    }
+  }
 }
 
 function describe({ actor, object, method, args }: Step): string {

@@ -1,6 +1,6 @@
 import { ms } from '../jvm.js';
-import { deleteWakes, expiryStays, noPermits } from './differences.js';
-import { step, type Scenario } from './scenario.js';
+import { allOrNone, deleteWakes, expiryStays, freePublished, idChecked, noPermits } from './differences.js';
+import { pass, step, type Scenario } from './scenario.js';
 
 const permits = (count: number): string => `redisson_sc:{sem} ${count}`;
 
@@ -10,7 +10,6 @@ export const SEMAPHORE_SCENARIOS: readonly Scenario[] = [
     steps: [
       step('A.1', 'semaphore:sem', 'availablePermits'),
       step('A.1', 'semaphore:sem', 'tryAcquire'),
-      step('A.1', 'semaphore:sem', 'releaseIfExists', [1]),
       step('A.1', 'semaphore:sem', 'drainPermits'),
       step('A.1', 'semaphore:sem', 'trySetPermits', [5]),
       step('B.1', 'semaphore:sem', 'trySetPermits', [7]),
@@ -25,7 +24,6 @@ export const SEMAPHORE_SCENARIOS: readonly Scenario[] = [
       step('A.1', 'semaphore:sem', 'tryAcquire', ['PT0.12S']),
       step('A.1', 'semaphore:sem', 'release'),
       step('A.1', 'semaphore:sem', 'release', [3]),
-      step('A.1', 'semaphore:sem', 'releaseIfExists', [2]),
       step('A.1', 'semaphore:sem', 'addPermits', [2]),
       step('A.1', 'semaphore:sem', 'addPermits', [-3]),
       step('A.1', 'semaphore:sem', 'drainPermits'),
@@ -35,6 +33,17 @@ export const SEMAPHORE_SCENARIOS: readonly Scenario[] = [
       step('A.1', 'semaphore:sem', 'release', [0]),
       step('A.1', 'semaphore:sem', 'acquire', [-1]),
       step('A.1', 'semaphore:sem', 'release', [-1]),
+    ],
+  },
+  {
+    name: 'semaphore: releaseIfExists',
+    in: ['4.7.0'],
+    steps: [
+      step('A.1', 'semaphore:sem', 'releaseIfExists', [1]),
+      step('A.1', 'semaphore:sem', 'trySetPermits', [1]),
+      step('A.1', 'semaphore:sem', 'releaseIfExists', [2]),
+      step('A.1', 'semaphore:sem', 'releaseIfExists', [0]),
+      step('A.1', 'semaphore:sem', 'releaseIfExistsAsync', [1]),
     ],
   },
   {
@@ -108,3 +117,96 @@ export const LATCH_SCENARIOS: readonly Scenario[] = ['cdl', 'ord:{42}:c'].map((n
     ],
   };
 });
+
+export const EXPIRABLE_SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'permit-expirable semaphore: every call',
+    steps: [
+      step('A.1', 'expirable:sem', 'availablePermits'),
+      step('A.1', 'expirable:sem', 'getPermits'),
+      step('A.1', 'expirable:sem', 'acquiredPermits'),
+      step('A.1', 'expirable:sem', 'tryAcquire'),
+      step('A.1', 'expirable:sem', 'trySetPermits', [4]),
+      step('B.1', 'expirable:sem', 'trySetPermits', [7]),
+      step('A.1', 'expirable:sem', 'acquire', [], { as: 'p1' }),
+      step('A.1', 'expirable:sem', 'acquire', ms(20_000), { as: 'p2' }),
+      step('B.1', 'expirable:sem', 'tryAcquire', [], { as: 'p3' }),
+      step('B.1', 'expirable:sem', 'tryAcquire', ms(100), { as: 'p4' }),
+      step('B.1', 'expirable:sem', 'tryAcquire', ms(100)),
+      step('B.1', 'expirable:sem', 'tryAcquire', [100, ...ms(5_000)]),
+      step('A.1', 'expirable:sem', 'availablePermits'),
+      step('A.1', 'expirable:sem', 'getPermits'),
+      step('A.1', 'expirable:sem', 'acquiredPermits'),
+      step('B.1', 'expirable:sem', 'getLeaseTime', ['$p1']),
+      step('B.1', 'expirable:sem', 'getLeaseTime', ['$p2']),
+      step('B.1', 'expirable:sem', 'updateLeaseTime', ['$p2', ...ms(40_000)]),
+      step('B.1', 'expirable:sem', 'getLeaseTime', ['$p2']),
+      step('B.1', 'expirable:sem', 'release', ['$p1']),
+      step('B.1', 'expirable:sem', 'release', ['$p1']),
+      step('A.1', 'expirable:sem', 'tryRelease', ['$p1']),
+      step('A.1', 'expirable:sem', 'tryRelease', ['$p2']),
+      step('A.1', 'expirable:sem', 'updateLeaseTime', ['$p2', ...ms(40_000)]),
+      step('A.1', 'expirable:sem', 'getLeaseTime', ['$p2']),
+      step('A.1', 'expirable:sem', 'release', ['$p3']),
+      step('A.1', 'expirable:sem', 'release', ['$p4']),
+      step('A.1', 'expirable:sem', 'addPermits', [2], { differs: [freePublished([permits(2)], [permits(6)])] }),
+      step('A.1', 'expirable:sem', 'addPermits', [-1], { differs: [freePublished([], [permits(5)])] }),
+      step('A.1', 'expirable:sem', 'setPermits', [9]),
+      step('A.1', 'expirable:sem', 'setPermits', [9]),
+      step('A.1', 'expirable:sem', 'setPermits', [3]),
+      step('A.1', 'expirable:sem', 'release', ['00'], { differs: [idChecked] }),
+    ],
+  },
+  {
+    name: 'permit-expirable semaphore: several permits in one call',
+    steps: [
+      step('A.1', 'expirable:sem', 'trySetPermits', [5]),
+      step('A.1', 'expirable:sem', 'tryAcquire', [2], { as: 'two' }),
+      step('B.1', 'expirable:sem', 'acquire', [1], { as: 'one' }),
+      step('B.1', 'expirable:sem', 'tryAcquire', [2, 100, ...ms(20_000)], { as: 'more' }),
+      step('B.1', 'expirable:sem', 'tryAcquire', [1]),
+      step('B.1', 'expirable:sem', 'release', ['$two']),
+      step('B.1', 'expirable:sem', 'release', ['$two']),
+      step('B.1', 'expirable:sem', 'tryRelease', ['$more'], {
+        differs: [allOrNone, freePublished([permits(2)], [permits(4)])],
+      }),
+      step('B.1', 'expirable:sem', 'acquire', [2, ...ms(20_000)], { as: 'again' }),
+      step('B.1', 'expirable:sem', 'acquire', [-1]),
+      step('B.1', 'expirable:sem', 'release', [[]]),
+    ],
+  },
+  {
+    name: 'permit-expirable semaphore: waiters, and a permit that expires',
+    steps: [
+      step('A.1', 'expirable:sem', 'setPermits', [1]),
+      step('A.1', 'expirable:sem', 'acquire', [], { as: 'p1' }),
+      step('B.1', 'expirable:sem', 'acquire', ms(9_000), { waits: true, as: 'p2' }),
+      step('A.1', 'expirable:sem', 'release', ['$p1'], { wakes: ['B.1'] }),
+      step('B.1', 'expirable:sem', 'release', ['$p2']),
+      step('A.1', 'expirable:sem', 'acquire', ms(600), { as: 'p3' }),
+      step('B.1', 'expirable:sem', 'tryAcquire', [5_000, ...ms(9_000)], { waits: true, as: 'p4' }),
+      pass(600, { wakes: ['B.1'] }),
+      step('A.1', 'expirable:sem', 'release', ['$p3']),
+      step('B.1', 'expirable:sem', 'acquire', [], { waits: true, as: 'p5' }),
+      step('B.1', 'expirable:sem', 'interrupt', [], { wakes: ['B.1'] }),
+      step('A.1', 'expirable:sem', 'addPermits', [1]),
+    ],
+  },
+  {
+    name: 'permit-expirable semaphore: asynchronous calls',
+    steps: [
+      step('A.1', 'expirable:sem', 'trySetPermitsAsync', [3]),
+      step('A.1', 'expirable:sem', 'acquireAsync', [], { as: 'p1' }),
+      step('A.1', 'expirable:sem', 'tryAcquireAsync', [100, ...ms(9_000)], { as: 'p2' }),
+      step('A.1', 'expirable:sem', 'availablePermitsAsync'),
+      step('A.1', 'expirable:sem', 'acquiredPermitsAsync'),
+      step('A.1', 'expirable:sem', 'getPermitsAsync'),
+      step('A.1', 'expirable:sem', 'getLeaseTimeAsync', ['$p2']),
+      step('A.1', 'expirable:sem', 'updateLeaseTimeAsync', ['$p2', ...ms(20_000)]),
+      step('A.1', 'expirable:sem', 'tryReleaseAsync', ['$p2']),
+      step('A.1', 'expirable:sem', 'releaseAsync', ['$p1']),
+      step('A.1', 'expirable:sem', 'setPermitsAsync', [5]),
+      step('A.1', 'expirable:sem', 'addPermitsAsync', [1], { differs: [freePublished([permits(1)], [permits(6)])] }),
+    ],
+  },
+];

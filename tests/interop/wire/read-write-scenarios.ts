@@ -1,5 +1,14 @@
 import { ms } from '../jvm.js';
-import { addsUp, downgradeWakes, forcedKeys, lost, notPublished, oneHalf, ownLease, refusedUpgrade } from './differences.js';
+import {
+  addsUp,
+  downgradeWakes,
+  forcedKeys,
+  lost,
+  notPublished,
+  oneHalf,
+  ownLease,
+  refusedUpgrade,
+} from './differences.js';
 import { step, WATCHED, type Scenario } from './scenario.js';
 
 const readers = 'redisson_rwlock:{lk} 0';

@@ -26,9 +26,15 @@ export interface Difference {
   readonly published?: readonly [theirs: readonly string[], ours: readonly string[]];
   /** ms that each key has left, within half a second of what has passed since. */
   readonly ttl?: Readonly<Record<string, readonly [theirs: number, ours: number]>>;
+  /** Of a sorted set: by how many ms our score of each member is later. */
+  readonly scores?: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** Keys whose time to live, or whose times in values, each of them has for itself. */
+  readonly ownTimes?: readonly string[];
   /** Keys that only one of them has. */
   readonly onlyTheirs?: readonly string[];
   readonly onlyOurs?: readonly string[];
+  /** It shows or it does not: who is first is chance. */
+  readonly orNone?: true;
   /** Only in these versions of Redisson. */
   readonly in?: readonly string[];
 }
@@ -51,7 +57,13 @@ export function object(spec: string): JvmObject {
   return { kind, name: name.join(':') };
 }
 
-export function step(actor: string, on: string | JvmObject, method: string, args: unknown[] = [], more: More = {}): Step {
+export function step(
+  actor: string,
+  on: string | JvmObject,
+  method: string,
+  args: unknown[] = [],
+  more: More = {},
+): Step {
   return { actor, object: typeof on === 'string' ? object(on) : on, method, args, ...more };
 }
 

@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
@@ -38,6 +39,23 @@ final class Calls {
                 .filter(method -> takes(method.getParameterTypes(), args))
                 .max(Comparator.comparing(method -> method.getReturnType() == void.class ? 0 : 1));
     }
+
+    /** What the interface of a lock or synchronizer declares itself, and not for every object of Redisson. */
+    static List<String> publicMethods(Object target) {
+        return Arrays.stream(target.getClass().getInterfaces().length == 0
+                        ? target.getClass().getSuperclass().getInterfaces()
+                        : target.getClass().getInterfaces())
+                .flatMap(type -> Arrays.stream(type.getMethods()))
+                .filter(method -> OURS.contains(method.getDeclaringClass().getSimpleName()))
+                .map(Method::getName)
+                .distinct()
+                .sorted()
+                .toList();
+    }
+
+    private static final Set<String> OURS = Set.of(
+            "Lock", "RLock", "RLockAsync", "RFencedLock", "RFencedLockAsync", "RSemaphore", "RSemaphoreAsync",
+            "RPermitExpirableSemaphore", "RPermitExpirableSemaphoreAsync", "RCountDownLatch", "RCountDownLatchAsync");
 
     private static boolean takes(Class<?>[] types, List<Object> args) {
         for (int i = 0; i < types.length; i++) {

@@ -90,6 +90,8 @@ public final class Worker {
             case "sleep":
                 Thread.sleep(order.number("ms", 0));
                 return null;
+            case "methods":
+                return Calls.publicMethods(clients.make(order.text("client"), order.part("object")));
             case "twoAsync": {
                 // One thread, as an event loop has it: both calls are made before either is answered.
                 var lock = (org.redisson.api.RLock) clients.make(order.text("client"), order.part("object"));
