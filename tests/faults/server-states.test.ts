@@ -72,7 +72,7 @@ async function everything(client: LockClient, other: LockClient): Promise<void> 
 }
 
 test('R6: SCRIPT FLUSH at any moment is seen by nobody', async () => {
-  const options = { lockWatchdogTimeout: 300, commandTimeout: 3_000 };
+  const options = { lockWatchdogTimeout: 1_500, commandTimeout: 3_000 };
   const [client, other] = [await clientAt(server.url, options), await clientAt(server.url, options)];
   const failures: unknown[] = [];
   client.events.on('renewFailed', (event) => failures.push(event));
