@@ -3,6 +3,7 @@ import { createClient, type LockClient } from 'holdfast';
 import { Cluster } from 'ioredis';
 import { RedisCluster } from '../../tests/support/cluster.js';
 import type { ServerAddress } from '../../tests/support/servers.js';
+import { until } from '../../tests/support/until.js';
 import { now } from '../monotonic.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { median } from '../statistics.js';
@@ -180,10 +181,13 @@ async function failover(setting: Setting, workload: string): Promise<Row[]> {
       for (let round = 0; round < (setting.quick ? 2 : 5); round += 1) {
         const name = `bench:failover:${round}`;
         await worker!.run('enterAgain', name);
+        // One that has just come back is not known to all at once.
+        await until(async () => (await cluster.shardOf(name)).replicas.length > 0, 'its master has a replica');
         const { master, replicas } = await cluster.shardOf(name);
         const killedAt = now();
         await master.kill9();
         const entered = worker!.run('enterAgain', name);
+        entered.catch(() => undefined); // looked at below
         await cluster.promoted(replicas[0]!);
         rounds.push({ promoted: now() - killedAt, entered: (await entered) - killedAt });
         await cluster.heal();
