@@ -1,10 +1,10 @@
 // Runs the contract, contended and fault suites on one server, in a cluster and through Sentinel, one after the other.
 // HOLDFAST_TOPOLOGIES="cluster sentinel" picks some; further arguments go to jest.
 import { spawn } from 'node:child_process';
-import { RedisCluster } from '../tests/support/cluster.ts';
+import { RedisCluster } from '../tests/support/cluster.js';
 import { findRedisBinary } from '../tests/support/redis-binary.mjs';
-import { SentinelSetup } from '../tests/support/sentinel.ts';
-import { startServer } from '../tests/support/servers.ts';
+import { SentinelSetup } from '../tests/support/sentinel.js';
+import { startServer } from '../tests/support/servers.js';
 
 const TOPOLOGIES = (process.env.HOLDFAST_TOPOLOGIES ?? 'single cluster sentinel').split(' ');
 const SUITES = ['tests/contracts/', 'tests/faults/'];

@@ -1,5 +1,5 @@
 /** What every schedule must keep to, by name. */
-export const INVARIANTS = {
+const INVARIANTS = {
   OneInside: 'no two owners count on one lock at once',
   KeyCovers: 'whoever counts on a lock has it in Redis, for at least as long as he counts on it',
   NoneLate: 'nothing of a call that failed takes, extends or counts anything any more',

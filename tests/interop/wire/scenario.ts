@@ -52,7 +52,7 @@ export const WATCHED = 3_000_000;
 type More = Omit<Step, 'actor' | 'object' | 'method' | 'args'>;
 
 /** `lock:lk` */
-export function object(spec: string): JvmObject {
+function object(spec: string): JvmObject {
   const [kind = '', ...name] = spec.split(':');
   return { kind, name: name.join(':') };
 }
