@@ -12,7 +12,10 @@ const given = process.argv.slice(2);
 
 const named = ({ host, port }) => `${host}:${port}`;
 
-/** Starts the servers; says where the suite's own one is, who else is there, and how to end them. */
+/**
+ * Starts the servers; says where the suite's own one is, who else is there, and how to end them.
+ * @type {Record<string, () => Promise<{ server: { url: string }, nodes: object, stop: () => Promise<unknown> }>>}
+ */
 const STARTS = {
   async single() {
     const server = await startServer();
@@ -45,7 +48,7 @@ process.env.HOLDFAST_TEST_REDIS_BINARY = (await findRedisBinary()).path;
 const results = [];
 for (const topology of TOPOLOGIES) {
   console.log(`\n=== ${topology}`);
-  const { server, nodes, stop } = await STARTS[topology]();
+  const { server, nodes, stop } = await /** @type {() => ReturnType<(typeof STARTS)[string]>} */ (STARTS[topology])();
   const failed =
     (await run({
       HOLDFAST_TOPOLOGY: topology,

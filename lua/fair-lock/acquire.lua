@@ -3,21 +3,21 @@
 -- KEYS[2]  queue     list    owners that wait, head first
 -- KEYS[3]  timeouts  zset    owner -> epoch ms from which a JVM takes its place for abandoned
 -- KEYS[4]  alive     zset    owner of ours -> epoch ms from which it counts as dead
--- KEYS[5]  channel   pubsub  what the wake-up channel of each waiter begins with: channel:owner
 -- ARGV[1]  owner          string  owner id
 -- ARGV[2]  lease          int     ms
 -- ARGV[3]  wait           int     ms that each of our waiters adds to the timeouts of those behind it
 -- ARGV[4]  waiterTimeout  int     ms for which the owner counts as alive; 0 = it does not wait
 -- ARGV[5]  publish        string  PUBLISH or SPUBLISH
--- ARGV[6]  notAfter       int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[6]  channel        string  what the wake-up channel of each waiter begins with: channel:owner
+-- ARGV[7]  notAfter       int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  nil  taken, hold count 1
 --          n    ms after which to look again, if no message comes; -1 = nobody knows
 --          -3   too late; nothing changed
 -- Used by  src/redis/scripts/fair-lock.ts (acquire)
 
-local lock, queue, timeouts, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, queue, timeouts, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, lease, wait, waiterTimeout = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local publish, notAfter = ARGV[5], tonumber(ARGV[6])
+local publish, channel, notAfter = ARGV[5], ARGV[6], tonumber(ARGV[7])
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000

@@ -3,19 +3,20 @@
 -- KEYS[2]  queue     list    owners that wait, head first
 -- KEYS[3]  timeouts  zset    owner -> epoch ms from which a JVM takes its place for abandoned
 -- KEYS[4]  alive     zset    owner of ours -> epoch ms from which it counts as dead
--- KEYS[5]  channel   pubsub  what the wake-up channel of each waiter begins with: channel:owner
 -- ARGV[1]     notAfter       int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- ARGV[2]     wait           int     ms that each of our waiters adds to the timeouts of those behind it
 -- ARGV[3]     waiterTimeout  int     ms for which the owners count as alive
 -- ARGV[4]     publish        string  PUBLISH or SPUBLISH
--- ARGV[5..n]  owners         string  owner ids, in the order in which they came
+-- ARGV[5]     channel        string  what the wake-up channel of each waiter begins with: channel:owner
+-- ARGV[6..n]  owners         string  owner ids, in the order in which they came
 -- Returns  an array: ms until the holder's lease ends if one of them is the head (-1 = nobody knows, or none is), then
 --            the numbers of those that have to try, from 1: the head of a free lock, and who has no place any more
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/fair-lock.ts (refresh)
 
-local lock, queue, timeouts, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local notAfter, wait, waiterTimeout, publish = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local lock, queue, timeouts, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local notAfter, wait, waiterTimeout = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local publish, channel = ARGV[4], ARGV[5]
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
@@ -25,8 +26,8 @@ now = math.floor(now)
 local reply, number, queued = { -1 }, {}, {}
 local members = redis.call('LRANGE', queue, 0, -1)
 for _, each in ipairs(members) do queued[each] = true end
-for i = 5, #ARGV do
-  number[ARGV[i]] = i - 4
+for i = 6, #ARGV do
+  number[ARGV[i]] = i - 5
   if queued[ARGV[i]] then
     -- First of all: a client that stood still does not take its own waiters for dead.
     redis.call('ZADD', alive, now + waiterTimeout, ARGV[i])

@@ -3,16 +3,16 @@
 -- KEYS[2]  queue     list    owners that wait, head first
 -- KEYS[3]  timeouts  zset    owner -> epoch ms from which a JVM takes its place for abandoned
 -- KEYS[4]  alive     zset    owner of ours -> epoch ms from which it counts as dead
--- KEYS[5]  channel   pubsub  what the wake-up channel of each waiter begins with: channel:owner
 -- ARGV[1]     publish  string  PUBLISH or SPUBLISH
--- ARGV[2]     wait     int     ms that each of our waiters adds to the timeouts of those behind it
--- ARGV[3..n]  owners   string  owner ids; more than one when it is unknown which of them has the lock
+-- ARGV[2]     channel  string  what the wake-up channel of each waiter begins with: channel:owner
+-- ARGV[3]     wait     int     ms that each of our waiters adds to the timeouts of those behind it
+-- ARGV[4..n]  owners   string  owner ids; more than one when it is unknown which of them has the lock
 -- Returns  1  one of them had the lock: it is free, and the head was told
 --          0  none of them had it
 -- Used by  src/redis/scripts/fair-lock.ts (release)
 
-local lock, queue, timeouts, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local publish, wait = ARGV[1], tonumber(ARGV[2])
+local lock, queue, timeouts, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local publish, channel, wait = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local head = redis.call('LINDEX', queue, 0)
 if head or redis.call('EXISTS', alive) == 1 then
@@ -20,7 +20,7 @@ if head or redis.call('EXISTS', alive) == 1 then
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   -- The dead of ours go, wherever they stand, and with them what they added to the timeouts behind them.
   local gone = redis.call('ZRANGEBYSCORE', alive, '-inf', now)
-  for i = 3, #ARGV do
+  for i = 4, #ARGV do
     if redis.call('ZSCORE', alive, ARGV[i]) then gone[#gone + 1] = ARGV[i] end
   end
   if #gone > 0 then
@@ -49,8 +49,8 @@ if head or redis.call('EXISTS', alive) == 1 then
     head = redis.call('LINDEX', queue, 0)
   end
 end
-local removed = 0
-for i = 3, #ARGV do removed = removed + redis.call('HDEL', lock, ARGV[i]) end
+-- In one command: where a slot is leaving this node, a second one would not find the key that the first has emptied.
+local removed = redis.call('HDEL', lock, unpack(ARGV, 4))
 -- Also when it was the head that left while the lock was free: its wake-up goes to the next.
 if head and redis.call('EXISTS', lock) == 0 then redis.call(publish, channel .. ':' .. head, '0') end
 if removed == 0 then return 0 end

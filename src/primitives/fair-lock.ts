@@ -14,7 +14,7 @@ import { SingleLock } from './single-lock.js';
 export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
   // The next owner is the head of the queue, in whatever process it waits.
   override readonly handsOff = false;
-  readonly #keys: readonly [lock: string, queue: string, timeouts: string, alive: string, channel: string];
+  readonly #keys: readonly [lock: string, queue: string, timeouts: string, alive: string];
 
   constructor(
     port: ProtocolPort,
@@ -23,7 +23,7 @@ export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
     override readonly reentrant = true,
   ) {
     super(port, name);
-    this.#keys = [this.key, fairQueueKey(this.key), fairTimeoutsKey(this.key), fairAliveKey(this.key), this.channel];
+    this.#keys = [this.key, fairQueueKey(this.key), fairTimeoutsKey(this.key), fairAliveKey(this.key)];
   }
 
   get queue(): WaitQueue {
@@ -38,18 +38,25 @@ export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
     const { fairLockWaitTimeout, fairWaiterTimeout } = this.options;
     const { executor, publish } = this.port;
     const waiterTimeoutMs = waits ? fairWaiterTimeout : 0;
-    return executor.run(scripts.acquire, this.#keys, [owner, leaseMs, fairLockWaitTimeout, waiterTimeoutMs, publish]);
+    const terms = [leaseMs, fairLockWaitTimeout, waiterTimeoutMs] as const;
+    return executor.run(scripts.acquire, this.#keys, [owner, ...terms, publish, this.channel]);
   }
 
   override release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.release, this.#keys, [publish, this.options.fairLockWaitTimeout, ...owners]);
+    return executor.run(scripts.release, this.#keys, [
+      publish,
+      this.channel,
+      this.options.fairLockWaitTimeout,
+      ...owners,
+    ]);
   }
 
   refresh(owners: readonly string[]): ScriptRequest<scripts.RefreshReply> {
     const { fairLockWaitTimeout, fairWaiterTimeout } = this.options;
     const { executor, publish } = this.port;
-    return executor.run(scripts.refresh, this.#keys, [fairLockWaitTimeout, fairWaiterTimeout, publish, ...owners]);
+    const terms = [fairLockWaitTimeout, fairWaiterTimeout] as const;
+    return executor.run(scripts.refresh, this.#keys, [...terms, publish, this.channel, ...owners]);
   }
 }
 

@@ -9,12 +9,11 @@ const ALIVE_MS = 5_000;
 /** What may pass between a test's look at the server's clock and the script's. */
 const LATE_MS = 1_000;
 
-const keysOf = ({ name, channel }: ScriptBench): string[] => [
+const keysOf = ({ name }: ScriptBench): string[] => [
   name,
   fairQueueKey(name),
   fairTimeoutsKey(name),
   fairAliveKey(name),
-  channel,
 ];
 const channelOf = ({ name }: ScriptBench, owner: string): string => fairChannel(name, owner);
 
@@ -27,12 +26,12 @@ interface Terms {
 
 const take = (bench: ScriptBench, owner: string, terms: Terms = {}): Promise<unknown> => {
   const { leaseMs = 30_000, wait = W, waits = true, notAfter = 0 } = terms;
-  return bench.run(keysOf(bench), owner, leaseMs, wait, waits ? ALIVE_MS : 0, 'PUBLISH', notAfter);
+  return bench.run(keysOf(bench), owner, leaseMs, wait, waits ? ALIVE_MS : 0, 'PUBLISH', bench.channel, notAfter);
 };
 const giveBack = (bench: ScriptBench, ...owners: string[]): Promise<unknown> =>
-  bench.run(keysOf(bench), 'PUBLISH', W, ...owners);
+  bench.run(keysOf(bench), 'PUBLISH', bench.channel, W, ...owners);
 const keep = (bench: ScriptBench, owners: string[], { wait = W, notAfter = 0 } = {}): Promise<unknown> =>
-  bench.run(keysOf(bench), notAfter, wait, ALIVE_MS, 'PUBLISH', ...owners);
+  bench.run(keysOf(bench), notAfter, wait, ALIVE_MS, 'PUBLISH', bench.channel, ...owners);
 
 /** Owner -> ms from now, of everybody in the queue, head first; null: no score. */
 async function queue(bench: ScriptBench): Promise<Record<string, number | null>> {
@@ -119,7 +118,7 @@ describeScript(acquire, {
     'the worked example of the wire protocol, step by step': async (bench) => {
       const keys = keysOf(bench);
       const released = (owner: string): Promise<unknown> =>
-        admin().eval(release.script!.source, keys.length, ...keys, 'PUBLISH', W, owner);
+        admin().eval(release.script!.source, keys.length, ...keys, 'PUBLISH', bench.channel, W, owner);
       await take(bench, 'A');
       await admin().pexpire(bench.name, 29_000); // a second later
       expect(await take(bench, 'N')).toEqual(left(29_000));

@@ -4,7 +4,7 @@ import releaseSource from '../../../lua/fair-lock/release.lua';
 import { defineScript, replyInt, replyInts } from '../script.js';
 import type { AcquireReply, ReleaseReply } from './lock.js';
 
-type FairKeys = [lock: string, queue: string, timeouts: string, alive: string, channel: string];
+type FairKeys = [lock: string, queue: string, timeouts: string, alive: string];
 
 export interface RefreshReply {
   /** ms until the holder's lease ends, if one of the waiters is the head; -1: nobody knows, or none of them is. */
@@ -15,22 +15,26 @@ export interface RefreshReply {
 
 export const acquire = defineScript<
   FairKeys,
-  [owner: string, leaseMs: number, waitMs: number, waiterTimeoutMs: number, publish: string],
+  [owner: string, leaseMs: number, waitMs: number, waiterTimeoutMs: number, publish: string, channel: string],
   AcquireReply
 >({
   file: 'fair-lock/acquire',
   source: acquireSource,
-  keys: 5,
-  args: 5,
+  keys: 4,
+  args: 6,
   notAfter: true,
   reply: (raw) => (raw === null ? undefined : replyInt(raw)),
   confirmed: (reply) => reply === undefined,
 });
 
-export const release = defineScript<FairKeys, [publish: string, waitMs: number, ...owners: string[]], ReleaseReply>({
+export const release = defineScript<
+  FairKeys,
+  [publish: string, channel: string, waitMs: number, ...owners: string[]],
+  ReleaseReply
+>({
   file: 'fair-lock/release',
   source: releaseSource,
-  keys: 5,
+  keys: 4,
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
@@ -38,12 +42,12 @@ export const release = defineScript<FairKeys, [publish: string, waitMs: number, 
 
 export const refresh = defineScript<
   FairKeys,
-  [waitMs: number, waiterTimeoutMs: number, publish: string, ...owners: string[]],
+  [waitMs: number, waiterTimeoutMs: number, publish: string, channel: string, ...owners: string[]],
   RefreshReply
 >({
   file: 'fair-lock/refresh',
   source: refreshSource,
-  keys: 5,
+  keys: 4,
   args: 'variable',
   notAfter: true,
   reply(raw) {
