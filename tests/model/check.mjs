@@ -140,14 +140,14 @@ const runs = [
     'Lanes',
     { MaxSeq: 3 },
     {
-      runsAgain: 'AtMostOnce',
-      busyNotStored: 'Settled',
+      runsAgain: 'NoneLost',
       olderRuns: 'AtMostOnce',
-      cancelStoresNothing: 'Settled',
-      laneFreed: 'Settled',
+      cancelStoresNothing: 'NoneLost',
+      laneFreed: 'NoneLost',
       oneSequence: 'NoneLost',
     },
   ),
+  ...mutantsOf('lanes', 'Lanes', { Lanes: '{1, 2}' }, { busyNotStored: 'NoneLost' }),
   { name: 'fair queue', module: 'FairQueue' },
   {
     name: 'fair queue, asynchronous give-ups',

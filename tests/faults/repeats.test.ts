@@ -1,0 +1,41 @@
+import { afterEach, expect, test } from '@jest/globals';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import { closeClients, holdElsewhere, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import { expectNothingLeft, freshName } from '../support/redis.js';
+
+const RELEASE = scripts.release.script!.sha;
+const RENEW = scripts.renew.script!.sha;
+const SLACK_MS = 250;
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+test('R4: a repeated release that is answered when the lease has ended says that the hold was lost', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: 2_000 });
+  const hold = await holdElsewhere(client.getLock(freshName()), 400);
+  const leftMs = hold.validFor();
+  const cut = proxy.cutAfter({ sha: RELEASE });
+  const released = outcome(hold.release());
+  await cut.applied;
+  const late = proxy.holdReply({ sha: RELEASE });
+  await late.applied;
+  await pause(leftMs);
+  late.lift();
+  expect(await released).toBe('ERR_LOCK_LOST');
+});
+
+test('R12: a renewal that failed is repeated after a second, and not at the next tick', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, lockWatchdogTimeout: 9_000 });
+  const hold = await holdElsewhere(client.getLock(freshName()));
+  const refused = proxy.answer({ sha: RENEW }, '-ERR not now\r\n');
+  await refused.applied;
+  const failed = performance.now();
+  const repeated = proxy.observe({ sha: RENEW });
+  await repeated.executed;
+  expect(performance.now() - failed).toBeLessThan(1_000 + 2 * SLACK_MS);
+  await hold.release();
+});
