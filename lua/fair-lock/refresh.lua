@@ -34,7 +34,7 @@ for i = 6, #ARGV do
   else
     redis.call('ZREM', alive, ARGV[i])
     redis.call('ZREM', timeouts, ARGV[i])
-    reply[#reply + 1] = i - 4
+    reply[#reply + 1] = i - 5
   end
 end
 

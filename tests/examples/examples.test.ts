@@ -30,12 +30,6 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^409 sold out$/,
     /^apples left: 0, inside at once: 1$/,
   ],
-  'group-multi-lock': [
-    /^500 orders locked$/,
-    /^order:700 is free: true$/,
-    /^order:7 re-entered$/,
-    /^locked afterwards: false$/,
-  ],
   'fair-lock': [
     /^printing a letter$/,
     /^3 jobs are in the queue$/,
@@ -50,6 +44,12 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^slow: written: false$/,
     /^slow: ERR_LOCK_LOST$/,
     /^ledger: by the next one$/,
+  ],
+  'group-multi-lock': [
+    /^500 orders locked$/,
+    /^order:700 is free: true$/,
+    /^order:7 re-entered$/,
+    /^locked afterwards: false$/,
   ],
   'lease-lost': [
     /^valid for (?:[12]\d\d|[1-9]\d) ms$/,
@@ -70,11 +70,6 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^holdfast {2}nested: entered, 2 holds$/,
   ],
   'multi-lock': [/^ann 110, bob 90$/],
-  'red-lock': [
-    /^locked on three of three$/,
-    /^locked on two of three, valid: true$/,
-    /^ERR_LOCK_NO_QUORUM acquired, failed, failed$/,
-  ],
   'non-reentrant-lock': [/^rebuilt$/, /^ERR_LOCK_NON_REENTRANT: "example:rebuild"$/, /^locked afterwards: false$/],
   'permit-expirable-semaphore': [
     /^id: 32 hex digits, free: 1$/,
@@ -84,6 +79,11 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^the lost one is given back: false$/,
   ],
   'read-write-lock': [/^readers at once: 3$/, /^price: 12$/, /^to write while reading: ERR_LOCK_UPGRADE$/],
+  'red-lock': [
+    /^locked on three of three$/,
+    /^locked on two of three, valid: true$/,
+    /^ERR_LOCK_NO_QUORUM acquired, failed, failed$/,
+  ],
   'reentrant-nesting': [
     /^depositTwice\(10\): hold count 1$/,
     ...Array<RegExp>(3).fill(/^deposit\(10\): hold count 2$/),
