@@ -5,8 +5,9 @@ import { LeaseClock, type Clock } from '../../src/clock.js';
 class Clocks implements Clock {
   time = 1_000;
   ahead = 1_700_000_000_000;
-  /** ms that pass after the next look at the monotonic clock. */
+  /** ms that pass after the next look at the monotonic clock, or at the wall clock. */
   lostAfterLook = 0;
+  lostAfterWall = 0;
 
   monotonic(): number {
     const now = this.time;
@@ -16,7 +17,10 @@ class Clocks implements Clock {
   }
 
   wall(): number {
-    return this.ahead + this.time;
+    const now = this.ahead + this.time;
+    this.time += this.lostAfterWall;
+    this.lostAfterWall = 0;
+    return now;
   }
 
   setTimer(): never {
@@ -41,6 +45,14 @@ test('R37: nor has one that stood while its lease clock was made', () => {
   clocks.ahead += 100;
   lease.now();
   expect(lease.jumped).toBe(100);
+});
+
+test('R37: nor has one that stood after its last look while its lease clock was made', () => {
+  const clocks = new Clocks();
+  clocks.lostAfterWall = 200;
+  const lease = new LeaseClock(clocks);
+  expect(lease.now()).toBe(1_200);
+  expect(lease.jumped).toBe(0);
 });
 
 test('R37: a wall clock that was set forward, or a machine that slept, moves the lease clock once', () => {
