@@ -18,7 +18,7 @@ function failingTests(tests) {
   const jest = ['node_modules/jest/bin/jest.js', '--maxWorkers=1', '--json', `--outputFile=${results}`, ...tests];
   spawnSync('node', ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', ...jest], {
     cwd: copy,
-    timeout: 300_000,
+    timeout: 120_000,
   });
   /** @type {{ testResults: { message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
   let report;
