@@ -36,7 +36,16 @@ const STARTS = {
 };
 
 function run(env) {
-  const args = ['run', '--silent', 'jest', '--', '--maxWorkers=1', '--testTimeout=60000', '--forceExit'];
+  const args = [
+    'run',
+    '--silent',
+    'jest',
+    '--',
+    '--testPathIgnorePatterns=/node_modules/',
+    '--maxWorkers=1',
+    '--testTimeout=60000',
+    '--forceExit',
+  ];
   const child = spawn('npm', [...args, ...(given.length > 0 ? given : SUITES)], {
     stdio: 'inherit',
     env: { ...process.env, ...env },
