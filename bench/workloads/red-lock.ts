@@ -154,7 +154,7 @@ function contended({ quick }: Setting): Promise<Row[]> {
       }
       for (let round = 0; round <= (quick ? 1 : 5); round += 1) {
         for (const { team, rates } of groups) {
-          const each = 5;
+          const each = 1;
           const runs = await Promise.all(team.map((worker) => worker.run('redContend', 10, each)));
           const began = Math.min(...runs.map(({ startedAt }) => startedAt));
           const ended = Math.max(...runs.map(({ endedAt }) => endedAt));

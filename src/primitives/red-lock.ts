@@ -54,6 +54,9 @@ function isAway({ inner: { runtime } }: Member): boolean {
   return runtime.clock.now() < (awaySince.get(runtime) ?? -Infinity) + AWAY_MS;
 }
 
+/** Nobody gets to see it; without a reason of its own every abort would make an error with a stack. */
+const OVER = 'the round is over';
+
 /** One server that was asked. */
 interface Ask {
   readonly member: Member;
@@ -182,7 +185,8 @@ export class RedLock extends JointLock {
     failed?: { readonly member: Member; readonly error: unknown },
   ): Promise<Round> {
     const owner = has?.owner ?? this.owners();
-    const abort = new AbortController();
+    // A single try ends by itself; a controller and its listeners would cost more than the rest of the bookkeeping.
+    const abort = waitTime === 0 ? undefined : new AbortController();
     const { clock, options } = this.#first.inner.runtime;
     let joint: MultiHold | undefined;
     // Decided; and closed: what is granted from then on joins the hold, or is given back.
@@ -230,8 +234,7 @@ export class RedLock extends JointLock {
       for (const ask of asks) {
         if (ask.outcome !== 'pending') continue;
         const { member } = ask;
-        // A single try ends by itself; a listener for each would cost more than the rest of the bookkeeping.
-        const signal = waitTime === 0 ? call.signal : abort.signal;
+        const signal = abort === undefined ? call.signal : abort.signal;
         const request = { ...call, waitTime, signal, owner: owner(member), drift: this.#drift };
         const settled = new Promise<void>((done) => {
           member.takeAsMember(request, {
@@ -269,12 +272,12 @@ export class RedLock extends JointLock {
     if (granted.length >= this.quorum && misuse === undefined && call.signal?.aborted !== true) {
       joint = this.hold(granted, call);
       if (joint.validFor() > 0) {
-        joint.whenReleased(() => abort.abort());
+        if (abort !== undefined) joint.whenReleased(() => abort.abort(OVER));
         return { hold: joint };
       }
       joint = undefined;
     }
-    abort.abort();
+    abort?.abort(OVER);
     await giveBack(granted);
     if (misuse instanceof Error) throw misuse;
     if (call.signal?.aborted === true) throw new LockAbortedError(this.name, call.signal.reason);
