@@ -380,11 +380,13 @@ export class LockEntry implements ChannelListener {
     this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
   }
 
-  /** Who gets the lock when `tenure` ends, without it being free in between. */
-  heirOf(tenure: Tenure): LockWaiter | undefined {
+  /** Who gets the lock when `tenure` ends, without it being free in between. Its lease is the key's until `leaseEnd`. */
+  heirOf(tenure: Tenure, leaseEnd: number): LockWaiter | undefined {
     const head = this.#head();
     if (!(head instanceof LockWaiter) || head.busy || !tenure.protocol.handsOff || !head.protocol.handsOff)
       return undefined;
+    // Others sleep until the end that they have learned. A shorter lease might end, with its process, in silence.
+    if (this.runtime.clock.now() + head.leaseMs < leaseEnd) return undefined;
     return this.#streak.mayGoOn() ? head : undefined;
   }
 

@@ -329,13 +329,14 @@ export class Tenure {
   /** Gives the lock on, or back, when nobody holds it: it was granted to somebody who is not there any more. */
   endUnclaimed(leaseMs: number): void {
     this.#mayLast(leaseMs);
-    this.#end(undefined, Infinity).catch(() => undefined); // what could not be released is compensated
+    const leaseEnd = this.runtime.clock.now() + leaseMs;
+    this.#end(undefined, Infinity, leaseEnd).catch(() => undefined); // what could not be released is compensated
   }
 
-  #end(hold: HoldRecord | undefined, deadline: number): Promise<void> {
+  #end(hold: HoldRecord | undefined, deadline: number, leaseEnd = deadline): Promise<void> {
     this.state = 'releasing';
     if (hold !== undefined) hold.releasing = true;
-    const heir = this.entry.heirOf(this);
+    const heir = this.entry.heirOf(this, leaseEnd);
     if (heir !== undefined) {
       const handed = this.entry.handOff(this, heir);
       this.runtime.watchdog.remove(this);

@@ -68,7 +68,8 @@ Request(x) == [from |-> x.from, to |-> x.to, att |-> x.att, l |-> x.l, na |-> no
 New(o, w)  == [o |-> o, w |-> w, from |-> tid[o], to |-> tid[w], att |-> 1, l |-> lease[w],
                sent1 |-> now, nas |-> {now + CmdTime}, una |-> 1]
 
-(* Tenure.release of the last hold, LockEntry.heirOf: somebody stands in line *)
+(* Tenure.release of the last hold, LockEntry.heirOf: somebody stands in line. *)
+(* The code hands nothing on to a shorter lease than what is left; here it may *)
 Unlock(o) == /\ status[o] = "in" /\ now < dl[o] /\ Waiting # {} /\ h = NoHand
              /\ h' = New(o, First) /\ net' = net \cup {Request(New(o, First))}
              /\ status' = [status EXCEPT ![o] = "passing"]

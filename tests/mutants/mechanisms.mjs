@@ -259,6 +259,13 @@ export const MECHANISMS = [
     'this.#queued = false;',
     PROPERTIES,
   ),
+  without(
+    'no hand-off to a shorter lease',
+    entry,
+    '    if (this.runtime.clock.now() + head.leaseMs < leaseEnd) return undefined;\n',
+    '',
+    PROPERTIES,
+  ),
   without('a fresh owner after a hand-off', entry, 'heir.owner = this.runtime.newOwner();', '', PROPERTIES, LATE),
   without(
     'one request at a time',

@@ -73,6 +73,14 @@ const schedules: Readonly<Record<string, readonly Step[]>> = {
     pass(700),
     pass(30),
   ],
+  'R17: who waits elsewhere learns of it when a shorter lease follows a longer one': [
+    { do: 'acquire', client: 1, lock: 0, wait: 0, lease: 20_000 },
+    pass(700),
+    acquire(undefined, Infinity),
+    { do: 'weather', client: 1, weather: { ...CALM, loseReply: 20 } },
+    { do: 'acquire', client: 1, lock: 0, wait: 400, lease: 60 },
+    release,
+  ],
 };
 
 test.each(Object.entries(schedules))('%s', async (_, steps) => {
