@@ -309,7 +309,7 @@ class RedisLockClient implements LockClient {
   holds(): HoldInfo[] {
     const now = this.#runtime.clock.now();
     return [...this.#tenures()]
-      .filter((tenure) => tenure.check() !== 'lost' && tenure.holds.length > 0)
+      .filter((tenure) => tenure.lease.check() !== 'lost' && tenure.holds.length > 0)
       .map(({ protocol, owner, holds }) => ({
         lockName: protocol.name,
         owner,

@@ -14,14 +14,13 @@ import {
 } from '../errors.js';
 import { onAbort } from './abort-watch.js';
 import { currentHolds, type FlowHold } from './flow.js';
-import type { HoldRecord } from './hold-record.js';
+import type { HoldRecord, HoldTerms } from './hold-record.js';
 import { holdsOf, type LockContext } from './lock-context.js';
 import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LONG_WAIT_MS, warnLongWait } from './long-wait.js';
 import { holdFor, SingleHold } from './single-hold.js';
-import type { HoldTerms } from './tenure.js';
 import { LockWaiter, type Patience, type Settle } from './waiter.js';
 
 export interface Acquisition {
@@ -135,7 +134,7 @@ function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promi
 
 async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, parent: HoldRecord): Promise<SingleHold> {
   const { protocol, terms, patience } = acquisition;
-  parent.tenure.check();
+  parent.tenure.lease.check();
   if (parent.loss !== undefined) throw parent.loss;
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
   if (protocol.half === 'write' && !isInsideWrite(parent)) throw new LockUpgradeError(protocol.name);

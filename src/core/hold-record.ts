@@ -7,6 +7,19 @@ import type { Tenure } from './tenure.js';
 /** A hold ends, for us, this much before its lease does in Redis: max(5 ms, 1 %). */
 const marginMs = (leaseMs: number): number => Math.max(5, leaseMs / 100);
 
+/** What a hold is asked for with. */
+export interface HoldTerms {
+  readonly leaseMs: number;
+  /** No lease was given: the watchdog renews. */
+  readonly watched: boolean;
+  readonly bare: boolean;
+  readonly site: CallSite | undefined;
+  /** The owner to begin with, shared by the members of a multi-lock; absent: a fresh one. */
+  readonly owner?: string;
+  /** ms that a lease counts less here than at its server. */
+  readonly drift?: ((leaseMs: number) => number) | undefined;
+}
+
 /** A branch has the lock for itself. */
 const EXCLUSIVE = -1;
 

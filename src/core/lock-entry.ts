@@ -31,7 +31,8 @@ import { HandOffStreak } from './hand-off-streak.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LongWaitWatch } from './long-wait.js';
 import type { QueuedLine } from './queued-line.js';
-import { Tenure, type TenureEnd } from './tenure.js';
+import { Tenure } from './tenure.js';
+import type { TenureEnd } from './tenure-end.js';
 import { SharedWaiter } from './shared-waiter.js';
 import { LockWaiter, type Waiter } from './waiter.js';
 
@@ -538,9 +539,9 @@ export class LockEntry implements ChannelListener {
     if (this.shared) return 0;
     let latest = 0;
     for (const tenure of this.holders) {
-      const sure = tenure.state === 'held' && tenure.check() === 'valid';
+      const sure = tenure.state === 'held' && tenure.lease.check() === 'valid';
       // Its end, or the answer that settles the doubt, makes the next step.
-      if (sure) latest = Math.max(latest, tenure.deadline);
+      if (sure) latest = Math.max(latest, tenure.lease.deadline);
       else if (tenure.state !== 'over') latest = Math.max(latest, now + YIELD_MS);
     }
     return latest;

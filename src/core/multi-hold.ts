@@ -203,7 +203,7 @@ export class MultiHold extends Hold {
   #check(): void {
     if (this.#loss !== undefined || this.#released !== undefined) return;
     const records = this.#records();
-    for (const record of records) if (record.state === 'open') record.tenure.check();
+    for (const record of records) if (record.state === 'open') record.tenure.lease.check();
     const left = records.filter(({ state }) => state === 'open').length;
     if (this.#loss !== undefined || left >= this.terms.quorum) return;
     const first = records.find(({ loss }) => loss !== undefined)?.loss;

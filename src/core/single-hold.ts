@@ -43,16 +43,16 @@ export class SingleHold extends Hold {
   }
 
   override get signal(): AbortSignal {
-    this.#record.tenure.check();
+    this.#record.tenure.lease.check();
     return this.#record.signal;
   }
 
   override validFor(): number {
-    return this.#record.state === 'open' ? this.#record.tenure.validFor() : 0;
+    return this.#record.state === 'open' ? this.#record.tenure.lease.validFor() : 0;
   }
 
   override async extend(leaseTime: number): Promise<void> {
-    return this.#record.tenure.extend(this.#record, checkLease(leaseTime));
+    return this.#record.tenure.lease.extend(this.#record, checkLease(leaseTime));
   }
 
   override release(): Promise<void> {

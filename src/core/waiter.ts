@@ -5,10 +5,10 @@ import type { AcquireReply } from '../redis/scripts/lock.js';
 import { onAbort } from './abort-watch.js';
 import type { CallSite } from './call-site.js';
 import { latestEnd } from './compensations.js';
+import type { HoldTerms } from './hold-record.js';
 import type { SingleHold } from './single-hold.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
-import type { HoldTerms } from './tenure.js';
 
 /** How long a call waits, and what ends it before. */
 export interface Patience {

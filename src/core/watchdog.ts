@@ -5,9 +5,10 @@
 import type { LeaseClock, Timer } from '../clock.js';
 import type { EventSource } from '../events.js';
 import { isSplitSlot } from '../redis/server-error.js';
-import { watchForLeak } from './single-hold.js';
+import type { RenewalTicket } from './lease.js';
 import type { RenewalScript } from './lock-protocol.js';
-import type { RenewalTicket, Tenure } from './tenure.js';
+import { watchForLeak } from './single-hold.js';
+import type { Tenure } from './tenure.js';
 
 const BATCH = 100;
 /** With a hundred thousand locks the event loop turns some hundred times before all are on their way. */
@@ -50,7 +51,7 @@ export class Watchdog {
     this.deadlineMoved(tenure);
     // The tick is not stopped by the last release: it stops itself when it finds nothing. A section without lease
     // would otherwise start and stop a timer.
-    if (this.#nextTick === Infinity && tenure.watched) {
+    if (this.#nextTick === Infinity && tenure.lease.watched) {
       this.#nextTick = this.clock.now() + this.everyMs;
       this.#arm();
     }
@@ -62,7 +63,7 @@ export class Watchdog {
   }
 
   deadlineMoved(tenure: Tenure): void {
-    const deadline = tenure.deadline;
+    const deadline = tenure.lease.deadline;
     // After a jump the next deadline known may be over, and its timer far from due.
     if (deadline >= this.#nextDeadline && this.clock.jumped === this.#armedAtJump) return;
     this.#nextDeadline = Math.min(this.#nextDeadline, deadline);
@@ -94,7 +95,7 @@ export class Watchdog {
     // Losses first: after a blocked event loop no renewal may come between a caller and the news.
     if (now >= this.#nextDeadline - SLACK_MS) this.#checkDeadlines(now);
     if (now >= this.#nextTick) {
-      const watched = [...this.#tenures].filter((tenure) => tenure.watched);
+      const watched = [...this.#tenures].filter((tenure) => tenure.lease.watched);
       this.#nextTick = watched.length > 0 ? now + this.everyMs : Infinity;
       void this.#renew(watched);
     }
@@ -110,10 +111,11 @@ export class Watchdog {
   #checkDeadlines(now: number): void {
     let next = Infinity;
     for (const tenure of [...this.#tenures]) {
-      const deadline = tenure.deadline;
+      const deadline = tenure.lease.deadline;
       if (deadline > now + SLACK_MS) next = Math.min(next, deadline);
       // Its confirmation moves the deadline, or loses it; by neither clock does the doubt last longer than the lease.
-      else if (tenure.expire() === 'unconfirmed') next = Math.min(next, tenure.deadlineByAnyClock + SLACK_MS);
+      else if (tenure.lease.expire() === 'unconfirmed')
+        next = Math.min(next, tenure.lease.deadlineByAnyClock + SLACK_MS);
     }
     this.#nextDeadline = next;
   }
@@ -138,7 +140,7 @@ export class Watchdog {
       const script = tenure.protocol.renewal;
       const bySlot = groups.get(script) ?? new Map<string | number, Tenure[]>();
       groups.set(script, bySlot);
-      const slot = script.groupOf(tenure.renewalItem(this.leaseMs));
+      const slot = script.groupOf(tenure.lease.renewalItem(this.leaseMs));
       let group = bySlot.get(slot);
       if (group === undefined) {
         group = [];
@@ -152,8 +154,8 @@ export class Watchdog {
 
   async #renewBatch(script: RenewalScript, batch: readonly Tenure[]): Promise<void> {
     for (const tenure of batch) tenure.holds.forEach(watchForLeak);
-    const tickets = batch.map((tenure) => tenure.renewalTicket(this.leaseMs));
-    const request = await script.renew(batch.map((tenure) => tenure.renewalItem(this.leaseMs))).done;
+    const tickets = batch.map((tenure) => tenure.lease.renewalTicket(this.leaseMs));
+    const request = await script.renew(batch.map((tenure) => tenure.lease.renewalItem(this.leaseMs))).done;
     if (this.#closed) return;
     if (batch.length > 1 && request.error !== undefined && isSplitSlot(request.error)) {
       // Each key alone is found, wherever it is by now.
@@ -169,7 +171,7 @@ export class Watchdog {
         return;
       }
       const left = request.reply?.[i] ?? 0;
-      tenure.renewed(tickets[i] as RenewalTicket, request.sentAt, left);
+      tenure.lease.renewed(tickets[i] as RenewalTicket, request.sentAt, left);
       if (left > 0) this.events.emit('renewed', { lockName, owner: tenure.owner, remaining: left });
     });
   }

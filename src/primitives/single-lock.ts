@@ -143,7 +143,7 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
     const hold = innermostHold(this.runtime, this.protocol, context);
     if (hold === undefined) return undefined;
     const record = SingleHold.recordOf(hold);
-    record.tenure.check();
+    record.tenure.lease.check();
     return record.state === 'open' ? record : undefined;
   }
 

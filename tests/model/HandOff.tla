@@ -137,7 +137,7 @@ Reject == /\ h # NoHand
           /\ Fresh(h.w) /\ h' = NoHand
           /\ UNCHANGED <<now, key, net, rep, lease, dl, forcedAt, force, late, bad>>
 
-(* Tenure.expire *)
+(* src/core/lease.ts: expire *)
 Lose(o) == /\ status[o] = "in" /\ now >= dl[o] /\ status' = [status EXCEPT ![o] = "lost"]
            /\ Compensate({tid[o]}, -1)
            /\ UNCHANGED <<now, key, net, rep, lease, tid, dl, h, forcedAt, force, rejected, late, bad>>

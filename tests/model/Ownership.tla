@@ -106,7 +106,7 @@ Left(h) == h.dl - now
 (* holds that the application may act on now *)
 Claimed == IF st # "held" \/ call.k = "rel" THEN {}
            ELSE {i \in 1..Len(holds) : Left(holds[i]) > 0 /\ ~(call.k = "part" /\ i = call.i)}
-(* src/core/tenure.ts: check, validFor *)
+(* src/core/lease.ts: check, validFor *)
 Valid   == st = "held" /\ \E i \in 1..Len(holds) : Left(holds[i]) > 0
 Others(i) == [j \in 1..(Len(holds) - 1) |-> IF j < i THEN holds[j] ELSE holds[j + 1]]
 TopDl(hs) == MaxOf({hs[j].dl : j \in 1..Len(hs)})
@@ -129,7 +129,7 @@ BeginAcquire == \E l \in Leases \cup {WdLease} :
      /\ fresh' = {} /\ dirty' = FALSE
      /\ UNCHANGED <<holds, dup, comp, renews, rejected, overAt>>
 
-(* src/core/tenure.ts: #whenNoStray *)
+(* src/core/turns.ts: whenNoStray *)
 Quarantine == ~On("noQuarantine") /\ \E u \in Open : u.k \in Kinds
 
 (* src/core/tenure.ts: openNested *)
@@ -159,7 +159,7 @@ Resend == /\ call.k # "none" /\ call.att < MaxAtt
           /\ Send([call EXCEPT !.att = @ + 1], ten)
           /\ UNCHANGED <<ten, st, holds, dup, comp, calls, renews, rejected, overAt, dirty>>
 
-(* src/core/watchdog.ts: #renewBatch, with Tenure.renewalTicket *)
+(* src/core/watchdog.ts: #renewBatch, with Lease.renewalTicket *)
 Renew == /\ renews < MaxRenew /\ Valid /\ call.k # "rel" /\ \E i \in 1..Len(holds) : holds[i].wd
          /\ renews' = renews + 1
          /\ LET id == 100 + renews IN
@@ -229,7 +229,7 @@ HandleCall(r) ==
        [] OTHER -> una' = U /\ UNCHANGED <<st, holds, call, dup, comp, fresh, overAt, dirty, rejected, bad>>
   /\ UNCHANGED renews
 
-(* src/core/tenure.ts: renewed *)
+(* src/core/lease.ts: renewed *)
 HandleRenew(r) ==
   /\ r.k = "ren"
   /\ CASE r.r = "ok" /\ st = "held" /\ r.t = ten /\ r.id \in fresh ->
@@ -264,7 +264,7 @@ Reject == LET mine == {u \in una : u.id = call.id} IN
                              /\ UNCHANGED <<st, una, dup, comp, fresh, overAt>>   \* the hold is closed
   /\ UNCHANGED <<now, key, net, rep, forcedAt, force, endBy, bad, ten, calls, renews>>
 
-(* src/core/tenure.ts: expire. The last deadline passes unconfirmed: lost, and given back in case the server has it longer. *)
+(* src/core/lease.ts: expire. The last deadline passes unconfirmed: lost, and given back in case the server has it longer. *)
 Lose == /\ st = "held" /\ ~Valid /\ call.k # "rel"
         /\ End(una, ~On("loseNoComp"))
         /\ UNCHANGED <<now, key, net, rep, forcedAt, force, endBy, bad, ten, calls, renews, rejected>>

@@ -18,6 +18,8 @@ const CONTRACT = 'tests/contracts/lock.test';
 
 const entry = 'src/core/lock-entry.ts';
 const tenure = 'src/core/tenure.ts';
+const turns = 'src/core/turns.ts';
+const lease = 'src/core/lease.ts';
 const executor = 'src/redis/script-executor.ts';
 const subscriber = 'src/redis/subscriber.ts';
 const watchdog = 'src/core/watchdog.ts';
@@ -269,22 +271,22 @@ export const MECHANISMS = [
   without('a fresh owner after a hand-off', entry, 'heir.owner = this.runtime.newOwner();', '', PROPERTIES, LATE),
   without(
     'one request at a time',
-    tenure,
+    turns,
     'const run = before === undefined ? work() : before.then(next);',
     'const run = before === undefined ? work() : Promise.resolve().then(next);',
     PROPERTIES,
   ),
   without(
     'no count beside an unanswered one',
-    tenure,
-    'if (this.#strayIsOpen()) await this.#stray?.whenQuiet();',
+    turns,
+    'if (this.strayIsOpen) await this.#stray?.whenQuiet();',
     '',
     LATE,
     PROPERTIES,
   ),
   without(
     'deadlines that a partial release may cut',
-    tenure,
+    lease,
     'return !ticket.confirms || ticket.partials !== this.#partials;',
     'return false;',
     PROPERTIES,
@@ -315,8 +317,8 @@ export const MECHANISMS = [
   without(
     'telling those whose lease is over before the lock is free',
     tenure,
-    'if (this.deadline <= clock.now()) {',
-    'if (this.deadline < 0) {',
+    'if (this.lease.deadline <= clock.now()) {',
+    'if (this.lease.deadline < 0) {',
     'tests/faults/nested-holds',
     CONTRACT,
     PROPERTIES,
@@ -382,7 +384,7 @@ export const MECHANISMS = [
   ),
   without(
     'a doubt after a jump',
-    tenure,
+    lease,
     'if (jump <= 0 && now < this.deadline)',
     'if (now < this.deadline)',
     LOSS,
@@ -391,7 +393,7 @@ export const MECHANISMS = [
   without(
     'a doubt that ends with the lease',
     watchdog,
-    'next = Math.min(next, tenure.deadlineByAnyClock + SLACK_MS);',
+    'next = Math.min(next, tenure.lease.deadlineByAnyClock + SLACK_MS);',
     'continue;',
     'tests/faults/clock-jumps',
     'tests/properties/found',
@@ -414,7 +416,7 @@ export const MECHANISMS = [
   ),
   without(
     'a confirmation that moves no deadline beside a partial release',
-    tenure,
+    lease,
     'if (this.#mayShorten(ticket)) {',
     'if (false) {',
     'tests/properties/found',

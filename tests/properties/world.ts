@@ -302,7 +302,10 @@ export class World implements Watcher {
   #counts({ record, releasing, client }: Held): boolean {
     const { tenure } = record;
     return (
-      !releasing && record.state === 'open' && tenure.state === 'held' && client.runtime.clock.now() < tenure.deadline
+      !releasing &&
+      record.state === 'open' &&
+      tenure.state === 'held' &&
+      client.runtime.clock.now() < tenure.lease.deadline
     );
   }
 
@@ -321,7 +324,7 @@ export class World implements Watcher {
         this.#violate('AllCounted', `${hold.owner} has ${tenure.holds.length} holds, in Redis ${holder.count}`);
       }
       if (!this.#counts(held)) continue;
-      const leftMs = tenure.deadline - client.runtime.clock.now();
+      const leftMs = tenure.lease.deadline - client.runtime.clock.now();
       if (holder.leftMs < leftMs) {
         this.#violate('KeyCovers', `${hold.owner} counts on ${leftMs} ms, the key has ${holder.leftMs}`);
       }

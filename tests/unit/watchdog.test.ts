@@ -30,11 +30,13 @@ const heldTenure = (key: string, renewal: RenewalScript): Tenure =>
   ({
     protocol: { renewal, name: key },
     state: 'held',
-    watched: true,
     holds: [],
-    deadline: Infinity,
-    renewalItem: (leaseMs: number) => ({ key, owner: 'owner', leaseMs }),
-    renewalTicket: () => ({ partials: 0, confirms: true, jumped: 0 }),
+    lease: {
+      watched: true,
+      deadline: Infinity,
+      renewalItem: (leaseMs: number) => ({ key, owner: 'owner', leaseMs }),
+      renewalTicket: () => ({ partials: 0, confirms: true, jumped: 0 }),
+    },
   }) as unknown as Tenure;
 
 test('the renewals of many locks leave over several turns of the event loop, and none waits for an answer', async () => {

@@ -1,0 +1,35 @@
+import type { LockError } from '../errors.js';
+import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ReleaseReply } from '../redis/scripts/lock.js';
+
+/** How the last request of a tenure ended. */
+export type TenureEnd =
+  | { readonly kind: 'freed' | 'handed' }
+  | { readonly kind: 'gone'; readonly inDoubt: boolean }
+  | {
+      readonly kind: 'failed';
+      readonly error: LockError;
+      /** A hand-off may have made this owner the holder. */
+      readonly alsoOwners: readonly string[];
+      /** Monotonic ms until which the request may still run, and the end of the lease that it may set. */
+      readonly openUntil: number;
+      readonly until: number;
+    };
+
+const FREED = { kind: 'freed' } as const;
+
+export function freeingEnd({ error, reply, inDoubt }: ScriptRequest<ReleaseReply>): TenureEnd {
+  if (error !== undefined) return failedEnd(error);
+  if (reply === 'freed') return FREED;
+  // What is given back now cannot have been by an earlier attempt.
+  return { kind: 'gone', inDoubt: inDoubt && reply !== 'partly' };
+}
+
+/** Of a request that gives nobody a lease, or that was not even sent. */
+export const failedEnd = (error: LockError): TenureEnd => ({
+  kind: 'failed',
+  error,
+  alsoOwners: [],
+  openUntil: 0,
+  until: 0,
+});

@@ -1,0 +1,88 @@
+import { RedisUnavailableError, type LockError } from '../errors.js';
+import type { RequestAttempts } from '../redis/script-executor.js';
+import type { HoldRecord } from './hold-record.js';
+import type { Tenure } from './tenure.js';
+
+/**
+ * The requests that change a tenure while it is held: one after the other, and none beside an attempt of one before
+ * that may still run. So the client always knows the hold count, and sends it as an absolute number.
+ */
+export class Turns {
+  #last: Promise<unknown> | undefined;
+  /** A nested acquire or partial release of which an attempt may still run. */
+  #stray: RequestAttempts | undefined;
+  /** Why the request that others wait in turn for has failed, if Redis was away for its whole deadline. */
+  #away: RedisUnavailableError | undefined;
+
+  constructor(private readonly tenure: Tenure) {}
+
+  get busy(): boolean {
+    return this.#last !== undefined;
+  }
+
+  /** One after the other. One command deadline without Redis is enough for all that wait: they do not take one each. */
+  take<T>(
+    work: () => Promise<T>,
+    giveUp = (error: RedisUnavailableError): T => {
+      throw error;
+    },
+  ): Promise<T> {
+    const before = this.#last;
+    const next = (): Promise<T> | T => {
+      if (this.#away === undefined) return work();
+      this.tenure.throwIfLost();
+      return giveUp(unsent(this.#away));
+    };
+    const run = before === undefined ? work() : before.then(next);
+    const turn = run.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#last = turn;
+    void turn.then(() => {
+      if (this.#last !== turn) return;
+      this.#last = undefined;
+      this.#away = undefined;
+    });
+    return run;
+  }
+
+  /** What comes next waits for the request, if it may still take effect. */
+  doubt(request: RequestAttempts): void {
+    if (request.inDoubt) this.#stray = request;
+  }
+
+  get strayIsOpen(): boolean {
+    const stray = this.#stray;
+    if (stray === undefined) return false;
+    if (stray.inDoubt && stray.openUntil >= this.tenure.runtime.clock.clock.monotonic()) return true;
+    this.#stray = undefined;
+    return false;
+  }
+
+  /** Monotonic ms. */
+  get strayUntil(): number {
+    return this.#stray?.openUntil ?? 0;
+  }
+
+  async whenNoStray(): Promise<void> {
+    if (this.strayIsOpen) await this.#stray?.whenQuiet();
+    this.#stray = undefined;
+  }
+
+  /** Nobody fails while an attempt may still run. */
+  async failed(
+    request: RequestAttempts & { readonly error: LockError | undefined },
+    parent?: HoldRecord,
+  ): Promise<never> {
+    await request.whenQuiet();
+    if (request.error instanceof RedisUnavailableError) {
+      this.#away = request.error;
+      parent?.tellAway(request.error);
+    }
+    throw request.error as LockError;
+  }
+}
+
+const unsent = (cause: RedisUnavailableError): RedisUnavailableError =>
+  new RedisUnavailableError('Redis did not answer the request that this one had to wait for', 'none', { cause });
