@@ -113,7 +113,7 @@ export class ServerTruth {
   #read({ node, command, args, source }: SeenLine, at: number): void {
     const view = this.#views[node] as ServerView;
     const [lock = ''] = args;
-    if (command === 'SYNCED') return view.copy(this.#views[Number(lock)] as ServerView);
+    if (command === 'SYNCED') return this.#synced(node, Number(lock), at);
     if (command === 'STATE') {
       for (let i = 0; i < args.length; i += 3) {
         const [name = '', owner, ms] = args.slice(i, i + 3);
@@ -150,6 +150,21 @@ export class ServerTruth {
     if (states.length === 0) this.#states.set(lock, states);
     states.push({ at, owner: now?.owner, expiresAt: now?.expiresAt ?? Infinity });
     if (states.length > REMEMBERED) states.shift();
+  }
+
+  /**
+   * A replica has what its master has. What it was the last to be written to as a master went on at that one, also if
+   * nobody has written there since.
+   */
+  #synced(node: number, master: number, at: number): void {
+    const [copy, original] = [node, master].map((each) => this.#views[each] as ServerView) as [ServerView, ServerView];
+    if (copy === original) return;
+    for (const [lock, home] of this.#at) {
+      if (home !== node) continue;
+      this.#goOnAt(original, lock, at);
+      this.#at.set(lock, master);
+    }
+    copy.copy(original);
   }
 
   /** Another server has the lock from now on. */

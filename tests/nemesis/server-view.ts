@@ -23,7 +23,6 @@ export class ServerView {
   }
 
   copy(other: ServerView): void {
-    if (other === this) return;
     this.#entries.clear();
     for (const [lock, entry] of other.#entries) this.#entries.set(lock, entry);
   }

@@ -93,6 +93,29 @@ describe('a replica takes over', () => {
   });
 });
 
+describe('a master that was filled anew as a replica takes over again', () => {
+  /** It renewed what its successor had until 1,205 only; nobody wrote to the lock meanwhile. */
+  const told = (): Told =>
+    new Told().acquire(FIRST, 'a', 200, SECOND).renew(FIRST, 5_000).say(FIRST, 'nemesis', 'SYNCED', SECOND);
+
+  test('what it had written before, and its successor never had, is lost: the next owner is no contradiction', () => {
+    const { truth } = told().wait(300).acquire(FIRST, 'b', 5_000);
+    expect(truth.lost).toEqual([expect.objectContaining({ before: 'a', after: 'a' })]);
+    expect(truth.contradictions).toEqual([]);
+    expect(truth.held).toEqual([
+      expect.objectContaining({ owner: 'a', at: 1_007 }),
+      expect.objectContaining({ owner: 'a', from: 1_007, at: 1_203 }),
+      expect.objectContaining({ owner: 'b' }),
+    ]);
+  });
+
+  test('whoever is let in beside an owner that both had is a contradiction', () => {
+    expect(told().wait(100).acquire(FIRST, 'b', 5_000).truth.contradictions).toEqual([
+      expect.stringContaining('b was put beside a'),
+    ]);
+  });
+});
+
 describe('a slot moves', () => {
   test('with a key: its owner keeps it', () => {
     const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'server', 'RESTORE-ASKING', 'lock', 4_900, '...');
