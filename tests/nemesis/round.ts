@@ -104,6 +104,8 @@ class Round implements Bench {
   #lines: SeenLine[] = [];
   readonly #stopped = new Set<RedisServer>();
   readonly #dying = new Set<RedisServer>();
+  /** The bench's own client, which takes locks when the faults are over. */
+  #ownId: string | undefined;
   #wallAhead = 0;
   #reading: NodeJS.Timeout | undefined;
   #lastTick = stamp();
@@ -190,10 +192,11 @@ class Round implements Bench {
       }
     }
     const truth = this.#truth;
+    const clientOf = (owner: string): string => owner.slice(0, owner.indexOf(':'));
     const effects = effectsOf(
-      truth.takes,
+      truth.takes.filter(({ owner }) => clientOf(owner) !== this.#ownId),
       events,
-      (owner) => this.#processOf.get(owner.slice(0, owner.indexOf(':')))?.name,
+      (owner) => this.#processOf.get(clientOf(owner))?.name,
       (name) => watchdogTimeout(Number(/^p(\d+)/.exec(name)?.[1])),
     );
     for (const contradiction of truth.contradictions) this.#complain('the bench contradicts itself', contradiction);
@@ -388,6 +391,7 @@ class Round implements Bench {
   /** Whoever waits at a fair lock takes the places of processes that have died from its queue. */
   async #passThrough(locks: readonly string[]): Promise<void> {
     const client = createClient(this.stage.direct());
+    this.#ownId = client.id;
     const passed = locks.map((name) =>
       client.getFairLock(name).withLock({ waitTime: QUIET_LIMIT_MS }, () => undefined),
     );
