@@ -455,6 +455,7 @@ export class LockEntry implements ChannelListener {
 
   message(payload: string): void {
     this.#letIn((waiter) => waiter.covered && waiter.opensOn(payload));
+    this.#rest();
     if (this.#yielding) {
       this.#yielding = false;
       this.#pausedUntil = this.runtime.clock.now() + YIELD_AFTER_MESSAGE_MS;

@@ -6,7 +6,7 @@ import { fairAliveKey, fairQueueKey, fairTimeoutsKey } from '../../src/redis/key
 import * as scripts from '../../src/redis/scripts/fair-lock.js';
 import { startWorker, type Worker } from '../support/child.js';
 import { JvmWaiter } from '../support/jvm-fair-lock.js';
-import { closeClients, holdElsewhere, inFlow, openClient, outcome, pause } from '../support/lock-clients.js';
+import { closeClients, holdElsewhere, inFlow, openClient, outcome, pause, TestClock } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -326,9 +326,12 @@ describe('R26: whoever leaves has no place in the queue a second later', () => {
 });
 
 describe('R26, R30: a live waiter of ours is not evicted', () => {
-  test('by a JVM whose clock is a minute ahead', async () => {
+  test.each([
+    ['ahead', 60_000],
+    ['behind', -60_000],
+  ])('by a JVM whose clock is a minute %s', async (_, aheadMs) => {
     const { lock, name } = await open();
-    const jvm = new JvmWaiter(admin(), name, { aheadMs: 60_000 });
+    const jvm = new JvmWaiter(admin(), name, { aheadMs });
     const hold = await holdElsewhere(lock);
     const { result } = await queued(name, 1, async () => lock.acquire());
     const [ours] = await queue(name);
@@ -340,6 +343,42 @@ describe('R26, R30: a live waiter of ours is not evicted', () => {
     await next.release();
     expect(await jvm.tryOrQueue()).toBe(true);
     await jvm.release();
+  });
+
+  test('by clients of ours whose clocks are two hours apart, and all count by the server', async () => {
+    const [ahead, behind] = [new TestClock(), new TestClock()];
+    ahead.jumpWall(3_600_000);
+    behind.jumpWall(-3_600_000);
+    const { lock, name } = await open();
+    const benches = [await open({ clock: ahead }, name), await open({ clock: behind }, name), { lock }];
+    const hold = await holdElsewhere(lock);
+    const order: number[] = [];
+    const waits = [];
+    for (const [at, bench] of benches.entries()) {
+      waits.push(await queued(name, at + 1, () => bench.lock.withLock(() => void order.push(at))));
+    }
+    const ours = await queue(name);
+    const scores = async (key: string): Promise<number[]> =>
+      Promise.all(ours.map(async (owner) => Number(await admin().zscore(key, owner))));
+    const alive = await scores(fairAliveKey(name));
+    await until(
+      async () => (await scores(fairAliveKey(name))).every((until, at) => until > alive[at]! + 1.5 * REFRESH_MS),
+      'each has given two signs of life',
+    );
+    expect(await queue(name)).toEqual(ours);
+    const [seconds] = await admin().time();
+    const fromNow = (each: number): number => each - seconds * 1_000;
+    for (const until of (await scores(fairAliveKey(name))).map(fromNow)) {
+      expect(until).toBeGreaterThan(0);
+      expect(until).toBeLessThan(5_000 + 1_000);
+    }
+    (await scores(fairTimeoutsKey(name))).map(fromNow).forEach((until, at) => {
+      expect(until).toBeGreaterThan((at + 0.5) * 300_000);
+      expect(until).toBeLessThan((at + 1) * 300_000 + 31_000);
+    });
+    await hold.release();
+    await Promise.all(waits.map(({ result }) => result));
+    expect(order).toEqual([0, 1, 2]);
   });
 
   test('however long it waits, by JVMs that look, give up or acquire', async () => {

@@ -115,6 +115,19 @@ describe('count-down latch', () => {
     expect(await latch.await(30)).toBe(false);
   });
 
+  test('R20: whom the message of the last count-down lets through leaves no subscription behind', async () => {
+    const name = freshName('latch');
+    const latch = open().getCountDownLatch(name);
+    await latch.trySetCount(1);
+    const { done } = await parked(name, () => latch.await());
+    await latch.countDown();
+    expect(await done).toBe(true);
+    await until(
+      async () => ((await admin().pubsub('CHANNELS', `*${name}*`)) as string[]).length === 0,
+      'the subscription ends while the client is open',
+    );
+  });
+
   test('an open latch lets through at once, a closed one not within the time', async () => {
     const latch = open().getCountDownLatch(freshName('latch'));
     expect(await latch.await()).toBe(true);

@@ -3,8 +3,9 @@ import type { Worker } from '../support/child.js';
 import type { CommandSelector } from '../support/fault.js';
 import type { HistoryEvent } from '../support/history-events.js';
 import { stamp } from '../support/history-recorder.mjs';
-import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
+import { ALL_SCRIPTS } from '../support/lock-scripts.js';
 import type { RedisServer } from '../support/servers.js';
+import { namesAt } from './kinds.js';
 import type { Network, SetFault } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
 import type { Stage } from './stage.js';
@@ -16,6 +17,7 @@ export interface Bench {
   readonly networks: readonly Network[];
   /** Only what loses nothing, and replicas confirm every grant. */
   readonly planned: boolean;
+  /** Keys of locks. */
   readonly locks: readonly string[];
   worker(process: number): Worker;
   /** A new worker takes the place of this one, which is dead. */
@@ -44,7 +46,7 @@ const NOWHERE = { host: '127.0.0.1', port: 9 };
 const onCommands =
   (set: (network: Network, selector: CommandSelector, fault: ScheduledFault) => SetFault): Strike =>
   async ({ networks }, fault) => {
-    const sha = fault.script === undefined ? {} : { sha: LOCK_SCRIPTS.get(fault.script)!.sha };
+    const sha = fault.script === undefined ? {} : { sha: ALL_SCRIPTS.get(fault.script)!.sha };
     const selector = { command: ['EVALSHA', 'EVAL'], times: fault.times, ...sha };
     const set_ = set(networks[fault.process]!, selector, fault);
     await pause(fault.ms);
@@ -74,7 +76,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     network.set('answer', selector, `-${ERRORS[Math.floor(choice * ERRORS.length)]!} said by the proxy\r\n`),
   ),
   'late-command': async ({ networks }, { process, ms, times, script }) => {
-    const sha = script === undefined ? {} : { sha: LOCK_SCRIPTS.get(script)!.sha };
+    const sha = script === undefined ? {} : { sha: ALL_SCRIPTS.get(script)!.sha };
     const held = networks[process]!.set('holdCommand', { command: ['EVALSHA', 'EVAL'], times, ...sha }, ms);
     // Each is held for its own time from when it came; lifting delivers at once.
     await pause(ms + 1_000);
@@ -82,7 +84,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     return held.count;
   },
   'late-reply': async ({ networks }, { process, ms, times, script }) => {
-    const sha = script === undefined ? {} : { sha: LOCK_SCRIPTS.get(script)!.sha };
+    const sha = script === undefined ? {} : { sha: ALL_SCRIPTS.get(script)!.sha };
     const held = networks[process]!.set('holdReply', { command: ['EVALSHA', 'EVAL'], times, ...sha }, ms);
     await pause(ms + 1_000);
     held.lift();
@@ -164,7 +166,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     bench.serverGone(server);
     await server.restart();
     await bench.serverBack(server);
-    bench.broken({ from, at: stamp(), locks: 'all' });
+    bench.broken({ from, at: stamp(), locks: 'all', tokensLost: true });
     for (const refusal of refusals) refusal.lift();
     return 1;
   },
@@ -225,7 +227,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     const lock = bench.locks[Math.floor(choice * bench.locks.length)]!;
     const from = stamp();
     const deleted = Number(await (await bench.stage.masterOf(lock)).command('DEL', lock));
-    bench.broken({ from, at: stamp(), locks: [lock] });
+    bench.broken({ from, at: stamp(), locks: namesAt(lock) });
     return deleted;
   },
 };

@@ -1,23 +1,20 @@
-import {
-  LockContext,
-  lockContext,
-  type AcquireOptions,
-  type ContextOptions,
-  type Hold,
-  type Lock,
-  type LockClient,
-} from 'holdfast';
+import { LockContext, lockContext, type AcquireOptions, type Hold, type LockClient } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HistoryRecorder } from '../support/history-recorder.mjs';
 import { stamp } from '../support/history-recorder.mjs';
 import { Random } from '../support/random.js';
 import type { WorkerParts } from '../support/worker-orders.js';
+import { isCounted, isExclusive, isLock, kindOf } from './kinds.js';
+import { countDown } from './latch-flow.js';
+import { takePermits } from './permit-flow.js';
+import { meets, partHolds, Targets, type Target } from './target.js';
 
 export interface FlowOptions {
   readonly seed: string;
   readonly flows: number;
-  /** The last one is also forced open now and then. */
-  readonly locks: readonly string[];
+  /** What is there, by `kinds.ts`. The last one is also forced open now and then. */
+  readonly names: readonly string[];
+  readonly tokens: 'counter' | 'clock';
   readonly commandTimeout: number;
   readonly lockWatchdogTimeout: number;
   /** On average, between two sections of a flow. */
@@ -40,12 +37,6 @@ const DEEPEST = 3;
 /** A release that was late when it was sent names owners of its time; it may still be under way for so long. */
 const LATEST_DELIVERY_MS = 11_000;
 
-/** Locks whose names begin so are fair. */
-export const FAIR = 'fair:';
-
-const lockOf = (client: LockClient, name: string, options: ContextOptions = {}): Lock =>
-  name.startsWith(FAIR) ? client.getFairLock(name, options) : client.getLock(name, options);
-
 /** Flows that do at random what can be done with a lock, until they are told to stop, and write it down. */
 export async function run(parts: WorkerParts, options: unknown): Promise<FlowResult> {
   const load = new Load(parts, options as FlowOptions);
@@ -53,8 +44,10 @@ export async function run(parts: WorkerParts, options: unknown): Promise<FlowRes
   return load.result();
 }
 
-class Load {
+/** What the flows of one process share. */
+export class Load {
   readonly options: FlowOptions;
+  readonly targets: Targets;
   readonly client: LockClient;
   readonly recorder: HistoryRecorder;
   sections = 0;
@@ -72,6 +65,7 @@ class Load {
     this.options = options;
     this.client = parts.clients.get('client')!;
     this.recorder = parts.recorder!;
+    this.targets = new Targets(this.client, options.names, options.tokens);
     this.#leaseOrder = new Random(`${parts.name} leases`, options.seed);
   }
 
@@ -105,6 +99,14 @@ class Load {
 
 type Body = (hold: Hold) => Promise<void>;
 
+/** Where a call is made. */
+interface Inside {
+  readonly target: Target;
+  readonly hold: Hold;
+  readonly depth: number;
+  readonly context: LockContext | undefined;
+}
+
 class Flow {
   readonly #random: Random;
 
@@ -117,71 +119,76 @@ class Flow {
 
   async run(): Promise<void> {
     const { stopping } = this.load.parts;
-    const { locks, pauseMs } = this.load.options;
+    const { names, pauseMs } = this.load.options;
     while (!stopping.aborted) {
       await pause(this.#random.below(2 * pauseMs));
-      // Half of all sections meet on a third of the locks.
+      // Half of all sections meet on a third of the names.
       const few = this.#random.below(2) === 0;
-      const name = locks[this.#random.below(few ? Math.ceil(locks.length / 3) : locks.length)]!;
-      await this.#section(name, 0);
-      if (name === locks.at(-1) && this.#random.below(40) === 0) await this.#force(name);
+      const name = names[this.#random.below(few ? Math.ceil(names.length / 3) : names.length)]!;
+      if (isCounted(name)) await takePermits(this.load, this.#random, name);
+      else if (kindOf(name) === 'latch') await countDown(this.load, this.#random, `${name}.${this.index}`);
+      else await this.#section(name, undefined);
+      if (name === names.at(-1) && isExclusive(name) && this.#random.below(40) === 0) await this.#force(name);
     }
   }
 
   /** One section in one of the ways there are. Settles when all that it took has been given back. */
-  async #section(name: string, depth: number, context?: LockContext): Promise<void> {
+  async #section(name: string, around: Inside | undefined): Promise<void> {
     const random = this.#random;
-    const under = context ?? (depth === 0 && random.below(8) === 0 ? new LockContext() : undefined);
-    const lock = lockOf(this.load.client, name, under ? { context: under } : {});
-    const body: Body = (hold) => this.#inside(lock, hold, depth, under);
+    const depth = around === undefined ? 0 : around.depth + 1;
+    const context = around?.context ?? (depth === 0 && random.below(8) === 0 ? new LockContext() : undefined);
+    const target = this.load.targets.draw(name, random, context, around?.target);
+    const body: Body = (hold) => this.#inside({ target, hold, depth, context });
     switch (random.below(5)) {
       case 0:
-        return this.#bareLock(lock, depth, body);
+        return this.#bareLock(target, around, body);
       case 1:
-        return this.#bareTryLock(lock, depth, body);
+        return this.#bareTryLock(target, around, body);
       case 2:
-        return this.#asHold(lock, body, this.#waitTime());
+        return this.#asHold(target, around, body, this.#waitTime());
       case 3:
-        return this.#asHold(lock, body, undefined);
+        return this.#asHold(target, around, body, undefined);
       default:
-        return this.#within(lock, body);
+        return this.#within(target, around, body);
     }
   }
 
-  async #bareLock(lock: Lock, depth: number, body: Body): Promise<void> {
-    const call = this.#invoked(lock, Infinity);
+  async #bareLock(target: Target, around: Inside | undefined, body: Body): Promise<void> {
+    const call = this.#invoked(target, around, Infinity);
     try {
-      await lock.lock(call.leaseTime, { signal: call.signal });
+      await target.lock.lock(call.leaseTime, { signal: call.signal });
     } catch (error) {
       return call.refused(error);
     }
-    await this.#insideBare(lock, call, depth, body);
+    await this.#insideBare(target, call, around, body);
   }
 
-  async #bareTryLock(lock: Lock, depth: number, body: Body): Promise<void> {
+  async #bareTryLock(target: Target, around: Inside | undefined, body: Body): Promise<void> {
     const waitTime = this.#waitTime();
-    const call = this.#invoked(lock, waitTime);
+    const call = this.#invoked(target, around, waitTime);
+    const { leaseTime, signal } = call;
     try {
-      if (!(await lock.tryLock(waitTime, call.leaseTime, { signal: call.signal }))) return call.refused('busy');
+      if (!(await target.lock.tryLock(waitTime, leaseTime, { signal }))) return call.refused('busy');
     } catch (error) {
       return call.refused(error);
     }
-    await this.#insideBare(lock, call, depth, body);
+    await this.#insideBare(target, call, around, body);
   }
 
-  async #insideBare(lock: Lock, call: Call, depth: number, body: Body): Promise<void> {
+  async #insideBare({ lock }: Target, call: Call, around: Inside | undefined, body: Body): Promise<void> {
     const hold = lock.currentHold();
     // Granted, and given back by nobody: the library does not know its own hold.
     if (!hold) throw new Error(`no hold of ${lock.name} around the code that awaited it`);
     call.granted(hold);
     await body(hold);
-    const released = await this.#giveBack(hold, () => lock.unlock());
+    const released = await this.#giveBack(call, hold, () => lock.unlock());
     // A second unlock() waits for what goes on in the background; with a hold around this one it would end that.
-    if (!released && depth === 0 && this.#random.below(3) === 0) await lock.unlock().catch(() => undefined);
+    if (!released && around === undefined && this.#random.below(3) === 0) await lock.unlock().catch(() => undefined);
   }
 
-  async #asHold(lock: Lock, body: Body, waitTime: number | undefined): Promise<void> {
-    const call = this.#invoked(lock, waitTime ?? Infinity);
+  async #asHold(target: Target, around: Inside | undefined, body: Body, waitTime: number | undefined): Promise<void> {
+    const { lock } = target;
+    const call = this.#invoked(target, around, waitTime ?? Infinity);
     const options: AcquireOptions = { waitTime, leaseTime: call.leaseTime, signal: call.signal };
     let hold: Hold | null;
     try {
@@ -195,64 +202,66 @@ class Flow {
     // Inside the hold or not: the code that gives a hold back need not be the code that took it.
     if (this.#random.below(3) === 0) await lockContext.run(() => mine.run(() => body(mine)));
     else await body(mine);
-    await this.#giveBack(mine, () => mine.release());
+    await this.#giveBack(call, mine, () => mine.release());
   }
 
-  async #within(lock: Lock, body: Body): Promise<void> {
+  async #within(target: Target, around: Inside | undefined, body: Body): Promise<void> {
     const waitTime = this.#random.below(2) === 0 ? this.#waitTime() : Infinity;
-    const call = this.#invoked(lock, waitTime);
+    const call = this.#invoked(target, around, waitTime);
     const given: Hold[] = [];
     const { recorder } = this.load;
     try {
-      await lock.withLock({ waitTime, leaseTime: call.leaseTime, signal: call.signal }, async (hold) => {
+      await target.lock.withLock({ waitTime, leaseTime: call.leaseTime, signal: call.signal }, async (hold) => {
         given.push(hold);
         call.granted(hold);
         await body(hold);
-        recorder.releasing(hold);
+        call.releasing(hold);
         queueMicrotask(() => recorder.confirm(hold.owner));
       });
-      for (const hold of given) recorder.released(hold);
+      for (const hold of given) call.released(hold);
     } catch (error) {
       if (given.length === 0) return call.refused(error);
-      for (const hold of given) recorder.released(hold, error);
+      for (const hold of given) call.released(hold, error);
       this.load.count(this.load.notReleased, error);
     }
     this.load.sections += 1;
   }
 
-  async #giveBack(hold: Hold, release: () => Promise<void>): Promise<boolean> {
+  async #giveBack(call: Call, hold: Hold, release: () => Promise<void>): Promise<boolean> {
     const { recorder, notReleased } = this.load;
     this.load.sections += 1;
-    recorder.releasing(hold);
+    call.releasing(hold);
     const released = release();
     recorder.confirm(hold.owner); // others of this owner may have been good for this one's lease
     try {
       await released;
-      recorder.released(hold);
+      call.released(hold);
       return true;
     } catch (error) {
-      recorder.released(hold, error);
+      call.released(hold, error);
       this.load.count(notReleased, error);
       return false;
     }
   }
 
   /** What is done inside of a hold. */
-  async #inside(lock: Lock, hold: Hold, depth: number, context: LockContext | undefined): Promise<void> {
+  async #inside(here: Inside): Promise<void> {
+    const { target, hold, depth, context } = here;
+    const { name } = target;
     const random = this.#random;
     await pause(random.below(20));
     if (depth >= DEEPEST) return;
     switch (random.below(12)) {
       case 0:
       case 1:
-        return this.#section(lock.name, depth + 1, context);
+        return this.#section(name, here);
       case 2:
         // A context is one flow.
-        if (context) return this.#section(lock.name, depth + 1, context);
-        await Promise.all([this.#section(lock.name, depth + 1), this.#section(lock.name, depth + 1)]);
+        if (context) return this.#section(name, here);
+        await Promise.all([this.#section(name, here), this.#section(name, here)]);
         return;
       case 3:
-        if (context === undefined) this.#outlive(lock.name, depth);
+        if (context === undefined) this.#outlive(name, here);
         return;
       case 4:
         await this.#extend(hold);
@@ -261,17 +270,18 @@ class Flow {
         // Longer than many leases.
         await pause(random.below(800));
         return;
-      case 6:
+      case 6: {
         // A stranger among ourselves; it waits for a while only, since we do not give way.
-        await lockContext.run(() =>
-          this.#asHold(lockOf(this.load.client, lock.name), () => pause(1), random.below(60)),
-        );
+        const stranger = this.load.targets.draw(name, random);
+        await lockContext.run(() => this.#asHold(stranger, undefined, () => pause(1), random.below(60)));
         return;
+      }
       case 7: {
-        const { locks } = this.load.options;
+        const { names } = this.load.options;
         // Another lock, with an end to the wait: two flows may want two locks in opposite order.
-        const other = lockOf(this.load.client, random.pick(locks.filter((name) => name !== lock.name)));
-        return this.#asHold(other, () => pause(random.below(20)), random.below(200));
+        const others = names.filter((other) => isLock(other) && other !== name && !meets(target, other));
+        const other = this.load.targets.draw(random.pick(others), random);
+        return this.#asHold(other, undefined, () => pause(random.below(20)), random.below(200));
       }
       default:
         return;
@@ -279,9 +289,9 @@ class Flow {
   }
 
   /** A child that keeps the lock when its parent has given it back. */
-  #outlive(name: string, depth: number): void {
+  #outlive(name: string, around: Inside): void {
     const { children } = this.load;
-    const child = this.#section(name, depth + 1).finally(() => children.delete(child));
+    const child = this.#section(name, around).finally(() => children.delete(child));
     children.add(child);
   }
 
@@ -293,8 +303,9 @@ class Flow {
 
   async #force(name: string): Promise<void> {
     const from = stamp();
-    await lockOf(this.load.client, name)
-      .forceUnlock()
+    await this.load.targets
+      .draw(name, this.#random)
+      .lock.forceUnlock()
       .catch(() => undefined);
     this.load.recorder.write({ type: 'broken', from, at: stamp() + LATEST_DELIVERY_MS, locks: [name] });
   }
@@ -303,23 +314,24 @@ class Flow {
     return this.#random.below(3) === 0 ? 0 : this.#random.below(1_500);
   }
 
-  #invoked(lock: Lock, waitTime: number): Call {
+  #invoked(target: Target, around: Inside | undefined, waitTime: number): Call {
     const random = this.#random;
     const leaseTime = random.below(3) === 0 ? undefined : this.load.nextLease();
-    return new Call(this.load, lock, waitTime, leaseTime, random.below(6) === 0 ? random.below(600) : undefined);
+    const abortAfterMs = random.below(6) === 0 ? random.below(600) : undefined;
+    return new Call(this.load, target, around, waitTime, leaseTime, abortAfterMs);
   }
 }
 
-/** One acquiring call, written down. */
+/** One acquiring call, written down for each part of what it takes. */
 class Call {
   readonly signal: AbortSignal | undefined;
-  readonly #id: string;
-  readonly #parent: Hold | undefined;
+  readonly #ids: readonly string[];
   #abort: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly load: Load,
-    lock: Lock,
+    private readonly target: Target,
+    private readonly around: Inside | undefined,
     waitTime: number,
     readonly leaseTime: number | undefined,
     abortAfterMs: number | undefined,
@@ -329,21 +341,35 @@ class Call {
       this.signal = controller.signal;
       this.#abort = setTimeout(() => controller.abort(), abortAfterMs);
     }
-    this.#parent = lock.currentHold();
-    // Inside a hold it may have to let the request before it end first.
-    const deadlines = this.#parent ? 2 : 1;
-    const settlesWithin = waitTime === Infinity ? undefined : waitTime + deadlines * load.options.commandTimeout;
-    this.#id = load.recorder.invoked(lock.name, settlesWithin, leaseTime);
+    const { recorder, options } = load;
+    const { parts, joint } = target;
+    // Inside a hold it may have to let the request before it end first; of several, what it got has to be given back.
+    const deadlines = (around ? 2 : 1) * (joint ? 2 * parts.length : 1);
+    const settlesWithin = waitTime === Infinity ? undefined : waitTime + deadlines * options.commandTimeout;
+    this.#ids = parts.map(({ name }) => recorder.invoked(name, settlesWithin, leaseTime, joint));
   }
 
   granted(hold: Hold): void {
     clearTimeout(this.#abort);
-    this.load.recorder.granted(this.#id, hold, { parent: this.#parent });
+    const { target, around, load } = this;
+    const holds = partHolds(target, hold);
+    const above = around && partHolds(around.target, around.hold);
+    target.parts.forEach(({ name, shared }, at) => {
+      load.recorder.granted(this.#ids[at]!, holds.get(name)!, { parent: above?.get(name), shared });
+    });
+  }
+
+  releasing(hold: Hold): void {
+    for (const part of partHolds(this.target, hold).values()) this.load.recorder.releasing(part);
+  }
+
+  released(hold: Hold, error?: unknown): void {
+    for (const part of partHolds(this.target, hold).values()) this.load.recorder.released(part, error);
   }
 
   refused(reason: unknown): void {
     clearTimeout(this.#abort);
-    this.load.recorder.refused(this.#id, reason);
+    for (const id of this.#ids) this.load.recorder.refused(id, reason);
     this.load.count(this.load.refused, reason);
   }
 }

@@ -1,5 +1,6 @@
 import type { HistoryEvent } from '../support/history-events.js';
 import { Random } from '../support/random.js';
+import { isExclusive, KINDS, type Kind } from './kinds.js';
 import { playRound, type RoundOptions, type RoundResult } from './round.js';
 import { described, drawSchedule, type ScheduledFault } from './schedule.js';
 import type { TopologyName } from './stage.js';
@@ -12,6 +13,8 @@ export interface NemesisOptions {
   readonly shrinkMinutes?: number;
   readonly roundMs?: number;
   readonly topology?: TopologyName;
+  /** Default: all; with several servers those that are followed there, since a failover takes some away. */
+  readonly kinds?: readonly Kind[];
   /** Failovers are planned and replicas confirm every grant: then no acknowledged write may be lost. */
   readonly planned?: boolean;
 }
@@ -23,6 +26,8 @@ export interface NemesisReport {
   readonly faults: Readonly<Record<string, number>>;
   readonly refused: Readonly<Record<string, number>>;
   readonly notReleased: Readonly<Record<string, number>>;
+  /** Granted, by kind; a multi-lock counts for each of its members. */
+  readonly granted: Readonly<Record<string, number>>;
   readonly lossesSignalled: number;
   readonly unknownOutcomes: number;
   /** Writes that were acknowledged and that the server that took over never had, seen at the servers. */
@@ -32,23 +37,24 @@ export interface NemesisReport {
 
 const PROCESSES = 4;
 const FLOWS = 8;
-const LOCKS = 12;
+const NAMES = 16;
 const ROUND_MS = 40_000;
 const SHOWN = 20;
 
 /** Rounds of work under faults until the time is up or a violation has been found. */
 export async function runNemesis(options: NemesisOptions): Promise<NemesisReport> {
   const { minutes, seed, say, shrinkMinutes = 6, roundMs = ROUND_MS, topology = 'single', planned = false } = options;
+  const { kinds = kindsFor(topology) } = options;
   const end = performance.now() + minutes * 60_000;
   const total = new Totals(seed);
   say(
-    `nemesis: ${topology}${planned ? ', planned' : ''}, seed ${seed}, ${minutes} min, ${PROCESSES} processes x ${FLOWS} flows x ${LOCKS} locks`,
+    `nemesis: ${topology}${planned ? ', planned' : ''}, seed ${seed}, ${minutes} min, ${PROCESSES} processes x ${FLOWS} flows x ${NAMES} names: ${kinds.join(', ')}`,
   );
   for (let round = 1; performance.now() < end; round++) {
     const roundSeed = `${seed}/${round}`;
     const shape = { ms: roundMs, processes: PROCESSES, topology, planned };
     const schedule = drawSchedule(new Random('schedule', roundSeed), shape);
-    const terms = { ...shape, seed: roundSeed, schedule, flows: FLOWS, locks: LOCKS };
+    const terms = { ...shape, seed: roundSeed, schedule, flows: FLOWS, names: NAMES, kinds };
     const started = performance.now();
     const result = await playRound(terms);
     total.add(result);
@@ -68,12 +74,17 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisReport
   return total;
 }
 
+function kindsFor(topology: TopologyName): readonly Kind[] {
+  return topology === 'single' ? KINDS : KINDS.filter((kind) => isExclusive(`${kind}:`) || kind === 'multi');
+}
+
 class Totals implements NemesisReport {
   rounds = 0;
   sections = 0;
   readonly faults: Record<string, number> = {};
   readonly refused: Record<string, number> = {};
   readonly notReleased: Record<string, number> = {};
+  readonly granted: Record<string, number> = {};
   lossesSignalled = 0;
   unknownOutcomes = 0;
   lostWrites = 0;
@@ -88,7 +99,7 @@ class Totals implements NemesisReport {
     this.unknownOutcomes += result.unknownOutcomes;
     this.lostWrites += result.lostWrites;
     this.violations += result.violations.length;
-    for (const kind of ['faults', 'refused', 'notReleased'] as const)
+    for (const kind of ['faults', 'refused', 'notReleased', 'granted'] as const)
       for (const [name, count] of result[kind]) this[kind][name] = (this[kind][name] ?? 0) + count;
   }
 }

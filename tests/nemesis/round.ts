@@ -9,7 +9,8 @@ import type { RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 import type { WorkerClientOptions } from '../support/worker-orders.js';
 import { STRIKES, type Bench } from './faults.js';
-import { FAIR, type FlowOptions, type FlowResult } from './flows.js';
+import type { FlowOptions, FlowResult } from './flows.js';
+import { drawNames, isCounted, isExclusive, isLock, kindOf, PERMITS, type Kind } from './kinds.js';
 import { Network } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
 import { effectsOf, ServerTruth, type SeenLine } from './server-truth.js';
@@ -22,7 +23,8 @@ export interface RoundOptions {
   readonly schedule: readonly ScheduledFault[];
   readonly processes: number;
   readonly flows: number;
-  readonly locks: number;
+  readonly names: number;
+  readonly kinds: readonly Kind[];
   readonly topology: TopologyName;
   readonly planned: boolean;
 }
@@ -32,6 +34,7 @@ export interface RoundResult {
   readonly faults: ReadonlyMap<FaultName, number>;
   readonly refused: ReadonlyMap<string, number>;
   readonly notReleased: ReadonlyMap<string, number>;
+  readonly granted: ReadonlyMap<string, number>;
   readonly lossesSignalled: number;
   readonly unknownOutcomes: number;
   readonly takes: number;
@@ -86,6 +89,7 @@ class Round implements Bench {
   stage!: Stage;
   readonly networks: Network[] = [];
   readonly locks: readonly string[];
+  readonly #names: readonly string[];
   readonly #workers: Worker[] = [];
   readonly #dead: Worker[] = [];
   readonly #working = new Map<Worker, Promise<FlowResult>>();
@@ -110,7 +114,8 @@ class Round implements Bench {
   #over = false;
 
   constructor(private readonly options: RoundOptions) {
-    this.locks = Array.from({ length: options.locks }, (_, index) => `${index % 3 === 1 ? FAIR : 'lock:'}${index}`);
+    this.#names = drawNames(options.names, options.kinds);
+    this.locks = this.#names.filter(isLock);
   }
 
   async open(): Promise<void> {
@@ -120,6 +125,7 @@ class Round implements Bench {
     this.#truth = new ServerTruth(this.#wallAhead, servers.length);
     await Promise.all(servers.map((server) => this.serverBack(server)));
     this.#reading = setInterval(() => this.#read(), 50);
+    await this.#setPermits();
     const { processes } = this.options;
     for (let process = 0; process < processes; process++) this.networks.push(await Network.open(servers));
     await Promise.all(this.networks.map((_, process) => this.#start(process)));
@@ -150,8 +156,9 @@ class Round implements Bench {
       for (const lock of result?.heldAtEnd ?? [])
         this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
     }
-    await this.#passThrough(this.locks.filter((name) => name.startsWith(FAIR)));
-    await this.#gone('key', async () => (await this.stage.leftovers()).keys);
+    await this.#passThrough(this.locks.filter((name) => kindOf(name) === 'fair'));
+    await this.#countPermits();
+    await this.#gone('key', async () => (await this.stage.leftovers()).keys.filter((key) => !this.#stays(key)));
     await this.#gone('channel', async () => (await this.stage.leftovers()).channels);
     for (const worker of this.#workers) {
       const closed = await within(
@@ -214,6 +221,7 @@ class Round implements Bench {
       faults: this.#struck,
       refused: sum(({ refused }) => refused),
       notReleased: sum(({ notReleased }) => notReleased),
+      granted: grantedByKind(events),
       lossesSignalled: events.filter(({ type }) => type === 'loss-signal').length,
       unknownOutcomes: events.filter(({ type }) => type === 'acquire-unknown').length,
       takes: truth.takes.length,
@@ -281,11 +289,12 @@ class Round implements Bench {
 
   /** What it has at this moment: it was not watched for a while. */
   async #readState(server: RedisServer): Promise<void> {
+    const watched = this.locks.filter(isExclusive);
     const [seconds, micros, ...entries] = (await server.command(
       'EVAL',
       READ_STATE,
-      this.locks.length,
-      ...this.locks,
+      watched.length,
+      ...watched,
     )) as string[];
     this.#lines.push({
       node: this.stage.servers.indexOf(server),
@@ -331,7 +340,9 @@ class Round implements Bench {
     const id = await worker.createClient({ ...this.stage.reach(network, odd, DANGEROUS), ...terms, replicas });
     this.#processOf.set(id, worker);
     this.#workers[process] = worker;
-    const load: FlowOptions = { seed, flows, locks: this.locks, ...terms, pauseMs: 100 };
+    // A counter that a failover takes back would issue a token twice.
+    const tokens = this.options.topology === 'single' ? 'counter' : 'clock';
+    const load: FlowOptions = { seed, flows, names: this.#names, tokens, ...terms, pauseMs: 100 };
     const working = worker.run(FLOWS, load) as Promise<FlowResult>;
     working.catch((error: unknown) => {
       if (worker.running) this.#complain('a flow has failed', `${worker.name}: ${String(error)}`);
@@ -389,6 +400,42 @@ class Round implements Bench {
     await client.close();
   }
 
+  /** The permits that there are, before anybody wants one. */
+  async #setPermits(): Promise<void> {
+    const client = createClient(this.stage.direct());
+    for (const name of this.#names.filter(isCounted)) {
+      if (kindOf(name) === 'semaphore') await client.getSemaphore(name).trySetPermits(PERMITS);
+      else await client.getPermitExpirableSemaphore(name).trySetPermits(PERMITS);
+    }
+    await client.close();
+  }
+
+  /** When what is taken back in the background is back, and leases are over; then takes the semaphores away. */
+  async #countPermits(): Promise<void> {
+    const client = createClient(this.stage.direct());
+    const broken = this.#history.some(({ type }) => type === 'broken');
+    for (const name of this.#names.filter(isCounted)) {
+      const plain = kindOf(name) === 'semaphore';
+      const semaphore = plain ? client.getSemaphore(name) : client.getPermitExpirableSemaphore(name);
+      let free = 0;
+      // The dead never give theirs back; nobody can say what is there once all was lost.
+      const limit = broken || (plain && this.#dead.length > 0) ? 3_000 : QUIET_LIMIT_MS;
+      await until(async () => (free = await semaphore.availablePermits()) === PERMITS, 'all are back', limit).catch(
+        () => undefined,
+      );
+      this.#history.push({ type: 'permits-free', process: 'nemesis', at: stamp(), lock: name, free, of: PERMITS });
+      const server = await this.stage.masterOf(name);
+      await server.command('DEL', name, `{${name}}:timeout`);
+    }
+    await client.close();
+  }
+
+  /** Tokens go on for ever, lanes for an hour; the latch of whoever was killed waits for its last count-down. */
+  #stays(key: string): boolean {
+    if (key.startsWith('redisson_lock_token:') || key.startsWith('holdfast_requests:')) return true;
+    return kindOf(key) === 'latch' && this.#dead.some(({ name }) => key.includes(`.${name}.`));
+  }
+
   async #gone(what: string, found: () => Promise<string[]>): Promise<void> {
     let left: string[] = [];
     try {
@@ -408,4 +455,16 @@ class Round implements Bench {
   #complain(kind: string, message: string): void {
     this.#complaints.push({ kind, message });
   }
+}
+
+function grantedByKind(events: readonly HistoryEvent[]): ReadonlyMap<string, number> {
+  const kinds = new Map<string, number>();
+  const kindOfCall = new Map<string, string>();
+  for (const event of events) {
+    if (event.type === 'acquire-invoke') kindOfCall.set(event.call, event.joint ? 'multi' : (kindOf(event.lock) ?? ''));
+    const kind =
+      event.type === 'acquire-ok' ? kindOfCall.get(event.call) : event.type === 'latch-opened' ? 'latch' : undefined;
+    if (kind !== undefined) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  }
+  return kinds;
 }

@@ -1,3 +1,4 @@
+import { ALL_SCRIPTS, LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { Random } from '../support/random.js';
 import type { TopologyName } from './stage.js';
 
@@ -101,7 +102,9 @@ const NOT_WITH: Readonly<Record<TopologyName, readonly FaultName[]>> = {
 /** What may lose a write that was acknowledged, also one that replicas have confirmed if they are asked to forget it. */
 const LOSING: readonly FaultName[] = ['server-stop', 'server-kill', 'server-delete-key'];
 
-const SCRIPTS = ['acquire', 'acquire-nested', 'release', 'release-partial', 'hand-off', 'renew'];
+/** What the plain lock runs is run most; the scripts of all kinds get their turn. */
+const SCRIPTS = [...LOCK_SCRIPTS.keys()].map((name) => `lock/${name}`);
+const EVERY_SCRIPT = [...ALL_SCRIPTS.keys()];
 const LEAST_GAP_MS = 50;
 const MOST_GAP_MS = 1_200;
 
@@ -129,7 +132,7 @@ export function drawSchedule(
       // More of the short ones: the square of an even draw.
       ms: Math.round(terms.leastMs + (terms.mostMs - terms.leastMs) * random.fraction() ** 2),
       times: 1 + random.below(3),
-      script: random.below(3) === 0 ? undefined : random.pick(SCRIPTS),
+      script: [undefined, random.pick(SCRIPTS), random.pick(EVERY_SCRIPT)][random.below(3)],
       choice: random.fraction(),
     });
   }

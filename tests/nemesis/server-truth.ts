@@ -1,12 +1,30 @@
 import type { HistoryEvent } from '../support/history-events.js';
-import { FAIR_SCRIPTS, LOCK_SCRIPTS } from '../support/lock-scripts.js';
+import { ALL_SCRIPTS } from '../support/lock-scripts.js';
 import type { MonitorLine } from '../support/monitor-log.js';
+import { isExclusive, isShared, keyOf } from './kinds.js';
 import { ServerView } from './server-view.js';
 
 /** What scripts do to a lock. */
 const WRITES = new Set(['HSET', 'HDEL', 'DEL', 'PEXPIRE']);
 /** What the server's stamps, turned into ours, may be off. */
 const CLOCK_SLACK_MS = 2;
+
+/** Scripts that create a hold, or add one: where their arguments have the owner and the lease. */
+const TAKING: Readonly<Record<string, readonly [owner: number, lease: number]>> = {
+  'lock/acquire': [0, 1],
+  'lock/acquire-nested': [0, 2],
+  'lock/hand-off': [1, 2],
+  'fair-lock/acquire': [0, 1],
+  'fenced-lock/acquire': [0, 1],
+  'fenced-lock/acquire-nested': [0, 2],
+  'fenced-lock/hand-off': [1, 2],
+  'read-write-lock/acquire-read': [0, 1],
+  'read-write-lock/acquire-write': [0, 1],
+  'read-write-lock/nest-read': [0, 2],
+  'read-write-lock/nest-write': [0, 2],
+  'group-lock/acquire': [1, 2],
+  'group-lock/acquire-nested': [1, 2],
+};
 
 /** A script that created a hold, or added one. */
 export interface Take {
@@ -103,6 +121,8 @@ export class ServerTruth {
       }
       return;
     }
+    if (isShared(lock) && source === 'lua' && command === 'HSET') return this.#take(at, lock, node);
+    if (!isExclusive(lock)) return;
     const home = this.#at.get(lock);
     if (command === 'LEAVES') {
       // It may have taken the lock over, and not have written to it since.
@@ -208,19 +228,31 @@ export class ServerTruth {
   }
 
   #set(at: number, lock: string, owner: string, node: number): void {
-    const { script = '', args = [] } = this.#running[node] ?? {};
+    const { script = '' } = this.#running[node] ?? {};
     let owned = this.#owned.get(lock);
     if (owned && owned.owner !== owner) {
       // It was handed on, or it had expired in that very millisecond, or it is a contradiction.
-      if (owned.expiresAt > at + 2 && script !== 'hand-off')
+      if (owned.expiresAt > at + 2 && !script.endsWith('/hand-off'))
         this.contradictions.push(`${owner} was put beside ${owned.owner} in ${lock}`);
       this.#gone(lock, Math.min(owned.expiresAt, at), `it went to ${owner}`);
       owned = undefined;
     }
     if (!owned) this.#owned.set(lock, { owner, from: at, expiresAt: Infinity, leased: 'never' });
-    const leaseTime = Number(args[script === 'acquire' ? 1 : 2]);
-    if (['acquire', 'acquire-nested', 'hand-off'].includes(script))
-      this.takes.push({ at, script, lock, owner, leaseTime });
+    this.#take(at, lock, node);
+  }
+
+  #take(at: number, lock: string, node: number): void {
+    const { script = '', args = [] } = this.#running[node] ?? {};
+    const places = TAKING[script];
+    if (!places) return;
+    const [owner, lease] = places;
+    this.takes.push({
+      at,
+      script,
+      lock,
+      owner: (args[owner] ?? '').replace(/:write$/, ''),
+      leaseTime: Number(args[lease]),
+    });
   }
 
   #gone(lock: string, at: number, how: string): void {
@@ -238,11 +270,16 @@ function runningScript(
   [script = '', keyCount = '0', ...rest]: readonly string[],
 ): Running | undefined {
   if (command !== 'EVALSHA' && command !== 'EVAL') return undefined;
-  for (const [name, { sha, source }] of [...LOCK_SCRIPTS, ...FAIR_SCRIPTS]) {
-    if (script === sha || script === source) return { script: name, args: rest.slice(Number(keyCount)) };
-  }
-  return undefined;
+  const name = SCRIPT_NAMES.get(script);
+  return name === undefined ? undefined : { script: name, args: rest.slice(Number(keyCount)) };
 }
+
+const SCRIPT_NAMES: ReadonlyMap<string, string> = new Map(
+  [...ALL_SCRIPTS].flatMap(([name, { sha, source }]) => [
+    [sha, name],
+    [source, name],
+  ]),
+);
 
 /**
  * The takes as effects of the calls they were made for. A call is found by its process, its lock and its lease, which
@@ -258,12 +295,17 @@ export function effectsOf(
   const byId = new Map<string, Call>();
   for (const event of history) {
     if (event.type === 'acquire-invoke') {
-      const { process, lock, leaseTime = leaseWithoutOne(process) } = event;
+      if (event.permits !== undefined) continue;
+      const { process, lock, joint } = event;
       const call: Call = { id: event.call, from: event.at, until: Infinity, owner: undefined };
-      const key = `${process} ${lock} ${leaseTime}`;
-      const same = calls.get(key);
-      if (same) same.push(call);
-      else calls.set(key, [call]);
+      const watched = leaseWithoutOne(process);
+      const leases = new Set([event.leaseTime ?? watched, ...(joint ? [watched] : [])]);
+      for (const leaseTime of leases) {
+        const key = `${process} ${keyOf(lock)} ${leaseTime}`;
+        const same = calls.get(key);
+        if (same) same.push(call);
+        else calls.set(key, [call]);
+      }
       byId.set(call.id, call);
     } else if (event.type === 'acquire-ok' || event.type === 'acquire-fail' || event.type === 'acquire-unknown') {
       const call = byId.get(event.call);

@@ -12,7 +12,16 @@ interface Stamped {
 
 export type HistoryEvent = Stamped &
   (
-    | { type: 'acquire-invoke'; call: string; lock: string; settlesWithin?: number; leaseTime?: number }
+    | {
+        type: 'acquire-invoke';
+        call: string;
+        lock: string;
+        settlesWithin?: number;
+        leaseTime?: number;
+        /** It is one of several that one call takes: maybe without a lease until all are there. */
+        joint?: boolean;
+        permits?: number;
+      }
     | AcquireOk
     /** Rejected, or answered busy. */
     | { type: 'acquire-fail'; call: string; reason: string }
@@ -33,6 +42,11 @@ export type HistoryEvent = Stamped &
     | { type: 'held'; from: number; lock: string; owner: string; ended?: string }
     /** Between `from` and `at` locks were taken away behind the library's back: DEL, forced, restarted empty. */
     | { type: 'broken'; from: number; locks: readonly string[] | 'all'; tokensLost?: boolean }
+    /** `asked`: count-downs that had begun; `counted`: those that had been answered. */
+    | { type: 'latch-set'; latch: string }
+    | { type: 'latch-opened' | 'latch-closed'; latch: string; of: number; asked: number; counted: number }
+    /** When all was over: so many permits were free, of so many. */
+    | { type: 'permits-free'; lock: string; free: number; of: number }
     /** Found when all was over. */
     | { type: 'left'; what: 'key' | 'queue entry' | 'channel' | 'timer' | 'listener' | 'waiter'; name: string }
   );
@@ -48,6 +62,8 @@ interface AcquireOk {
   validUntil: number;
   token?: string | number | bigint | undefined;
   shared?: boolean | undefined;
+  /** How many were taken, of how many: no lock, and nobody signals their loss. */
+  permits?: { taken: number; of: number } | undefined;
 }
 
 export type EventOf<T extends HistoryEvent['type']> = Extract<HistoryEvent, { type: T }>;

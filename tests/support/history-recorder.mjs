@@ -60,12 +60,14 @@ export class HistoryRecorder {
    * @param {string} lock
    * @param {number} [settlesWithin]
    * @param {number} [leaseTime]
+   * @param {boolean} [joint]  it is one of several that one call takes
    */
-  invoked(lock, settlesWithin, leaseTime) {
+  invoked(lock, settlesWithin, leaseTime, joint = false) {
     const call = `${this.name}/${++this.#made}`;
     const terms = {
       ...(settlesWithin !== undefined && { settlesWithin }),
       ...(leaseTime !== undefined && { leaseTime }),
+      ...(joint && { joint }),
     };
     this.write({ type: 'acquire-invoke', call, lock, ...terms });
     return call;

@@ -2,6 +2,10 @@ import type { EventOf, HistoryEvent } from './history-events.js';
 
 export type ViolationKind =
   | 'two valid holds at once'
+  | 'more permits than there are'
+  | 'permits lost'
+  | 'latch opened too early'
+  | 'latch not opened'
   | 'valid without the lock'
   | 'lease ended without a loss signal'
   | 'loss signal too late'
@@ -27,6 +31,8 @@ export interface CheckOptions {
 
 /** What the server's stamps, turned into ours, may be off. */
 const CLOCK_SLACK_MS = 2;
+/** A process that is killed takes with it what it was still taking back. */
+const IN_BACKGROUND_MS = 10_000;
 
 interface Call {
   readonly invoke: EventOf<'acquire-invoke'>;
@@ -59,8 +65,11 @@ class HistoryCheck {
   readonly #stalls = new Map<string, EventOf<'stalled'>[]>();
   readonly #died = new Map<string, number>();
   readonly #broken: EventOf<'broken'>[] = [];
-  /** By lock and owner; empty if nobody watched the server. */
+  /** By lock and owner. */
   readonly #held = new Map<string, EventOf<'held'>[]>();
+  /** Locks that were seen at the server. */
+  readonly #watched = new Set<string>();
+  readonly #latches = new Map<string, number>();
 
   constructor(
     history: readonly HistoryEvent[],
@@ -75,11 +84,16 @@ class HistoryCheck {
     for (const call of this.#calls.values()) this.#checkSettled(call.invoke, call.outcome);
     for (const hold of this.#holds.values()) {
       if (hold.releaseInvoke) this.#checkSettled(hold.releaseInvoke, hold.releaseOutcome);
+      if (hold.ok.permits) continue;
       this.#checkLoss(hold);
       this.#checkInside(hold);
-      if (this.#held.size > 0) this.#checkHeld(hold);
+      if (this.#watched.has(hold.lock)) this.#checkHeld(hold);
     }
     for (const holds of groupBy([...this.#holds.values()], ({ lock }) => lock)) {
+      if (holds.some(({ ok }) => ok.permits)) {
+        this.#checkPermits(holds);
+        continue;
+      }
       this.#checkExclusion(holds);
       for (const sameCounter of groupBy(holds, (hold) => this.#tokenEpoch(hold))) this.#checkTokens(sameCounter);
     }
@@ -128,8 +142,17 @@ class HistoryCheck {
       case 'held': {
         const key = `${event.lock} ${event.owner}`;
         this.#held.set(key, [...(this.#held.get(key) ?? []), event]);
+        this.#watched.add(event.lock);
         return;
       }
+      case 'latch-set':
+        this.#latches.set(event.latch, event.at);
+        return;
+      case 'latch-opened':
+      case 'latch-closed':
+        return this.#checkLatch(event);
+      case 'permits-free':
+        return this.#checkFree(event);
       case 'left':
         this.#violate('left behind', `a ${event.what} was left: ${event.name}`, event);
     }
@@ -238,6 +261,59 @@ class HistoryCheck {
     }
   }
 
+  /** What was taken away behind the library's back is nobody's any more, and given back it is too much. */
+  #brokenAt(lock: string): number {
+    return Math.min(Infinity, ...this.#broken.filter(({ locks }) => isOf(locks, lock)).map(({ from }) => from));
+  }
+
+  #checkPermits(holds: readonly HeldLock[]): void {
+    const broken = this.#brokenAt(holds[0]?.lock ?? '');
+    const spans = holds
+      .map((hold) => ({ hold, from: hold.ok.at, until: Math.min(this.#validUntil(hold), broken) }))
+      .filter(({ from, until }) => until > from)
+      .sort((a, b) => a.from - b.from);
+    let inside: typeof spans = [];
+    for (const span of spans) {
+      inside = [...inside.filter(({ until }) => until > span.from), span];
+      const taken = inside.reduce((sum, { hold }) => sum + (hold.ok.permits?.taken ?? 0), 0);
+      const of = span.hold.ok.permits?.of ?? 0;
+      if (taken <= of) continue;
+      const message = `${taken} permits of ${span.hold.lock} were taken at once, of ${of}`;
+      this.#violate('more permits than there are', message, ...inside.map(({ hold }) => hold.ok));
+    }
+  }
+
+  /** All are back in the end, but for those that went down with a process. */
+  #checkFree(event: EventOf<'permits-free'>): void {
+    const { lock, free, of } = event;
+    if (this.#brokenAt(lock) < event.at) return;
+    let gone = 0;
+    for (const { invoke, outcome } of this.#calls.values()) {
+      const died = this.#died.get(invoke.process);
+      if (died === undefined || invoke.lock !== lock) continue;
+      const hold = outcome?.type === 'acquire-ok' ? this.#holds.get(outcome.hold) : undefined;
+      const settled = hold?.releaseOutcome?.type === 'release-ok' || (outcome && hold === undefined);
+      const last = hold?.releaseOutcome?.at ?? outcome?.at ?? Infinity;
+      // Shortly before, something may have been on its way in the background.
+      if (!settled || died - last < IN_BACKGROUND_MS) gone += invoke.permits ?? 0;
+    }
+    const message = `${free} permits of ${lock} are free in the end, of ${of}, and ${gone} may have died`;
+    if (free > of) this.#violate('more permits than there are', message, event);
+    if (free < of - gone) this.#violate('permits lost', message, event);
+  }
+
+  #checkLatch(event: EventOf<'latch-opened' | 'latch-closed'>): void {
+    const { type, latch, of, asked, counted } = event;
+    const set = this.#latches.get(latch) ?? Infinity;
+    const opened = type === 'latch-opened';
+    if (opened && asked < of && !this.#broken.some(({ locks, at }) => isOf(locks, latch) && at >= set)) {
+      this.#violate('latch opened too early', `${latch} opened after ${asked} of ${of} count-downs`, event);
+    }
+    if (!opened && counted >= of) {
+      this.#violate('latch not opened', `${latch} is closed after all of ${of} count-downs`, event);
+    }
+  }
+
   /** Whoever may believe to hold the lock has it at the server all the while. */
   #checkHeld(hold: HeldLock): void {
     const until = this.#validUntil(hold) - CLOCK_SLACK_MS;
@@ -253,7 +329,7 @@ class HistoryCheck {
   #validUntil(hold: HeldLock): number {
     const ends = [hold.deadline, hold.releaseInvoke?.at ?? Infinity, hold.loss?.at ?? Infinity];
     for (const { from, at, locks } of this.#broken) {
-      if (locks !== 'all' && !locks.includes(hold.lock)) continue;
+      if (!isOf(locks, hold.lock)) continue;
       // Granted before or after? Unless that is sure, it proves nothing.
       if (hold.invoke.at < at) ends.push(hold.ok.at <= from ? from : -Infinity);
     }
@@ -277,9 +353,7 @@ class HistoryCheck {
 
   /** How often the counter had been lost; apart from the others where nobody can say. */
   #tokenEpoch({ lock, invoke, ok }: HeldLock): string {
-    const losses = this.#broken.filter(
-      ({ tokensLost, locks }) => tokensLost && (locks === 'all' || locks.includes(lock)),
-    );
+    const losses = this.#broken.filter(({ tokensLost, locks }) => tokensLost && isOf(locks, lock));
     const unsure = losses.some(({ from, at }) => invoke.at < at && ok.at > from);
     return unsure ? ok.hold : String(losses.filter(({ at }) => at <= invoke.at).length);
   }
@@ -343,6 +417,8 @@ function believe(hold: HeldLock, at: number, until: number): void {
   hold.deadline = until > at ? until : Math.min(hold.deadline, at);
   if (until > at) hold.confirmedUntil = until;
 }
+
+const isOf = (locks: readonly string[] | 'all', lock: string): boolean => locks === 'all' || locks.includes(lock);
 
 function groupBy<T>(all: readonly T[], keyOf: (each: T) => string | bigint): T[][] {
   const groups = new Map<string | bigint, T[]>();

@@ -1,0 +1,57 @@
+/** What a name stands for is said by its first part: `fair:7` is a fair lock. A key has one kind only. */
+export const KINDS = [
+  'lock',
+  'fair',
+  'readwrite',
+  'fenced',
+  'semaphore',
+  'group',
+  'permits',
+  'multi',
+  'spin',
+  'nonreentrant',
+  'latch',
+] as const;
+export type Kind = (typeof KINDS)[number];
+
+export const kindOf = (name: string): Kind | undefined => KINDS.find((kind) => kind === name.split(':', 1)[0]);
+
+/** What one owner at a time has, in one field of a hash: the bench follows it at the servers. */
+const EXCLUSIVE: ReadonlySet<Kind | undefined> = new Set(['lock', 'fair', 'fenced', 'spin', 'nonreentrant']);
+export const isExclusive = (name: string): boolean => EXCLUSIVE.has(kindOf(name));
+/** Several may have it; of these the bench sees at the servers only which calls took something. */
+const SHARED: ReadonlySet<Kind | undefined> = new Set(['readwrite', 'group']);
+export const isShared = (name: string): boolean => SHARED.has(kindOf(name));
+/** What a flow inside of something else may wait for a little. */
+export const isLock = (name: string): boolean => isExclusive(name) || isShared(name);
+
+const COUNTED: ReadonlySet<Kind | undefined> = new Set(['semaphore', 'permits']);
+/** Nobody owns them: so many may be taken at once. */
+export const isCounted = (name: string): boolean => COUNTED.has(kindOf(name));
+export const PERMITS = 4;
+
+/** The values of a group. Histories know each by `<group>/<value>`. */
+export const VALUES = ['a', 'b', 'c', 'd'] as const;
+export const valueName = (group: string, value: string): string => `${group}/${value}`;
+/** The key that a name of a history is at. */
+export const keyOf = (name: string): string => name.split('/', 1)[0] as string;
+/** What histories call what is at a key. */
+export const namesAt = (key: string): string[] =>
+  kindOf(key) === 'group' ? VALUES.map((value) => valueName(key, value)) : [key];
+
+/** The first third meets half of the calls. */
+const ORDER: readonly Kind[] = [
+  ...(['lock', 'fair', 'readwrite', 'fenced', 'group', 'semaphore'] as const),
+  ...(['multi', 'permits', 'spin', 'nonreentrant', 'latch', 'readwrite'] as const),
+  ...(['multi', 'fair', 'lock'] as const),
+];
+
+/** As many names as there are, of the kinds given; the last one is a plain lock if there is any. */
+export function drawNames(count: number, kinds: readonly Kind[]): string[] {
+  const order = ORDER.filter((kind) => kinds.includes(kind));
+  const last = kinds.includes('lock') ? 'lock' : order.at(-1);
+  return Array.from(
+    { length: count },
+    (_, index) => `${index === count - 1 ? last : order[index % order.length]}:${index}`,
+  );
+}
