@@ -6,7 +6,6 @@ import { Compensations } from './core/compensations.js';
 import { EntryRegistry } from './core/entry-registry.js';
 import { runOutside } from './core/flow.js';
 import { Lanes } from './core/lanes.js';
-import type { LockContext } from './core/lock-context.js';
 import type { LockProtocol } from './core/lock-protocol.js';
 import type { LockRuntime } from './core/lock-runtime.js';
 import type { Tenure } from './core/tenure.js';
@@ -15,7 +14,13 @@ import { ClientClosedError, InvalidArgumentError, RedisUnavailableError } from '
 import { createEvents, type EventBus } from './events.js';
 import { inspectionOf, type Inspection } from './inspection.js';
 import { resolveOptions, type ClientOptions } from './options.js';
-import { checkContext, checkName, checkValues, type ContextOptions } from './primitives/arguments.js';
+import {
+  checkContext,
+  checkHandleOptions,
+  checkName,
+  checkValues,
+  type ContextOptions,
+} from './primitives/arguments.js';
 import { CountDownLatch } from './primitives/count-down-latch.js';
 import { FairLock, FairLockProtocol } from './primitives/fair-lock.js';
 import { checkTokens, FencedLock, FencedLockProtocol, type FencedLockOptions } from './primitives/fenced-lock.js';
@@ -40,7 +45,7 @@ import { inspect } from './redis/scripts/object.js';
 import type { Topology } from './redis/topology.js';
 
 /** Where Redis is: a URL, or a connection of yours. It is duplicated, never used, and stays yours to close. */
-export type Connection = { url: string; redis?: never } | { redis: GivenRedis; url?: never };
+export type Connection = { url: string; redis?: undefined } | { redis: GivenRedis; url?: undefined };
 
 export type CreateClientOptions = Connection & ClientOptions;
 
@@ -57,7 +62,7 @@ export interface HoldInfo {
 
 export interface CloseOptions {
   /** Give every open hold back before the connections close. Default: they end with their leases. */
-  releaseHolds?: boolean;
+  releaseHolds?: boolean | undefined;
 }
 
 /** A client of one Redis: Redisson's `RedissonClient`, as far as locks go. Each one is a stranger to every other. */
@@ -125,11 +130,18 @@ export interface ClientParts {
 }
 
 /**
+ * Makes a client. Nothing is sent before it is used; make one per process and Redis, and `close()` it at the end.
+ *
  * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: at once, for a bad option.
+ * @see Redisson `Redisson#create(Config)`.
  */
+export function createClient(options: CreateClientOptions): LockClient;
+/** @internal */
+// eslint-disable-next-line @typescript-eslint/unified-signatures -- the published types leave this one out
+export function createClient(options: CreateClientOptions, parts: ClientParts): LockClient;
 export function createClient(options: CreateClientOptions, parts: ClientParts = {}): LockClient {
   if (typeof options !== 'object' || options === null) {
-    throw new InvalidArgumentError('options', 'an object with url or redis', options);
+    throw new InvalidArgumentError('options', 'an object with url or redis', withoutCredentials(options));
   }
   const source = sourceOf(options);
   const resolved = resolveOptions(options, prefixOf(source));
@@ -138,8 +150,11 @@ export function createClient(options: CreateClientOptions, parts: ClientParts = 
 }
 
 function sourceOf({ url, redis }: CreateClientOptions): RedisSource {
-  if ((url === undefined) === (redis === undefined)) {
-    throw new InvalidArgumentError('options', 'an object with either url or redis', 'both or neither');
+  if (url === undefined && redis === undefined) {
+    throw new InvalidArgumentError('url', 'an address, unless redis is given', url);
+  }
+  if (url !== undefined && redis !== undefined) {
+    throw new InvalidArgumentError('redis', 'absent where url is given', redis);
   }
   if (redis !== undefined) {
     if (typeof redis !== 'object' || typeof redis.duplicate !== 'function') {
@@ -148,10 +163,13 @@ function sourceOf({ url, redis }: CreateClientOptions): RedisSource {
     return { redis };
   }
   if (typeof url !== 'string' || !/^rediss?:\/\//.test(url)) {
-    throw new InvalidArgumentError('url', 'a string that begins with redis:// or rediss://', typeof url);
+    throw new InvalidArgumentError('url', 'a string that begins with redis:// or rediss://', withoutCredentials(url));
   }
   return { url };
 }
+
+/** Messages end up in logs. */
+const withoutCredentials = (url: unknown): unknown => (typeof url === 'string' ? url.replace(/^[^]*@/, '...@') : url);
 
 class RedisLockClient implements LockClient {
   readonly id = randomUUID();
@@ -248,18 +266,21 @@ class RedisLockClient implements LockClient {
     return this.#fairLock(name, false, options);
   }
 
-  #fairLock(name: string, reentrant: boolean, { context }: ContextOptions): FairLock {
+  #fairLock(name: string, reentrant: boolean, options: ContextOptions): FairLock {
+    const { context } = checkHandleOptions(options);
     const protocol = new FairLockProtocol(this.#port, this.#checkName(name), this.#runtime.options, reentrant);
-    return new FairLock(this.#runtime, this.#executor, protocol, checkContext(context));
+    return new FairLock(this.#runtime, this.#executor, protocol, context);
   }
 
   getSpinLock(name: string, options: SpinLockOptions = {}): Lock {
-    return this.#lock(new SpinLockProtocol(this.#port, this.#checkName(name), pausesOf(options.backOff)), options);
+    const { backOff, context } = checkHandleOptions(options, ['backOff']);
+    return this.#lock(new SpinLockProtocol(this.#port, this.#checkName(name), pausesOf(backOff)), { context });
   }
 
   getFencedLock(name: string, options: FencedLockOptions = {}): FencedLock {
-    const protocol = new FencedLockProtocol(this.#port, this.#checkName(name), checkTokens(options.tokens));
-    return new FencedLock(this.#runtime, this.#executor, protocol, checkContext(options.context));
+    const { tokens, context } = checkHandleOptions(options, ['tokens']);
+    const protocol = new FencedLockProtocol(this.#port, this.#checkName(name), checkTokens(tokens));
+    return new FencedLock(this.#runtime, this.#executor, protocol, context);
   }
 
   getReadWriteLock(name: string, options: ContextOptions = {}): ReadWriteLock {
@@ -274,9 +295,10 @@ class RedisLockClient implements LockClient {
       const { locks, options } = locksAndOptions<ContextOptions>(given, ['context']);
       return new MultiLock(locks, checkContext(options.context));
     }
-    const [group, values, { context } = {}] = given as [string, unknown, ContextOptions?];
+    const [group, values, options] = given as [string, unknown, ContextOptions?];
+    const { context } = checkHandleOptions(options);
     const protocol = new GroupLockProtocol(this.#port, this.#checkName(group), checkValues(values));
-    return new GroupMultiLock(this.#runtime, this.#executor, protocol, checkContext(context));
+    return new GroupMultiLock(this.#runtime, this.#executor, protocol, context);
   }
 
   getRedLock(...given: readonly (Lock | RedLockOptions)[]): RedLock {
@@ -302,8 +324,8 @@ class RedisLockClient implements LockClient {
     return new CountDownLatch(this.#runtime, this.#port, checked);
   }
 
-  #lock(protocol: LockProtocol, { context }: { context?: LockContext | undefined }): Lock {
-    return new SingleLock(this.#runtime, this.#executor, protocol, checkContext(context));
+  #lock(protocol: LockProtocol, options: ContextOptions): Lock {
+    return new SingleLock(this.#runtime, this.#executor, protocol, checkHandleOptions(options).context);
   }
 
   holds(): HoldInfo[] {

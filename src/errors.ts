@@ -129,7 +129,8 @@ export class InvalidArgumentError extends LockError {
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'function') return 'a function';
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  if (typeof value === 'object' && value !== null)
+    return !Array.isArray(value) ? 'an object' : value.length === 0 ? 'an empty array' : 'an array';
   return String(value);
 }
 

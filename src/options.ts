@@ -2,46 +2,46 @@ import { InvalidArgumentError } from './errors.js';
 
 export interface HandOffOptions {
   /** Sections in a row that stay in this process while other clients wait. Default 16. */
-  maxSections?: number;
+  maxSections?: number | undefined;
   /** ms that a row of sections may last while other clients wait. Default 100. */
-  maxTime?: number;
+  maxTime?: number | undefined;
 }
 
 export interface ReplicasOptions {
   /** Replicas that must confirm. 0: none is waited for. Default 1, as long as any replica is connected. */
-  acks?: number;
+  acks?: number | undefined;
   /** ms to wait for them. Default 1,000. */
-  timeout?: number;
+  timeout?: number | undefined;
 }
 
 export interface ClientOptions {
   /** ms of lease for acquisitions without one; renewed at a third of it. Default 30,000, as in Redisson. */
-  lockWatchdogTimeout?: number;
+  lockWatchdogTimeout?: number | undefined;
   /**
    * ms that a waiter of a fair lock adds to the time after which a JVM takes those behind it for abandoned. Must be the
    * same for all clients of a lock. At least 3,000; default 300,000, as in Redisson.
    */
-  fairLockWaitTimeout?: number;
+  fairLockWaitTimeout?: number | undefined;
   /** ms without a sign of life after which a waiter of a fair lock loses its place. At least 1,000; default 5,000. */
-  fairWaiterTimeout?: number;
+  fairWaiterTimeout?: number | undefined;
   /** ms within which one command settles, with all its attempts. Default 3,000. */
-  commandTimeout?: number;
+  commandTimeout?: number | undefined;
   /** Put in front of every name, as a Redisson name mapper would. Default: ioredis's own `keyPrefix`, else none. */
-  keyPrefix?: string;
+  keyPrefix?: string | undefined;
   /** How long a lock may go from hand to hand inside this process; `false`: every release goes through Redis. */
-  handOff?: HandOffOptions | false;
+  handOff?: HandOffOptions | false | undefined;
   /**
    * A lock is granted when this many replicas have it (`WAIT`); else it is given back and the call rejects with
    * `NotReplicatedError`. Default: on in a cluster and through Sentinel, off with a single server.
    */
-  replicas?: ReplicasOptions;
+  replicas?: ReplicasOptions | undefined;
   /**
    * In a cluster: messages by slot (`SSUBSCRIBE`, Redis 7 and Valkey). Must be the same for all clients of a lock.
    * Default `'auto'`: where the servers can, as Redisson.
    */
-  shardedSubscriptions?: boolean | 'auto';
+  shardedSubscriptions?: boolean | 'auto' | undefined;
   /** Keep the line that took each hold, for messages. Default: on, unless `NODE_ENV` is `production`. */
-  callSites?: boolean;
+  callSites?: boolean | undefined;
 }
 
 export interface ReplicaOptions {
@@ -96,15 +96,16 @@ const HAND_OFF_OPTIONS: Record<keyof HandOffOptions, true> = { maxSections: true
 const REPLICAS_OPTIONS: Record<keyof ReplicasOptions, true> = { acks: true, timeout: true };
 
 /** A misspelt option would leave its default in force, and nobody would know. */
-function refuseUnknown(option: string, given: object, known: Record<string, true>): void {
+export function refuseUnknown(option: string, given: object, known: readonly string[]): void {
   for (const key of Object.keys(given)) {
-    if (known[key] === true) continue;
-    throw new InvalidArgumentError(option, `an object of ${Object.keys(known).join(', ')}`, `one with ${key}`);
+    if (known.includes(key)) continue;
+    // Not its value: it may be a password.
+    throw new InvalidArgumentError(`${option}.${key}`, `absent (known here: ${known.join(', ')})`, 'given');
   }
 }
 
 export function resolveOptions(given: ClientOptions, prefixOfRedis: string): ResolvedOptions {
-  refuseUnknown('options', given, CLIENT_OPTIONS);
+  refuseUnknown('options', given, Object.keys(CLIENT_OPTIONS));
   const lockWatchdogTimeout = integer(given, 'lockWatchdogTimeout', DEFAULTS.lockWatchdogTimeout, 100);
   const fairWaiterTimeout = integer(given, 'fairWaiterTimeout', DEFAULTS.fairWaiterTimeout, 1_000);
   const commandTimeout = integer(given, 'commandTimeout', DEFAULTS.commandTimeout, 30);
@@ -137,10 +138,10 @@ function resolveHandOff(given: ClientOptions['handOff']): ResolvedOptions['handO
   if (given !== undefined && (typeof given !== 'object' || given === null)) {
     throw new InvalidArgumentError('handOff', 'an object or false', given);
   }
-  refuseUnknown('handOff', given ?? {}, HAND_OFF_OPTIONS);
+  refuseUnknown('handOff', given ?? {}, Object.keys(HAND_OFF_OPTIONS));
   return {
-    maxSections: integer(given ?? {}, 'maxSections', DEFAULTS.handOff.maxSections, 1),
-    maxTimeMs: integer(given ?? {}, 'maxTime', DEFAULTS.handOff.maxTime, 0),
+    maxSections: integer(given ?? {}, 'maxSections', DEFAULTS.handOff.maxSections, 1, 'handOff.'),
+    maxTimeMs: integer(given ?? {}, 'maxTime', DEFAULTS.handOff.maxTime, 0, 'handOff.'),
   };
 }
 
@@ -148,18 +149,26 @@ function resolveReplicas(given: ClientOptions['replicas']): ReplicaOptions | und
   if (given !== undefined && (typeof given !== 'object' || (given as unknown) === null)) {
     throw new InvalidArgumentError('replicas', 'an object', given);
   }
-  refuseUnknown('replicas', given ?? {}, REPLICAS_OPTIONS);
-  const acks = integer(given ?? {}, 'acks', 1, 0);
+  refuseUnknown('replicas', given ?? {}, Object.keys(REPLICAS_OPTIONS));
+  const acks = integer(given ?? {}, 'acks', 1, 0, 'replicas.');
   // A time-out of 0 would wait for ever.
-  const timeout = integer(given ?? {}, 'timeout', DEFAULTS.replicasTimeout, 1);
+  const timeout = integer(given ?? {}, 'timeout', DEFAULTS.replicasTimeout, 1, 'replicas.');
   return acks === 0 ? undefined : { acks, timeout, always: given?.acks !== undefined };
 }
 
-function integer<K extends string>(from: { [P in K]?: number }, option: K, byDefault: number, least: number): number {
+/** setTimeout cannot count further. */
+const MOST = 2 ** 31 - 1;
+
+function integer<K extends string>(
+  from: { [P in K]?: number | undefined },
+  option: K,
+  byDefault: number,
+  least: number,
+  of = '',
+): number {
   const value = from[option] ?? byDefault;
-  // setTimeout cannot count further than 2^31 - 1.
-  if (!Number.isInteger(value) || value < least || value > 2 ** 31 - 1) {
-    throw new InvalidArgumentError(option, `an integer of at least ${least}`, value);
+  if (!Number.isInteger(value) || value < least || value > MOST) {
+    throw new InvalidArgumentError(of + option, `an integer of at least ${least} and at most ${MOST}`, value);
   }
   return value;
 }

@@ -1,8 +1,7 @@
-import type { FlowHold } from './flow.js';
 import { runInside } from './flow.js';
 
 /** One hold of a lock: what `acquire()` and `tryAcquire()` give, and what `withLock()` passes to its body. */
-export abstract class Hold implements FlowHold, AsyncDisposable {
+export abstract class Hold implements AsyncDisposable {
   /** The name that the lock was asked for by; of several locks their names, with commas between. */
   abstract get lockName(): string;
 

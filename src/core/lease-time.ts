@@ -7,7 +7,11 @@ const MOST_MS = Number.MAX_SAFE_INTEGER;
 /** @param alternative  what may be given instead of a lease */
 export function checkLease(value: unknown, alternative = ''): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < LEAST_MS || value > MOST_MS) {
-    throw new InvalidArgumentError('leaseTime', `an integer of at least ${LEAST_MS} (ms)${alternative}`, value);
+    throw new InvalidArgumentError(
+      'leaseTime',
+      `an integer of at least ${LEAST_MS} (ms) and at most 2^53 - 1${alternative}`,
+      value,
+    );
   }
   return value;
 }

@@ -35,6 +35,7 @@ export class MultiHold extends Hold {
 
   /** @internal */
   constructor(
+    /** @internal */
     private readonly terms: MultiHoldTerms,
     members: readonly SingleHold[],
   ) {

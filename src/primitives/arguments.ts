@@ -2,6 +2,7 @@
 import { checkLease } from '../core/lease-time.js';
 import { isLockContext, type LockContext } from '../core/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
+import { refuseUnknown } from '../options.js';
 
 /** Options of a call that acquires. */
 export interface AcquireOptions {
@@ -45,7 +46,7 @@ export function checkWaitTime(value: unknown, byDefault: number): number {
   if (value === undefined) return byDefault;
   if (value === Infinity) return Infinity;
   if (typeof value !== 'number' || !Number.isInteger(value) || Math.abs(value) > MOST_MS) {
-    throw new InvalidArgumentError('waitTime', 'an integer (ms) or Infinity', value);
+    throw new InvalidArgumentError('waitTime', 'an integer (ms) up to 2^53 - 1, or Infinity', value);
   }
   return value;
 }
@@ -62,19 +63,26 @@ export function checkPermits(value: unknown, byDefault: number | undefined, leas
 export function checkOptions<T extends AcquireOptions>(value: T | undefined, known: readonly string[]): T {
   if (value === undefined) return {} as T;
   // A ported `lock(10, TimeUnit.SECONDS)` or `tryLock(1, 10, 'SECONDS')` would be off by a factor of a thousand.
-  if (typeof value !== 'object' || value === null) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidArgumentError('options', 'an object; times are milliseconds', value);
   }
-  for (const key of Object.keys(value)) {
-    if (!known.includes(key)) {
-      throw new InvalidArgumentError('options', `an object of ${known.join(', ')}`, `one with ${key}`);
-    }
-  }
+  refuseUnknown('options', value, known);
   const { signal, context } = value;
   if (signal !== undefined && !isAbortSignal(signal)) {
     throw new InvalidArgumentError('signal', 'an AbortSignal', signal);
   }
   checkContext(context);
+  return value;
+}
+
+/** Of a handle. A misspelt `context` would make it act for whoever calls. */
+export function checkHandleOptions<T extends ContextOptions>(value: T | undefined, others: readonly string[] = []): T {
+  if (value === undefined) return {} as T;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new InvalidArgumentError('options', 'an object', value);
+  }
+  refuseUnknown('options', value, ['context', ...others]);
+  checkContext(value.context);
   return value;
 }
 

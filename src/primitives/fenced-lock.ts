@@ -58,6 +58,7 @@ export class FencedLockProtocol extends PlainLockProtocol {
  * lock and has not noticed yet. Everything else is as in {@link Lock}.
  */
 export class FencedLock extends SingleLock<FencedHold> {
+  /** @internal */
   declare protected readonly protocol: FencedLockProtocol;
 
   /**

@@ -13,6 +13,7 @@ import { SingleLock } from './single-lock.js';
  * - A hold that has lost one of its values is lost; the others are given back.
  */
 export class GroupMultiLock extends SingleLock {
+  /** @internal */
   declare protected readonly protocol: GroupLockProtocol;
 
   /**

@@ -13,6 +13,7 @@ import {
   LockUpgradeError,
   NonReentrantError,
 } from '../errors.js';
+import { refuseUnknown } from '../options.js';
 import { Lock, type LockCall, type LockSettle, type Method } from './lock.js';
 import { notOwnerText, SingleLock, type MemberCall } from './single-lock.js';
 
@@ -259,10 +260,7 @@ export function locksAndOptions<T extends object>(
   if (given.length === 0 || last instanceof Lock || typeof last !== 'object' || last === null) {
     return { locks: given, options: {} };
   }
-  for (const key of Object.keys(last)) {
-    if (!(known as readonly string[]).includes(key)) {
-      throw new InvalidArgumentError('options', `an object of ${known.join(', ')}`, `one with ${key}`);
-    }
-  }
+  if (Array.isArray(last)) throw new InvalidArgumentError('locks', 'given one by one', last);
+  refuseUnknown('options', last, known);
   return { locks: given.slice(0, -1), options: last };
 }

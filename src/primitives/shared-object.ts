@@ -32,7 +32,9 @@ export abstract class SharedObject {
 
   /** @internal */
   constructor(
+    /** @internal */
     protected readonly runtime: LockRuntime,
+    /** @internal */
     protected readonly port: ProtocolPort,
     readonly name: string,
   ) {

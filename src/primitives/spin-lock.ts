@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from '../errors.js';
+import { refuseUnknown } from '../options.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
 import type { ReleaseReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/spin-lock.js';
@@ -13,11 +14,11 @@ export type BackOff =
     }
   | {
       /** The first pause. Default 1. */
-      readonly initialDelay?: number;
+      readonly initialDelay?: number | undefined;
       /** No pause is longer. Default 128. */
-      readonly maxDelay?: number;
+      readonly maxDelay?: number | undefined;
       /** Each pause is this many times the one before, plus up to 1 ms at random for each try that failed. Default 2. */
-      readonly multiplier?: number;
+      readonly multiplier?: number | undefined;
     };
 
 /** Options of a spin lock's handle. */
@@ -55,6 +56,7 @@ export function pausesOf(backOff: unknown): Pauses {
       backOff,
     );
   }
+  refuseUnknown('backOff', backOff ?? {}, ['delay', 'initialDelay', 'maxDelay', 'multiplier']);
   const given = (backOff ?? {}) as {
     delay?: unknown;
     initialDelay?: unknown;

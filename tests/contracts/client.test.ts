@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { inspect } from 'node:util';
 import { createClient, type LockClient } from '../../src/client.js';
 import { LockContext } from '../../src/core/lock-context.js';
 import { ClientClosedError, InvalidArgumentError, RedisUnavailableError, RefusedError } from '../../src/errors.js';
@@ -51,6 +52,31 @@ describe('createClient()', () => {
     expect(() => createClient(options as never)).toThrow(InvalidArgumentError);
   });
 
+  test('R7: a message names the option by its path and what is known, and never shows what may be a password', () => {
+    const thrown = (options: unknown): unknown => {
+      try {
+        return createClient(options as never);
+      } catch (error) {
+        return error;
+      }
+    };
+    const url = 'redis://localhost';
+    const secret = 'geheim';
+    for (const [options, argument, text] of [
+      [{}, 'url', /unless redis is given/],
+      [{ url, redis: new Redis({ lazyConnect: true }) }, 'redis', /absent where url is given/],
+      [{ url, password: secret }, 'options.password', /known here: url, redis, /],
+      [{ url: `http://me:${secret}@host` }, 'url', /redis:\/\/.*@host/],
+      [`redis://me:${secret}@host`, 'options', /an object with url or redis/],
+      [{ url, replicas: { acks: -1 } }, 'replicas.acks', /at least 0 and at most 2147483647, not -1/],
+      [{ url, handOff: { maxTime: 2 ** 40 } }, 'handOff.maxTime', /at most 2147483647, not 1099511627776/],
+    ] as const) {
+      const error = thrown(options);
+      expect(error).toMatchObject({ argument, message: expect.stringMatching(text) });
+      expect(inspect(error)).not.toContain(secret);
+    }
+  });
+
   test('an undefined option is one that is not given', async () => {
     const options = { ...reach(testRedisUrl()), lockWatchdogTimeout: undefined, keyPrefix: undefined };
     await using(createClient(options as never), async (client) => {
@@ -71,6 +97,43 @@ describe('createClient()', () => {
     expect(await redis.ping()).toBe('PONG');
     expect(redis.eventNames().map((name) => redis.listenerCount(name))).toEqual(listeners);
     await redis.quit();
+  });
+});
+
+describe('options of a handle', () => {
+  const factories: Record<string, (client: LockClient, options: never) => unknown> = {
+    getLock: (client, options) => client.getLock('name', options),
+    getNonReentrantLock: (client, options) => client.getNonReentrantLock('name', options),
+    getFairLock: (client, options) => client.getFairLock('name', options),
+    getNonReentrantFairLock: (client, options) => client.getNonReentrantFairLock('name', options),
+    getSpinLock: (client, options) => client.getSpinLock('name', options),
+    getFencedLock: (client, options) => client.getFencedLock('name', options),
+    getReadWriteLock: (client, options) => client.getReadWriteLock('name', options),
+    getGroupMultiLock: (client, options) => client.getMultiLock('name', ['value'], options),
+    getMultiLock: (client, options) => client.getMultiLock(client.getLock('name'), options),
+    getRedLock: (client, options) => client.getRedLock(client.getLock('name'), options),
+  };
+
+  test.each(Object.entries(factories))('R7: %s() refuses what are none, and a misspelt one', async (_, factory) => {
+    await using(createClient({ url: 'redis://localhost' }), (client) => {
+      for (const wrong of [null, 5, 'name', [], { contxt: new LockContext() }, { context: {} }]) {
+        expect(() => factory(client, wrong as never)).toThrow(InvalidArgumentError);
+      }
+      factory(client, { context: undefined } as never);
+      factory(client, { context: new LockContext() } as never);
+      return Promise.resolve();
+    });
+  });
+
+  test('R7: a misspelt option of a back-off, and locks in an array, are refused by name', async () => {
+    await using(createClient({ url: 'redis://localhost' }), (client) => {
+      const backOff = { maxDelai: 5 } as never;
+      expect(() => client.getSpinLock('name', { backOff })).toThrow(/^backOff\.maxDelai must be absent/);
+      const locks = [client.getLock('a'), client.getLock('b')] as never;
+      expect(() => client.getMultiLock(locks)).toThrow('locks must be given one by one');
+      expect(() => client.getRedLock(locks)).toThrow('locks must be given one by one');
+      return Promise.resolve();
+    });
   });
 });
 

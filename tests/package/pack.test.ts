@@ -74,6 +74,14 @@ test('the package holds both builds with their types, every script, the licences
   expect(packed.filter((path) => !expected.includes(path) && !/^dist\/[^/]+\.map$/.test(path))).toEqual([]);
 });
 
+test('the types that are shipped tell of what users call, and of nothing inside', () => {
+  for (const file of ['index.d.mts', 'index.d.cts']) {
+    const types = readFileSync(join(project, 'node_modules/holdfast/dist', file), 'utf8');
+    expect(types).toContain('tryLock(waitTime?: number, leaseTime?: number');
+    expect(types).not.toMatch(/@internal|ScriptExecutor|LockRuntime|Tenure|LockProtocol|ClientParts/);
+  }
+});
+
 test('only what the build names is inlined, and its licences go along', () => {
   const { tsdown } = read(join(PROJECT_ROOT, 'package.json'));
   const inlined = tsdown?.flatMap(({ deps }) => deps?.alwaysBundle ?? []) ?? [];
