@@ -3,7 +3,7 @@
  * of the request that asked for it, and ends for us a little before it does in Redis. An error is not a loss: only an
  * answer of Redis, or the deadline, says that the lock is lost; after a jump of the clock only Redis can.
  */
-import { NotOwnerError } from '../errors.js';
+import { NotOwnerError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-executor.js';
 import type { HeldReply } from '../redis/scripts/lock.js';
 import { latestEnd } from './compensations.js';
@@ -23,7 +23,7 @@ export class Lease {
   #partials = 0;
   #lastEnd = 0;
   #confirmedAtJump: number;
-  #confirming: Promise<void> | undefined;
+  #confirming: Promise<LockError | undefined> | undefined;
 
   constructor(
     private readonly tenure: Tenure,
@@ -95,13 +95,16 @@ export class Lease {
     return 'lost';
   }
 
-  /** Settles a doubt that a jump of the clock has raised: Redis confirms the tenure, or it is lost. */
-  confirm(): Promise<void> {
+  /**
+   * Settles a doubt that a jump of the clock has raised: Redis confirms the tenure, or it is lost. Resolves with the
+   * error for which it could not be settled.
+   */
+  confirm(): Promise<LockError | undefined> {
     this.#confirming ??= this.#confirm().finally(() => (this.#confirming = undefined));
     return this.#confirming;
   }
 
-  async #confirm(): Promise<void> {
+  async #confirm(): Promise<LockError | undefined> {
     const { tenure } = this;
     const { clock, options, watchdog } = tenure.runtime;
     // 1 ms extends nothing: a lease that the caller gave stays what it was.
@@ -109,21 +112,21 @@ export class Lease {
     const ticket = this.renewalTicket(leaseMs);
     const { jumped } = ticket;
     const request = await tenure.protocol.renewal.renew([this.renewalItem(leaseMs)]).done;
-    if (tenure.state !== 'held') return;
+    if (tenure.state !== 'held') return undefined;
     const left = request.reply?.[0] ?? 0;
     // Unanswered, and by neither clock is the lease over: the doubt remains, the next look asks again.
     if (request.error !== undefined && clock.now() < this.deadline) {
       watchdog.deadlineMoved(tenure);
-      return;
+      return request.error;
     }
     if (request.error !== undefined || left === 0) {
       tenure.lose(left === 0 && request.error === undefined ? 'gone' : 'expired', request.error);
-      return;
+      return undefined;
     }
     // That attempt of a partial release may run last, with what was left by the clock that has jumped.
     if (this.#mayShorten(ticket)) {
       if (clock.now() < this.deadline) this.#confirmedAtJump = jumped;
-      return;
+      return undefined;
     }
     const sentAt = request.sentAt + jumped;
     const jump = jumped - this.#confirmedAtJump;
@@ -133,6 +136,7 @@ export class Lease {
     }
     this.#confirmedAtJump = jumped;
     watchdog.deadlineMoved(tenure);
+    return undefined;
   }
 
   /** For `only` this hold, or for all that the watchdog renews. */
@@ -186,8 +190,7 @@ export class Lease {
     const { tenure } = this;
     const { protocol, turns } = tenure;
     return turns.take(async () => {
-      if (this.check() === 'unconfirmed') await this.confirm();
-      await turns.whenNoStray();
+      await turns.ready();
       if (hold.loss !== undefined) throw hold.loss;
       if (hold.state !== 'open') {
         throw new NotOwnerError(protocol.name, `extend(): this hold of "${protocol.name}" was given back.`);
@@ -212,8 +215,7 @@ export class Lease {
     const { tenure } = this;
     const { turns } = tenure;
     return turns.take(async () => {
-      if (this.check() === 'unconfirmed') await this.confirm();
-      await turns.whenNoStray();
+      await turns.ready();
       if (hold.loss !== undefined) throw hold.loss;
       tenure.throwIfLost();
       const { clock, watchdog } = tenure.runtime;

@@ -1,7 +1,8 @@
 /*
  * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Its
- * requests take turns (turns.ts), and what they ask for lasts as long as its lease (lease.ts). When the count is 0, the lock is lost or its state in doubt, the tenure is over and its owner id is never
- * used again: a request still under way somewhere then names an owner that no longer exists.
+ * requests take turns (turns.ts), and what they ask for lasts as long as its lease (lease.ts). When the count is 0, the
+ * lock is lost or its state in doubt, the tenure is over and its owner id is never used again: a request still under way
+ * somewhere then names an owner that no longer exists.
  */
 import { ClientClosedError, LockLostError, RedisUnavailableError, type LockError, type LossReason } from '../errors.js';
 import { grantDeadline, HoldRecord, type HoldTerms } from './hold-record.js';
@@ -71,8 +72,7 @@ export class Tenure {
   openNested(parent: HoldRecord, terms: HoldTerms, protocol: LockProtocol): Promise<HoldRecord | undefined> {
     const { turns } = this;
     const open = async (): Promise<HoldRecord | undefined> => {
-      if (this.lease.check() === 'unconfirmed') await this.lease.confirm();
-      await turns.whenNoStray();
+      await turns.ready(parent);
       if (parent.loss !== undefined) throw parent.loss;
       if (parent.state !== 'open' || this.state !== 'held' || !parent.holds(protocol)) return undefined;
       const { clock } = this.runtime;

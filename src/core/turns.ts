@@ -47,6 +47,25 @@ export class Turns {
     return run;
   }
 
+  /** Before a request: what a jump of the clock has put in doubt is settled, and no attempt of one before may run. */
+  async ready(parent?: HoldRecord): Promise<void> {
+    const { lease } = this.tenure;
+    if (lease.check() === 'unconfirmed') {
+      const error = await lease.confirm();
+      // Not one command deadline more for the request itself.
+      if (error instanceof RedisUnavailableError) {
+        this.#isAway(error, parent);
+        throw unsent(error);
+      }
+    }
+    await this.whenNoStray();
+  }
+
+  async whenNoStray(): Promise<void> {
+    if (this.strayIsOpen) await this.#stray?.whenQuiet();
+    this.#stray = undefined;
+  }
+
   /** What comes next waits for the request, if it may still take effect. */
   doubt(request: RequestAttempts): void {
     if (request.inDoubt) this.#stray = request;
@@ -65,22 +84,19 @@ export class Turns {
     return this.#stray?.openUntil ?? 0;
   }
 
-  async whenNoStray(): Promise<void> {
-    if (this.strayIsOpen) await this.#stray?.whenQuiet();
-    this.#stray = undefined;
-  }
-
   /** Nobody fails while an attempt may still run. */
   async failed(
     request: RequestAttempts & { readonly error: LockError | undefined },
     parent?: HoldRecord,
   ): Promise<never> {
     await request.whenQuiet();
-    if (request.error instanceof RedisUnavailableError) {
-      this.#away = request.error;
-      parent?.tellAway(request.error);
-    }
+    if (request.error instanceof RedisUnavailableError) this.#isAway(request.error, parent);
     throw request.error as LockError;
+  }
+
+  #isAway(error: RedisUnavailableError, parent: HoldRecord | undefined): void {
+    this.#away = error;
+    parent?.tellAway(error);
   }
 }
 

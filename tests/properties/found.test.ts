@@ -73,6 +73,15 @@ const schedules: Readonly<Record<string, readonly Step[]>> = {
     pass(700),
     pass(30),
   ],
+  'R3: beside a doubt that Redis does not settle, nobody takes a command deadline for the doubt and one for itself': [
+    acquire(),
+    away,
+    jump(60),
+    pass(4),
+    nest(),
+    nest(),
+    { do: 'extend', hold: 0, lease: 50 },
+  ],
   'R17: who waits elsewhere learns of it when a shorter lease follows a longer one': [
     { do: 'acquire', client: 1, lock: 0, wait: 0, lease: 20_000 },
     pass(700),
