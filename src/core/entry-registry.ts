@@ -86,7 +86,7 @@ export class EntryRegistry {
   linger(entry: LockEntry): void {
     // A release that close() did not wait for may end after everything else.
     if (this.runtime().closed || !entry.idle) return;
-    if (entry.line !== undefined) return this.#drop(entry, entry.line);
+    if (entry.queue !== undefined) return this.#drop(entry, entry.queue);
     if (!entry.wanted || this.#lingering.has(entry)) return;
     const timer = this.runtime().clock.clock.setTimer(LINGER_MS, () => {
       this.#lingering.delete(entry);

@@ -1,4 +1,4 @@
-import type { ClientClosedError, LockLostError, RedisUnavailableError } from '../errors.js';
+import { RedisUnavailableError, type ClientClosedError, type LockLostError } from '../errors.js';
 import type { CallSite } from './call-site.js';
 import type { Half, LockProtocol } from './lock-protocol.js';
 import { runOutside } from './flow.js';
@@ -160,3 +160,6 @@ export class HoldRecord {
 
 /** When a hold asked for at `sentAt` must have been granted to count at all. */
 export const grantDeadline = (sentAt: number, leaseMs: number): number => sentAt + leaseMs - marginMs(leaseMs);
+
+export const answeredTooLate = (): RedisUnavailableError =>
+  new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');

@@ -4,8 +4,8 @@
  * lock is lost or its state in doubt, the tenure is over and its owner id is never used again: a request still under way
  * somewhere then names an owner that no longer exists.
  */
-import { ClientClosedError, LockLostError, RedisUnavailableError, type LockError, type LossReason } from '../errors.js';
-import { grantDeadline, HoldRecord, type HoldTerms } from './hold-record.js';
+import { ClientClosedError, LockLostError, type LockError, type LossReason } from '../errors.js';
+import { answeredTooLate, grantDeadline, HoldRecord, type HoldTerms } from './hold-record.js';
 import { Lease } from './lease.js';
 import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol } from './lock-protocol.js';
@@ -91,7 +91,7 @@ export class Tenure {
       if (now >= grantDeadline(sentAt, terms.leaseMs)) {
         // Not given back: the next request carries an absolute count, and a release would free the outer hold.
         await request.whenQuiet();
-        throw new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');
+        throw answeredTooLate();
       }
       const hold = this.open(terms, sentAt, now, parent, protocol);
       if (typeof request.reply === 'bigint') hold.token = request.reply;

@@ -63,12 +63,12 @@ StrangerGives == /\ key.f = Stranger /\ key' = Free
 Force == /\ force < MaxForce /\ key.f > 0 /\ key' = Free /\ force' = force + 1 /\ forcedAt' = now
          /\ UNCHANGED <<now, net, rep, lease, status, tid, dl, h, undo, rejected, late, bad>>
 
-(* ------------------- src/core/tenure.ts, lock-entry.ts --------------------- *)
+(* --------------------- src/core/tenure.ts, grants.ts ----------------------- *)
 Request(x) == [from |-> x.from, to |-> x.to, att |-> x.att, l |-> x.l, na |-> now + CmdTime, sent |-> now]
 New(o, w)  == [o |-> o, w |-> w, from |-> tid[o], to |-> tid[w], att |-> 1, l |-> lease[w],
                sent1 |-> now, nas |-> {now + CmdTime}, una |-> 1]
 
-(* Tenure.release of the last hold, LockEntry.heirOf: somebody stands in line. *)
+(* Tenure.release of the last hold, Grants.heirOf: somebody stands in line.    *)
 (* The code hands nothing on to a shorter lease than what is left; here it may *)
 Unlock(o) == /\ status[o] = "in" /\ now < dl[o] /\ Waiting # {} /\ h = NoHand
              /\ h' = New(o, First) /\ net' = net \cup {Request(New(o, First))}
@@ -93,7 +93,7 @@ Resend == /\ h # NoHand /\ h.att < MaxAtt
 Compensate(set, na) == undo' = undo \cup {[set |-> set, na |-> na]}
 Fresh(w) == tid' = IF status[w] = "wait" /\ ~On("sameTenure") THEN [tid EXCEPT ![w] = @ + 10] ELSE tid
 
-(* LockEntry.handOff, with the answer of one attempt *)
+(* Grants.handOff, with the answer of one attempt *)
 Handle(r) ==
   LET x == h
       d == (IF On("sentLast") THEN r.sent ELSE x.sent1) + x.l

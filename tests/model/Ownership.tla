@@ -183,7 +183,7 @@ End(U, doubt) ==
 
 Fail(id) == rejected' = rejected \cup {id}
 
-(* src/core/lock-entry.ts: #settleTry, #tried; src/core/tenure.ts: openNested, #giveBack, #ended *)
+(* src/core/lock-entry.ts: #tried; src/core/grants.ts: tried; src/core/tenure.ts: openNested, #giveBack, #ended *)
 HandleCall(r) ==
   LET U  == {u \in una : ~(u.id = r.id /\ u.att = r.att)}
       dl == (IF On("fromReply") THEN now ELSE r.sent) + r.l

@@ -4,7 +4,8 @@
 (* wake-up must come from a message, a confirmed subscription or a not-after    *)
 (* that has passed. Leases do not end here. An outsider ("ext") holds the lock  *)
 (* at the start and may take it again. Pub/sub is a FIFO per connection, lost   *)
-(* whole when the connection is cut. src/core/lock-entry.ts and subscriber.ts.  *)
+(* whole when the connection is cut. src/core/lock-entry.ts, next-look.ts (the  *)
+(* mark, the ttl), entry-subscription.ts; src/redis/subscriber.ts.              *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS Clients, Waiters, Home,     \* Home: waiter -> client
@@ -64,7 +65,7 @@ Release(w) == /\ state[w] = "in" /\ state' = [state EXCEPT ![w] = "done"]
 (* #step: when the head tries *)
 CanTry(c) == /\ q[c] # <<>> /\ ~Flying(Head(q[c]))
              /\ (mark[c] \/ ~known[c] \/ Head(q[c]) \in again)
-(* #try *)
+(* #try, next-look.ts: trying *)
 TrySend(c) == LET w == Head(q[c]) IN
   /\ CanTry(c)
   /\ tries' = {[t EXCEPT !.newest = @ /\ Home[t.w] # c] : t \in tries}
@@ -89,7 +90,7 @@ LateExec(t) == /\ t.r = "lost" /\ holder \in {Free, Ext} /\ holder' = t.w
 GiveBack(t) == IF holder = t.w THEN holder' = Free /\ toC' = Published ELSE UNCHANGED <<holder, toC>>
 Newest(t) == t.newest \/ On("anyBusy")
 
-(* #tried, #settleTry, #learn *)
+(* #tried; grants.ts: tried; next-look.ts: learn *)
 TryAnswer(t) == LET c == Home[t.w] IN
   /\ t.r \in {"ok", "busy", "err"} /\ tries' = tries \ {t}
   /\ CASE t.r = "ok" /\ InQ(t.w) ->
@@ -105,7 +106,7 @@ TryAnswer(t) == LET c == Home[t.w] IN
   /\ mark' = IF On("clearAtReply") THEN [mark EXCEPT ![c] = FALSE] ELSE mark
   /\ UNCHANGED <<parked, srv, up, toS, sub, pend, wanted, by, Luck>>
 
-(* #markAt: the not-after of an unanswered try has passed: it cannot run any more *)
+(* next-look.ts: markAt: the not-after of an unanswered try has passed: it cannot run any more *)
 NaPassed(t) == LET c == Home[t.w] IN
   /\ t.r = "lost" /\ tries' = tries \ {t}
   /\ mark' = IF On("noNaMark") THEN mark ELSE [mark EXCEPT ![c] = TRUE]
@@ -120,7 +121,7 @@ Park(c) == /\ q[c] # <<>> /\ ~parked[c] /\ ~Flying(Head(q[c])) /\ sub[c] = "conf
            /\ UNCHANGED <<holder, q, mark, known, again, tries, state, Conn, Luck>>
 
 (* ---------------------------- the subscription ---------------------------- *)
-(* src/redis/subscriber.ts: want *)
+(* src/core/entry-subscription.ts: begin; src/redis/subscriber.ts: want *)
 Subscribe(c) == /\ q[c] # <<>> /\ known[c] /\ up[c] /\ sub[c] = "none"
                 /\ sub' = [sub EXCEPT ![c] = "pending"] /\ pend' = [pend EXCEPT ![c] = @ + 1]
                 /\ wanted' = [wanted EXCEPT ![c] = TRUE] /\ by' = [by EXCEPT ![c] = Head(q[c])]

@@ -17,6 +17,8 @@ const PROPERTIES = 'tests/properties';
 const CONTRACT = 'tests/contracts/lock.test';
 
 const entry = 'src/core/lock-entry.ts';
+const look = 'src/core/next-look.ts';
+const grants = 'src/core/grants.ts';
 const tenure = 'src/core/tenure.ts';
 const turns = 'src/core/turns.ts';
 const lease = 'src/core/lease.ts';
@@ -94,7 +96,7 @@ export const MECHANISMS = [
   ),
   without(
     'a hand-off that counts from its first attempt',
-    entry,
+    grants,
     'request.firstSentAt + jumped',
     'request.sentAt + jumped',
     PROPERTIES,
@@ -132,7 +134,7 @@ export const MECHANISMS = [
   ),
   without(
     'a grant that comes too late',
-    entry,
+    grants,
     'if (taken && now < grantDeadline(sentAt, waiter.leaseMs)) {',
     'if (taken) {',
     LOSS,
@@ -263,12 +265,12 @@ export const MECHANISMS = [
   ),
   without(
     'no hand-off to a shorter lease',
-    entry,
+    grants,
     '    if (this.runtime.clock.now() + head.leaseMs < leaseEnd) return undefined;\n',
     '',
     PROPERTIES,
   ),
-  without('a fresh owner after a hand-off', entry, 'heir.owner = this.runtime.newOwner();', '', PROPERTIES, LATE),
+  without('a fresh owner after a hand-off', grants, 'heir.owner = this.runtime.newOwner();', '', PROPERTIES, LATE),
   without(
     'one request at a time',
     turns,
@@ -427,32 +429,32 @@ export const MECHANISMS = [
   without(
     'a mark that a message sets',
     entry,
-    'YIELD_AFTER_MESSAGE_MS;\n    }\n    this.#wake();',
-    'YIELD_AFTER_MESSAGE_MS;\n    }\n    this.#step();',
+    'this.#look.published();\n    this.#look.wake();',
+    'this.#look.published();\n    this.#step();',
     WAKING,
     PROPERTIES,
   ),
   without(
     'a mark that a confirmation sets',
     entry,
-    'this.#cover();\n    this.#wake();',
-    'this.#cover();\n    this.#step();',
+    'this.#subscription.confirmed();\n    this.#look.wake();',
+    'this.#subscription.confirmed();\n    this.#step();',
     WAKING,
     SUBSCRIPTIONS,
     PROPERTIES,
   ),
   without(
     'a mark when an unanswered try can run no more',
-    entry,
-    '+ 1, () => {\n      this.#wake();',
-    '+ 1, () => {\n      this.#step();',
+    look,
+    '+ 1, () => {\n      this.wake();',
+    '+ 1, () => {\n      this.step();',
     'tests/faults/unanswered-tries',
     PROPERTIES,
   ),
   without(
     'a mark that the sending clears',
-    entry,
-    '    if (inLine) {\n      this.#mark = false;',
+    look,
+    '    if (inLine) {\n      this.mark = false;',
     '    if (inLine) {',
     'tests/integration/waiting',
     PROPERTIES,
@@ -461,23 +463,23 @@ export const MECHANISMS = [
     'a mark that the answer leaves alone',
     entry,
     '  #tried(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): void {',
-    '  #tried(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): void {\n    this.#mark = false;',
+    '  #tried(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): void {\n    this.#look.mark = false;',
     WAKING,
     PROPERTIES,
   ),
   without(
     'a ttl that a try forgets',
-    entry,
+    look,
     '      this.#lookAt = undefined;\n      this.#yielding = false;',
     '      this.#yielding = false;',
     WAKING,
     PROPERTIES,
   ),
-  without('a ttl that only the newest try teaches', entry, 'sequence !== this.#newestTry || ', '', WAKING, PROPERTIES),
+  without('a ttl that only the newest try teaches', look, 'sequence !== this.#newestTry || ', '', WAKING, PROPERTIES),
   without(
     'a second try after the subscription',
     entry,
-    'if (!this.#wanted && !(head instanceof LockWaiter',
+    'if (!this.wanted && !(head instanceof LockWaiter',
     'if (false && !(head instanceof LockWaiter',
     WAKING,
     PROPERTIES,
@@ -485,7 +487,7 @@ export const MECHANISMS = [
   without('a try that is repeated after an error', entry, 'waiter.again = true;', '', WAKING, PROPERTIES),
   without(
     'a pause while Redis is away',
-    entry,
+    look,
     'this.#pausedUntil = this.runtime.clock.now() + this.#pauseMs;\n    this.#pauseMs',
     'this.#pauseMs',
     'tests/integration/waiting',
@@ -493,16 +495,16 @@ export const MECHANISMS = [
   without(
     'the end of the lease as a wake-up',
     entry,
-    'this.#wakeAt(lookAt);',
+    'look.wakeAt(lookAt);',
     '',
     'tests/integration/waiting',
     PROPERTIES,
   ),
   without(
     'a wake-up by the loss of a local hold',
-    entry,
-    "    } else if (how !== 'handed') {\n      this.#streak.reset();\n      this.#mark = true;",
-    "    } else if (how !== 'handed') {\n      this.#streak.reset();",
+    grants,
+    "if (how !== 'freed') this.look.mark = true;\n    else if (",
+    "if (how === 'freed' && ",
     WAKING,
     LOSS,
     PROPERTIES,
@@ -570,7 +572,7 @@ export const MECHANISMS = [
   ),
   without(
     'what is granted to nobody going on',
-    entry,
+    grants,
     'tenure.endUnclaimed(waiter.terms.leaseMs);',
     '',
     CONTRACT,
@@ -588,14 +590,14 @@ export const MECHANISMS = [
   ),
   without(
     'room for others after a hand-off streak',
-    entry,
-    'this.#yield();',
-    'this.#mark = true;',
+    grants,
+    'this.look.yield();',
+    'this.look.mark = true;',
     'tests/integration/sharing',
   ),
   without(
     'no hand-off to who is busy',
-    entry,
+    grants,
     '!(head instanceof LockWaiter) || head.busy ||',
     '!(head instanceof LockWaiter) ||',
     PROPERTIES,

@@ -1,0 +1,185 @@
+/*
+ * Who gets the lock: the waiter whose try was granted, the heir that a tenure hands it to when it ends, or, of what
+ * several can have at once, all whom one answer or message lets in. What is granted to somebody who is not there any
+ * more goes on to the next.
+ */
+import { NotReplicatedError, type LockError } from '../errors.js';
+import type { ScriptRequest } from '../redis/script-executor.js';
+import type { AcquireReply, HandOffReply } from '../redis/scripts/lock.js';
+import { latestEnd } from './compensations.js';
+import type { EntrySubscription } from './entry-subscription.js';
+import { HandOffStreak } from './hand-off-streak.js';
+import { grantDeadline } from './hold-record.js';
+import type { LocalLine } from './local-line.js';
+import type { LockEntry } from './lock-entry.js';
+import type { LockRuntime } from './lock-runtime.js';
+import type { NextLook } from './next-look.js';
+import { SharedWaiter } from './shared-waiter.js';
+import { holdFor } from './single-hold.js';
+import type { TenureEnd } from './tenure-end.js';
+import { Tenure } from './tenure.js';
+import { LockWaiter, type Waiter } from './waiter.js';
+
+type GrantRequest = ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
+
+export class Grants {
+  readonly #streak: HandOffStreak;
+
+  constructor(
+    private readonly runtime: LockRuntime,
+    private readonly entry: LockEntry,
+    private readonly line: LocalLine,
+    private readonly look: NextLook,
+    private readonly subscription: EntrySubscription,
+    /** Those who wait here can hold together. */
+    private readonly shared: boolean,
+  ) {
+    this.#streak = new HandOffStreak(runtime.options.handOff, runtime.clock);
+  }
+
+  /** True if the try was granted, to whomever. `taken`: Redis says so, but it may have come too late. */
+  tried(
+    waiter: Waiter,
+    request: ScriptRequest<AcquireReply>,
+    taken: boolean,
+    jumped: number,
+    sequence: number,
+  ): boolean {
+    const sentAt = request.sentAt + jumped;
+    const now = this.runtime.clock.now();
+    if (waiter instanceof LockWaiter) {
+      if (taken && now < grantDeadline(sentAt, waiter.leaseMs)) {
+        this.#streak.reset();
+        this.#grant(waiter, request, sentAt, jumped, false, now);
+        return true;
+      }
+    } else if (waiter instanceof SharedWaiter) {
+      if (waiter.opened || (taken && now < sentAt + waiter.leaseMs)) {
+        this.#share(waiter, request, sentAt, sequence);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The lock is the waiter's owner's. If nobody wants it any more it goes on to the next. */
+  #grant(
+    waiter: LockWaiter,
+    request: GrantRequest,
+    sentAt: number,
+    jumped: number,
+    handedOff: boolean,
+    now: number,
+  ): void {
+    const tenure = new Tenure(this.runtime, this.entry, waiter.protocol, waiter.owner, request.openUntil, jumped);
+    waiter.hasLock();
+    this.line.remove(waiter);
+    this.look.granted();
+    this.line.holds(tenure);
+    this.look.flowing = this.shared;
+    if (!waiter.wantsGrant) {
+      tenure.endUnclaimed(waiter.terms.leaseMs);
+      waiter.reject(waiter.leaving as LockError);
+      return;
+    }
+    const record = tenure.open(waiter.terms, sentAt, now);
+    if (typeof request.reply === 'bigint') record.token = request.reply;
+    this.line.holderChanged();
+    const { events } = this.runtime;
+    if (events.heard('acquired')) {
+      events.emit('acquired', { lockName: waiter.protocol.name, owner: waiter.owner, holdCount: 1, handedOff });
+    }
+    waiter.resolve(holdFor(record));
+  }
+
+  /** The waiter has what it came for, and others may have the same. */
+  #share(waiter: SharedWaiter, request: ScriptRequest<AcquireReply>, sentAt: number, sequence: number): void {
+    this.line.remove(waiter);
+    this.look.granted();
+    if (!waiter.wantsGrant) {
+      waiter.takeBack(request);
+      waiter.reject(waiter.leaving as LockError);
+    } else {
+      waiter.granted(request);
+    }
+    const { reply } = request;
+    if (waiter.forAll) this.#letIn(() => true);
+    // The next in line tries at once, unless this answer says when there will be something for it.
+    else if (typeof reply === 'object' && reply.free <= 0) this.look.learn(reply.freeIn, sentAt, sequence);
+    else this.look.mark = true;
+  }
+
+  /** Lets in who waits for what the message says has happened. */
+  openedBy(payload: string): void {
+    this.#letIn((waiter) => waiter.covered && waiter.opensOn(payload));
+  }
+
+  #letIn(which: (waiter: SharedWaiter) => boolean): void {
+    for (const waiter of [...this.line]) {
+      if (!(waiter instanceof SharedWaiter) || !which(waiter)) continue;
+      if (waiter.busy) {
+        waiter.opened = true;
+        continue;
+      }
+      this.line.remove(waiter);
+      waiter.granted(undefined);
+    }
+  }
+
+  /** Who gets the lock when `tenure` ends, without it being free in between. Its lease is the key's until `leaseEnd`. */
+  heirOf(tenure: Tenure, leaseEnd: number): LockWaiter | undefined {
+    const { head } = this.line;
+    if (!(head instanceof LockWaiter) || head.busy || !tenure.protocol.handsOff || !head.protocol.handsOff)
+      return undefined;
+    // Others sleep until the end that they have learned. A shorter lease might end, with its process, in silence.
+    if (this.runtime.clock.now() + head.leaseMs < leaseEnd) return undefined;
+    return this.#streak.mayGoOn() ? head : undefined;
+  }
+
+  /** One script gives the lock to the heir. Its lease counts from the first attempt: a repeat writes nothing. */
+  async handOff(tenure: Tenure, heir: LockWaiter): Promise<TenureEnd> {
+    const { clock } = this.runtime;
+    const jumped = clock.jumped;
+    const ours = this.#streak.asksForOthers() ? (this.subscription.isConfirmed ? 1 : 0) : -1;
+    heir.busy = true;
+    const { leaseMs } = heir.terms;
+    const request = await heir.protocol.handOff(tenure.owner, heir.owner, leaseMs, ours).done;
+    heir.busy = false;
+    const named = heir.owner;
+    const sentAt = request.firstSentAt + jumped;
+    const now = clock.now();
+    const handed = request.reply === 'handed' || typeof request.reply === 'bigint';
+    if (handed && now < grantDeadline(sentAt, leaseMs)) {
+      this.line.holders.delete(tenure);
+      this.#streak.count();
+      this.#grant(heir, request, sentAt, jumped, true, now);
+      return { kind: 'handed' };
+    }
+    const until = latestEnd(this.runtime, leaseMs);
+    // The name is spent: somebody may still act on it.
+    heir.owner = this.runtime.newOwner();
+    heir.doubts(request);
+    if (heir.leaving !== undefined) heir.reject(heir.leaving);
+    if (request.error !== undefined && !(request.error instanceof NotReplicatedError)) {
+      return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
+    }
+    if (request.reply === 'published') return { kind: 'freed' };
+    if (request.reply === 'gone') return { kind: 'gone', inDoubt: request.inDoubt && ours >= 0 };
+    void this.runtime.compensations.add({
+      send: () => heir.protocol.release([named]),
+      notBefore: request.openUntil,
+      until,
+    });
+    this.look.mark = true;
+    return { kind: 'handed' };
+  }
+
+  /** A tenure of ours does not have the lock any more. */
+  ended(tenure: Tenure, how: 'freed' | 'handed' | 'lost' | 'unknown'): void {
+    this.line.ended(tenure);
+    if (how === 'handed') return;
+    this.#streak.reset();
+    if (how !== 'freed') this.look.mark = true;
+    else if (this.line.waiterCount > 0 && this.line.holders.size === 0 && !this.shared) this.look.yield();
+  }
+}

@@ -1,0 +1,151 @@
+import type { Timer } from '../clock.js';
+import type { LocalLine } from './local-line.js';
+import type { LockRuntime } from './lock-runtime.js';
+
+/** The lease ends in Redis at some moment of its last millisecond; looking sooner would find it busy once more. */
+const AFTER_LEASE_MS = 2;
+/** A ttl of 0: the key is in its last millisecond. */
+const TTL_ZERO_MS = 10;
+/** After a lock was published the local head leaves others this much time from the message, or from the release. */
+const YIELD_AFTER_MESSAGE_MS = 2;
+export const YIELD_MS = 20;
+const PAUSE_MS = { first: 100, longest: 1_000 };
+
+/**
+ * When the head of a line looks again whether the lock is free: at once while the mark is set or the holder's ttl is
+ * not known, else when the lease ends. All times are of the lease clock.
+ */
+export class NextLook {
+  /** Something happened since the last try was sent: the next head tries. */
+  mark = false;
+  /** Of those who can hold together one got in just now: the others try beside one another. */
+  flowing = false;
+  /** When to look again without a wake-up; undefined: not known. */
+  #lookAt: number | undefined;
+  #newestTry = 0;
+  #pausedUntil = 0;
+  #pauseMs = PAUSE_MS.first;
+  #yielding = false;
+  #timer: Timer | undefined;
+  #timerAt = Infinity;
+
+  constructor(
+    private readonly runtime: LockRuntime,
+    private readonly line: LocalLine,
+    private readonly step: () => void,
+  ) {}
+
+  /** Nothing says to wait. */
+  get isDue(): boolean {
+    return this.#pausedUntil === 0 && this.#lookAt === undefined;
+  }
+
+  get isKnown(): boolean {
+    return this.#lookAt !== undefined;
+  }
+
+  /** Whether nobody is to try now; then the end of the pause makes the next step. */
+  isPaused(now: number): boolean {
+    if (now < this.#pausedUntil) {
+      this.wakeAt(this.#pausedUntil);
+      return true;
+    }
+    this.#pausedUntil = 0;
+    return false;
+  }
+
+  /** When to look again without a wake-up; undefined: not known, or now. */
+  at(now: number): number | undefined {
+    if (this.#lookAt !== undefined && now >= this.#lookAt) this.#lookAt = undefined;
+    return this.#lookAt;
+  }
+
+  /** A try is about to be sent. Gives its number, to be told with what it teaches. */
+  trying(inLine: boolean): number {
+    if (inLine) {
+      this.mark = false;
+      this.#lookAt = undefined;
+      this.#yielding = false;
+    }
+    return ++this.#newestTry;
+  }
+
+  /** The holder's lease, from the newest try; an older answer says nothing about now. */
+  learn(ttl: number, sentAt: number, sequence: number): void {
+    this.flowing = false;
+    if (sequence !== this.#newestTry || this.line.waiterCount === 0) return;
+    const { lockWatchdogTimeout } = this.runtime.options;
+    const waitMs = ttl < 0 ? lockWatchdogTimeout : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
+    this.#pauseMs = PAUSE_MS.first;
+    this.#lookAt = Math.max(sentAt + waitMs, this.runtime.clock.now() + 1);
+  }
+
+  /** Of a kind that polls: nobody will tell it when the lock is free. */
+  noLaterThan(at: number): void {
+    if (this.#lookAt !== undefined) this.#lookAt = Math.min(this.#lookAt, at);
+  }
+
+  /** Somebody got what he came for. */
+  granted(): void {
+    this.#lookAt = undefined;
+    this.#pauseMs = PAUSE_MS.first;
+  }
+
+  /** Redis is away, or answers too late: each time it is left alone for longer. */
+  pause(): void {
+    this.flowing = false;
+    this.#pausedUntil = this.runtime.clock.now() + this.#pauseMs;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
+  }
+
+  /** The lock was published: others get their chance before the local head, which is a round trip ahead of them. */
+  yield(): void {
+    this.#yielding = true;
+    this.mark = true;
+    this.#pausedUntil = this.runtime.clock.now() + YIELD_MS;
+  }
+
+  /** A message came: the others have it, too. */
+  published(): void {
+    if (!this.#yielding) return;
+    this.#yielding = false;
+    this.#pausedUntil = this.runtime.clock.now() + YIELD_AFTER_MESSAGE_MS;
+  }
+
+  wake(): void {
+    this.mark = true;
+    this.step();
+  }
+
+  /** An attempt that may still run is settled by then (monotonic ms), one way or the other. */
+  markAt(monotonic: number): void {
+    const { clock } = this.runtime.clock;
+    clock.setTimer(monotonic - clock.monotonic() + 1, () => {
+      this.wake();
+    });
+  }
+
+  wakeAt(at: number): void {
+    if (this.#timerAt === at) return;
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = this.runtime.clock.setTimer(at, () => {
+      this.#timerAt = Infinity;
+      this.step();
+    });
+  }
+
+  /** Nobody waits any more: what was known of the holder is forgotten. */
+  rest(): void {
+    this.#lookAt = undefined;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerAt = Infinity;
+  }
+
+  /** From now on nothing is heard of the lock. */
+  forget(): void {
+    this.mark = false;
+    this.#lookAt = undefined;
+  }
+}
