@@ -4,7 +4,7 @@
  * more goes on to the next.
  */
 import { NotReplicatedError, type LockError } from '../errors.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply, HandOffReply } from '../redis/scripts/lock.js';
 import { latestEnd } from './compensations.js';
 import type { EntrySubscription } from './entry-subscription.js';

@@ -6,7 +6,7 @@
  */
 import type { LeaseClock } from '../clock.js';
 import { RedisUnavailableError } from '../errors.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import type { Compensations, SentRequest } from './compensations.js';
 
 export interface Lane {

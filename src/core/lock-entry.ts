@@ -16,7 +16,7 @@ import {
   type LockError,
   type RefusedError,
 } from '../errors.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import type { ChannelListener } from '../redis/subscriber.js';
 import type { ChannelSource } from '../redis/topology.js';

@@ -1,4 +1,4 @@
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import type { CallSite } from './call-site.js';
 import type { LockRuntime } from './lock-runtime.js';

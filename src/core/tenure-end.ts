@@ -1,5 +1,5 @@
 import type { LockError } from '../errors.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import type { ReleaseReply } from '../redis/scripts/lock.js';
 
 /** How the last request of a tenure ended. */

@@ -1,5 +1,5 @@
 import { RedisUnavailableError, type LockError } from '../errors.js';
-import type { RequestAttempts } from '../redis/script-executor.js';
+import type { RequestAttempts } from '../redis/request-attempts.js';
 import type { HoldRecord } from './hold-record.js';
 import type { Tenure } from './tenure.js';
 

@@ -1,6 +1,7 @@
 import type { Timer } from '../clock.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
-import type { RequestAttempts, ScriptRequest } from '../redis/script-executor.js';
+import type { RequestAttempts } from '../redis/request-attempts.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import { onAbort } from './abort-watch.js';
 import type { CallSite } from './call-site.js';

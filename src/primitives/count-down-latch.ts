@@ -3,7 +3,7 @@ import { NO_LEASE_MS, SharedWaiter } from '../core/shared-waiter.js';
 import { patience, type Patience } from '../core/waiter.js';
 import { InvalidArgumentError } from '../errors.js';
 import { latchChannel } from '../redis/keys.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import * as scripts from '../redis/scripts/latch.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import { checkOptions, checkWaitTime } from './arguments.js';

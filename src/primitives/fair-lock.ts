@@ -1,7 +1,7 @@
 import type { WaitQueue } from '../core/lock-protocol.js';
 import type { ResolvedOptions } from '../options.js';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../redis/keys.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import * as scripts from '../redis/scripts/fair-lock.js';
 import type { AcquireReply, ReleaseReply } from '../redis/scripts/lock.js';
 import { PlainLockProtocol, type ProtocolPort } from './plain-lock-protocol.js';

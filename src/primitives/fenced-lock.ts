@@ -2,7 +2,7 @@ import { boundRejection } from '../core/bound-promise.js';
 import type { FencedHold } from '../core/single-hold.js';
 import { InvalidArgumentError } from '../errors.js';
 import { tokenKey } from '../redis/keys.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import * as scripts from '../redis/scripts/fenced-lock.js';
 import type { AcquireReply, HandOffReply, HeldReply } from '../redis/scripts/lock.js';
 import * as reads from '../redis/scripts/reads.js';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { LockParts, LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../core/lock-protocol.js';
 import { lockChannel } from '../redis/keys.js';
-import type { ScriptExecutor, ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptExecutor } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import * as scripts from '../redis/scripts/group-lock.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
 import { highwayHash128 } from './highway-hash.js';

@@ -11,7 +11,7 @@ import {
   UnknownPermitError,
 } from '../errors.js';
 import { semaphoreChannel, takenPermitsKey } from '../redis/keys.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/permit-expirable-semaphore.js';
 import * as semaphoreScripts from '../redis/scripts/semaphore.js';

@@ -1,6 +1,7 @@
 import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../core/lock-protocol.js';
 import { lockChannel } from '../redis/keys.js';
-import type { ScriptExecutor, ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptExecutor } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import * as scripts from '../redis/scripts/lock.js';
 
 /** How the client reaches Redis, for every kind of lock. */

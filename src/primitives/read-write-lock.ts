@@ -1,6 +1,7 @@
 import type { Half, LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../core/lock-protocol.js';
 import { readHoldBase, readWriteChannel } from '../redis/keys.js';
-import type { ScriptExecutor, ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptExecutor } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/read-write-lock.js';
 import type { Lock } from './lock.js';

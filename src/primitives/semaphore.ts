@@ -5,7 +5,7 @@ import { NO_LEASE_MS, SharedWaiter } from '../core/shared-waiter.js';
 import { patience, type Patience } from '../core/waiter.js';
 import { InvalidArgumentError, LockTimeoutError } from '../errors.js';
 import { semaphoreChannel } from '../redis/keys.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/semaphore.js';
 import { checkOptions, checkPermits, checkWaitTime } from './arguments.js';

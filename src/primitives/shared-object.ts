@@ -3,7 +3,7 @@ import type { LockRuntime } from '../core/lock-runtime.js';
 import type { SharedWaiter } from '../core/shared-waiter.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError } from '../errors.js';
 import { requestsKey } from '../redis/keys.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import * as reads from '../redis/scripts/reads.js';
 import * as requestScripts from '../redis/scripts/request.js';
 import { checkPermits } from './arguments.js';

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from '../errors.js';
 import { refuseUnknown } from '../options.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
+import type { ScriptRequest } from '../redis/script-request.js';
 import type { ReleaseReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/spin-lock.js';
 import type { ContextOptions } from './arguments.js';

@@ -153,7 +153,7 @@ BeginRelease ==
      /\ Begin(c) /\ Send(c, ten)
      /\ UNCHANGED <<ten, st, holds, dup, comp, renews, rejected, overAt, dirty>>
 
-(* src/redis/script-executor.ts: ScriptRequest.#again *)
+(* src/redis/script-request.ts: #again *)
 Resend == /\ call.k # "none" /\ call.att < MaxAtt
           /\ call' = [call EXCEPT !.att = @ + 1]
           /\ Send([call EXCEPT !.att = @ + 1], ten)
@@ -243,7 +243,7 @@ HandleRenew(r) ==
        [] OTHER -> UNCHANGED <<st, holds, call, una, dup, comp, fresh, overAt, dirty, bad>>
   /\ UNCHANGED <<renews, rejected>>
 
-(* src/redis/script-executor.ts: ScriptRequest.answered, once the request is settled *)
+(* src/redis/script-request.ts: answered, once the request is settled *)
 HandleLate(r) == /\ r.k # "ren" /\ r.id # call.id
                  /\ una' = {u \in una : ~(u.id = r.id /\ u.att = r.att)}
                  /\ UNCHANGED <<st, holds, call, dup, comp, fresh, overAt, dirty, renews, rejected, bad>>

@@ -22,7 +22,8 @@ const grants = 'src/core/grants.ts';
 const tenure = 'src/core/tenure.ts';
 const turns = 'src/core/turns.ts';
 const lease = 'src/core/lease.ts';
-const executor = 'src/redis/script-executor.ts';
+const request = 'src/redis/script-request.ts';
+const attempts = 'src/redis/request-attempts.ts';
 const subscriber = 'src/redis/subscriber.ts';
 const watchdog = 'src/core/watchdog.ts';
 const waiter = 'src/core/waiter.ts';
@@ -103,7 +104,7 @@ export const MECHANISMS = [
   ),
   without(
     'a lease that counts from the sending',
-    executor,
+    request,
     'this.sentAt = attempt.sentAt;',
     'this.sentAt = this.executor.clock.monotonic();',
     PROPERTIES,
@@ -111,7 +112,7 @@ export const MECHANISMS = [
   ),
   without(
     'waiting for unanswered attempts before failing',
-    executor,
+    attempts,
     'while (this.#unanswered > 0 && clock.monotonic() <= this.openUntil) {',
     'while (this.#unanswered > 1_000) {',
     PROPERTIES,
@@ -150,7 +151,7 @@ export const MECHANISMS = [
   ),
   without(
     'a pause between attempts that ends with the deadline',
-    executor,
+    request,
     'maxRetryTime: Math.max(1, this.#until - this.executor.clock.monotonic()),',
     '',
     'tests/faults/hanging-server',
@@ -160,7 +161,7 @@ export const MECHANISMS = [
   ),
   without(
     'an abandoned call that sends nothing any more',
-    executor,
+    request,
     'this.#abandoned = true;\n    if (!this.#awaiting) this.#fail(undefined);',
     '',
     'tests/faults/nested-holds',

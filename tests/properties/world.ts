@@ -7,7 +7,7 @@ import { patience } from '../../src/core/waiter.js';
 import { LockLostError } from '../../src/errors.js';
 import { SingleLock } from '../../src/primitives/single-lock.js';
 import { lockChannel } from '../../src/redis/keys.js';
-import type { ScriptRequest } from '../../src/redis/script-executor.js';
+import type { ScriptRequest } from '../../src/redis/script-request.js';
 import type { HeldReply } from '../../src/redis/scripts/lock.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { Random } from '../support/random.js';
