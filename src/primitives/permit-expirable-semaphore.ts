@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { latestEnd } from '../core/compensations.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
-import { NO_LEASE_MS, SharedWaiter } from '../core/shared-waiter.js';
-import { patience, type Patience } from '../core/waiter.js';
+import { NO_LEASE_MS } from '../core/shared-waiter.js';
+import { patience } from '../core/waiter.js';
 import {
   InvalidArgumentError,
   LockLostError,
@@ -10,12 +8,11 @@ import {
   RedisUnavailableError,
   UnknownPermitError,
 } from '../errors.js';
-import { semaphoreChannel, takenPermitsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/script-request.js';
-import type { AcquireReply } from '../redis/scripts/lock.js';
-import * as scripts from '../redis/scripts/permit-expirable-semaphore.js';
-import * as semaphoreScripts from '../redis/scripts/semaphore.js';
+import type { PermitCount } from '../redis/scripts/permit-expirable-semaphore.js';
 import { checkLeaseTime, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
+import { ExpirablePermitWaiter, type Taken } from './expirable-permit-waiter.js';
+import { PermitExpirableProtocol } from './permit-expirable-protocol.js';
 import { Permit } from './permit.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
 import { checkAnyPermits, SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
@@ -39,14 +36,12 @@ const MOST_PERMITS = 10_000;
  * order; between processes there is no order.
  */
 export class PermitExpirableSemaphore extends SharedObject {
-  readonly #keys: [semaphore: string, taken: string];
-  readonly #channel: string;
+  readonly #protocol: PermitExpirableProtocol;
 
   /** @internal */
   constructor(runtime: LockRuntime, port: ProtocolPort, name: string) {
     super(runtime, port, name);
-    this.#keys = [this.key, takenPermitsKey(this.key)];
-    this.#channel = semaphoreChannel(this.key);
+    this.#protocol = new PermitExpirableProtocol(port, this.key, this.requests);
   }
 
   /**
@@ -196,13 +191,7 @@ export class PermitExpirableSemaphore extends SharedObject {
     const [checked] = checkIds(id);
     const leaseMs = checkLeaseTime(leaseTime);
     this.checkOpen();
-    const { executor, publish } = this.port;
-    const request = await executor.run(scripts.updateLease, this.#keys, [
-      checked as string,
-      leaseMs ?? -1,
-      publish,
-      this.#channel,
-    ]).done;
+    const request = await this.#protocol.updateLease(checked as string, leaseMs).done;
     // A copy that is still on its way would set this lease over one that is given next.
     if (request.inDoubt) await request.whenQuiet();
     if (request.error !== undefined) throw request.error;
@@ -218,11 +207,7 @@ export class PermitExpirableSemaphore extends SharedObject {
   async getLeaseTime(id: string): Promise<number> {
     const checked = checkIds(id);
     this.checkOpen();
-    const left = await this.port.executor.ask(scripts.lease, this.#keys, [
-      checked[0] as string,
-      this.port.publish,
-      this.#channel,
-    ]);
+    const left = await this.#protocol.lease(checked[0] as string);
     if (left === -2) throw new UnknownPermitError(this.name, checked);
     return left;
   }
@@ -252,13 +237,7 @@ export class PermitExpirableSemaphore extends SharedObject {
   async trySetPermits(permits: number): Promise<boolean> {
     const count = checkPermits(permits, undefined);
     this.checkOpen();
-    return this.change(({ number, sequence }) =>
-      this.port.executor.run(
-        semaphoreScripts.trySet,
-        [this.key, this.requests],
-        [count, -1, this.port.publish, this.#channel, number, sequence],
-      ),
-    );
+    return this.change((lane) => this.#protocol.trySetPermits(count, lane));
   }
 
   /**
@@ -270,13 +249,7 @@ export class PermitExpirableSemaphore extends SharedObject {
   async setPermits(permits: number): Promise<void> {
     const count = checkPermits(permits, undefined);
     this.checkOpen();
-    await this.change(({ number, sequence }) =>
-      this.port.executor.run(
-        scripts.set,
-        [...this.#keys, this.requests],
-        [count, this.port.publish, this.#channel, number, sequence],
-      ),
-    );
+    await this.change((lane) => this.#protocol.setPermits(count, lane));
   }
 
   /**
@@ -287,13 +260,7 @@ export class PermitExpirableSemaphore extends SharedObject {
   async addPermits(permits: number): Promise<void> {
     checkAnyPermits(permits);
     this.checkOpen();
-    await this.change(({ number, sequence }) =>
-      this.port.executor.run(
-        semaphoreScripts.add,
-        [this.key, this.requests],
-        [permits, this.port.publish, this.#channel, number, sequence],
-      ),
-    );
+    await this.change((lane) => this.#protocol.addPermits(permits, lane));
   }
 
   async #orTimeout(
@@ -321,28 +288,17 @@ export class PermitExpirableSemaphore extends SharedObject {
     this.checkOpen();
     if (count === 0) return new Permit(this, this.runtime.clock, [], 0, -Infinity);
     const granted = await this.wait<Taken>(
-      this.#channel,
+      this.#protocol.channel,
       (resolve, fail) =>
-        new ExpirablePermitWaiter(this.#port(leaseMs), count, this.runtime, this.name, waiting, leaseMs, resolve, fail),
+        new ExpirablePermitWaiter(this.#protocol, count, this.runtime, this.name, waiting, leaseMs, resolve, fail),
     );
     if (granted === undefined) return undefined;
     const { ids, sentAt } = granted.value;
     return new Permit(this, this.runtime.clock, ids, sentAt, leaseMs === NO_LEASE_MS ? Infinity : leaseMs);
   }
 
-  #port(leaseMs: number): ExpirablePermitPort {
-    const { executor, publish } = this.port;
-    const lease = leaseMs === NO_LEASE_MS ? -1 : leaseMs;
-    return {
-      send: (ids) => executor.run(scripts.acquire, this.#keys, [lease, publish, this.#channel, ...ids]),
-      release: (ids) => executor.run(scripts.release, this.#keys, [publish, this.#channel, ...ids]),
-    };
-  }
-
-  /** Running it twice gives back once, so it may be repeated without a lane. */
   async #release(ids: readonly string[]): Promise<boolean> {
-    const send = (): ScriptRequest<boolean> =>
-      this.port.executor.run(scripts.release, this.#keys, [this.port.publish, this.#channel, ...ids]);
+    const send = (): ScriptRequest<boolean> => this.#protocol.release(ids);
     const { error, reply, inDoubt } = await send().done;
     // Not taken any more, and an attempt before was not answered: it did it.
     if (error === undefined) return reply === true || inDoubt;
@@ -351,78 +307,13 @@ export class PermitExpirableSemaphore extends SharedObject {
     throw new RedisUnavailableError(error.message, 'unknown', { cause: error.cause });
   }
 
-  #count(): Promise<scripts.PermitCount> {
+  #count(): Promise<PermitCount> {
     this.checkOpen();
-    return this.port.executor.ask(scripts.count, this.#keys, [this.port.publish, this.#channel]);
+    return this.#protocol.count();
   }
 
   #releaseFailed(permit: Permit, cause: unknown): void {
     this.runtime.events.emit('releaseFailed', { lockName: this.name, owner: permit.ids.join(), cause });
-  }
-}
-
-interface Taken {
-  readonly ids: readonly string[];
-  /** Lease clock ms. */
-  readonly sentAt: number;
-}
-
-interface ExpirablePermitPort {
-  send(ids: readonly string[]): ScriptRequest<AcquireReply>;
-  release(ids: readonly string[]): ScriptRequest<boolean>;
-}
-
-/** The ids are drawn before the request that names them: a repeat is known by them, and so is what is to be undone. */
-class ExpirablePermitWaiter extends SharedWaiter {
-  #ids: readonly string[] | undefined;
-  #jumped = 0;
-
-  constructor(
-    private readonly permit: ExpirablePermitPort,
-    private readonly permits: number,
-    runtime: LockRuntime,
-    name: string,
-    waiting: Patience,
-    leaseMs: number,
-    private readonly resolve: (value: Taken) => void,
-    fail: (error: unknown) => void,
-  ) {
-    super(runtime, name, waiting, leaseMs, undefined, fail);
-  }
-
-  send(): ScriptRequest<AcquireReply> {
-    this.#ids ??= Array.from({ length: this.permits }, () => randomBytes(16).toString('hex'));
-    this.#jumped = this.runtime.clock.jumped;
-    return this.permit.send(this.#ids);
-  }
-
-  /**
-   * An attempt that is still on its way would take the permits once more if it came after they were given back, which
-   * anybody may do: a grant counts when that can be no more.
-   */
-  override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
-    request.onDone(() => {
-      if (request.error === undefined && typeof request.reply === 'object' && request.inDoubt) {
-        void request.whenQuiet().then(fn);
-      } else {
-        fn();
-      }
-    });
-  }
-
-  granted(request: ScriptRequest<AcquireReply>): void {
-    this.unwatch();
-    this.resolve({ ids: this.#ids as readonly string[], sentAt: request.sentAt + this.#jumped });
-  }
-
-  takeBack(request: ScriptRequest<AcquireReply>): void {
-    const ids = this.#ids as readonly string[];
-    this.#ids = undefined;
-    void this.runtime.compensations.add({
-      send: () => this.permit.release(ids),
-      notBefore: request.openUntil,
-      until: latestEnd(this.runtime, this.leaseMs),
-    });
   }
 }
 
