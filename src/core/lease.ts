@@ -3,13 +3,8 @@
  * of the request that asked for it, and ends for us a little before it does in Redis. An error is not a loss: only an
  * answer of Redis, or the deadline, says that the lock is lost; after a jump of the clock only Redis can.
  */
-<<<<<<< HEAD
 import { NotOwnerError, type LockError } from '../errors.js';
-import type { ScriptRequest } from '../redis/script-executor.js';
-=======
-import { NotOwnerError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
->>>>>>> 20569d9 (redis: a request, its words and its unanswered attempts beside the executor)
 import type { HeldReply } from '../redis/scripts/lock.js';
 import { latestEnd } from './compensations.js';
 import type { HoldRecord } from './hold-record.js';
