@@ -86,17 +86,19 @@ export class GroupLockProtocol implements LockProtocol {
     leaseMs: number,
     open: readonly LockProtocol[],
   ): ScriptRequest<HeldReply> {
-    const held = open.map(valuesOf);
-    const counts = [...this.parts].flatMap((value) => [value, 1 + held.filter((values) => values.has(value)).length]);
+    // All that the owner has: its holds last as long as the latest of them, so no value may end before.
+    const holds = [this.parts, ...open.map(valuesOf)];
+    const values = new Set(holds.flatMap((each) => [...each]));
+    const counts = [...values].flatMap((value) => [value, holds.filter((each) => each.has(value)).length]);
     return this.port.executor.run(scripts.acquireNested, [this.key], [owner, leaseMs, ...counts]);
   }
 
   releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply> {
     const { executor, publish } = this.port;
-    const rest = remaining.map(({ protocol, leftMs }) => ({ values: valuesOf(protocol), leftMs }));
+    const rest = remaining.map(({ protocol }) => valuesOf(protocol));
     const values = [...this.parts].flatMap((value) => {
-      const holds = rest.filter((hold) => hold.values.has(value));
-      return [value, holds.length, Math.max(0, ...holds.map(({ leftMs }) => leftMs))];
+      const holds = rest.filter((each) => each.has(value)).length;
+      return [value, holds, holds > 0 ? leaseMs : 0];
     });
     return executor.run(scripts.releasePartial, [this.key], [owner, publish, this.channel, leaseMs, ...values]);
   }
@@ -138,12 +140,9 @@ export function groupRenewal(executor: ScriptExecutor): RenewalScript {
         scripts.renew,
         items.map(({ key }) => key),
         items.flatMap(({ owner, leaseMs, holds = [] }) => {
-          const renewed = new Set(
-            holds.filter((hold) => hold.renewed).flatMap(({ protocol }) => [...valuesOf(protocol)]),
-          );
-          const kept = new Set(holds.flatMap(({ protocol }) => [...valuesOf(protocol)]));
-          for (const value of renewed) kept.delete(value);
-          return [owner, leaseMs, renewed.size, kept.size, ...renewed, ...kept];
+          const values = new Set(holds.flatMap(({ protocol }) => [...valuesOf(protocol)]));
+          const renewed = holds.some((hold) => hold.renewed) ? values.size : 0;
+          return [owner, leaseMs, renewed, values.size - renewed, ...values];
         }),
       );
     },

@@ -10,6 +10,7 @@ import { SingleLock } from './single-lock.js';
  *
  * - Inside a hold a call for the same values, or for some of them, re-enters. One for none of them is a stranger. One
  *   for some of them and others besides is refused with `LockUpgradeError` (`ERR_LOCK_UPGRADE`).
+ * - Holds nested in one another last as long as the latest of them, with all of their values.
  * - A hold that has lost one of its values is lost; the others are given back.
  */
 export class GroupMultiLock extends SingleLock {

@@ -1,5 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
+import type { Lock } from '../../src/primitives/lock.js';
+import { holdValues } from '../support/group-values.js';
 import { closeClients, inFlow, openClient, pause } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -26,10 +28,22 @@ interface Enabling {
 const nothing = async (): Promise<void> => undefined;
 const giving = (hold: { release(): Promise<void> }) => () => hold.release();
 
-const takes = (factory: 'getLock' | 'getNonReentrantLock' | 'getSpinLock' | 'getFencedLock'): Enabling['wait'] =>
+const takes = (factory: (typeof LOCKS)[number] | 'getSpinLock'): Enabling['wait'] =>
   async function wait(name, client) {
     return giving(await client[factory](name).acquire());
   };
+/** Values of a group, or locks of several names at one server. */
+const VALUES = ['a', 'b', 'c'];
+const members = (name: string, client: LockClient): Lock[] => VALUES.map((value) => client.getLock(`${name}:${value}`));
+const JOINT = {
+  'group lock': (name, client) => client.getMultiLock(name, VALUES),
+  'multi-lock': (name, client) => client.getMultiLock(...members(name, client)),
+  RedLock: (name, client) => client.getRedLock(...members(name, client)),
+} satisfies Record<string, (name: string, client: LockClient) => Lock>;
+const takesAll =
+  (kind: keyof typeof JOINT): Enabling['wait'] =>
+  async (name, client) =>
+    giving(await JOINT[kind](name, client).acquire());
 const reads: Enabling['wait'] = async (name, client) =>
   giving(await client.getReadWriteLock(name).readLock().acquire());
 const writes: Enabling['wait'] = async (name, client) =>
@@ -46,7 +60,7 @@ const opened: Enabling['wait'] = async (name, client) => {
   return nothing;
 };
 
-const LOCKS = ['getLock', 'getNonReentrantLock', 'getFencedLock'] as const;
+const LOCKS = ['getLock', 'getNonReentrantLock', 'getFencedLock', 'getFairLock', 'getNonReentrantFairLock'] as const;
 
 const TABLE: Record<string, Enabling> = {
   ...Object.fromEntries(
@@ -60,7 +74,7 @@ const TABLE: Record<string, Enabling> = {
         {
           async prepare(name, client) {
             await client[factory](name).acquire();
-            return async () => (await openClient()).getLock(name).forceUnlock();
+            return async () => (await openClient())[factory](name).forceUnlock();
           },
           wait: takes(factory),
         },
@@ -81,6 +95,79 @@ const TABLE: Record<string, Enabling> = {
   'getSpinLock: unlock': {
     prepare: async (name, client) => giving(await client.getSpinLock(name).acquire()),
     wait: takes('getSpinLock'),
+  },
+  ...Object.fromEntries(
+    (Object.keys(JOINT) as (keyof typeof JOINT)[]).flatMap((kind): [string, Enabling][] => [
+      [
+        `${kind}: unlock`,
+        { prepare: async (name, client) => giving(await JOINT[kind](name, client).acquire()), wait: takesAll(kind) },
+      ],
+      [
+        `${kind}: forceUnlock`,
+        {
+          async prepare(name, client) {
+            await JOINT[kind](name, client).acquire();
+            return async () => JOINT[kind](name, await openClient()).forceUnlock();
+          },
+          wait: takesAll(kind),
+        },
+      ],
+    ]),
+  ),
+  'group lock: the release of the one value that was held': {
+    prepare: async (name, client) => giving(await client.getMultiLock(name, ['b']).acquire()),
+    wait: takesAll('group lock'),
+  },
+  'group lock: the release of the parent of a hold of fewer values lets those in who wait for the rest': {
+    async prepare(name, client) {
+      const outer = await client.getMultiLock(name, VALUES).acquire();
+      const inner = await outer.run(async () => client.getMultiLock(name, ['a']).acquire());
+      return async () => {
+        await outer.release();
+        setTimeout(() => void inner.release(), 1_000);
+      };
+    },
+    wait: async (name, client) => giving(await client.getMultiLock(name, ['b', 'c']).acquire()),
+  },
+  'group lock: the end of a lease': {
+    async prepare(name) {
+      const ends = performance.now() + LEASE_MS;
+      await holdValues(name, ['b'], LEASE_MS);
+      return () => pause(ends - performance.now());
+    },
+    wait: takesAll('group lock'),
+  },
+  'multi-lock: unlock of the one member that was held': {
+    prepare: async (name, client) => giving(await client.getLock(`${name}:b`).acquire()),
+    wait: takesAll('multi-lock'),
+  },
+  'multi-lock: unlock lets those in who wait for a member': {
+    prepare: async (name, client) => giving(await JOINT['multi-lock'](name, client).acquire()),
+    wait: async (name, client) => giving(await client.getLock(`${name}:c`).acquire()),
+  },
+  'multi-lock: the end of the lease of a member': {
+    async prepare(name) {
+      await admin().hset(`${name}:b`, 'jvm:1', '1');
+      await admin().pexpire(`${name}:b`, LEASE_MS);
+      return () => until(async () => (await admin().hexists(`${name}:b`, 'jvm:1')) === 0, 'its lease is over');
+    },
+    wait: takesAll('multi-lock'),
+  },
+  'RedLock: the release of one server makes a majority': {
+    async prepare(name, client) {
+      await client.getLock(`${name}:a`).acquire();
+      return giving(await client.getLock(`${name}:b`).acquire());
+    },
+    wait: takesAll('RedLock'),
+  },
+  'RedLock: the end of the lease at one server makes a majority': {
+    async prepare(name, client) {
+      await client.getLock(`${name}:a`).acquire();
+      await admin().hset(`${name}:b`, 'jvm:1', '1');
+      await admin().pexpire(`${name}:b`, LEASE_MS);
+      return () => until(async () => (await admin().hexists(`${name}:b`, 'jvm:1')) === 0, 'its lease is over');
+    },
+    wait: takesAll('RedLock'),
   },
   'write lock: unlock lets all readers in': {
     prepare: async (name, client) => giving(await client.getReadWriteLock(name).writeLock().acquire()),
@@ -271,11 +358,13 @@ test.each(Object.entries(TABLE))('R21: %s', async (_, { prepare, wait, waiters =
   const name = (used = freshName('enabling'));
   const clear = await inFlow(async () => prepare(name, await openClient()));
   let entered = 0;
-  let waits = 0;
+  const waiting = new Set<string>();
   const abort: (() => Promise<unknown>)[] = [];
   const clients = [await openClient(), await openClient()];
   for (const client of clients) {
-    client.events.on('waiting', () => (waits += 1));
+    let waits = 0;
+    // A lock over several waits at each in turn, or at one of them again.
+    client.events.on('waiting', () => waiting.add(`${client.id} ${Math.min((waits += 1), waiters)}`));
     for (let at = 0; at < waiters; at += 1) {
       inFlow(() => wait(name, client)).then(
         (end) => {
@@ -286,7 +375,7 @@ test.each(Object.entries(TABLE))('R21: %s', async (_, { prepare, wait, waiters =
       );
     }
   }
-  await until(() => waits === waiters * clients.length, 'all wait');
+  await until(() => waiting.size === waiters * clients.length, 'all wait');
   expect(entered).toBe(0);
   await clear();
   const cleared = performance.now();

@@ -3,7 +3,7 @@ import type { LockClient } from '../../src/client.js';
 import { LockContext } from '../../src/core/lock-context.js';
 import { LockLostError } from '../../src/errors.js';
 import { heldValue, holdValues, serverNow, valueField } from '../support/group-values.js';
-import { closeClients, inFlow, openClient, openProxy, outcome, TestClock } from '../support/lock-clients.js';
+import { closeClients, inFlow, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 
@@ -147,22 +147,42 @@ describe('inside a hold', () => {
     await client.getMultiLock(group, ['a', 'b'], { context }).unlock();
   });
 
-  test('R15: the lease belongs to the hold, value by value', async () => {
+  test('R15: all values last as long as the latest hold of their owner, and what is left to the others after it', async () => {
     const group = freshName();
     const client = await openClient();
-    await client.getMultiLock(group, ['a', 'b']).lock(20_000);
-    await client.getMultiLock(group, ['a']).lock(60_000);
+    const outer = await client.getMultiLock(group, ['a', 'b']).acquire({ leaseTime: 20_000 });
     const left = async (value: string): Promise<number> => {
-      const owner = (await admin().hget(group, valueField(value)))!;
-      const ends = await admin().hget(group, `${valueField(value)}:${owner}:expire_time`);
+      const ends = await admin().hget(group, `${valueField(value)}:${outer.owner}:expire_time`);
       return Number(ends) - (await serverNow());
     };
-    expect(await left('a')).toBeGreaterThan(59_000);
-    expect(await left('b')).toBeLessThanOrEqual(20_000);
-    await client.getMultiLock(group, ['a']).unlock();
-    expect(await left('a')).toBeLessThanOrEqual(20_000);
-    expect(await left('a')).toBeGreaterThan(18_000);
-    await client.getMultiLock(group, ['a', 'b']).unlock();
+    const lasts = async (atLeast: number, atMost: number): Promise<void> => {
+      for (const value of ['a', 'b']) {
+        // No hold may count for longer than any of its values is kept.
+        expect(await left(value)).toBeGreaterThan(outer.validFor());
+        expect(await left(value)).toBeLessThanOrEqual(atMost);
+      }
+      expect(outer.validFor()).toBeGreaterThan(atLeast);
+    };
+    const inner = await client.getMultiLock(group, ['a']).acquire({ leaseTime: 60_000 });
+    await lasts(58_000, 60_000);
+    await inner.extend(90_000);
+    await lasts(88_000, 90_000);
+    await inner.release();
+    await lasts(18_000, 20_000);
+    await outer.release();
+  });
+
+  test('R15: the renewal of a hold inside one with a lease of its own keeps the values of both', async () => {
+    const group = freshName();
+    const client = await openClient({ lockWatchdogTimeout: 900 });
+    const outer = await client.getMultiLock(group, ['a', 'b']).acquire({ leaseTime: 400 });
+    const inner = await client.getMultiLock(group, ['a']).acquire();
+    await pause(1_500);
+    expect(outer.signal.aborted).toBe(false);
+    expect(await counts(group, ['a', 'b'])).toEqual({ a: 2, b: 1 });
+    expect(await (await openClient()).getMultiLock(group, ['b']).tryLock()).toBe(false);
+    await inner.release().catch(() => undefined);
+    await outer.release().catch(() => undefined);
   });
 });
 

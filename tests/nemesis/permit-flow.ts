@@ -46,17 +46,18 @@ export async function takePermits(load: Load, random: Random, name: string): Pro
   }
   const hold = `${call}!`;
   const { ids, validFor } = taken;
+  const validUntil = stamp() + validFor;
   recorder.write({
     type: 'acquire-ok',
     call,
     hold,
     owner: ids || call,
-    validUntil: stamp() + validFor,
+    validUntil,
     permits: { taken: permits, of: PERMITS },
   });
   load.sections += 1;
   await pause(random.below(random.below(4) === 0 ? 600 : 30));
-  recorder.write({ type: 'release-invoke', hold, validUntil: stamp() + validFor });
+  recorder.write({ type: 'release-invoke', hold, validUntil });
   try {
     await taken.release();
     recorder.write({ type: 'release-ok', hold });
