@@ -46,8 +46,26 @@ export const FAIR = 'fair:';
 const lockOf = (client: LockClient, name: string, options: ContextOptions = {}): Lock =>
   name.startsWith(FAIR) ? client.getFairLock(name, options) : client.getLock(name, options);
 
+/** What flows of this process wait for, in words. */
+const awaited = new Set<{ readonly what: string; readonly since: number }>();
+
+async function during<T>(what: string, call: Promise<T>): Promise<T> {
+  const entry = { what, since: performance.now() };
+  awaited.add(entry);
+  try {
+    return await call;
+  } finally {
+    awaited.delete(entry);
+  }
+}
+
+/** Instead of options: asks what flows that do not end wait for. */
+export const WHAT_IS_AWAITED = 'what is awaited';
+
 /** Flows that do at random what can be done with a lock, until they are told to stop, and write it down. */
-export async function run(parts: WorkerParts, options: unknown): Promise<FlowResult> {
+export async function run(parts: WorkerParts, options: unknown): Promise<FlowResult | string[]> {
+  if (options === WHAT_IS_AWAITED)
+    return [...awaited].map(({ what, since }) => `${what} for ${(performance.now() - since).toFixed(0)} ms`);
   const load = new Load(parts, options as FlowOptions);
   await load.run();
   return load.result();
@@ -151,7 +169,7 @@ class Flow {
   async #bareLock(lock: Lock, depth: number, body: Body): Promise<void> {
     const call = this.#invoked(lock, Infinity);
     try {
-      await lock.lock(call.leaseTime, { signal: call.signal });
+      await during(`lock() of ${lock.name}`, lock.lock(call.leaseTime, { signal: call.signal }));
     } catch (error) {
       return call.refused(error);
     }
@@ -162,7 +180,8 @@ class Flow {
     const waitTime = this.#waitTime();
     const call = this.#invoked(lock, waitTime);
     try {
-      if (!(await lock.tryLock(waitTime, call.leaseTime, { signal: call.signal }))) return call.refused('busy');
+      const locking = lock.tryLock(waitTime, call.leaseTime, { signal: call.signal });
+      if (!(await during(`tryLock() of ${lock.name}`, locking))) return call.refused('busy');
     } catch (error) {
       return call.refused(error);
     }
@@ -177,7 +196,8 @@ class Flow {
     await body(hold);
     const released = await this.#giveBack(hold, () => lock.unlock());
     // A second unlock() waits for what goes on in the background; with a hold around this one it would end that.
-    if (!released && depth === 0 && this.#random.below(3) === 0) await lock.unlock().catch(() => undefined);
+    if (!released && depth === 0 && this.#random.below(3) === 0)
+      await during(`a second unlock() of ${lock.name}`, lock.unlock()).catch(() => undefined);
   }
 
   async #asHold(lock: Lock, body: Body, waitTime: number | undefined): Promise<void> {
@@ -185,7 +205,8 @@ class Flow {
     const options: AcquireOptions = { waitTime, leaseTime: call.leaseTime, signal: call.signal };
     let hold: Hold | null;
     try {
-      hold = await (waitTime === undefined ? lock.acquire(options) : lock.tryAcquire(options));
+      const acquiring = waitTime === undefined ? lock.acquire(options) : lock.tryAcquire(options);
+      hold = await during(`acquire() of ${lock.name}`, acquiring);
     } catch (error) {
       return call.refused(error);
     }
@@ -204,13 +225,15 @@ class Flow {
     const given: Hold[] = [];
     const { recorder } = this.load;
     try {
-      await lock.withLock({ waitTime, leaseTime: call.leaseTime, signal: call.signal }, async (hold) => {
+      const options = { waitTime, leaseTime: call.leaseTime, signal: call.signal };
+      const within = lock.withLock(options, async (hold) => {
         given.push(hold);
         call.granted(hold);
         await body(hold);
         recorder.releasing(hold);
         queueMicrotask(() => recorder.confirm(hold.owner));
       });
+      await during(`withLock() of ${lock.name}`, within);
       for (const hold of given) recorder.released(hold);
     } catch (error) {
       if (given.length === 0) return call.refused(error);
@@ -227,7 +250,7 @@ class Flow {
     const released = release();
     recorder.confirm(hold.owner); // others of this owner may have been good for this one's lease
     try {
-      await released;
+      await during(`the release of ${hold.lockName}`, released);
       recorder.released(hold);
       return true;
     } catch (error) {
@@ -287,15 +310,15 @@ class Flow {
 
   async #extend(hold: Hold): Promise<void> {
     const { recorder } = this.load;
-    await hold.extend(this.load.nextLease()).catch((error: unknown) => this.load.count(this.load.refused, error));
+    await during(`extend() of ${hold.lockName}`, hold.extend(this.load.nextLease())).catch((error: unknown) =>
+      this.load.count(this.load.refused, error),
+    );
     recorder.confirm(hold.owner);
   }
 
   async #force(name: string): Promise<void> {
     const from = stamp();
-    await lockOf(this.load.client, name)
-      .forceUnlock()
-      .catch(() => undefined);
+    await during(`forceUnlock() of ${name}`, lockOf(this.load.client, name).forceUnlock()).catch(() => undefined);
     this.load.recorder.write({ type: 'broken', from, at: stamp() + LATEST_DELIVERY_MS, locks: [name] });
   }
 
