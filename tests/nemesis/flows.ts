@@ -49,15 +49,15 @@ const lockOf = (client: LockClient, name: string, options: ContextOptions = {}):
 /** What flows of this process wait for, in words. */
 const awaited = new Set<{ readonly what: string; readonly since: number }>();
 
-async function during<T>(what: string, call: Promise<T>): Promise<T> {
+/** Returns what to call when it has come. */
+function awaiting(what: string): () => void {
   const entry = { what, since: performance.now() };
   awaited.add(entry);
-  try {
-    return await call;
-  } finally {
-    awaited.delete(entry);
-  }
+  return () => void awaited.delete(entry);
 }
+
+/** Not for a bare lock(): that belongs to whoever awaits it. */
+const during = <T>(what: string, call: Promise<T>): Promise<T> => call.finally(awaiting(what));
 
 /** Instead of options: asks what flows that do not end wait for. */
 export const WHAT_IS_AWAITED = 'what is awaited';
@@ -168,10 +168,13 @@ class Flow {
 
   async #bareLock(lock: Lock, depth: number, body: Body): Promise<void> {
     const call = this.#invoked(lock, Infinity);
+    const come = awaiting(`lock() of ${lock.name}`);
     try {
-      await during(`lock() of ${lock.name}`, lock.lock(call.leaseTime, { signal: call.signal }));
+      await lock.lock(call.leaseTime, { signal: call.signal });
     } catch (error) {
       return call.refused(error);
+    } finally {
+      come();
     }
     await this.#insideBare(lock, call, depth, body);
   }
@@ -179,11 +182,13 @@ class Flow {
   async #bareTryLock(lock: Lock, depth: number, body: Body): Promise<void> {
     const waitTime = this.#waitTime();
     const call = this.#invoked(lock, waitTime);
+    const come = awaiting(`tryLock() of ${lock.name}`);
     try {
-      const locking = lock.tryLock(waitTime, call.leaseTime, { signal: call.signal });
-      if (!(await during(`tryLock() of ${lock.name}`, locking))) return call.refused('busy');
+      if (!(await lock.tryLock(waitTime, call.leaseTime, { signal: call.signal }))) return call.refused('busy');
     } catch (error) {
       return call.refused(error);
+    } finally {
+      come();
     }
     await this.#insideBare(lock, call, depth, body);
   }
