@@ -7,7 +7,7 @@ import { channelOf, requestWords } from './request-words.js';
 import type { ScriptExecutor } from './script-executor.js';
 import { TOO_LATE, type Operation } from './script.js';
 import { failureKind, isRefusedInside, refusal, TooLateError } from './server-error.js';
-import type { CommandRoutes, Route } from './topology.js';
+import type { Route } from './topology.js';
 
 /** A slot on its way may send us on once more; a map that changes under us settles between attempts. */
 const MOST_REDIRECTIONS = 2;

@@ -37,8 +37,26 @@ const DEEPEST = 3;
 /** A release that was late when it was sent names owners of its time; it may still be under way for so long. */
 const LATEST_DELIVERY_MS = 11_000;
 
+/** What flows of this process wait for, in words. */
+const awaited = new Set<{ readonly what: string; readonly since: number }>();
+
+/** Returns what to call when it has come. */
+function awaiting(what: string): () => void {
+  const entry = { what, since: performance.now() };
+  awaited.add(entry);
+  return () => void awaited.delete(entry);
+}
+
+/** Not for a bare lock(): that belongs to whoever awaits it. */
+const during = <T>(what: string, call: Promise<T>): Promise<T> => call.finally(awaiting(what));
+
+/** Instead of options: asks what flows that do not end wait for. */
+export const WHAT_IS_AWAITED = 'what is awaited';
+
 /** Flows that do at random what can be done with a lock, until they are told to stop, and write it down. */
-export async function run(parts: WorkerParts, options: unknown): Promise<FlowResult> {
+export async function run(parts: WorkerParts, options: unknown): Promise<FlowResult | string[]> {
+  if (options === WHAT_IS_AWAITED)
+    return [...awaited].map(({ what, since }) => `${what} for ${(performance.now() - since).toFixed(0)} ms`);
   const load = new Load(parts, options as FlowOptions);
   await load.run();
   return load.result();
@@ -155,10 +173,13 @@ class Flow {
 
   async #bareLock(target: Target, around: Inside | undefined, body: Body): Promise<void> {
     const call = this.#invoked(target, around, Infinity);
+    const come = awaiting(`lock() of ${target.lock.name}`);
     try {
       await target.lock.lock(call.leaseTime, { signal: call.signal });
     } catch (error) {
       return call.refused(error);
+    } finally {
+      come();
     }
     await this.#insideBare(target, call, around, body);
   }
@@ -167,10 +188,13 @@ class Flow {
     const waitTime = this.#waitTime();
     const call = this.#invoked(target, around, waitTime);
     const { leaseTime, signal } = call;
+    const come = awaiting(`tryLock() of ${target.lock.name}`);
     try {
       if (!(await target.lock.tryLock(waitTime, leaseTime, { signal }))) return call.refused('busy');
     } catch (error) {
       return call.refused(error);
+    } finally {
+      come();
     }
     await this.#insideBare(target, call, around, body);
   }
@@ -183,7 +207,8 @@ class Flow {
     await body(hold);
     const released = await this.#giveBack(call, hold, () => lock.unlock());
     // A second unlock() waits for what goes on in the background; with a hold around this one it would end that.
-    if (!released && around === undefined && this.#random.below(3) === 0) await lock.unlock().catch(() => undefined);
+    if (!released && around === undefined && this.#random.below(3) === 0)
+      await during(`a second unlock() of ${lock.name}`, lock.unlock()).catch(() => undefined);
   }
 
   async #asHold(target: Target, around: Inside | undefined, body: Body, waitTime: number | undefined): Promise<void> {
@@ -192,7 +217,8 @@ class Flow {
     const options: AcquireOptions = { waitTime, leaseTime: call.leaseTime, signal: call.signal };
     let hold: Hold | null;
     try {
-      hold = await (waitTime === undefined ? lock.acquire(options) : lock.tryAcquire(options));
+      const acquiring = waitTime === undefined ? lock.acquire(options) : lock.tryAcquire(options);
+      hold = await during(`acquire() of ${lock.name}`, acquiring);
     } catch (error) {
       return call.refused(error);
     }
@@ -211,13 +237,15 @@ class Flow {
     const given: Hold[] = [];
     const { recorder } = this.load;
     try {
-      await target.lock.withLock({ waitTime, leaseTime: call.leaseTime, signal: call.signal }, async (hold) => {
+      const options = { waitTime, leaseTime: call.leaseTime, signal: call.signal };
+      const within = target.lock.withLock(options, async (hold) => {
         given.push(hold);
         call.granted(hold);
         await body(hold);
         call.releasing(hold);
         queueMicrotask(() => recorder.confirm(hold.owner));
       });
+      await during(`withLock() of ${target.lock.name}`, within);
       for (const hold of given) call.released(hold);
     } catch (error) {
       if (given.length === 0) return call.refused(error);
@@ -234,7 +262,7 @@ class Flow {
     const released = release();
     recorder.confirm(hold.owner); // others of this owner may have been good for this one's lease
     try {
-      await released;
+      await during(`the release of ${hold.lockName}`, released);
       call.released(hold);
       return true;
     } catch (error) {
@@ -297,16 +325,16 @@ class Flow {
 
   async #extend(hold: Hold): Promise<void> {
     const { recorder } = this.load;
-    await hold.extend(this.load.nextLease()).catch((error: unknown) => this.load.count(this.load.refused, error));
+    await during(`extend() of ${hold.lockName}`, hold.extend(this.load.nextLease())).catch((error: unknown) =>
+      this.load.count(this.load.refused, error),
+    );
     recorder.confirm(hold.owner);
   }
 
   async #force(name: string): Promise<void> {
     const from = stamp();
-    await this.load.targets
-      .draw(name, this.#random)
-      .lock.forceUnlock()
-      .catch(() => undefined);
+    const { lock } = this.load.targets.draw(name, this.#random);
+    await during(`forceUnlock() of ${name}`, lock.forceUnlock()).catch(() => undefined);
     this.load.recorder.write({ type: 'broken', from, at: stamp() + LATEST_DELIVERY_MS, locks: [name] });
   }
 

@@ -9,7 +9,7 @@ import type { RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 import type { WorkerClientOptions } from '../support/worker-orders.js';
 import { STRIKES, type Bench } from './faults.js';
-import type { FlowOptions, FlowResult } from './flows.js';
+import { WHAT_IS_AWAITED, type FlowOptions, type FlowResult } from './flows.js';
 import { drawNames, isCounted, isExclusive, isLock, kindOf, PERMITS, type Kind } from './kinds.js';
 import { Network } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
@@ -151,8 +151,12 @@ class Round implements Bench {
     await Promise.all(this.#workers.map((worker) => worker.stopContending()));
     for (const worker of this.#workers) {
       const result = await within(QUIET_LIMIT_MS, this.#working.get(worker)!);
-      if (result === undefined) this.#complain('never settled', `flows of ${worker.name} have not ended`);
-      else this.#results.push(result);
+      if (result === undefined) {
+        const awaited = (await worker.run(FLOWS, WHAT_IS_AWAITED)) as string[];
+        this.#complain('never settled', `flows of ${worker.name} have not ended: ${awaited.join('; ')}`);
+      } else {
+        this.#results.push(result);
+      }
       for (const lock of result?.heldAtEnd ?? [])
         this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
     }

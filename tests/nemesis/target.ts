@@ -11,13 +11,13 @@ export interface Target {
   readonly joint: boolean;
 }
 
-export interface Part {
+interface Part {
   readonly name: string;
   readonly shared: boolean;
 }
 
 /** What the members of a hold are to a history. */
-export interface PartHold {
+interface PartHold {
   readonly owner: string;
   readonly signal: AbortSignal;
   readonly token?: bigint;
