@@ -8,6 +8,7 @@
 -- ARGV[5]  lane      int     lane of this client that carries the request
 -- ARGV[6]  sequence  int     number of the request, larger than all before it in its lane
 -- Returns  1   given back
+--          2   given back, and at most one client is subscribed: ours, if it waits
 --          0   there is no such semaphore; nothing changed
 --          -4  the lane carries a later request; nothing changed
 --          n   what it answered when it ran
@@ -28,5 +29,5 @@ redis.call('PEXPIRE', requests, '3600000')
 if not exists then return 0 end
 local free = redis.call('INCRBY', semaphore, permits)
 -- A JVM's listener takes a number of permits; none below zero makes sense to it.
-if free > 0 then redis.call(publish, channel, free) end
+if free > 0 and redis.call(publish, channel, free) < 2 then return 2 end
 return 1

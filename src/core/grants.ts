@@ -1,7 +1,7 @@
 /*
  * Who gets the lock: the waiter whose try was granted, the heir that a tenure hands it to when it ends, or, of what
- * several can have at once, all whom one answer or message lets in. What is granted to somebody who is not there any
- * more goes on to the next.
+ * several can have at once, all whom one answer or message lets in, and who comes next when permits are given back. What
+ * is granted to somebody who is not there any more goes on to the next.
  */
 import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
@@ -24,6 +24,8 @@ type GrantRequest = ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
 
 export class Grants {
   readonly #streak: HandOffStreak;
+  /** Permits that this client has taken here and not given back. */
+  #permits = 0;
 
   constructor(
     private readonly runtime: LockRuntime,
@@ -100,6 +102,7 @@ export class Grants {
       waiter.takeBack(request);
       waiter.reject(waiter.leaving as LockError);
     } else {
+      this.#permits += waiter.takes;
       waiter.granted(request);
     }
     const { reply } = request;
@@ -124,6 +127,34 @@ export class Grants {
       this.line.remove(waiter);
       waiter.granted(undefined);
     }
+  }
+
+  /**
+   * Permits that are given back here go to whoever is first in line here, without being free in between: to Redis
+   * nothing changes. Returns how many are left to give back there.
+   */
+  passOn(permits: number): number {
+    let left = permits;
+    // What nobody here has taken is new: Redis has to learn of it.
+    if (permits <= this.#permits) {
+      for (const waiter of this.line) {
+        if (!(waiter instanceof SharedWaiter) || waiter.takes === 0 || waiter.takes > left) break;
+        // Redis may be granting it the same just now.
+        if (waiter.busy) continue;
+        if (this.#streak.asksForOthers()) {
+          this.look.yield();
+          break;
+        }
+        this.#streak.count();
+        left -= waiter.takes;
+        this.line.remove(waiter);
+        waiter.granted(undefined);
+        if (left === 0) return 0;
+      }
+    }
+    this.#streak.reset();
+    this.#permits = Math.max(0, this.#permits - left);
+    return left;
   }
 
   /** Who gets the lock when `tenure` ends, without it being free in between. Its lease is the key's until `leaseEnd`. */

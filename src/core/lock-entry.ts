@@ -246,6 +246,19 @@ export class LockEntry implements ChannelListener {
     this.#tellQuiet();
   }
 
+  /** Gives permits to those in line here. Returns how many are left to give back in Redis. */
+  passOn(permits: number): number {
+    const left = this.#grants.passOn(permits);
+    this.#step();
+    this.#rest();
+    return left;
+  }
+
+  /** What was given back in Redis was published to no other client. */
+  unheard(): void {
+    this.#look.unheard();
+  }
+
   message(payload: string): void {
     this.#grants.openedBy(payload);
     this.#rest();

@@ -26,6 +26,8 @@ export class NextLook {
   #pausedUntil = 0;
   #pauseMs = PAUSE_MS.first;
   #yielding = false;
+  /** The end of the pause, if others have it to themselves. */
+  #yieldUntil = 0;
   #timer: Timer | undefined;
   #timerAt = Infinity;
 
@@ -102,14 +104,22 @@ export class NextLook {
   yield(): void {
     this.#yielding = true;
     this.mark = true;
-    this.#pausedUntil = this.runtime.clock.now() + YIELD_MS;
+    this.#pausedUntil = this.#yieldUntil = this.runtime.clock.now() + YIELD_MS;
   }
 
   /** A message came: the others have it, too. */
   published(): void {
     if (!this.#yielding) return;
     this.#yielding = false;
-    this.#pausedUntil = this.runtime.clock.now() + YIELD_AFTER_MESSAGE_MS;
+    this.#pausedUntil = this.#yieldUntil = this.runtime.clock.now() + YIELD_AFTER_MESSAGE_MS;
+  }
+
+  /** There are no others: the local head need not wait for them. */
+  unheard(): void {
+    if (this.#pausedUntil !== this.#yieldUntil) return;
+    this.#yielding = false;
+    this.#pausedUntil = 0;
+    this.step();
   }
 
   wake(): void {

@@ -18,7 +18,7 @@ const WITH_OPTIONS = ['permits', 'waitTime', 'signal'] as const;
  * A number of permits in Redis: Redisson's `RSemaphore`. Nobody owns them: whoever dies with permits never gives them
  * back (use the permit-expirable semaphore where that can happen), and any process may give back what another took.
  * Waiters of one process are served in order, a waiter for many before those behind it; between processes there is no
- * order. A request of unknown outcome takes effect at most once.
+ * order, but permits that go from call to call inside a process go back to Redis as often as `handOff` says. A request of unknown outcome takes effect at most once.
  */
 export class Semaphore extends SharedObject {
   readonly #channel: string;
@@ -62,7 +62,8 @@ export class Semaphore extends SharedObject {
   }
 
   /**
-   * Gives permits back, or adds some, and wakes waiters.
+   * Gives permits back, or adds some, and wakes waiters. Permits that this client has taken go straight to whoever is
+   * first in line here, without a request, within the limits of `handOff`.
    *
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: it goes on being given back in the background, so do
    *   not repeat it.
@@ -71,7 +72,9 @@ export class Semaphore extends SharedObject {
   async release(permits?: number): Promise<void> {
     const count = checkPermits(permits, 1);
     this.checkOpen();
-    if (count > 0) await this.#release(count, 1);
+    const entry = this.runtime.entries.entry(this.#channel);
+    const left = entry.passOn(count);
+    if (left > 0 && (await this.#release(left, 1)) === 'unheard') entry.unheard();
   }
 
   /**
@@ -83,7 +86,7 @@ export class Semaphore extends SharedObject {
   async releaseIfExists(permits?: number): Promise<boolean> {
     const count = checkPermits(permits, 1);
     this.checkOpen();
-    return count > 0 && (await this.#release(count, 0));
+    return count > 0 && (await this.#release(count, 0)) !== 'none';
   }
 
   /** Another name of {@link releaseIfExists}. */
@@ -205,7 +208,7 @@ export class Semaphore extends SharedObject {
     );
   }
 
-  #release(permits: number, create: number): Promise<boolean> {
+  #release(permits: number, create: number): Promise<'none' | 'released' | 'unheard'> {
     return this.runtime.lanes.once(
       this.requests,
       ({ number, sequence }) =>
@@ -228,6 +231,7 @@ interface PermitPort {
 
 /** Each try has a lane to itself, for as long as it may be repeated or has to be taken back. */
 class PermitWaiter extends SharedWaiter {
+  override readonly takes: number;
   #lane: Lane | undefined;
 
   constructor(
@@ -239,6 +243,7 @@ class PermitWaiter extends SharedWaiter {
     fail: (error: unknown) => void,
   ) {
     super(runtime, name, waiting, NO_LEASE_MS, undefined, fail);
+    this.takes = permit.permits;
   }
 
   send(): ScriptRequest<AcquireReply> {

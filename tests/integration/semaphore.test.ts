@@ -62,6 +62,89 @@ describe('semaphore', () => {
     for (let i = 0; i < 20; i += 1) await semaphore.withPermits(() => undefined);
     expect(await admin().hlen(`holdfast_requests:{${name}}:${client.id}`)).toBe(1);
   });
+
+  describe('permits that are given back where others wait', () => {
+    const free = async (name: string): Promise<unknown> => admin().get(name);
+
+    test('go to the first of them without a request, and to whoever comes next in line for more only as a whole', async () => {
+      const { client, proxy } = await proxied();
+      const name = freshName('semaphore');
+      const semaphore = client.getSemaphore(name);
+      await semaphore.trySetPermits(3);
+      await semaphore.acquire(3);
+      const order: string[] = [];
+      const waiter = async (label: string, permits: number): Promise<void> => {
+        await semaphore.acquire(permits);
+        order.push(label);
+      };
+      const { done: one } = await parked(name, () => waiter('one', 1));
+      const [two, last] = [waiter('two', 2), waiter('last', 1)];
+      const before = proxy.log.length;
+      await semaphore.release(1);
+      await one;
+      expect(proxy.log.length).toBe(before);
+      expect(await free(name)).toBe('0');
+      // Not enough for the second, and nobody overtakes it: it goes to Redis, and with the next one it is enough.
+      await semaphore.release(1);
+      expect(proxy.log.length).toBeGreaterThan(before);
+      expect(order).toEqual(['one']);
+      await semaphore.release(1);
+      await Promise.all([two, semaphore.release(1), last]);
+      expect(order).toEqual(['one', 'two', 'last']);
+      expect(await free(name)).toBe('0');
+      await semaphore.release(3);
+      expect(await free(name)).toBe('3');
+    });
+
+    test('go back to Redis after so many sections, or so long, and others get them', async () => {
+      const name = freshName('semaphore');
+      const [client, other] = [open(undefined, { handOff: { maxSections: 5, maxTime: 60_000 } }), open()];
+      const semaphore = client.getSemaphore(name);
+      await semaphore.trySetPermits(1);
+      await semaphore.acquire();
+      let sections = 0;
+      let busy = true;
+      const flow = async (): Promise<void> => {
+        while (busy) await semaphore.withPermits(() => (sections += 1));
+      };
+      const flows = [flow(), flow(), flow()];
+      const { done } = await parked(name, () => other.getSemaphore(name).acquire());
+      await until(
+        async () => Number(((await admin().pubsub('NUMSUB', `redisson_sc:{${name}}`)) as unknown[])[1]) === 2,
+        'both wait',
+      );
+      expect(sections).toBe(0);
+      await semaphore.release();
+      await done;
+      const inBetween = sections;
+      expect(inBetween).toBeGreaterThan(0);
+      expect(inBetween).toBeLessThanOrEqual(3 * 5); // a chance after every five
+      await until(async () => (await free(name)) === '0' && sections === inBetween, "the permit is the other client's");
+      busy = false;
+      await other.getSemaphore(name).release();
+      await Promise.all(flows);
+      expect(await free(name)).toBe('1');
+    });
+
+    test('go to Redis if nobody here took them, or nothing is to be handed on', async () => {
+      const name = freshName('semaphore');
+      const client = open();
+      const { done } = await parked(name, () => client.getSemaphore(name).acquire());
+      expect(await free(name)).toBeNull();
+      await client.getSemaphore(name).release(); // made by this
+      await done;
+      expect(await free(name)).toBe('0');
+      const { client: plain, proxy } = await proxied({ handOff: false });
+      const semaphore = plain.getSemaphore(freshName('semaphore'));
+      await semaphore.trySetPermits(1);
+      await semaphore.acquire();
+      const waits = await parked(semaphore.name, () => semaphore.acquire());
+      const before = proxy.log.length;
+      await semaphore.release();
+      expect(proxy.log.length).toBeGreaterThan(before);
+      await waits.done;
+    });
+  });
 });
 
 describe('count-down latch', () => {

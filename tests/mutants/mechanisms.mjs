@@ -265,6 +265,27 @@ export const MECHANISMS = [
     PROPERTIES,
   ),
   without(
+    'permits go back to Redis after a streak',
+    'src/core/grants.ts',
+    '        if (this.#streak.asksForOthers()) {',
+    '        if (false) {',
+    'tests/integration/semaphore',
+  ),
+  without(
+    'permits that nobody took go to Redis',
+    'src/core/grants.ts',
+    '    if (permits <= this.#permits) {',
+    '    if (true) {',
+    'tests/integration/semaphore',
+  ),
+  without(
+    'a waiter for more permits is not overtaken',
+    'src/core/grants.ts',
+    'waiter.takes === 0 || waiter.takes > left) break;',
+    'waiter.takes === 0 || waiter.takes > left) continue;',
+    'tests/integration/semaphore',
+  ),
+  without(
     'no hand-off to a shorter lease',
     grants,
     '    if (this.runtime.clock.now() + head.leaseMs < leaseEnd) return undefined;\n',

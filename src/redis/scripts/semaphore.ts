@@ -25,18 +25,22 @@ export const acquire = defineScript<
   confirmed: (reply) => typeof reply === 'object',
 });
 
+type ReleaseReply = 'none' | 'released' | 'unheard';
+const RELEASED: Readonly<Record<number, ReleaseReply>> = { 1: 'released', 2: 'unheard' };
+
+/** `unheard`: no other client is subscribed. */
 export const release = defineScript<
   [semaphore: string, requests: string],
   [permits: number, create: number, publish: string, channel: string, lane: number, sequence: number],
-  boolean
+  ReleaseReply
 >({
   file: 'semaphore/release',
   source: releaseSource,
   keys: 2,
   args: 6,
   notAfter: false,
-  reply: (raw) => replyInt(raw) === 1,
-  wakeUp: (done) => (done ? '1' : undefined),
+  reply: (raw) => RELEASED[replyInt(raw)] ?? 'none',
+  wakeUp: (reply) => (reply === 'none' ? undefined : '1'),
 });
 
 export const drain = defineScript<[semaphore: string, requests: string], [lane: number, sequence: number], number>({
