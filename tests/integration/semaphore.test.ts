@@ -128,8 +128,11 @@ describe('semaphore', () => {
 
     test('go to Redis if nobody here took them, or nothing is to be handed on', async () => {
       const name = freshName('semaphore');
-      const client = open();
+      const { client, proxy: between } = await proxied();
+      const tries = (): number => between.log.filter(({ args }) => args.some((arg) => arg.includes(name))).length;
       const { done } = await parked(name, () => client.getSemaphore(name).acquire());
+      await until(() => tries() >= 2, 'it has asked again from behind the subscription');
+      expect(await client.getSemaphore(name).availablePermits()).toBe(0); // and been answered
       expect(await free(name)).toBeNull();
       await client.getSemaphore(name).release(); // made by this
       await done;
