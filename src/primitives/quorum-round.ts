@@ -5,7 +5,7 @@ import type { SingleHold } from '../core/single-hold.js';
 import { LockTimeoutError, RedisUnavailableError, type ServerResult } from '../errors.js';
 import { isAway, noteAnswer, noteAway } from './away-servers.js';
 import { isMisuse, type Member } from './joint-lock.js';
-import type { LockCall } from './lock.js';
+import type { LockCall } from './lock-call.js';
 
 /** A majority waits so long for the rest: a hold that is on all servers is safer, and is given back in one go. */
 const GRACE_MS = 5;

@@ -13,7 +13,7 @@ import {
 import { type ContextOptions } from './arguments.js';
 import { isAway, noteAway } from './away-servers.js';
 import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
-import type { LockCall } from './lock.js';
+import type { LockCall } from './lock-call.js';
 import { giveBack } from './multi-lock.js';
 import { QuorumRound, type Ask } from './quorum-round.js';
 
