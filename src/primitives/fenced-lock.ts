@@ -7,7 +7,7 @@ import * as scripts from '../redis/scripts/fenced-lock.js';
 import type { AcquireReply, HandOffReply, HeldReply } from '../redis/scripts/lock.js';
 import * as reads from '../redis/scripts/reads.js';
 import type { AcquireOptions, ContextOptions, LockOptions } from './arguments.js';
-import type { CallOptions } from './lock.js';
+import type { CallOptions } from './lock-call.js';
 import { PlainLockProtocol, type ProtocolPort } from './plain-lock-protocol.js';
 import { SingleLock } from './single-lock.js';
 

@@ -14,7 +14,8 @@ import {
   NonReentrantError,
 } from '../errors.js';
 import { refuseUnknown } from '../options.js';
-import { Lock, type LockCall, type LockSettle, type Method } from './lock.js';
+import type { LockCall, LockSettle, Method } from './lock-call.js';
+import { Lock } from './lock.js';
 import { notOwnerText, SingleLock, type MemberCall } from './single-lock.js';
 
 /** Holds that were taken under a context, outermost first. */

@@ -1,15 +1,9 @@
-import { boundDeferred, boundRejection, supportsBoundPromises, type BoundDeferred } from '../core/bound-promise.js';
+import { boundDeferred, boundRejection, supportsBoundPromises } from '../core/bound-promise.js';
 import type { CallSite } from '../core/call-site.js';
 import { runInside } from '../core/flow.js';
 import type { Hold } from '../core/hold.js';
 import type { LockContext } from '../core/lock-context.js';
-import {
-  InvalidArgumentError,
-  LockLostError,
-  LockTimeoutError,
-  NotOwnerError,
-  UnsupportedRuntimeError,
-} from '../errors.js';
+import { InvalidArgumentError, LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
 import {
   checkContext,
   checkLeaseTime,
@@ -19,33 +13,11 @@ import {
   type ContextOptions,
   type LockOptions,
 } from './arguments.js';
+import { settleWith, type CallOptions, type LockCall, type LockSettle, type Method } from './lock-call.js';
 
 const LOCK_OPTIONS = ['leaseTime', 'signal', 'context'] as const;
 const CALL_OPTIONS = ['signal', 'context'] as const;
 const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context'] as const;
-
-/** Options of a call that gives its times as arguments. */
-export type CallOptions = Pick<AcquireOptions, 'signal' | 'context'>;
-
-export type Method = (...args: never[]) => unknown;
-
-/** @internal A call that acquires, its arguments checked. */
-export interface LockCall {
-  /** ms; undefined: the watchdog renews. */
-  readonly leaseTime: number | undefined;
-  readonly waitTime: number;
-  readonly signal: AbortSignal | undefined;
-  readonly context: LockContext | undefined;
-  /** `unlock()` gives it back. */
-  readonly bare: boolean;
-  readonly site: CallSite | undefined;
-}
-
-/** @internal Told once how a call ended. */
-export interface LockSettle {
-  granted(hold: Hold): void;
-  failed(error: unknown): void;
-}
 
 /**
  * A reentrant lock: Redisson's `RLock`. The object is a name and holds nothing; make one per call or keep one in a
@@ -329,20 +301,3 @@ export abstract class Lock<H extends Hold = Hold> {
 
 const isThenable = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
   typeof (value as Partial<PromiseLike<T>> | null | undefined)?.then === 'function';
-
-/** `busy`: what the promise resolves with when the lock stayed busy; undefined: it rejects. */
-function settleWith<T>(
-  deferred: BoundDeferred<T>,
-  { context }: LockCall,
-  value: (hold: Hold) => T,
-  busy: T | undefined,
-): LockSettle {
-  return {
-    // No flow enters a hold of a context.
-    granted: (hold) => deferred.resolve(value(hold), context === undefined ? hold : undefined),
-    failed: (error) => {
-      if (busy !== undefined && error instanceof LockTimeoutError) deferred.resolve(busy);
-      else deferred.reject(error);
-    },
-  };
-}

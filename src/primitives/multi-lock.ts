@@ -3,7 +3,7 @@ import type { MultiHold } from '../core/multi-hold.js';
 import { SingleHold } from '../core/single-hold.js';
 import { LockAbortedError, LockTimeoutError } from '../errors.js';
 import { isMisuse, JointLock, orderedMembers } from './joint-lock.js';
-import type { LockCall } from './lock.js';
+import type { LockCall } from './lock-call.js';
 
 /**
  * Several locks as one: Redisson's `RedissonMultiLock`. They may have different names, kinds and clients; all are held

@@ -1,4 +1,3 @@
-import type { Timer } from '../clock.js';
 import { onAbort } from '../core/abort-watch.js';
 import type { LockContext } from '../core/lock-context.js';
 import type { MultiHold } from '../core/multi-hold.js';
@@ -9,13 +8,14 @@ import {
   LockAbortedError,
   LockTimeoutError,
   NoQuorumError,
-  RedisUnavailableError,
   type ServerResult,
 } from '../errors.js';
 import { type ContextOptions } from './arguments.js';
+import { isAway, noteAway } from './away-servers.js';
 import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
-import type { LockCall } from './lock.js';
+import type { LockCall } from './lock-call.js';
 import { giveBack } from './multi-lock.js';
+import { QuorumRound, type Ask } from './quorum-round.js';
 
 /** Options of a RedLock's handle. */
 export interface RedLockOptions extends ContextOptions {
@@ -36,34 +36,9 @@ export function checkDriftFactor(value: unknown): number {
 
 /** Who has the first server waits so long for the others: their last holder's releases may still be on their way. */
 const OTHERS_MS = 100;
-/** A majority waits so long for the rest: a hold that is on all servers is safer, and is given back in one go. */
-const GRACE_MS = 5;
 /** Between rounds that ended without a majority, so that two who split the servers do not do so again. */
 const PAUSE_MS = { least: 5, most: 50 };
 const AWAY_PAUSE_MS = { first: 100, longest: 1_000 };
-
-/** When a server last left a request unanswered, by client: for so long nobody waits there first. */
-const awaySince = new WeakMap<object, number>();
-const AWAY_MS = 5_000;
-
-function noteAway({ inner: { runtime } }: Member): void {
-  awaySince.set(runtime, runtime.clock.now());
-}
-
-function isAway({ inner: { runtime } }: Member): boolean {
-  return runtime.clock.now() < (awaySince.get(runtime) ?? -Infinity) + AWAY_MS;
-}
-
-/** Nobody gets to see it; without a reason of its own every abort would make an error with a stack. */
-const OVER = 'the round is over';
-
-/** One server that was asked. */
-interface Ask {
-  readonly member: Member;
-  outcome: ServerResult['outcome'] | 'pending';
-  hold: SingleHold | undefined;
-  error: unknown;
-}
 
 /** Of one round: a majority, or what every server said. */
 type Round = { readonly hold: MultiHold } | { readonly asks: readonly Ask[] };
@@ -173,10 +148,7 @@ export class RedLock extends JointLock {
     return this.#askAll(call, leftovers, OTHERS_MS, { member: gate, hold: first, owner });
   }
 
-  /**
-   * Asks every server that has no request of ours under way, all at once, and decides as soon as the answers allow. A
-   * round that came to nothing has given back what it was granted.
-   */
+  /** One round with all servers. If it came to nothing it has given back what it was granted. */
   async #askAll(
     call: LockCall,
     leftovers: Leftovers,
@@ -184,104 +156,25 @@ export class RedLock extends JointLock {
     has?: { readonly member: Member; readonly hold: SingleHold; readonly owner: (member: Member) => string },
     failed?: { readonly member: Member; readonly error: unknown },
   ): Promise<Round> {
+    const { pending } = leftovers;
     const owner = has?.owner ?? this.owners();
-    // A single try ends by itself; a controller and its listeners would cost more than the rest of the bookkeeping.
-    const abort = waitTime === 0 ? undefined : new AbortController();
-    const { clock, options } = this.#first.inner.runtime;
-    let joint: MultiHold | undefined;
-    // Decided; and closed: what is granted from then on joins the hold, or is given back.
-    let over = false;
-    let closed = false;
-    let grace: Timer | 'over' | undefined;
-    const asks = this.members.map((member): Ask => {
-      if (member === has?.member) return { member, outcome: 'acquired', hold: has.hold, error: undefined };
-      if (member === failed?.member) return { member, outcome: 'failed', hold: undefined, error: failed.error };
-      if (leftovers.pending.has(member)) return { member, outcome: 'failed', hold: undefined, error: undefined };
-      return { member, outcome: 'pending', hold: undefined, error: undefined };
-    });
-    const decided = new Promise<void>((decide) => {
-      const look = (): void => {
-        if (over) return;
-        const acquired = asks.filter(({ outcome }) => outcome === 'acquired').length;
-        const pending = asks.filter(({ outcome }) => outcome === 'pending').length;
-        const misused = asks.some(({ error }) => isMisuse(error));
-        if (acquired < this.quorum && acquired + pending >= this.quorum && !misused) return;
-        const soon = asks.some(({ outcome, member }) => outcome === 'pending' && !isAway(member));
-        if (acquired >= this.quorum && soon && !misused && grace !== 'over') {
-          grace ??= clock.setTimer(clock.now() + GRACE_MS, () => {
-            grace = 'over';
-            look();
-          });
-          return;
-        }
-        if (typeof grace === 'object') grace.cancel();
-        over = true;
-        timer.cancel();
-        unwatch?.();
-        decide();
-      };
-      const giveUp = (): void => {
-        for (const ask of asks) {
-          if (ask.outcome !== 'pending') continue;
-          ask.outcome = 'failed';
-          noteAway(ask.member);
-        }
-        look();
-      };
-      // A server that has not answered an attempt by then counts as away, for this round.
-      const timer = clock.setTimer(clock.now() + options.attemptMs + waitTime, giveUp);
-      const unwatch = call.signal === undefined ? undefined : onAbort(call.signal, giveUp);
-      for (const ask of asks) {
-        if (ask.outcome !== 'pending') continue;
-        const { member } = ask;
-        const signal = abort === undefined ? call.signal : abort.signal;
-        const request = { ...call, waitTime, signal, owner: owner(member), drift: this.#drift };
-        const settled = new Promise<void>((done) => {
-          member.takeAsMember(request, {
-            granted: (hold) => {
-              awaySince.delete(member.inner.runtime);
-              done();
-              if (joint !== undefined) return joint.join(hold);
-              if (closed) return void hold.release().catch(() => undefined);
-              ask.outcome = 'acquired';
-              ask.hold = hold;
-              look();
-            },
-            failed: (error) => {
-              if (error instanceof RedisUnavailableError) noteAway(member);
-              else awaySince.delete(member.inner.runtime);
-              done();
-              if (over) return;
-              ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
-              ask.error = error instanceof LockTimeoutError ? undefined : error;
-              look();
-            },
-          });
-        });
-        const pending = settled.then(() => {
-          if (leftovers.pending.get(member) === pending) leftovers.pending.delete(member);
-        });
-        leftovers.pending.set(member, pending);
-      }
-      look();
-    });
-    await decided;
-    closed = true;
-    const granted = asks.flatMap(({ hold }) => (hold === undefined ? [] : [hold]));
-    const misuse = asks.find(({ error }) => isMisuse(error))?.error;
-    if (granted.length >= this.quorum && misuse === undefined && call.signal?.aborted !== true) {
-      joint = this.hold(granted, call);
+    const { members, quorum } = this;
+    const round = new QuorumRound({ members, quorum, call, waitTime, owner, drift: this.#drift, pending, has, failed });
+    await round.run();
+    const granted = round.close();
+    const { misuse } = round;
+    if (granted.length >= quorum && misuse === undefined && call.signal?.aborted !== true) {
+      const joint = this.hold(granted, call);
       if (joint.validFor() > 0) {
-        if (abort !== undefined) joint.whenReleased(() => abort.abort(OVER));
+        round.becomes(joint);
         return { hold: joint };
       }
-      joint = undefined;
     }
-    abort?.abort(OVER);
+    round.abandon();
     await giveBack(granted);
     if (misuse instanceof Error) throw misuse;
     if (call.signal?.aborted === true) throw new LockAbortedError(this.name, call.signal.reason);
-    return { asks };
+    return { asks: round.asks };
   }
 
   /** The error of a round in which too few servers answered; undefined: somebody else was in the way. */

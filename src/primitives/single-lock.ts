@@ -10,7 +10,8 @@ import { patience, type Settle } from '../core/waiter.js';
 import { ClientClosedError, InvalidArgumentError } from '../errors.js';
 import type { ScriptExecutor } from '../redis/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
-import { Lock, type LockCall, type LockSettle, type Method } from './lock.js';
+import type { LockCall, LockSettle, Method } from './lock-call.js';
+import { Lock } from './lock.js';
 
 /** @internal How a lock is taken as one of several. */
 export interface MemberCall extends Omit<LockCall, 'bare'> {

@@ -29,6 +29,11 @@ test('files are named for one concept, in kebab-case', () => {
   expect(named.filter((name) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name))).toEqual([]);
 });
 
+test('a file of src is short enough to be one concept', () => {
+  const lines = projectFiles('src', '.ts').map((path) => [path, readProjectFile(path).split('\n').length - 1] as const);
+  expect(lines.filter(([, count]) => count > 350)).toEqual([]);
+});
+
 test('src does without any and without directives that silence the compiler', () => {
   const offences = projectFiles('src', '.ts').flatMap((path) => {
     const text = readProjectFile(path);

@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { LineServer } from '../support/line-server.js';
 
 /** `exclusive`: alone; `shared`: with others of its kind; `permit`: with as many as there are permits. */
 export type Mode = 'exclusive' | 'shared' | 'permit';
@@ -34,48 +34,30 @@ export class Referee {
   mostInside = 0;
   value = 0;
   readonly #inside: Section[] = [];
-  readonly #sockets = new Set<Socket>();
-  readonly #server: Server = createServer((socket) => this.#serve(socket));
+  readonly #server = new LineServer<Request>(
+    (request, socket) => this.#run(request, socket),
+    (socket) => {
+      for (const { who } of this.#inside.filter((each) => each.socket === socket)) {
+        this.violations.push(`${who} went away inside`);
+      }
+    },
+  );
   #lastToken = 0;
 
   private constructor(private readonly permits: number) {}
 
   static async start(permits = 1): Promise<Referee> {
     const referee = new Referee(permits);
-    referee.#server.listen(0, '127.0.0.1');
-    await once(referee.#server, 'listening');
+    await referee.#server.listen();
     return referee;
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return this.#server.port;
   }
 
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
-
-  #serve(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.setNoDelay(true);
-    let rest = '';
-    socket.on('data', (chunk: Buffer) => {
-      const lines = (rest + chunk.toString()).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
-        const request = JSON.parse(line) as Request;
-        socket.write(`${JSON.stringify({ id: request.id, value: this.#run(request, socket) })}\n`);
-      }
-    });
-    socket.on('error', () => undefined);
-    socket.on('close', () => {
-      this.#sockets.delete(socket);
-      for (const { who } of this.#inside.filter((each) => each.socket === socket)) {
-        this.violations.push(`${who} went away inside`);
-      }
-    });
+  close(): Promise<void> {
+    return this.#server.close();
   }
 
   #run({ op, value = 0, who = '', owner = '', mode = 'exclusive', token = 0 }: Request, socket: Socket): number {

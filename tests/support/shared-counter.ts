@@ -1,6 +1,6 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { CounterClient, type CounterReply, type CounterRequest } from './counter-client.mjs';
+import type { Socket } from 'node:net';
+import { CounterClient, type CounterRequest } from './counter-client.mjs';
+import { LineServer } from './line-server.js';
 
 export interface Overlap {
   readonly name: string;
@@ -23,18 +23,24 @@ interface Counter {
 export class SharedCounter {
   readonly overlaps: Overlap[] = [];
   readonly #counters = new Map<string, Counter>();
-  readonly #sockets = new Set<Socket>();
-  readonly #server: Server = createServer((socket) => this.#serve(socket));
+  readonly #server = new LineServer<CounterRequest>(
+    (request, socket) => this.#run(request, socket),
+    (socket) => {
+      // The dead are not inside any more.
+      for (const counter of this.#counters.values()) {
+        for (const each of counter.inside.filter((one) => one.socket === socket)) remove(counter, each);
+      }
+    },
+  );
 
   static async start(): Promise<SharedCounter> {
     const counter = new SharedCounter();
-    counter.#server.listen(0, '127.0.0.1');
-    await once(counter.#server, 'listening');
+    await counter.#server.listen();
     return counter;
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return this.#server.port;
   }
 
   /** For sections of this process; the workers open their own. */
@@ -59,33 +65,8 @@ export class SharedCounter {
     return this.#counter(name).inside.map(({ who }) => who);
   }
 
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
-
-  #serve(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.setNoDelay(true);
-    let rest = '';
-    socket.on('data', (chunk: Buffer) => {
-      const lines = (rest + chunk.toString()).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
-        const request = JSON.parse(line) as CounterRequest;
-        const reply: CounterReply = { id: request.id, value: this.#run(request, socket) };
-        socket.write(`${JSON.stringify(reply)}\n`);
-      }
-    });
-    socket.on('error', () => undefined);
-    socket.on('close', () => {
-      this.#sockets.delete(socket);
-      // The dead are not inside any more.
-      for (const counter of this.#counters.values()) {
-        for (const each of counter.inside.filter((one) => one.socket === socket)) remove(counter, each);
-      }
-    });
+  close(): Promise<void> {
+    return this.#server.close();
   }
 
   #run({ op, name, value = 0, who = '' }: CounterRequest, socket: Socket): number {

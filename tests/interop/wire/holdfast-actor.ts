@@ -1,8 +1,7 @@
 import type { LockClient } from '../../../src/client.js';
 import { LockContext } from '../../../src/core/lock-context.js';
-import type { FencedLock } from '../../../src/primitives/fenced-lock.js';
-import type { Lock } from '../../../src/primitives/lock.js';
-import { callShared, SHARED_KINDS } from './holdfast-shared.js';
+import { callLock, LOCKS, type AnyLock } from '../../support/java-lock-calls.js';
+import { SHARED_CALLS } from '../../support/java-shared-calls.js';
 import type { JvmObject } from '../jvm.js';
 
 /** One thread of Java, as a LockContext of ours: makes the calls that a step names. */
@@ -31,94 +30,33 @@ export class HoldfastActor {
 
   async call(object: JvmObject, method: string, args: readonly unknown[]): Promise<unknown> {
     const plain = method.replace(/Async$/, '');
-    if (SHARED_KINDS.has(object.kind)) {
+    const shared = SHARED_CALLS[object.kind];
+    if (shared !== undefined) {
       const client = this.#clientOf(object.client ?? this.name);
-      return callShared(client, object.kind, this.prefix + object.name!, plain, args, this.#abort.signal);
+      return shared(client, this.prefix + object.name!, plain, args, this.#abort.signal);
     }
-    const lock = this.#lock(object);
-    if (plain === 'isHeldByThread') return lock.isHeldBy(args[0] as LockContext);
-    return invoke(lock, plain, numbersBeforeUnit(args), this.#abort.signal);
+    return callLock(this.#lock(object), plain, numbersBeforeUnit(args), this.#abort.signal, args[0] as LockContext);
   }
 
   /** On the wire, while it holds the lock. */
   ownerOf(object: JvmObject): string | undefined {
-    if (SHARED_KINDS.has(object.kind)) return undefined;
+    if (object.kind in SHARED_CALLS) return undefined;
     return this.#lock(object).currentHold()?.owner;
   }
 
-  #lock({ kind, name = '', client: of, members = [], values = [] }: JvmObject): Lock | FencedLock {
+  #lock({ kind, name = '', client: of, members = [], values = [] }: JvmObject): AnyLock {
     const client = of === undefined ? this.#client : this.#clientOf(of);
     const context = this.context;
     const full = this.prefix + name;
-    switch (kind) {
-      case 'lock':
-        return client.getLock(full, { context });
-      case 'non-reentrant':
-        return client.getNonReentrantLock(full, { context });
-      case 'fair':
-        return client.getFairLock(full, { context });
-      case 'non-reentrant-fair':
-        return client.getNonReentrantFairLock(full, { context });
-      case 'read':
-        return client.getReadWriteLock(full, { context }).readLock();
-      case 'write':
-        return client.getReadWriteLock(full, { context }).writeLock();
-      case 'spin':
-        return client.getSpinLock(full, { context });
-      case 'spin-constant':
-        return client.getSpinLock(full, { context, backOff: { delay: 64 } });
-      case 'fenced':
-        return client.getFencedLock(full, { context });
-      case 'group':
-        return client.getMultiLock(full, values, { context });
-      case 'multi':
-        return client.getMultiLock(...members.map((member) => this.#lock(member)), { context });
-      case 'red':
-        return client.getRedLock(...members.map((member) => this.#lock(member)), { context });
-      default:
-        throw new Error(`no such kind here: ${kind}`);
-    }
+    if (kind === 'multi') return client.getMultiLock(...members.map((member) => this.#lock(member)), { context });
+    if (kind === 'red') return client.getRedLock(...members.map((member) => this.#lock(member)), { context });
+    const make = LOCKS[kind];
+    if (make === undefined) throw new Error(`no such kind here: ${kind}`);
+    return make(client, full, context, values);
   }
 }
 
 function numbersBeforeUnit(args: readonly unknown[]): number[] {
   const unit = args.indexOf('MILLISECONDS');
   return unit < 0 ? [] : args.slice(0, unit).map(Number);
-}
-
-async function invoke(
-  lock: Lock | FencedLock,
-  method: string,
-  [first, second]: readonly number[],
-  signal: AbortSignal,
-): Promise<unknown> {
-  switch (method) {
-    case 'lock':
-    case 'lockInterruptibly':
-      return lock.lock(first, { signal });
-    case 'tryLock':
-      return lock.tryLock(first, second, { signal });
-    case 'lockAndGetToken':
-      return Number(await (lock as FencedLock).lockAndGetToken(first, { signal }));
-    case 'tryLockAndGetToken': {
-      const token = await (lock as FencedLock).tryLockAndGetToken(first, second, { signal });
-      return token === null ? null : Number(token);
-    }
-    case 'getToken':
-      return Number(await (lock as FencedLock).getToken());
-    case 'unlock':
-      return lock.unlock();
-    case 'forceUnlock':
-      return lock.forceUnlock();
-    case 'isLocked':
-      return lock.isLocked();
-    case 'isHeldByCurrentThread':
-      return lock.isHeldByCurrentContext();
-    case 'getHoldCount':
-      return lock.getHoldCount();
-    case 'remainTimeToLive':
-      return lock.remainTimeToLive();
-    default:
-      throw new Error(`no such method here: ${method}`);
-  }
 }

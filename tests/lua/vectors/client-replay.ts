@@ -1,16 +1,15 @@
 import { createClient, type LockClient } from '../../../src/client.js';
 import { LockContext } from '../../../src/core/lock-context.js';
 import type { LockError } from '../../../src/errors.js';
-import type { FencedLock } from '../../../src/primitives/fenced-lock.js';
-import type { Lock } from '../../../src/primitives/lock.js';
 import { highwayHash128 } from '../../../src/primitives/highway-hash.js';
 import { takenPermitsKey } from '../../../src/redis/keys.js';
 import { valueField } from '../../support/group-values.js';
+import { callLock, LOCKS, type AnyLock } from '../../support/java-lock-calls.js';
+import { SHARED_CALLS } from '../../support/java-shared-calls.js';
 import { Published } from '../../support/published.js';
 import { admin, testRedisUrl } from '../../support/redis.js';
 import { readState, type KeyState } from '../../support/redis-state.js';
 import { Comparison, type Deviation } from './comparison.js';
-import { SHARED } from './shared-calls.js';
 import { Names, Pace, PENDING, type JavaError, type Scenario, type Step } from './recording.js';
 
 /** What each exception of Redisson is with us, where no deviation says otherwise. */
@@ -27,29 +26,10 @@ function codeOf({ class: name, message, cause }: JavaError): string {
 
 const isPermit = (value: unknown): value is string => typeof value === 'string' && /^<id\d+>$/.test(value);
 
-type AnyLock = Lock | FencedLock;
-
 /** The same words in every recording, and their names in the hash: Redisson's codec there was not ours. */
 const VALUES = ['v1', 'v2', 'v3', 'v4'];
 const kryo = (text: string): Uint8Array => Uint8Array.of(3, text.charCodeAt(0), text.charCodeAt(1) | 0x80);
 const recordedField = (value: string): string => highwayHash128(kryo(value)).toString('base64').slice(0, 22);
-
-/** What stands in front of the colon in a recorded object, as we make it. */
-const LOCKS: Record<string, (client: LockClient, name: string, context: LockContext) => AnyLock> = {
-  lock: (client, name, context) => client.getLock(name, { context }),
-  fair: (client, name, context) => client.getFairLock(name, { context }),
-  'non-reentrant-fair': (client, name, context) => client.getNonReentrantFairLock(name, { context }),
-  'non-reentrant': (client, name, context) => client.getNonReentrantLock(name, { context }),
-  read: (client, name, context) => client.getReadWriteLock(name, { context }).readLock(),
-  write: (client, name, context) => client.getReadWriteLock(name, { context }).writeLock(),
-  spin: (client, name, context) => client.getSpinLock(name, { context }),
-  'spin-constant': (client, name, context) => client.getSpinLock(name, { context, backOff: { delay: 64 } }),
-  fenced: (client, name, context) => client.getFencedLock(name, { context }),
-  group(client, name, context) {
-    const [, group = '', values = ''] = /^(.*)\((.*)\)$/.exec(name) ?? [];
-    return client.getMultiLock(group, values.split(','), { context });
-  },
-};
 
 /** An owner that is no name of the recording. */
 const OURS = /^[\da-f-]{36}:\d+$/;
@@ -146,7 +126,7 @@ class CallReplay {
         return;
       }
       default:
-        if (kind in SHARED) return this.#shared(step, kind, rest.join(':'));
+        if (kind in SHARED_CALLS) return this.#shared(step, kind, rest.join(':'));
         if (!(kind in LOCKS)) return this.#comparison.differs(step, 'no such object here');
         return this.#call(step, kind, rest.join(':'));
     }
@@ -176,7 +156,7 @@ class CallReplay {
           ? admin()
               .pexpire(name, Number(/^PT([\d.]+)S$/.exec(String(args[0]))?.[1]) * 1_000)
               .then(Boolean)
-          : SHARED[kind]!(this.clients.get(client)!, name, plain, given, abort.signal);
+          : SHARED_CALLS[kind]!(this.clients.get(client)!, name, plain, given, abort.signal);
     const call: Call = {
       thread,
       abort,
@@ -199,7 +179,7 @@ class CallReplay {
     const lock =
       kind === 'multi' || kind === 'red'
         ? this.#joint(kind, client, object, context)
-        : LOCKS[kind]!(this.clients.get(client)!, name, context);
+        : this.#lock(kind, client, name, context);
     if (this.#comparison.deviation(step).unlocksFirst) await lock.unlock().catch(() => undefined);
     this.#comparison.called(step);
     const abort = new AbortController();
@@ -208,7 +188,7 @@ class CallReplay {
       thread,
       abort,
       from: this.#pace.now(),
-      promise: invoke(lock, method, times, abort.signal, asked).then(
+      promise: callLock(lock, method, times, abort.signal, asked).then(
         (result) => {
           call.outcome = { result: method === 'getName' ? this.names.recorded(lock.name) : result };
           const hold = lock.currentHold();
@@ -229,6 +209,12 @@ class CallReplay {
     }
     await call.promise;
     if (method !== 'tryLock') this.#pace.did(callAt(step));
+  }
+
+  /** Of a group the name has the values, too: `g(v1,v2)`. */
+  #lock(kind: string, client: string, name: string, context: LockContext): AnyLock {
+    const [, group = name, values = ''] = (kind === 'group' && /^(.*)\((.*)\)$/.exec(name)) || [];
+    return LOCKS[kind]!(this.clients.get(client)!, group, context, values.split(','));
   }
 
   /** `lock:l1,lock:l2`, each perhaps at a client of its own: `lock:l1@A`. */
@@ -340,46 +326,4 @@ function signature({ call: { method, args } }: Step, thread: string): Signature 
   const [named] = args.slice(unit + 1);
   const of = named === undefined ? thread : String(named).replace(/^<(.*)>$/, '$1');
   return { method: method.replace(/Async$/, ''), times, of };
-}
-
-async function invoke(
-  lock: AnyLock,
-  method: string,
-  [first, second]: readonly number[],
-  signal: AbortSignal,
-  asked: LockContext,
-): Promise<unknown> {
-  switch (method) {
-    case 'lock':
-    case 'lockInterruptibly':
-      return lock.lock(first, { signal });
-    case 'tryLock':
-      return lock.tryLock(first, second, { signal });
-    case 'lockAndGetToken':
-      return Number(await (lock as FencedLock).lockAndGetToken(first, { signal }));
-    case 'tryLockAndGetToken': {
-      const token = await (lock as FencedLock).tryLockAndGetToken(first, second, { signal });
-      return token === null ? null : Number(token);
-    }
-    case 'getToken':
-      return Number(await (lock as FencedLock).getToken());
-    case 'unlock':
-      return lock.unlock();
-    case 'forceUnlock':
-      return lock.forceUnlock();
-    case 'isLocked':
-      return lock.isLocked();
-    case 'isHeldByCurrentThread':
-      return lock.isHeldByCurrentContext();
-    case 'isHeldByThread':
-      return lock.isHeldBy(asked);
-    case 'getHoldCount':
-      return lock.getHoldCount();
-    case 'remainTimeToLive':
-      return lock.remainTimeToLive();
-    case 'getName':
-      return lock.name;
-    default:
-      throw new Error(`no such method here: ${method}`);
-  }
 }

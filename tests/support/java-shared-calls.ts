@@ -1,12 +1,12 @@
-import type { LockClient } from '../../../src/client.js';
-import type { CountDownLatch } from '../../../src/primitives/count-down-latch.js';
-import type { PermitExpirableSemaphore } from '../../../src/primitives/permit-expirable-semaphore.js';
-import type { Semaphore } from '../../../src/primitives/semaphore.js';
+import type { LockClient } from '../../src/client.js';
+import type { CountDownLatch } from '../../src/primitives/count-down-latch.js';
+import type { PermitExpirableSemaphore } from '../../src/primitives/permit-expirable-semaphore.js';
+import type { Semaphore } from '../../src/primitives/semaphore.js';
 
-type Args = readonly (string | number)[];
+type Args = readonly unknown[];
 
-/** What nobody owns, by what stands in front of the colon in a recorded object. */
-export const SHARED: Record<
+/** Java's calls on what nobody owns, as ours: by the kind of the object. Arguments are in Java's order. */
+export const SHARED_CALLS: Record<
   string,
   (client: LockClient, name: string, method: string, args: Args, signal: AbortSignal) => Promise<unknown>
 > = {
