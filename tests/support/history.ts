@@ -304,7 +304,7 @@ class HistoryCheck {
 
   /** What may have taken something that did not come back. */
   #unsettledOf(lock: string): HistoryEvent[] {
-    return [...this.#calls.values()].flatMap(({ invoke, outcome }) => {
+    return [...this.#calls.values()].flatMap(({ invoke, outcome }): HistoryEvent[] => {
       if (invoke.lock !== lock || outcome === undefined) return [];
       if (outcome.type !== 'acquire-ok') return outcome.reason === 'busy' ? [] : [invoke, outcome];
       const { releaseInvoke, releaseOutcome } = this.#holds.get(outcome.hold) ?? {};
