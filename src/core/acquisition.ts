@@ -137,7 +137,7 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   parent.tenure.lease.check();
   if (parent.loss !== undefined) throw parent.loss;
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
-  if (protocol.half === 'write' && !isInsideWrite(parent)) throw new LockUpgradeError(protocol.name);
+  if (protocol.half === 'write' && !mayWrite(parent)) throw new LockUpgradeError(protocol.name);
   let record: HoldRecord | undefined;
   if (await takeTurn(runtime, acquisition, parent)) {
     try {
@@ -159,7 +159,9 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   return holdFor(record);
 }
 
-/** Else it would wait for the end of a read hold that waits for it. */
+/** Else it would wait for the end of a read hold that waits for it, or may do so. */
+const mayWrite = (parent: HoldRecord): boolean => isInsideWrite(parent) && !parent.besideReaders;
+
 function isInsideWrite(hold: HoldRecord | undefined): boolean {
   for (let each = hold; each !== undefined; each = each.parent) {
     if (each.half === 'write' && each.state === 'open') return true;
@@ -201,7 +203,10 @@ function takeTurn(
         return;
       }
       if (parent.loss !== undefined) return fail(parent.loss);
-      if (parent.state === 'open' && !parent.enter(protocol.half)) return;
+      if (parent.state === 'open') {
+        if (protocol.half === 'write' && !mayWrite(parent)) return fail(new LockUpgradeError(protocol.name));
+        if (!parent.enter(protocol.half)) return;
+      }
       leave();
       resolve(parent.state === 'open');
     };

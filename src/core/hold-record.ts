@@ -130,22 +130,45 @@ export class HoldRecord {
 
   /** A branch directly inside has ended: the next one may try. */
   leave(): void {
-    this.occupied = this.occupied === EXCLUSIVE ? 0 : this.occupied - 1;
+    const alone = this.occupied === EXCLUSIVE;
+    this.occupied = alone ? 0 : this.occupied - 1;
+    if (alone) for (const around of this.#aroundReads()) around.#shareAgain();
     if (this.state === 'closed') {
       if (this.occupied === 0) this.parent?.leave();
       return;
     }
-    for (const wake of [...(this.turns ?? [])]) {
-      wake();
-      if (this.occupied === EXCLUSIVE) return;
-    }
+    this.#nextTurn();
   }
 
   /** Takes a place inside this hold; readers share it. */
   enter(half: Half): boolean {
     if (half === 'read' ? this.occupied === EXCLUSIVE : this.occupied !== 0) return false;
     this.occupied = half === 'read' ? this.occupied + 1 : EXCLUSIVE;
+    if (half === 'write') for (const around of this.#aroundReads()) around.occupied = EXCLUSIVE;
     return true;
+  }
+
+  /** Whether a branch beside this hold, or beside one of those around it that read, reads as well. */
+  get besideReaders(): boolean {
+    return [...this.#aroundReads()].some(({ occupied }) => occupied > 1);
+  }
+
+  /** What a write that is nested in reads needs for itself: their places in the holds around them, up to a write. */
+  *#aroundReads(): Iterable<HoldRecord> {
+    for (let each: HoldRecord = this; each.half === 'read' && each.parent !== undefined; each = each.parent)
+      yield each.parent;
+  }
+
+  #shareAgain(): void {
+    this.occupied = 1;
+    this.#nextTurn();
+  }
+
+  #nextTurn(): void {
+    for (const wake of [...(this.turns ?? [])]) {
+      wake();
+      if (this.occupied === EXCLUSIVE) return;
+    }
   }
 
   /** The branch that the others wait for has found Redis away. */

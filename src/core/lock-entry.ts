@@ -185,7 +185,8 @@ export class LockEntry implements ChannelListener {
     this.#pause(waiter, error);
     // One command deadline without Redis is enough for those who set no limit themselves.
     for (const other of [...this.#line]) {
-      if (!other.unlimited) continue;
+      // Readers try side by side: what is under way settles its own call.
+      if (!other.unlimited || other.busy) continue;
       this.#line.remove(other);
       other.reject(error);
     }

@@ -36,6 +36,8 @@ export function checkDriftFactor(value: unknown): number {
 
 /** Who has the first server waits so long for the others: their last holder's releases may still be on their way. */
 const OTHERS_MS = 100;
+/** What is held at the server where one stands in line may be a minority that lasts, while a majority comes free. */
+const GATE_MS = 2_000;
 /** Between rounds that ended without a majority, so that two who split the servers do not do so again. */
 const PAUSE_MS = { least: 5, most: 50 };
 const AWAY_PAUSE_MS = { first: 100, longest: 1_000 };
@@ -110,8 +112,9 @@ export class RedLock extends JointLock {
       gate = this.#gateAmong(round.asks);
     }
     for (;;) {
-      const round = await this.#throughGate(gate, call, leftovers, until);
-      if (round === undefined) throw new LockTimeoutError(this.name, waitTime);
+      const through = await this.#throughGate(gate, call, leftovers, until);
+      if (through === undefined && clock.now() >= until) throw new LockTimeoutError(this.name, waitTime);
+      const round = through ?? (await this.#askAll(call, leftovers, 0));
       if ('hold' in round) return round.hold;
       if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
       const away = this.#away(round.asks);
@@ -130,11 +133,11 @@ export class RedLock extends JointLock {
     return this.members[0];
   }
 
-  /** Stands in line at one server, and asks the others from inside. Undefined: it stayed busy there. */
+  /** Stands in line at one server, and asks the others from inside. Undefined: it stayed busy there for a while. */
   async #throughGate(gate: Member, call: LockCall, leftovers: Leftovers, until: number): Promise<Round | undefined> {
     const { clock } = this.#first.inner.runtime;
     const owner = this.owners();
-    const waitTime = until === Infinity ? Infinity : Math.max(1, Math.ceil(until - clock.now()));
+    const waitTime = Math.min(GATE_MS, Math.max(1, Math.ceil(until - clock.now())));
     let first: SingleHold;
     try {
       first = await this.takeMember(gate, { ...call, waitTime, owner: owner(gate), drift: this.#drift });

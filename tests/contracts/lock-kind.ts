@@ -32,6 +32,8 @@ export interface LockKind extends LockCapabilities {
 export const SLACK_MS = 250;
 /** Within this, whoever can get in is in. */
 export const WAKE_MS = 200;
+/** A third of the command deadline. */
+export const ATTEMPT_MS = 1_000;
 
 const clocks: TestClock[] = [];
 const unhandled: unknown[] = [];

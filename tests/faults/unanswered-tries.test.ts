@@ -99,3 +99,23 @@ test('R2: a waiter whose earlier attempt takes the lock late gets in, and the ho
   expect(await admin().exists(each.name)).toBe(0);
   expect(await outcome(each.holder.release())).toBe('ERR_LOCK_LOST');
 });
+
+test('R2: readers try side by side, and one that Redis did not answer fails nobody whose try is under way', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: 900 });
+  const name = freshName();
+  const lock = client.getReadWriteLock(name).readLock();
+  // Whoever reads after it tries at once.
+  const first = await inFlow(async () => lock.acquire());
+  const lost = proxy.swallow({ command: ['EVALSHA', 'EVAL'], contains: name, times: Infinity });
+  const failed = inFlow(() => outcome(lock.acquire()));
+  await pause(500);
+  const late = inFlow(async () => lock.acquire());
+  late.catch(() => undefined); // looked at below
+  expect(await failed).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  lost.lift();
+  const hold = await late;
+  expect(await admin().hexists(name, hold.owner)).toBe(1);
+  await hold.release();
+  await first.release();
+});

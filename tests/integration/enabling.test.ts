@@ -153,22 +153,6 @@ const TABLE: Record<string, Enabling> = {
     },
     wait: takesAll('multi-lock'),
   },
-  'RedLock: the release of one server makes a majority': {
-    async prepare(name, client) {
-      await client.getLock(`${name}:a`).acquire();
-      return giving(await client.getLock(`${name}:b`).acquire());
-    },
-    wait: takesAll('RedLock'),
-  },
-  'RedLock: the end of the lease at one server makes a majority': {
-    async prepare(name, client) {
-      await client.getLock(`${name}:a`).acquire();
-      await admin().hset(`${name}:b`, 'jvm:1', '1');
-      await admin().pexpire(`${name}:b`, LEASE_MS);
-      return () => until(async () => (await admin().hexists(`${name}:b`, 'jvm:1')) === 0, 'its lease is over');
-    },
-    wait: takesAll('RedLock'),
-  },
   'write lock: unlock lets all readers in': {
     prepare: async (name, client) => giving(await client.getReadWriteLock(name).writeLock().acquire()),
     wait: reads,

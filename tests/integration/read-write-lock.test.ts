@@ -1,6 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
-import { closeClients, inFlow, openClient } from '../support/lock-clients.js';
+import type { Hold } from '../../src/core/hold.js';
+import type { Lock } from '../../src/primitives/lock.js';
+import { closeClients, inFlow, openClient, outcome } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 
@@ -130,6 +132,30 @@ test("R36: a sibling's write waits and is no upgrade; a write inside a read is r
     expect(performance.now() - began).toBeLessThan(250);
     expect(await lock.readLock().isHeldByCurrentContext()).toBe(true);
   });
+});
+
+test('R36: a write in a read in a write is refused beside another reader; else those who come to read wait for it', async () => {
+  const lock = (await openClient()).getReadWriteLock(freshName('rw'));
+  const outer = await inFlow(async () => lock.writeLock().acquire());
+  const within = (hold: Hold, half: Lock): Promise<Hold> => inFlow(() => hold.run(async () => half.acquire()));
+  const reader = await within(outer, lock.readLock());
+  const other = await within(outer, lock.readLock());
+  // Each might want to write, and would wait for the other.
+  expect(await outcome(within(reader, lock.writeLock()))).toBe('ERR_LOCK_UPGRADE');
+  await other.release();
+  for (const outlives of [false, true]) {
+    const writer = await within(reader, lock.writeLock());
+    let reads = false;
+    const late = within(outer, lock.readLock()).finally(() => (reads = true));
+    if (outlives) await reader.release();
+    await pause(30);
+    expect(reads).toBe(false);
+    await writer.release();
+    await (await late).release();
+  }
+  const sole = await within(outer, lock.writeLock());
+  await sole.release();
+  await outer.release();
 });
 
 test('R36: releasing the shorter of two read holds leaves the longer its lease', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
 import type { NoQuorumError } from '../../src/errors.js';
+import type { Hold } from '../../src/core/hold.js';
 import type { ClientOptions } from '../../src/options.js';
 import type { RedLock, RedLockOptions } from '../../src/primitives/red-lock.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
@@ -161,6 +162,29 @@ describe('R28: a RedLock', () => {
     await lock.unlock();
     await hold.release();
   });
+
+  test.each([0, 1, 2])(
+    'R21: who waits where a minority is held for long (server %i) is in soon after a majority came free elsewhere',
+    async (stays) => {
+      const { clients: holders, name } = await open();
+      const other = await open({ name });
+      const hold = (at: number): Promise<Hold> => inFlow(async () => holders[at % 3]!.getLock(name).acquire());
+      const [kept, freed] = [await hold(stays), await hold(stays + 1)];
+      const began = performance.now();
+      const waits = inFlow(async () => other.lock.acquire({ waitTime: 20_000 }));
+      await pause(300);
+      await freed.release();
+      const entered = await waits;
+      expect(performance.now() - began).toBeLessThan(2_000 + 500);
+      const again = inFlow(() => timed(outcome(other.lock.acquire({ waitTime: 2_500 }))));
+      expect((await again).value).toBe('ERR_LOCK_TIMEOUT');
+      // The time of a call is its own, however often it asks.
+      expect((await again).ms).toBeGreaterThan(2_500 - 5);
+      expect((await again).ms).toBeLessThan(2_500 + 500);
+      await entered.release();
+      await kept.release();
+    },
+  );
 
   test('two of three hanging: NoQuorumError with a result per server, nothing kept, and nothing taken later', async () => {
     const { lock, name } = await open({ commandTimeout: 900 });

@@ -35,6 +35,14 @@ export async function countDown(load: Load, random: Random, prefix: string): Pro
   } catch (error) {
     load.count(load.refused, error);
   } finally {
-    await latch.delete().catch((error: unknown) => load.count(load.notReleased, error));
+    // Done or not when nobody answered; later it is open already.
+    for (let failed = 0; failed < 10; failed += 1) {
+      try {
+        await latch.delete();
+        break;
+      } catch (error) {
+        load.count(load.notReleased, error);
+      }
+    }
   }
 }

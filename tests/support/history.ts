@@ -299,7 +299,18 @@ class HistoryCheck {
     }
     const message = `${free} permits of ${lock} are free in the end, of ${of}, and ${gone} may have died`;
     if (free > of) this.#violate('more permits than there are', message, event);
-    if (free < of - gone) this.#violate('permits lost', message, event);
+    if (free < of - gone) this.#violate('permits lost', message, event, ...this.#unsettledOf(lock));
+  }
+
+  /** What may have taken something that did not come back. */
+  #unsettledOf(lock: string): HistoryEvent[] {
+    return [...this.#calls.values()].flatMap(({ invoke, outcome }): HistoryEvent[] => {
+      if (invoke.lock !== lock || outcome === undefined) return [];
+      if (outcome.type !== 'acquire-ok') return outcome.reason === 'busy' ? [] : [invoke, outcome];
+      const { releaseInvoke, releaseOutcome } = this.#holds.get(outcome.hold) ?? {};
+      if (releaseOutcome?.type === 'release-ok') return [];
+      return [invoke, outcome, ...(releaseInvoke ? [releaseInvoke] : []), ...(releaseOutcome ? [releaseOutcome] : [])];
+    });
   }
 
   #checkLatch(event: EventOf<'latch-opened' | 'latch-closed'>): void {

@@ -1,0 +1,159 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import type { ClientOptions } from '../../src/options.js';
+import type { RedLock } from '../../src/primitives/red-lock.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import { startWorker, type Worker } from '../support/child.js';
+import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { FaultProxy } from '../support/proxy.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { SharedCounter } from '../support/shared-counter.js';
+import { until } from '../support/until.js';
+
+/* Three independent servers, each behind a proxy that loses replies: what it cuts off has been executed. */
+
+const COMMAND_TIMEOUT_MS = 600;
+const WATCHDOG_MS = 900;
+const LOSSES = ['cutAfter', 'swallow'] as const;
+/** The servers whose replies are lost: one, and a majority. */
+const STRUCK = [[1], [0, 2]];
+const CASES = LOSSES.flatMap((loss) => STRUCK.map((servers) => [loss, servers] as const));
+
+const servers: RedisServer[] = [];
+const proxies: FaultProxy[] = [];
+const clients: LockClient[] = [];
+const workers: Worker[] = [];
+let names = 0;
+
+beforeAll(async () => {
+  servers.push(...(await Promise.all([startServer(), startServer(), startServer()])));
+  proxies.push(...(await Promise.all(servers.map(({ address }) => FaultProxy.start(address)))));
+  // A fault that strikes an EVALSHA is not to meet the one that is answered with NOSCRIPT.
+  for (const server of servers)
+    for (const { script } of Object.values(scripts)) if (script) await server.command('SCRIPT', 'LOAD', script.source);
+});
+afterAll(async () => {
+  await Promise.all(proxies.map((proxy) => proxy.close()));
+  await Promise.all(servers.map((server) => server.stop()));
+});
+afterEach(async () => {
+  for (const proxy of proxies) proxy.lift();
+  await Promise.all(workers.splice(0).map((worker) => worker.close()));
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  for (const server of servers) {
+    await until(async () => (await server.keys()).length === 0, 'no key is left');
+    await until(async () => (await server.channels()).length === 0, 'no channel is left');
+  }
+});
+
+async function open(options: ClientOptions = {}): Promise<{ lock: RedLock; name: string }> {
+  const name = `red:${(names += 1)}`;
+  const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout: WATCHDOG_MS, ...options };
+  const opened = proxies.map((proxy) => createClient({ url: proxy.url, ...terms }));
+  clients.push(...opened);
+  await Promise.all(opened.map((client) => client.ready()));
+  return { lock: opened[0]!.getRedLock(...opened.map((client) => client.getLock(name))), name };
+}
+
+const counts = async (name: string): Promise<number[][]> =>
+  Promise.all(servers.map(async (server) => ((await server.command('HVALS', name)) as string[]).map(Number)));
+const free = async (name: string): Promise<boolean> => (await counts(name)).every((held) => held.length === 0);
+
+const losing = (
+  at: readonly number[],
+  loss: (typeof LOSSES)[number],
+  script: { script: { sha: string } | undefined },
+) => at.map((server) => proxies[server]![loss]({ command: 'EVALSHA', sha: script.script!.sha }));
+
+describe.each(CASES)('R1, R28: %s: replies of servers %j are lost', (loss, struck) => {
+  test('to the acquire: one hold at each of them at most, in time, and nothing is left after the release', async () => {
+    const { lock, name } = await open();
+    const faults = losing(struck, loss, scripts.acquire);
+    const began = performance.now();
+    const hold = await inFlow(async () => lock.acquire({ waitTime: 5_000 }));
+    expect(performance.now() - began).toBeLessThan(struck.length === 1 ? 300 : 2 * COMMAND_TIMEOUT_MS);
+    for (const fault of faults) expect(fault.count).toBe(1);
+    for (const held of await counts(name)) expect(held.filter((count) => count !== 1)).toEqual([]);
+    for (const held of await counts(name)) expect(held.length).toBeLessThanOrEqual(1);
+    expect(hold.validFor()).toBeGreaterThan(0);
+    await hold.release();
+    await until(() => free(name), 'it is free everywhere', WATCHDOG_MS + 500);
+  });
+
+  test('to the release: it is free within a moment, a minority does not delay it, and the next one gets in', async () => {
+    const { lock, name } = await open();
+    const hold = await inFlow(async () => lock.acquire());
+    await until(async () => (await counts(name)).flat().length === 3, 'all have it');
+    losing(struck, loss, scripts.release);
+    const began = performance.now();
+    await hold.release();
+    expect(performance.now() - began).toBeLessThan(struck.length === 1 ? 300 : COMMAND_TIMEOUT_MS + 250);
+    const next = await inFlow(async () => lock.acquire({ waitTime: 2_000 }));
+    // The repeat of that release names an owner that is no more.
+    await pause(COMMAND_TIMEOUT_MS);
+    expect(next.validFor()).toBeGreaterThan(0);
+    await next.release();
+    await until(() => free(name), 'it is free everywhere');
+  });
+
+  test('to renewals: they are repeated, and the hold lives on', async () => {
+    const { lock, name } = await open();
+    const hold = await inFlow(async () => lock.acquire());
+    let lost = 0;
+    hold.signal.addEventListener('abort', () => (lost += 1));
+    const faults = losing(struck, loss, scripts.renew);
+    await pause(2.5 * WATCHDOG_MS);
+    for (const fault of faults) expect(fault.count).toBe(1);
+    expect(lost).toBe(0);
+    expect(hold.validFor()).toBeGreaterThan(0);
+    expect((await counts(name)).flat()).toEqual([1, 1, 1]);
+    await hold.release();
+  });
+});
+
+test('R1: two of three that answer nothing any more: the acquire fails, and what they took is given back', async () => {
+  const { lock, name } = await open();
+  for (const at of [0, 1]) {
+    proxies[at]!.swallow({ command: 'EVALSHA', sha: scripts.acquire.script!.sha, times: Infinity });
+  }
+  expect(await outcome(inFlow(() => lock.tryLock(0, 20_000)))).toBe('ERR_LOCK_NO_QUORUM');
+  for (const proxy of proxies) proxy.lift();
+  // Long before its lease ends.
+  await until(() => free(name), 'it is free everywhere', 5_000);
+  expect(await inFlow(() => lock.tryLock(2_000))).toBe(true);
+});
+
+test('R28: three processes exclude each other by a plain counter, while replies of a minority are lost', async () => {
+  const counter = await SharedCounter.start();
+  const name = `red:${(names += 1)}`;
+  for (let process = 0; process < 3; process += 1) {
+    const worker = await startWorker({ execArgv: ['--import', 'tsx'] });
+    workers.push(worker);
+    for (const [at, { url }] of proxies.entries()) {
+      const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout: WATCHDOG_MS };
+      await worker.createClient({ url, ...terms }, `server ${at}`);
+    }
+  }
+  const flows = new URL('./fixtures/red-lock-flows.mjs', import.meta.url);
+  let over = false;
+  const running = Promise.all(
+    workers.map((worker) => worker.run(flows, { name, port: counter.port, flows: 3, rounds: 12 })),
+  ).finally(() => (over = true));
+  for (let round = 0; !over; round += 1) {
+    const proxy = proxies[round % 3]!;
+    const fault = proxy[LOSSES[round % 2]!]({ command: 'EVALSHA', nth: 1 + (round % 4) });
+    await Promise.race([fault.applied, running]).catch(() => undefined);
+    await pause(100);
+    fault.lift();
+  }
+  const results = (await running) as { sections: number; failures: Record<string, number> }[];
+  expect(counter.overlaps).toEqual([]);
+  // A section that could not be given back has been counted, too.
+  const counted = [name, name, name].join(', ');
+  expect(counter.mostHolders(counted)).toBe(1);
+  const sections = results.reduce((sum, each) => sum + each.sections, 0);
+  expect(counter.value(counted)).toBeGreaterThanOrEqual(sections);
+  expect(counter.value(counted)).toBe(counter.sections(counted));
+  expect(sections).toBeGreaterThan(50);
+  await counter.close();
+});

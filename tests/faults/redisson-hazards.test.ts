@@ -1,0 +1,72 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+/* Hazards of the wire document that no other suite names. */
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+test.each([
+  ['getNonReentrantLock', 'cutAfter'],
+  ['getNonReentrantLock', 'swallow'],
+  ['getNonReentrantFairLock', 'cutAfter'],
+  ['getNonReentrantFairLock', 'swallow'],
+] as const)('hazard 13: %s, %s: its own success is no second acquisition', async (factory, loss) => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: 900 });
+  const lock = client[factory](freshName());
+  await lock.withLock(() => undefined);
+  const lost = proxy[loss]({ command: 'EVALSHA', contains: lock.name });
+  const hold = await inFlow(async () => lock.acquire({ waitTime: 5_000 }));
+  expect(lost.count).toBe(1);
+  expect(await admin().hgetall(lock.name)).toEqual({ [hold.owner]: '1' });
+  // The other way around: what the owner has is refused, whatever was repeated.
+  expect(await hold.run(() => outcome(lock.lock()))).toBe('ERR_LOCK_NON_REENTRANT');
+  await hold.release();
+});
+
+test('hazard 7: a read-write lock that somebody deleted is no success of its release, repeated or not', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: 900, lockWatchdogTimeout: 600 });
+  const lock = client.getReadWriteLock(freshName());
+  for (const half of [lock.readLock(), lock.writeLock()]) {
+    const hold = await inFlow(async () => half.acquire());
+    const told = new Promise((lost) => hold.signal.addEventListener('abort', lost));
+    await admin().del(lock.name);
+    await told;
+    proxy.cutAfter({ command: 'EVALSHA', contains: lock.name });
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+    proxy.lift();
+    await until(async () => (await admin().keys(`*${lock.name}*`)).length === 0, 'the read hold has no key any more');
+  }
+});
+
+test('hazards 44 and 45: a multi-lock gives every member its lease, a read lock too, however long it waited', async () => {
+  const [a, b, c] = [freshName('a'), freshName('b'), freshName('c')];
+  const [client, other] = [await openClient({ lockWatchdogTimeout: 1_000 }), await openClient()];
+  const members = [
+    client.getReadWriteLock(a).readLock(),
+    client.getFencedLock(b),
+    client.getReadWriteLock(c).writeLock(),
+  ];
+  const busy = await holdElsewhere(other.getFencedLock(b));
+  const waits = inFlow(async () => client.getMultiLock(...members).acquire({ waitTime: 20_000, leaseTime: 5_000 }));
+  await until(async () => (await admin().exists(a)) === 1, 'the first member is held');
+  await pause(1_200);
+  await busy.release();
+  const hold = await waits;
+  const readHold = `{${a}}:${hold.owner}:rwlock_timeout:1`;
+  for (const key of [a, b, c, readHold]) {
+    const left = await admin().pttl(key);
+    expect(left).toBeGreaterThan(4_000);
+    expect(left).toBeLessThanOrEqual(5_000);
+  }
+  expect(hold.validFor()).toBeGreaterThan(4_000);
+  await hold.extend(6_000);
+  expect(await admin().pttl(readHold)).toBeGreaterThanOrEqual(5_900);
+  await hold.release();
+});
