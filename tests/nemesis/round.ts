@@ -360,7 +360,8 @@ class Round implements Bench {
   #read(youngestMs = this.stage.servers.length === 1 ? 0 : LINE_LAG_MS): void {
     for (const [server, monitor] of this.#monitors) this.#take(server, monitor);
     if (this.#stopped.size === 0 || youngestMs === 0) {
-      const until = stamp() + this.#wallAhead - youngestMs;
+      // What had been told when we last came by has been read since, however long we stood in between.
+      const until = (youngestMs === 0 ? stamp() : this.#lastTick) + this.#wallAhead - youngestMs;
       this.#lines.sort((a, b) => a.time - b.time);
       const young = this.#lines.findIndex(({ time }) => youngestMs > 0 && time > until);
       this.#truth.read(this.#lines.splice(0, young < 0 ? this.#lines.length : young));
