@@ -330,8 +330,9 @@ class Round implements Bench {
     const lockWatchdogTimeout = watchdogTimeout(process);
     const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout };
     const odd = process % 2 === 1;
-    // Half of them have every grant confirmed by a replica, as is the default; the others take what the master says.
-    const replicas = this.planned || !odd ? { timeout: COMMAND_TIMEOUT_MS / 3 } : { acks: 0 };
+    // Half of them have grants confirmed by a replica where there is one, the default; the others believe the master.
+    const timeout = COMMAND_TIMEOUT_MS / 3;
+    const replicas = this.planned ? { acks: 1, timeout } : odd ? { acks: 0 } : { timeout };
     const id = await worker.createClient({ ...this.stage.reach(network, odd, DANGEROUS), ...terms, replicas });
     this.#processOf.set(id, worker);
     this.#workers[process] = worker;
