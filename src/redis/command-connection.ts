@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.js';
 import { AnsweredCommand } from './answered-command.js';
 import { AttemptDeadlines, type Attempt, type CommandPort } from './attempt.js';
+import { keepTrying } from './own-connection.js';
 import { isCredentialsError, isNoMaster, NotSentError, refusal, withoutArguments } from './server-error.js';
 
 /** An estimate of the server's clock is looked at again after this long: clocks drift. */
@@ -38,6 +39,7 @@ export class CommandConnection implements CommandPort {
   #lastError: Error | undefined;
   readonly #waiting = new Set<{ resolve(): void; reject(error: Error): void }>();
   readonly #deadlines: AttemptDeadlines;
+  readonly #stopTrying: () => void;
 
   constructor(
     private readonly redis: Redis,
@@ -53,6 +55,7 @@ export class CommandConnection implements CommandPort {
       if (this.#state === 'ready') this.#state = 'away';
       reports.away();
     });
+    this.#stopTrying = keepTrying(redis, clock);
     redis.on('error', (error: Error) => {
       this.#lastError = withoutArguments(error);
       reports.error(error);
@@ -140,9 +143,13 @@ export class CommandConnection implements CommandPort {
   /** Nothing at all was answered since it was sent: the server hangs, or the path to it does. Another socket may not. */
   #overdue(attempt: Attempt): void {
     attempt.timedOut();
-    if (this.#answers !== attempt.answersBefore || this.#state !== 'ready') return;
-    this.#state = 'away';
-    this.redis.disconnect(true);
+    if (this.#answers === attempt.answersBefore && this.#state === 'ready') this.reconnect();
+  }
+
+  /** Nothing more goes over this socket, whether or not ioredis has noticed. */
+  reconnect(): void {
+    if (this.#state === 'ready') this.#state = 'away';
+    if (this.redis.status === 'ready') this.redis.disconnect(true);
   }
 
   /** Another look at who is the master, by name or through Sentinel. */
@@ -150,7 +157,7 @@ export class CommandConnection implements CommandPort {
     const now = this.clock.monotonic();
     if (now - this.#leftAt < LEAVE_EVERY_MS || this.redis.status !== 'ready') return;
     this.#leftAt = now;
-    this.redis.disconnect(true);
+    this.reconnect();
   }
 
   /** Learns the server's clock; the answer was true at some moment before it arrived, so it is a lower bound. */
@@ -174,6 +181,7 @@ export class CommandConnection implements CommandPort {
   /** Nothing more will be sent: what is under way is still read, then the connection ends and is not made again. */
   retire(): void {
     this.#retired = true;
+    this.#stopTrying();
     this.redis.options.retryStrategy = () => null;
     this.#endWaiting(new NotSentError('this server has none of the keys any more'));
     if (this.#deadlines.size === 0 || this.redis.status !== 'ready') this.redis.disconnect();
@@ -181,6 +189,7 @@ export class CommandConnection implements CommandPort {
 
   close(): void {
     this.#state = 'closed';
+    this.#stopTrying();
     this.redis.disconnect();
     this.#deadlines.close();
     this.#endWaiting(new NotSentError('the connection is closed'));
@@ -191,7 +200,7 @@ export class CommandConnection implements CommandPort {
       await this.lookAtClock();
     } catch {
       // The socket closed again, or the server cannot even tell the time: from the start.
-      if (this.redis.status === 'ready') this.redis.disconnect(true);
+      this.reconnect();
       return;
     }
     if (this.#state === 'closed' || this.redis.status !== 'ready') return;

@@ -1,4 +1,5 @@
 import { Redis, type Cluster, type RedisOptions } from 'ioredis';
+import type { Clock, Timer } from '../clock.js';
 
 /** A connection to copy the address, credentials, TLS and so on from; it is never used itself. */
 export type GivenRedis = Redis | Cluster;
@@ -79,7 +80,42 @@ export function openOwnConnection(
   attemptMs: number,
 ): Redis {
   const options = ownOptions(attemptMs);
-  return 'url' in source ? new Redis(source.url, options) : source.redis.duplicate(options);
+  const redis = 'url' in source ? new Redis(source.url, options) : source.redis.duplicate(options);
+  silenceSentinels(redis);
+  return redis;
+}
+
+/**
+ * ioredis gives a connection up for good when word of a failover comes while it asks Sentinel for the master, which is
+ * what every connection does after its master has died. Returns what ends the trying.
+ */
+export function keepTrying(redis: Redis, clock: Clock): () => void {
+  let times = 0;
+  let stopped = false;
+  let timer: Timer | undefined;
+  redis.on('ready', () => (times = 0));
+  redis.on('end', () => {
+    if (stopped) return;
+    times += 1;
+    const again = (): void => void redis.connect().catch(() => undefined); // its errors arrive as events
+    timer = clock.setTimer(pauseBefore(times), again);
+  });
+  return () => {
+    stopped = true;
+    timer?.cancel();
+  };
+}
+
+interface SentinelConnector {
+  connectToSentinel(...args: unknown[]): Redis;
+}
+
+/** Nobody listens to the connections that wait for word of a failover: each failure would go to the console. */
+function silenceSentinels(redis: Redis): void {
+  const { connector } = redis as unknown as { connector?: Partial<SentinelConnector> };
+  const connect = connector?.connectToSentinel;
+  if (connector === undefined || connect === undefined) return;
+  connector.connectToSentinel = (...args) => connect.apply(connector, args).on('error', () => undefined);
 }
 
 /** A connection of our own to one node of a cluster. */

@@ -111,9 +111,7 @@ export class ReplicatedConnection implements CommandPort {
           else attempt.answered(raw); // a server that has no WAIT for us: as if it had no replicas
         }
       },
-      timedOut: () => {
-        if (this.redis.status === 'ready') this.redis.disconnect(true);
-      },
+      timedOut: () => this.#connection.reconnect(),
     });
     this.#connection.send('wait', [String(acks), String(timeout)], wait, false);
     // Replicas may be given more time than there is left for a repeated request.
@@ -171,16 +169,15 @@ export class ReplicatedConnection implements CommandPort {
   async #lookForReplicas(): Promise<void> {
     this.#lookedAt = this.clock.monotonic();
     // Nothing else would notice that the server has fallen silent: no attempt is under way here.
-    const limit = this.clock.setTimer(this.attemptMs, () => {
-      if (this.redis.status === 'ready') this.redis.disconnect(true);
-    });
+    const limit = this.clock.setTimer(this.attemptMs, () => this.#connection.reconnect());
     try {
       const info = String(await this.redis.call('info', 'replication'));
       // One that is still being filled cannot confirm anything yet.
       this.#hasReplicas = /^slave\d+:.*\bstate=online\b/m.test(info);
     } catch (error) {
-      // Refused: nobody can say, and nobody has asked for any. A cut connection is looked at again.
+      // Refused: nobody can say, and nobody has asked for any. Else the connection is cut, or just about to be.
       if ((error as Error).name === 'ReplyError') this.#hasReplicas = false;
+      else this.#connection.reconnect();
     } finally {
       limit.cancel();
     }

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Clock, Timer } from '../clock.js';
 import type { RefusedError } from '../errors.js';
 import { redirectionIn, type Redirection } from './cluster-slots.js';
+import { keepTrying } from './own-connection.js';
 import { failureKind, refusal, withoutArguments } from './server-error.js';
 import type { ChannelSource } from './topology.js';
 
@@ -47,6 +48,7 @@ export class Subscriber implements ChannelSource {
   #attended = false;
   #ping: Timer | undefined;
   #retry: Timer | undefined;
+  readonly #stopTrying: () => void;
 
   constructor(
     private readonly redis: Redis,
@@ -56,6 +58,7 @@ export class Subscriber implements ChannelSource {
   ) {
     redis.on('ready', () => this.#becomeReady());
     redis.on('close', () => this.#becomeAway());
+    this.#stopTrying = keepTrying(redis, clock);
     redis.on('error', (error: Error) => {
       reports.error(withoutArguments(error));
       // An older ioredis takes the server's word that a slot has left for an answer to a command it never sent.
@@ -111,6 +114,7 @@ export class Subscriber implements ChannelSource {
   close(): void {
     this.#closed = true;
     this.#ready = false;
+    this.#stopTrying();
     this.attend(false);
     this.#retry?.cancel();
     this.#channels.clear();

@@ -339,8 +339,9 @@ class Round implements Bench {
     const lockWatchdogTimeout = watchdogTimeout(process);
     const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout };
     const odd = process % 2 === 1;
-    // Half of them have every grant confirmed by a replica, as is the default; the others take what the master says.
-    const replicas = this.planned || !odd ? { timeout: COMMAND_TIMEOUT_MS / 3 } : { acks: 0 };
+    // Half of them have grants confirmed by a replica where there is one, the default; the others believe the master.
+    const timeout = COMMAND_TIMEOUT_MS / 3;
+    const replicas = this.planned ? { acks: 1, timeout } : odd ? { acks: 0 } : { timeout };
     const id = await worker.createClient({ ...this.stage.reach(network, odd, DANGEROUS), ...terms, replicas });
     this.#processOf.set(id, worker);
     this.#workers[process] = worker;
@@ -371,7 +372,8 @@ class Round implements Bench {
   #read(youngestMs = this.stage.servers.length === 1 ? 0 : LINE_LAG_MS): void {
     for (const [server, monitor] of this.#monitors) this.#take(server, monitor);
     if (this.#stopped.size === 0 || youngestMs === 0) {
-      const until = stamp() + this.#wallAhead - youngestMs;
+      // What had been told when we last came by has been read since, however long we stood in between.
+      const until = (youngestMs === 0 ? stamp() : this.#lastTick) + this.#wallAhead - youngestMs;
       this.#lines.sort((a, b) => a.time - b.time);
       const young = this.#lines.findIndex(({ time }) => youngestMs > 0 && time > until);
       this.#truth.read(this.#lines.splice(0, young < 0 ? this.#lines.length : young));

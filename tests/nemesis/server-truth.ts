@@ -75,6 +75,7 @@ interface State {
 /** Replicas are told absolute times, in whole ms. */
 const SAME_MS = 5;
 const REMEMBERED = 200;
+const SHOWN = 12;
 
 /**
  * What happened to the locks at the servers, from what MONITOR tells: who had which lock from when to when, and which
@@ -169,17 +170,22 @@ export class ServerTruth {
 
   /** Another server has the lock from now on. */
   #goOnAt(view: ServerView, lock: string, at: number): void {
+    const entry = view.entry(lock);
+    const was = this.#owned.get(lock);
+    // The same lease, also if this is the very millisecond in which it ends.
+    if (was && entry?.owner === was.owner && entry.expiresAt >= was.expiresAt - SAME_MS) return;
     this.#expire(lock, at);
     const known = this.#owned.get(lock);
-    const entry = view.entry(lock);
     const has = entry && entry.expiresAt >= at ? entry : undefined;
-    if (known?.owner === has?.owner && (!has || !known || has.expiresAt >= known.expiresAt - SAME_MS)) return;
+    if (known === undefined && has === undefined) return;
     const states = this.#states.get(lock) ?? [];
     const same = ({ owner, expiresAt }: State): boolean =>
       owner === entry?.owner && (!entry || Math.abs(expiresAt - entry.expiresAt) < SAME_MS || expiresAt === Infinity);
     const last = states.findLastIndex(same);
     if (last < 0 && (entry || states.length >= REMEMBERED))
-      this.contradictions.push(`${lock} is at its new server as it never was: ${JSON.stringify({ entry, known })}`);
+      this.contradictions.push(
+        `${lock} is at its new server as it never was: ${JSON.stringify({ at, entry, known, before: states.slice(-SHOWN) })}`,
+      );
     const from = states[last + 1]?.at ?? at;
     this.lost.push({
       lock,

@@ -1,5 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { startServer, type RedisServer, type ServerOptions } from './servers.js';
+import { startServer, type RedisServer, type ServerAddress, type ServerOptions } from './servers.js';
 import { until } from './until.js';
 
 export const MASTER_NAME = 'locks';
@@ -118,12 +118,12 @@ export class SentinelSetup {
   }
 
   /** A connection of the user's, for `createClient`; it connects only when it is used. */
-  connection(options: RedisOptions = {}): Redis {
+  connection(options: RedisOptions = {}, sentinels: readonly ServerAddress[] = this.sentinels): Redis {
     return new Redis({
       ...options,
       lazyConnect: true,
       name: MASTER_NAME,
-      sentinels: this.sentinels.map(({ host, port }) => ({ host, port })),
+      sentinels: sentinels.map(({ host, port }) => ({ host, port })),
       replyMapping: 'legacy',
     });
   }

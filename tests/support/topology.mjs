@@ -58,5 +58,11 @@ export function reach(url, given) {
   return { redis, shardedSubscriptions: false };
 }
 
-/** @param {string} url @param {import('ioredis').RedisOptions} given */
-const redisAt = (url, given) => new Redis(url, /** @type {any} */ ({ replyMapping: 'legacy', ...given }));
+/**
+ * Nobody closes it, so it must not connect.
+ *
+ * @param {string} url
+ * @param {import('ioredis').RedisOptions} given
+ */
+const redisAt = (url, given) =>
+  new Redis(url, /** @type {any} */ ({ replyMapping: 'legacy', ...given, lazyConnect: true }));

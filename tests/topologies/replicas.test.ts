@@ -210,6 +210,29 @@ test.each(['counter', 'clock'] as const)(
   },
 );
 
+test('R6: a master that was demoted is left for the one that its name leads to by now', async () => {
+  const [old, next] = [await startServer(), await startServer()];
+  const name = await FaultProxy.start(old.address);
+  const client = createClient({ url: name.url, replicas: { acks: 0 } });
+  try {
+    const lock = client.getLock('renamed');
+    await inFlow(() => lock.withLock(() => undefined));
+    // Whoever is connected stays connected; only a new connection gets to the new master.
+    name.retarget(next.address);
+    await old.replicaOf(next.address);
+    const demoted = performance.now();
+    while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') {
+      expect(performance.now() - demoted).toBeLessThan(5_250);
+      await pause(20);
+    }
+    expect((await next.commandStats()).get('hset')).toBeGreaterThan(0);
+  } finally {
+    await client.close();
+    await name.close();
+    await Promise.all([old.stop(), next.stop()]);
+  }
+}, 30_000);
+
 test('R6: SCRIPT FLUSH is invisible here too', async () => {
   const client = await open();
   for (let i = 0; i < 5; i++) {

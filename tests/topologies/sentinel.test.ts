@@ -1,20 +1,27 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import type { RedisOptions } from 'ioredis';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import type { ClientOptions } from '../../src/options.js';
 import { contend } from '../support/contention.js';
+import { runFixture } from '../support/fixture-process.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
-import { SentinelSetup } from '../support/sentinel.js';
+import { MASTER_NAME, SentinelSetup } from '../support/sentinel.js';
+import type { RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 
 let setup: SentinelSetup;
 const clients: LockClient[] = [];
+const proxies: FaultProxy[] = [];
 beforeAll(async () => {
   setup = await SentinelSetup.start();
 }, 60_000);
 afterAll(() => setup.stop());
 afterEach(async () => {
+  for (const proxy of proxies) proxy.lift();
   await setup.heal();
   await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
   const master = await setup.master();
   await until(
     async () =>
@@ -67,7 +74,8 @@ test('R3: a planned failover while holding, waiting and renewing keeps the lock 
 test('R3: a lock that both replicas have confirmed outlives its master: held, renewed, waited for and handed to the waiter', async () => {
   const replicas = { acks: 2, timeout: 1_000 };
   const [holder, waiter] = [
-    await open({ lockWatchdogTimeout: 12_000, replicas }),
+    // Longer than sentinels may take to agree, which is twice their failover time-out when they have to vote again.
+    await open({ lockWatchdogTimeout: 18_000, replicas }),
     await open({ replicas: { acks: 0 } }),
   ];
   const name = freshName('outlives');
@@ -82,7 +90,8 @@ test('R3: a lock that both replicas have confirmed outlives its master: held, re
   await master.kill9();
   await setup.switchedFrom(master);
   const switched = performance.now();
-  await until(() => renewed.some((at) => at > switched), 'it is renewed at the new master', 10_000);
+  const renewedThere = (): boolean => renewed.some((at) => at > switched);
+  await until(() => renewedThere() || lost.length > 0, 'it is renewed at the new master', 20_000);
   expect(lost).toEqual([]);
   expect(hold.validFor()).toBeGreaterThan(0);
   const released = performance.now();
@@ -113,6 +122,94 @@ test('R3: a master that falls silent when it is asked for its replicas: every ca
   await client.close();
   await proxy.close();
 }, 30_000);
+
+/** A client whose ways to all sentinels and servers lead through proxies. */
+async function openThroughProxies(
+  options: ClientOptions = {},
+): Promise<{ client: LockClient; toSentinels: FaultProxy[]; toServers: FaultProxy[] }> {
+  const proxyOf = async ({ address }: RedisServer): Promise<FaultProxy> => {
+    const proxy = await FaultProxy.start(address);
+    proxies.push(proxy);
+    return proxy;
+  };
+  const toSentinels = await Promise.all(setup.sentinels.map(proxyOf));
+  const toServers = await Promise.all(setup.servers.map(proxyOf));
+  const ways = [...toSentinels, ...toServers];
+  const natMap = Object.fromEntries(
+    [...setup.sentinels, ...setup.servers].map(({ host, port }, i) => [
+      `${host}:${port}`,
+      { host: ways[i]!.host, port: ways[i]!.port },
+    ]),
+  );
+  const client = await open({ redis: setup.connection({ natMap }, toSentinels), ...options });
+  return { client, toSentinels, toServers };
+}
+
+test('R3: news of a failover that come while connections ask for the master end none of them', async () => {
+  const { client, toSentinels, toServers } = await openThroughProxies();
+  const name = freshName('asking');
+  const lock = client.getLock(name);
+  const holder = await open({ replicas: { acks: 2, timeout: 1_000 } });
+  await client.getLock(freshName('warm')).withLock(() => undefined);
+  const hold = await inFlow(() => holder.getLock(name).acquire({ leaseTime: 60_000 }));
+  const waiting = inFlow(() => lock.acquire({ waitTime: 30_000 }));
+  const listeners = async (): Promise<number> => {
+    const lists = await Promise.all(setup.sentinels.map((sentinel) => sentinel.command('CLIENT', 'LIST')));
+    return lists.flatMap((list) => String(list).match(/\bsub=1\b/g) ?? []).length;
+  };
+  const master = await setup.master();
+  await until(async () => (await master.channels()).some((channel) => channel.includes(name)), 'it waits');
+  // Two clients with a connection for commands and one for grants that replicas confirm; one of them subscribes.
+  await until(async () => (await listeners()) === 5 * setup.sentinels.length, 'each connection listens everywhere');
+  const held = toSentinels.map((proxy) => proxy.holdReply({ command: 'SENTINEL', times: Infinity }));
+  for (const proxy of toServers) proxy.cut();
+  await until(() => held.reduce((sum, { count }) => sum + count, 0) >= 3, 'all ask who is the master');
+  await setup.failover();
+  await until(async () => (await listeners()) === 2 * setup.sentinels.length, 'those who ask have heard of it');
+  for (const fault of held) fault.lift();
+  const lifted = performance.now();
+  while ((await outcome(inFlow(() => lock.isLocked()))) !== 'ok') await pause(20);
+  await until(
+    async () => (await (await setup.master()).channels()).some((channel) => channel.includes(name)),
+    'it waits',
+  );
+  await hold.release();
+  await (await waiting).release();
+  expect(performance.now() - lifted).toBeLessThan(5_250);
+}, 60_000);
+
+interface OfFixture {
+  said: string[];
+  outcomes: Record<string, number>;
+}
+
+/** In a process of its own: jest's has other errors, and may be hung by a client that goes round in circles. */
+function runClient(ms: number, redis: RedisOptions, options: ClientOptions = {}): Promise<OfFixture> {
+  return runFixture('sentinel-client.mjs', [
+    JSON.stringify({ redis: { name: MASTER_NAME, ...redis }, ms, ...options }),
+  ]);
+}
+
+test('R3: a Sentinel that is dead is no unhandled error on the console', async () => {
+  const sentinels = setup.sentinels.map(({ address }) => address);
+  await setup.sentinels[1]!.kill9();
+  const { said, outcomes } = await runClient(1_500, { sentinels });
+  expect(said).toEqual([]);
+  expect(Object.keys(outcomes)).toContain('ok');
+}, 60_000);
+
+test('R3: a server that falls silent when it is asked for its replicas hangs nobody who calls while it is left', async () => {
+  const master = await setup.master();
+  const proxy = await FaultProxy.start(master.address);
+  proxies.push(proxy);
+  const natMap = { [`${master.host}:${master.port}`]: { host: proxy.host, port: proxy.port } };
+  // What is held keeps the socket half open when the client has left it.
+  const held = proxy.holdCommand({ command: 'INFO', times: Infinity });
+  const sentinels = setup.sentinels.map(({ address }) => address);
+  const { outcomes } = await runClient(1_500, { sentinels, natMap }, { commandTimeout: 600 });
+  expect(held.count).toBeGreaterThan(1);
+  expect(Object.keys(outcomes)).toEqual(['ERR_LOCK_REDIS_UNAVAILABLE']);
+}, 60_000);
 
 test('R3: a Sentinel that hangs keeps nobody from the master, nor from the next one', async () => {
   const [hung] = setup.sentinels;

@@ -85,6 +85,14 @@ describe('a replica takes over', () => {
     expect(told.truth.contradictions).toEqual([]);
   });
 
+  test('and lets the next owner in while the lease ends, by its clock and not yet by the other one: nothing was lost', () => {
+    const told = new Told().acquire(FIRST, 'a', 200).say(SECOND, 'master', 'HSET', 'lock', 'a', 1);
+    const { truth } = told.say(SECOND, 'master', 'PEXPIREAT', 'lock', 1_202).wait(196).acquire(SECOND, 'b', 5_000);
+    expect(truth.lost).toEqual([]);
+    expect(truth.contradictions).toEqual([]);
+    expect(truth.held[1]).toMatchObject({ owner: 'b', from: 1_203 });
+  });
+
   test('with a state that the lock never had: a contradiction', () => {
     const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'master', 'HSET', 'lock', 'x', 1).wait(100);
     expect(told.acquire(SECOND, 'b', 5_000).truth.contradictions).toContainEqual(
