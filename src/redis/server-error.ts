@@ -43,6 +43,10 @@ export const isRefusedInside = (error: Error): boolean =>
 
 export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
 
+/** The server answers, but will not have us: credentials, protected mode, a database that there is not. */
+export const isLockedOut = (error: Error): boolean =>
+  failureKind(error) === 'refused' && !error.message.includes('max number of clients');
+
 /** ioredis adds what was sent to the server's answer; for AUTH that is the password. */
 export function withoutArguments<E>(error: E): E {
   if (typeof error === 'object' && error !== null && 'command' in error) delete error.command;

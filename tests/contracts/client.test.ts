@@ -156,6 +156,18 @@ describe('ready()', () => {
     });
   });
 
+  test('where nobody answers, every message says what began it', async () => {
+    const port = await freePort();
+    const began = expect.stringContaining(`connect ECONNREFUSED 127.0.0.1:${port}`);
+    await using(createClient({ url: `redis://127.0.0.1:${port}`, commandTimeout: 300 }), async (client) => {
+      const lock = client.getLock(freshName());
+      const calls = [client.ready(), lock.tryLock(), lock.isLocked(), client.inspect(lock.name)];
+      for (const error of await Promise.all(calls.map(errorOf))) {
+        expect(error).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', message: began });
+      }
+    });
+  });
+
   test('rejects at once where the credentials are wrong', async () => {
     const server = await startServer({ requirepass: 'right' });
     const url = server.url.replace('right', 'wrong');
@@ -165,6 +177,44 @@ describe('ready()', () => {
       expect(ms).toBeLessThan(1_000);
     });
     await using(createClient(reach(server.url)), (client) => client.ready());
+    const without = new URL(server.url);
+    without.password = '';
+    await using(createClient(reach(without.href)), async (client) => {
+      for (const call of [() => client.ready(), () => client.getLock(freshName()).tryLock()]) {
+        const { value, ms } = await timed(() => errorOf(call()));
+        expect(value).toMatchObject({ code: 'ERR_LOCK_REFUSED', message: expect.stringContaining('NOAUTH') });
+        expect(ms).toBeLessThan(1_000);
+      }
+    });
+    await server.stop();
+  });
+
+  test('rejects at once where there is no such database, or none for this user, and no lock gets into another', async () => {
+    const server = await startServer();
+    const reader = new Redis(server.url);
+    await reader.call('ACL', 'SETUSER', 'narrow', 'on', '>secret', '~*', '+@all', '-select');
+    const narrow = new URL(`${server.url}/1`);
+    [narrow.username, narrow.password] = ['narrow', 'secret'];
+    for (const [url, said] of [
+      [`${server.url}/99`, { message: expect.stringContaining('DB index is out of range') }],
+      [narrow.href, { rule: '+select' }],
+    ] as const) {
+      await using(createClient({ url }), async (client) => {
+        const lock = client.getLock(freshName());
+        for (const call of [() => client.ready(), () => lock.tryLock(), () => lock.withLock(() => 1)]) {
+          const { value, ms } = await timed(() => errorOf(call()));
+          expect(value).toMatchObject({ code: 'ERR_LOCK_REFUSED', ...said });
+          expect(ms).toBeLessThan(1_000);
+        }
+      });
+      expect(await reader.dbsize()).toBe(0);
+    }
+    await using(createClient({ url: `${server.url}/1` }), async (client) => {
+      const hold = await client.getLock('here').acquire();
+      expect(await reader.dbsize()).toBe(0);
+      await hold.release();
+    });
+    await reader.quit();
     await server.stop();
   });
 });
