@@ -102,7 +102,8 @@ export class RedisUnavailableError extends LockError {
     readonly outcome: 'none' | 'unknown',
     options?: ErrorOptions,
   ) {
-    super(message + rootOf(options?.cause), options);
+    const root = rootOf(options?.cause);
+    super(message.endsWith(root) ? message : message + root, options);
   }
 }
 
