@@ -73,9 +73,14 @@ describe('ids', () => {
     }
   });
 
-  test.each(['xyz', '0'.repeat(31), 'g'.repeat(32)])('%j, which was never given out, is unknown', async (id) => {
+  test.each<[string, (taken: string) => string]>([
+    ['a word', () => 'xyz'],
+    ['too short', (taken) => taken.slice(1)],
+    ['one that goes on after its end', (taken) => `${taken}zz`],
+  ])('%s, which was never given out, is unknown, and the permit taken stays', async (_, idFrom) => {
     const { semaphore } = await semaphoreOf(1);
     const taken = await semaphore.acquire(20_000);
+    const id = idFrom(taken);
     for (const call of [
       () => semaphore.release(id),
       () => semaphore.release([taken, id]),
