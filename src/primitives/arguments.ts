@@ -91,6 +91,18 @@ export function checkHandleOptions<T extends ContextOptions>(value: T | undefine
   return value;
 }
 
+/** A misspelt `releaseHolds` would leave the locks to their leases. */
+export function checkCloseOptions(value: { releaseHolds?: unknown }): void {
+  if (typeof value !== 'object' || (value as unknown) === null) {
+    throw new InvalidArgumentError('options', 'an object', value);
+  }
+  refuseUnknown('options', value, ['releaseHolds']);
+  const { releaseHolds } = value;
+  if (releaseHolds !== undefined && typeof releaseHolds !== 'boolean') {
+    throw new InvalidArgumentError('releaseHolds', 'true or false', releaseHolds);
+  }
+}
+
 export function checkContext(context: unknown): LockContext | undefined {
   if (context === undefined || isLockContext(context)) return context;
   throw new InvalidArgumentError('context', 'a LockContext', context);

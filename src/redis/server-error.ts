@@ -65,7 +65,9 @@ export function refusal(operation: string, error: Error, request: RefusedRequest
   } else if (/\bOOM\b/.test(message)) {
     hint = ': the server is at its maxmemory; free memory or raise it';
   } else if (message.includes('WRONGTYPE')) {
-    hint = ': the key of this name holds something that is no lock';
+    hint = ': the key of this name holds something of another kind';
   }
-  return new RefusedError(`Redis refused ${operation}: ${message}${hint}`, rule, { cause: withoutArguments(error) });
+  return new RefusedError(`Redis refused ${operation}: ${message.replace(/\.$/, '')}${hint}`, rule, {
+    cause: withoutArguments(error),
+  });
 }

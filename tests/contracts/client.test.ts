@@ -100,6 +100,23 @@ describe('createClient()', () => {
   });
 });
 
+test('R7: an event that there is not, a listener that is none and options of close() that are none are refused', async () => {
+  await using(createClient({ url: 'redis://localhost' }), async (client) => {
+    const events = client.events as unknown as Record<'on' | 'off', (type?: unknown, listener?: unknown) => void>;
+    for (const type of [undefined, 'leaselost', '*', 'toString']) {
+      expect(() => events.on(type, () => undefined)).toThrow(/^type must be one of .*leaseLost.*, not /);
+      expect(() => events.off(type)).toThrow(InvalidArgumentError);
+    }
+    expect(() => events.on('leaseLost')).toThrow(/^listener must be a function/);
+    expect(() => events.off('leaseLost', 5)).toThrow(/^listener must be a function/);
+    for (const options of [null, 5, { releaseHold: true }, { releaseHolds: 'yes' }]) {
+      expect(await errorOf(client.close(options as never))).toBeInstanceOf(InvalidArgumentError);
+    }
+    // None of these closed it: a closed one refuses before it looks at arguments.
+    expect(await errorOf(client.inspect(''))).toBeInstanceOf(InvalidArgumentError);
+  });
+});
+
 describe('options of a handle', () => {
   const factories: Record<string, (client: LockClient, options: never) => unknown> = {
     getLock: (client, options) => client.getLock('name', options),
@@ -333,7 +350,7 @@ describe('inspect()', () => {
     ]) {
       const error = await errorOf(call());
       expect(error).toBeInstanceOf(RefusedError);
-      expect((error as Error).message).toContain('the key of this name holds something that is no lock');
+      expect((error as Error).message).toContain('the key of this name holds something of another kind');
     }
     expect(await admin().get(name)).toBe('of somebody else');
     await admin().del(name);
