@@ -102,8 +102,16 @@ export class RedisUnavailableError extends LockError {
     readonly outcome: 'none' | 'unknown',
     options?: ErrorOptions,
   ) {
-    super(message, options);
+    const root = rootOf(options?.cause);
+    super(message.endsWith(root) ? message : message + root, options);
   }
+}
+
+/** What began it, such as a connection that was refused: else it would be found three causes down. */
+function rootOf(cause: unknown): string {
+  // Not `instanceof Error`: Node makes those of sockets in a realm of its own, which need not be ours.
+  const { message, cause: deeper } = (cause ?? {}) as Partial<Error>;
+  return deeper === undefined ? (message === undefined ? '' : `: ${message}`) : rootOf(deeper);
 }
 
 /** `close()` was called on the client. */

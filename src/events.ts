@@ -1,5 +1,5 @@
 import mitt from 'mitt';
-import type { LossReason } from './errors.js';
+import { InvalidArgumentError, type LossReason } from './errors.js';
 
 /** What a client tells besides its promises. Every event names the lock as the caller did. */
 export type LockEvents = {
@@ -24,7 +24,9 @@ export type LockEvents = {
 };
 
 export interface EventBus {
+  /** @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: there is no such event. */
   on<K extends keyof LockEvents>(type: K, listener: (event: LockEvents[K]) => void): void;
+  /** Without a listener: all of this type. */
   off<K extends keyof LockEvents>(type: K, listener?: (event: LockEvents[K]) => void): void;
 }
 
@@ -32,6 +34,28 @@ export interface EventSource extends EventBus {
   /** Asked before an event is built: on the hot path nobody pays for events that nobody hears. */
   heard(type: keyof LockEvents): boolean;
   emit<K extends keyof LockEvents>(type: K, event: LockEvents[K]): void;
+}
+
+const TYPES: Record<keyof LockEvents, true> = {
+  acquired: true,
+  released: true,
+  waiting: true,
+  renewed: true,
+  renewFailed: true,
+  leaseLost: true,
+  releaseFailed: true,
+  connectionError: true,
+  clockUnavailable: true,
+};
+
+/** A misspelt `leaseLost` would never be told. */
+function checkType(type: unknown): void {
+  if (typeof type === 'string' && Object.hasOwn(TYPES, type)) return;
+  throw new InvalidArgumentError('type', `one of ${Object.keys(TYPES).join(', ')}`, type);
+}
+
+function checkListener(listener: unknown): void {
+  if (typeof listener !== 'function') throw new InvalidArgumentError('listener', 'a function', listener);
 }
 
 // mitt's default import is not callable for TypeScript in an ES module.
@@ -44,8 +68,16 @@ const createMitt = mitt as unknown as typeof mitt.default;
 export function createEvents(outside: (fn: () => void) => void): EventSource {
   const bus = createMitt<LockEvents>();
   return {
-    on: (type, listener) => bus.on(type, listener),
-    off: (type, listener) => bus.off(type, listener),
+    on(type, listener) {
+      checkType(type);
+      checkListener(listener);
+      bus.on(type, listener);
+    },
+    off(type, listener) {
+      checkType(type);
+      if (listener !== undefined) checkListener(listener);
+      bus.off(type, listener);
+    },
     heard: (type) => (bus.all.get(type)?.length ?? 0) > 0,
     emit(type, event) {
       const listeners = bus.all.get(type);

@@ -37,15 +37,17 @@ export function inspectionOf(name: string, clientId: string, reply: InspectReply
   for (let i = 0; i + 1 < reply.permits.length; i += 2) {
     permits.push({ id: String(reply.permits[i]), remaining: Number(reply.permits[i + 1]) });
   }
-  const common = { name, queue, remaining: pttl, owners: [], value: undefined, permits };
-  if (permits.length > 0) return { ...common, kind: 'permits', value: content[0] };
-  if (type === 'none') return { ...common, kind: queue.length > 0 ? 'fair' : 'free' };
-  if (type === 'string') return { ...common, kind: 'counter', value: content[0] };
-  if (type !== 'hash') return { ...common, kind: 'unknown' };
+  const found = (kind: Inspection['kind'], owners: readonly OwnerInspection[] = [], value?: string): Inspection => {
+    return { name, kind, owners, queue, remaining: pttl, value, permits };
+  };
+  if (permits.length > 0) return found('permits', [], content[0]);
+  if (type === 'none') return found(queue.length > 0 ? 'fair' : 'free');
+  if (type === 'string') return found('counter', [], content[0]);
+  if (type !== 'hash') return found('unknown');
   const fields = new Map<string, string>();
   for (let i = 0; i + 1 < content.length; i += 2) fields.set(content[i] as string, content[i + 1] as string);
   if ([...fields.keys()].some((field) => GROUP_FIELD.test(field))) {
-    return { ...common, kind: 'group', owners: groupOwners(clientId, fields) };
+    return found('group', groupOwners(clientId, fields));
   }
   const readWrite = fields.delete('mode');
   const owners = [...fields].map(([field, count]) => {
@@ -58,7 +60,7 @@ export function inspectionOf(name: string, clientId: string, reply: InspectReply
     };
   });
   const kind = readWrite ? 'read-write' : queue.length > 0 ? 'fair' : token !== '' ? 'fenced' : 'lock';
-  return { ...common, kind, owners };
+  return found(kind, owners);
 }
 
 const GROUP_FIELD = /^[^:]+:(.+):lock_count$/;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { assemble, type Assembly } from './assembly.js';
 import type { CloseOptions, HoldInfo, LockClient } from './client.js';
 import type { Clock, Timer } from './clock.js';
-import { supportsBoundPromises } from './core/bound-promise.js';
+import { boundRejection, supportsBoundPromises } from './core/bound-promise.js';
 import { runOutside } from './core/flow.js';
 import type { LockProtocol } from './core/lock-protocol.js';
 import type { Tenure } from './core/tenure.js';
@@ -12,6 +12,7 @@ import { inspectionOf, type Inspection } from './inspection.js';
 import type { ResolvedOptions } from './options.js';
 import {
   checkContext,
+  checkCloseOptions,
   checkHandleOptions,
   checkName,
   checkValues,
@@ -175,6 +176,11 @@ export class RedisLockClient implements LockClient {
   }
 
   close(options: CloseOptions = {}): Promise<void> {
+    try {
+      checkCloseOptions(options);
+    } catch (error) {
+      return boundRejection(error);
+    }
     this.#closing ??= runOutside(() => this.#close(options));
     return this.#closing;
   }

@@ -18,7 +18,10 @@ export abstract class Hold implements AsyncDisposable {
    */
   abstract get signal(): AbortSignal;
 
-  /** ms for which the lock is surely held, counted from now; 0 if it is not, or if nobody can say. */
+  /**
+   * Whole ms for which the lock is surely held, counted from now; 0 if it is not, or if nobody can say.
+   * `AbortSignal.timeout(hold.validFor())` ends work in time, whatever becomes of renewals.
+   */
   abstract validFor(): number;
 
   /**

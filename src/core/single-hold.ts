@@ -48,7 +48,7 @@ export class SingleHold extends Hold {
   }
 
   override validFor(): number {
-    return this.#record.state === 'open' ? this.#record.tenure.lease.validFor() : 0;
+    return this.#record.state === 'open' ? Math.floor(this.#record.tenure.lease.validFor()) : 0;
   }
 
   override async extend(leaseTime: number): Promise<void> {

@@ -37,9 +37,9 @@ export function checkValues(values: unknown): readonly string[] {
   return values.map((value, i) => checkName(value, `values[${i}]`));
 }
 
-/** `undefined`: the watchdog renews. */
-export function checkLeaseTime(value: unknown): number | undefined {
-  return value === undefined || value === -1 ? undefined : checkLease(value, ', or -1 for the watchdog');
+/** `undefined`: none was asked for, which is what -1 says too. */
+export function checkLeaseTime(value: unknown, without = 'for the watchdog'): number | undefined {
+  return value === undefined || value === -1 ? undefined : checkLease(value, `, or -1 ${without}`);
 }
 
 export function checkWaitTime(value: unknown, byDefault: number): number {
@@ -53,11 +53,16 @@ export function checkWaitTime(value: unknown, byDefault: number): number {
 
 /** How many permits; `least` 0 where none is a call that does nothing. */
 export function checkPermits(value: unknown, byDefault: number | undefined, least = 0): number {
-  const permits = value ?? byDefault;
+  const permits = value === undefined ? byDefault : value;
   if (typeof permits !== 'number' || !Number.isSafeInteger(permits) || permits < least) {
-    throw new InvalidArgumentError('permits', `an integer of at least ${least}; times are milliseconds`, permits);
+    throw new InvalidArgumentError('permits', `an integer of at least ${least}`, permits);
   }
   return permits;
+}
+
+/** A number of permits to add, or to take away if it is negative. */
+export function checkAnyPermits(permits: unknown): void {
+  if (!Number.isSafeInteger(permits)) throw new InvalidArgumentError('permits', 'an integer', permits);
 }
 
 export function checkOptions<T extends AcquireOptions>(value: T | undefined, known: readonly string[]): T {
@@ -84,6 +89,18 @@ export function checkHandleOptions<T extends ContextOptions>(value: T | undefine
   refuseUnknown('options', value, ['context', ...others]);
   checkContext(value.context);
   return value;
+}
+
+/** A misspelt `releaseHolds` would leave the locks to their leases. */
+export function checkCloseOptions(value: { releaseHolds?: unknown }): void {
+  if (typeof value !== 'object' || (value as unknown) === null) {
+    throw new InvalidArgumentError('options', 'an object', value);
+  }
+  refuseUnknown('options', value, ['releaseHolds']);
+  const { releaseHolds } = value;
+  if (releaseHolds !== undefined && typeof releaseHolds !== 'boolean') {
+    throw new InvalidArgumentError('releaseHolds', 'true or false', releaseHolds);
+  }
 }
 
 export function checkContext(context: unknown): LockContext | undefined {

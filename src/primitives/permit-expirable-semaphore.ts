@@ -10,12 +10,12 @@ import {
 } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import type { PermitCount } from '../redis/scripts/permit-expirable-semaphore.js';
-import { checkLeaseTime, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
+import { checkAnyPermits, checkLeaseTime, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
 import { ExpirablePermitWaiter, type Taken } from './expirable-permit-waiter.js';
 import { PermitExpirableProtocol } from './permit-expirable-protocol.js';
 import { Permit } from './permit.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
-import { checkAnyPermits, SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
+import { SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
 
 /** Options of `acquirePermit`, `tryAcquirePermit` and `withPermit`. */
 export interface ExpirablePermitOptions extends PermitsOptions {
@@ -166,7 +166,7 @@ export class PermitExpirableSemaphore extends SharedObject {
   async release(ids: string | readonly string[]): Promise<void> {
     const checked = checkIds(ids);
     this.checkOpen();
-    if (!(await this.#release(checked))) throw new UnknownPermitError(this.name, checked);
+    if (!canBeIds(checked) || !(await this.#release(checked))) throw new UnknownPermitError(this.name, checked);
   }
 
   /**
@@ -177,7 +177,7 @@ export class PermitExpirableSemaphore extends SharedObject {
   async tryRelease(ids: string | readonly string[]): Promise<boolean> {
     const checked = checkIds(ids);
     this.checkOpen();
-    return this.#release(checked);
+    return canBeIds(checked) && (await this.#release(checked));
   }
 
   /**
@@ -188,10 +188,11 @@ export class PermitExpirableSemaphore extends SharedObject {
    * @see Redisson `RPermitExpirableSemaphore#updateLeaseTime(String, long, TimeUnit)`.
    */
   async updateLeaseTime(id: string, leaseTime?: number): Promise<boolean> {
-    const [checked] = checkIds(id);
-    const leaseMs = checkLeaseTime(leaseTime);
+    const checked = checkIds(id);
+    const leaseMs = checkLeaseTime(leaseTime, 'for none');
     this.checkOpen();
-    const request = await this.#protocol.updateLease(checked as string, leaseMs).done;
+    if (!canBeIds(checked)) return false;
+    const request = await this.#protocol.updateLease(checked[0] as string, leaseMs).done;
     // A copy that is still on its way would set this lease over one that is given next.
     if (request.inDoubt) await request.whenQuiet();
     if (request.error !== undefined) throw request.error;
@@ -207,7 +208,7 @@ export class PermitExpirableSemaphore extends SharedObject {
   async getLeaseTime(id: string): Promise<number> {
     const checked = checkIds(id);
     this.checkOpen();
-    const left = await this.#protocol.lease(checked[0] as string);
+    const left = canBeIds(checked) ? await this.#protocol.lease(checked[0] as string) : -2;
     if (left === -2) throw new UnknownPermitError(this.name, checked);
     return left;
   }
@@ -283,7 +284,7 @@ export class PermitExpirableSemaphore extends SharedObject {
   ): Promise<Permit | undefined> {
     const count = checkPermits(permits, undefined);
     if (count > MOST_PERMITS) throw new InvalidArgumentError('permits', `at most ${MOST_PERMITS}`, count);
-    const leaseMs = checkLeaseTime(leaseTime) ?? NO_LEASE_MS;
+    const leaseMs = checkLeaseTime(leaseTime, 'for none') ?? NO_LEASE_MS;
     const waiting = patience(this.runtime, waitTime, signal);
     this.checkOpen();
     if (count === 0) return new Permit(this, this.runtime.clock, [], 0, -Infinity);
@@ -319,8 +320,11 @@ export class PermitExpirableSemaphore extends SharedObject {
 
 function checkIds(given: unknown): string[] {
   const ids: unknown[] = Array.isArray(given) ? given : [given];
-  if (ids.length === 0 || !ids.every((id) => typeof id === 'string' && /^[0-9a-f]{32}$/i.test(id))) {
-    throw new InvalidArgumentError('ids', 'a permit id of 32 hex digits, or a list of some', given);
+  if (ids.length === 0 || !ids.every((id) => typeof id === 'string' && id !== '')) {
+    throw new InvalidArgumentError('ids', 'a permit id, or a list of some', given);
   }
   return [...new Set((ids as string[]).map((id) => id.toLowerCase()))];
 }
+
+/** Redis has ids as bytes: what cannot be written so is unknown without asking. */
+const canBeIds = (ids: readonly string[]): boolean => ids.every((id) => /^[0-9a-f]{32}$/.test(id));

@@ -56,7 +56,7 @@ export class Permit implements AsyncDisposable {
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: unanswered; the lease is the old one or the new one.
    */
   async updateLeaseTime(leaseTime?: number): Promise<void> {
-    const leaseMs = checkLeaseTime(leaseTime) ?? Infinity;
+    const leaseMs = checkLeaseTime(leaseTime, 'for none') ?? Infinity;
     const deadline = deadlineOf(this.#clock.now(), leaseMs);
     // Until it is answered only what holds in either case is sure.
     const before = this.#deadline;

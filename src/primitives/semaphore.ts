@@ -8,8 +8,8 @@ import { semaphoreChannel } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/semaphore.js';
-import { checkOptions, checkPermits, checkWaitTime } from './arguments.js';
-import { checkAnyPermits, SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
+import { checkAnyPermits, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
+import { SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
 
 const WITH_OPTIONS = ['permits', 'waitTime', 'signal'] as const;

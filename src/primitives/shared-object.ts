@@ -6,7 +6,6 @@ import { requestsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import * as reads from '../redis/scripts/reads.js';
 import * as requestScripts from '../redis/scripts/request.js';
-import { checkPermits } from './arguments.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
 
 /** Options of a call that waits for what nobody owns. */
@@ -77,9 +76,4 @@ export abstract class SharedObject {
   protected readCount(): Promise<number> {
     return this.port.executor.ask(reads.getCount, [this.key], []);
   }
-}
-
-/** A number of permits to add, or to take away if it is negative. */
-export function checkAnyPermits(permits: unknown): void {
-  checkPermits(typeof permits === 'number' ? Math.abs(permits) : permits, undefined);
 }

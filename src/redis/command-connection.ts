@@ -3,7 +3,14 @@ import type { Clock } from '../clock.js';
 import { AnsweredCommand } from './answered-command.js';
 import { AttemptDeadlines, type Attempt, type CommandPort } from './attempt.js';
 import { keepTrying } from './own-connection.js';
-import { isCredentialsError, isNoMaster, NotSentError, refusal, withoutArguments } from './server-error.js';
+import {
+  isCredentialsError,
+  isLockedOut,
+  isNoMaster,
+  NotSentError,
+  refusal,
+  withoutArguments,
+} from './server-error.js';
 
 /** An estimate of the server's clock is looked at again after this long: clocks drift. */
 const CLOCK_AGE_MS = 60_000;
@@ -197,9 +204,13 @@ export class CommandConnection implements CommandPort {
 
   async #becomeReady(): Promise<void> {
     try {
-      await this.lookAtClock();
-    } catch {
-      // The socket closed again, or the server cannot even tell the time: from the start.
+      await Promise.all([this.#enterDatabase(), this.lookAtClock()]);
+    } catch (error) {
+      // The socket closed again, or the server does not let us in: from the start.
+      if (this.redis.status !== 'ready') return;
+      this.#lastError = withoutArguments(error as Error);
+      this.reports.error(error);
+      if (isLockedOut(error as Error)) this.#endWaiting(refusal('the connection', error as Error));
       this.reconnect();
       return;
     }
@@ -209,6 +220,12 @@ export class CommandConnection implements CommandPort {
     delete this.redis.options.socketTimeout;
     this.#lastError = undefined;
     for (const waiter of [...this.#waiting]) waiter.resolve();
+  }
+
+  /** ioredis goes on in database 0 when it is not let into another: the locks would be nobody else's. */
+  async #enterDatabase(): Promise<void> {
+    const { db } = this.redis.options;
+    if (db !== undefined && db !== 0) await this.redis.select(db);
   }
 
   #endWaiting(error: Error): void {

@@ -43,6 +43,10 @@ export const isRefusedInside = (error: Error): boolean =>
 
 export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
 
+/** The server answers, but will not have us: credentials, protected mode, a database that there is not. */
+export const isLockedOut = (error: Error): boolean =>
+  failureKind(error) === 'refused' && !error.message.includes('max number of clients');
+
 /** ioredis adds what was sent to the server's answer; for AUTH that is the password. */
 export function withoutArguments<E>(error: E): E {
   if (typeof error === 'object' && error !== null && 'command' in error) delete error.command;
@@ -61,7 +65,9 @@ export function refusal(operation: string, error: Error, request: RefusedRequest
   } else if (/\bOOM\b/.test(message)) {
     hint = ': the server is at its maxmemory; free memory or raise it';
   } else if (message.includes('WRONGTYPE')) {
-    hint = ': the key of this name holds something that is no lock';
+    hint = ': the key of this name holds something of another kind';
   }
-  return new RefusedError(`Redis refused ${operation}: ${message}${hint}`, rule, { cause: withoutArguments(error) });
+  return new RefusedError(`Redis refused ${operation}: ${message.replace(/\.$/, '')}${hint}`, rule, {
+    cause: withoutArguments(error),
+  });
 }

@@ -100,6 +100,23 @@ describe('createClient()', () => {
   });
 });
 
+test('R7: an event that there is not, a listener that is none and options of close() that are none are refused', async () => {
+  await using(createClient({ url: 'redis://localhost' }), async (client) => {
+    const events = client.events as unknown as Record<'on' | 'off', (type?: unknown, listener?: unknown) => void>;
+    for (const type of [undefined, 'leaselost', '*', 'toString']) {
+      expect(() => events.on(type, () => undefined)).toThrow(/^type must be one of .*leaseLost.*, not /);
+      expect(() => events.off(type)).toThrow(InvalidArgumentError);
+    }
+    expect(() => events.on('leaseLost')).toThrow(/^listener must be a function/);
+    expect(() => events.off('leaseLost', 5)).toThrow(/^listener must be a function/);
+    for (const options of [null, 5, { releaseHold: true }, { releaseHolds: 'yes' }]) {
+      expect(await errorOf(client.close(options as never))).toBeInstanceOf(InvalidArgumentError);
+    }
+    // None of these closed it: a closed one refuses before it looks at arguments.
+    expect(await errorOf(client.inspect(''))).toBeInstanceOf(InvalidArgumentError);
+  });
+});
+
 describe('options of a handle', () => {
   const factories: Record<string, (client: LockClient, options: never) => unknown> = {
     getLock: (client, options) => client.getLock('name', options),
@@ -156,6 +173,18 @@ describe('ready()', () => {
     });
   });
 
+  test('where nobody answers, every message says what began it', async () => {
+    const port = await freePort();
+    const began = expect.stringContaining(`connect ECONNREFUSED 127.0.0.1:${port}`);
+    await using(createClient({ url: `redis://127.0.0.1:${port}`, commandTimeout: 300 }), async (client) => {
+      const lock = client.getLock(freshName());
+      const calls = [client.ready(), lock.tryLock(), lock.isLocked(), client.inspect(lock.name)];
+      for (const error of await Promise.all(calls.map(errorOf))) {
+        expect(error).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', message: began });
+      }
+    });
+  });
+
   test('rejects at once where the credentials are wrong', async () => {
     const server = await startServer({ requirepass: 'right' });
     const url = server.url.replace('right', 'wrong');
@@ -165,6 +194,44 @@ describe('ready()', () => {
       expect(ms).toBeLessThan(1_000);
     });
     await using(createClient(reach(server.url)), (client) => client.ready());
+    const without = new URL(server.url);
+    without.password = '';
+    await using(createClient(reach(without.href)), async (client) => {
+      for (const call of [() => client.ready(), () => client.getLock(freshName()).tryLock()]) {
+        const { value, ms } = await timed(() => errorOf(call()));
+        expect(value).toMatchObject({ code: 'ERR_LOCK_REFUSED', message: expect.stringContaining('NOAUTH') });
+        expect(ms).toBeLessThan(1_000);
+      }
+    });
+    await server.stop();
+  });
+
+  test('rejects at once where there is no such database, or none for this user, and no lock gets into another', async () => {
+    const server = await startServer();
+    const reader = new Redis(server.url);
+    await reader.call('ACL', 'SETUSER', 'narrow', 'on', '>secret', '~*', '+@all', '-select');
+    const narrow = new URL(`${server.url}/1`);
+    [narrow.username, narrow.password] = ['narrow', 'secret'];
+    for (const [url, said] of [
+      [`${server.url}/99`, { message: expect.stringContaining('DB index is out of range') }],
+      [narrow.href, { rule: '+select' }],
+    ] as const) {
+      await using(createClient({ url }), async (client) => {
+        const lock = client.getLock(freshName());
+        for (const call of [() => client.ready(), () => lock.tryLock(), () => lock.withLock(() => 1)]) {
+          const { value, ms } = await timed(() => errorOf(call()));
+          expect(value).toMatchObject({ code: 'ERR_LOCK_REFUSED', ...said });
+          expect(ms).toBeLessThan(1_000);
+        }
+      });
+      expect(await reader.dbsize()).toBe(0);
+    }
+    await using(createClient({ url: `${server.url}/1` }), async (client) => {
+      const hold = await client.getLock('here').acquire();
+      expect(await reader.dbsize()).toBe(0);
+      await hold.release();
+    });
+    await reader.quit();
     await server.stop();
   });
 });
@@ -283,7 +350,7 @@ describe('inspect()', () => {
     ]) {
       const error = await errorOf(call());
       expect(error).toBeInstanceOf(RefusedError);
-      expect((error as Error).message).toContain('the key of this name holds something that is no lock');
+      expect((error as Error).message).toContain('the key of this name holds something of another kind');
     }
     expect(await admin().get(name)).toBe('of somebody else');
     await admin().del(name);

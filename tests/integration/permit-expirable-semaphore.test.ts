@@ -60,7 +60,7 @@ describe('ids', () => {
     expect(await semaphore.availablePermits()).toBe(3);
   });
 
-  test.each(['', 'xyz', '0'.repeat(31), 5, undefined, [], [5]])('R7: %j is no id', async (ids) => {
+  test.each(['', 5, undefined, null, [], [5], ['']])('R7: %j is no id', async (ids) => {
     const { semaphore } = await semaphoreOf(-1);
     const id = ids as never;
     for (const call of [
@@ -71,6 +71,30 @@ describe('ids', () => {
     ]) {
       expect(await outcome(call())).toBe('ERR_LOCK_INVALID_ARGUMENT');
     }
+  });
+
+  test.each<[string, (taken: string) => string]>([
+    ['a word', () => 'xyz'],
+    ['too short', (taken) => taken.slice(1)],
+    ['one that goes on after its end', (taken) => `${taken}zz`],
+  ])('%s, which was never given out, is unknown, and the permit taken stays', async (_, idFrom) => {
+    const { semaphore } = await semaphoreOf(1);
+    const taken = await semaphore.acquire(20_000);
+    const id = idFrom(taken);
+    for (const call of [
+      () => semaphore.release(id),
+      () => semaphore.release([taken, id]),
+      () => semaphore.getLeaseTime(id),
+    ]) {
+      await expect(call()).rejects.toMatchObject({
+        code: 'ERR_LOCK_UNKNOWN_PERMIT',
+        permitIds: expect.arrayContaining([id]),
+      });
+    }
+    expect(await semaphore.tryRelease([id, taken])).toBe(false);
+    expect(await semaphore.updateLeaseTime(id, 5_000)).toBe(false);
+    expect(await semaphore.acquiredPermits()).toBe(1);
+    await semaphore.release(taken);
   });
 
   test('R7: leases and numbers that are none are refused', async () => {

@@ -126,6 +126,13 @@ export const MECHANISMS = [
     LATE,
   ),
   without(
+    'the database that was asked for, or none',
+    'src/redis/command-connection.ts',
+    'await Promise.all([this.#enterDatabase(), this.lookAtClock()]);',
+    'await this.lookAtClock();',
+    'tests/contracts/client',
+  ),
+  without(
     'a not-after before the deadline',
     'src/redis/command-connection.ts',
     '0.9 * (deadline - sentAt)',

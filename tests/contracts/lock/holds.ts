@@ -34,6 +34,7 @@ export function holdsContract(kind: LockKind): void {
         const began = performance.now();
         const hold = await holdElsewhere(lock, leaseTime);
         const validFor = hold.validFor();
+        expect(Number.isInteger(validFor)).toBe(true); // for AbortSignal.timeout(), which takes nothing else
         expect(validFor).toBeLessThanOrEqual(leaseTime - margin);
         expect(validFor).toBeGreaterThan(leaseTime - margin - (performance.now() - began) - 1);
         await pause(20);
