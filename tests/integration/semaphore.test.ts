@@ -109,10 +109,7 @@ describe('semaphore', () => {
       };
       const flows = [flow(), flow(), flow()];
       const { done } = await parked(name, () => other.getSemaphore(name).acquire());
-      await until(
-        async () => Number(((await admin().pubsub('NUMSUB', `redisson_sc:{${name}}`)) as unknown[])[1]) === 2,
-        'both wait',
-      );
+      await until(async () => Number((await admin().pubsub('NUMSUB', `redisson_sc:{${name}}`))[1]) === 2, 'both wait');
       expect(sections).toBe(0);
       await semaphore.release();
       await done;
