@@ -155,8 +155,9 @@ export class HoldRecord {
 
   /** What a write that is nested in reads needs for itself: their places in the holds around them, up to a write. */
   *#aroundReads(): Iterable<HoldRecord> {
-    for (let each: HoldRecord = this; each.half === 'read' && each.parent !== undefined; each = each.parent)
-      yield each.parent;
+    if (this.half !== 'read' || this.parent === undefined) return;
+    yield this.parent;
+    yield* this.parent.#aroundReads();
   }
 
   #shareAgain(): void {
