@@ -119,7 +119,7 @@ class Round implements Bench {
   }
 
   async open(): Promise<void> {
-    this.stage = await openStage(this.options.topology);
+    this.stage = await openStage(this.options.topology, this.planned);
     const { servers } = this.stage;
     this.#wallAhead = await wallAhead();
     this.#truth = new ServerTruth(this.#wallAhead, servers.length);

@@ -64,6 +64,8 @@ export interface LostWrites {
   readonly at: number;
   readonly before: string | undefined;
   readonly after: string | undefined;
+  /** How that was seen. */
+  readonly by: string;
 }
 
 interface State {
@@ -127,7 +129,7 @@ export class ServerTruth {
     const home = this.#at.get(lock);
     if (command === 'LEAVES') {
       // It may have taken the lock over, and not have written to it since.
-      if (home !== undefined && home !== node) this.#goOnAt(view, lock, at);
+      if (home !== undefined && home !== node) this.#goOnAt(view, lock, at, `its slot leaves ${node}`);
       this.#at.set(lock, node);
       return;
     }
@@ -140,7 +142,7 @@ export class ServerTruth {
       return;
     }
     if (source === 'lua' && WRITES.has(command)) {
-      if (home !== undefined && home !== node) this.#goOnAt(view, lock, at);
+      if (home !== undefined && home !== node) this.#goOnAt(view, lock, at, `${command} at ${node} after ${home}`);
       this.#at.set(lock, node);
     }
     view.apply(at, command, args);
@@ -149,7 +151,10 @@ export class ServerTruth {
     const now = this.#owned.get(lock);
     const states = this.#states.get(lock) ?? [];
     if (states.length === 0) this.#states.set(lock, states);
-    states.push({ at, owner: now?.owner, expiresAt: now?.expiresAt ?? Infinity });
+    const [last, expiresAt] = [states.at(-1), now?.expiresAt ?? Infinity];
+    // Most commands only look; what they saw must not push out what was.
+    if (last?.owner === now?.owner && last?.expiresAt === expiresAt) return;
+    states.push({ at, owner: now?.owner, expiresAt });
     if (states.length > REMEMBERED) states.shift();
   }
 
@@ -162,14 +167,14 @@ export class ServerTruth {
     if (copy === original) return;
     for (const [lock, home] of this.#at) {
       if (home !== node) continue;
-      this.#goOnAt(original, lock, at);
+      this.#goOnAt(original, lock, at, `${node} follows ${master}`);
       this.#at.set(lock, master);
     }
     copy.copy(original);
   }
 
   /** Another server has the lock from now on. */
-  #goOnAt(view: ServerView, lock: string, at: number): void {
+  #goOnAt(view: ServerView, lock: string, at: number, by: string): void {
     const entry = view.entry(lock);
     const was = this.#owned.get(lock);
     // The same lease, also if this is the very millisecond in which it ends.
@@ -193,6 +198,7 @@ export class ServerTruth {
       at: at + CLOCK_SLACK_MS,
       before: known?.owner,
       after: has?.owner,
+      by: `${by}; known ${known?.leased}, it had ${JSON.stringify(entry)}`,
     });
     this.#gone(lock, at, 'its slot went to another server');
     if (has)

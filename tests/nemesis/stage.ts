@@ -35,8 +35,12 @@ export interface Stage {
   stop(): Promise<void>;
 }
 
-export async function openStage(topology: TopologyName): Promise<Stage> {
-  if (topology === 'cluster') return new ClusterStage(await RedisCluster.start());
+/** `planned`: no replica takes over by itself, however long a busy machine keeps its master from answering. */
+const PATIENT_MS = 20_000;
+
+export async function openStage(topology: TopologyName, planned: boolean): Promise<Stage> {
+  if (topology === 'cluster')
+    return new ClusterStage(await RedisCluster.start(planned ? { nodeTimeoutMs: PATIENT_MS } : {}));
   if (topology === 'sentinel') return new SentinelStage(await SentinelSetup.start());
   return new SingleStage(await startServer());
 }

@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
+import { lockChannel } from '../../src/redis/keys.js';
+import { release } from '../../src/redis/scripts/lock.js';
 import { nameOn, RedisCluster } from '../support/cluster.js';
 import { contend } from '../support/contention.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
@@ -271,6 +273,17 @@ async function errorCount(server: RedisServer, kind: string): Promise<number> {
   const info = String(await server.command('INFO', 'errorstats'));
   return Number(new RegExp(`errorstat_${kind}:count=(\\d+)`).exec(info)?.[1] ?? 0);
 }
+
+test('where a slot is leaving, a lock that one of several owners may have is freed by one command', async () => {
+  const name = freshName('either');
+  const { master } = await cluster.shardOf(name);
+  await master.command('HSET', name, 'a', 1);
+  const move = await cluster.beginMove(keySlot(name), await otherMaster(master));
+  const released = master.command('EVAL', release.script!.source, 1, name, 'PUBLISH', lockChannel(name), 'a', 'b');
+  expect(await released).toBe(1);
+  expect(await master.command('EXISTS', name).catch(String)).toContain('ASK');
+  await move.finish();
+}, 60_000);
 
 test('MOVED and ASK are followed within the attempt', async () => {
   const client = await open();

@@ -59,7 +59,16 @@ describe('a replica takes over', () => {
 
   test('that never heard of a grant: it is counted as lost from the grant on, and a second owner is no contradiction', () => {
     const { truth } = new Told().acquire(FIRST, 'a', 5_000).wait(100).acquire(SECOND, 'b', 5_000);
-    expect(truth.lost).toEqual([{ lock: 'lock', from: 1_000, at: 1_107, before: 'a', after: undefined }]);
+    expect(truth.lost).toEqual([
+      {
+        lock: 'lock',
+        from: 1_000,
+        at: 1_107,
+        before: 'a',
+        after: undefined,
+        by: expect.stringContaining('HSET at 1 after 0'),
+      },
+    ]);
     expect(truth.contradictions).toEqual([]);
     expect(truth.held.map(({ type, ...held }) => [type, 'owner' in held && held.owner])).toEqual([
       ['held', 'a'],
@@ -122,6 +131,14 @@ describe('a master that was filled anew as a replica takes over again', () => {
       expect.stringContaining('b was put beside a'),
     ]);
   });
+});
+
+test('what only looks at a lock pushes nothing out of what is remembered of it', () => {
+  const told = new Told().acquire(FIRST, 'a', 60_000, SECOND).renew(FIRST, 90_000);
+  for (let i = 0; i < 300; i += 1) told.say(FIRST, 'lua', 'PTTL', 'lock');
+  const { truth } = told.renew(SECOND, 70_000);
+  expect(truth.contradictions).toEqual([]);
+  expect(truth.lost).toHaveLength(1);
 });
 
 describe('a slot moves', () => {
