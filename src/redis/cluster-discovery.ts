@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns';
 import { isIP } from 'node:net';
-import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredis';
+import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { Clock, Timer } from '../clock.js';
 import { addressText, slotRanges, type NodeAddress, type SlotRange } from './cluster-slots.js';
-import { openNodeConnection } from './own-connection.js';
+import { nodeOptions, openNodeConnection, startupNodesOf } from './own-connection.js';
 import { withoutArguments } from './server-error.js';
 
 /** What one node of a cluster says about all of it. */
@@ -36,9 +36,7 @@ export class ClusterDiscovery {
     private readonly attemptMs: number,
   ) {
     this.#options = given.options;
-    // Private by its type only: it is what duplicate() copies, and says where to begin.
-    const nodes = (given as unknown as { startupNodes: ClusterNode[] }).startupNodes;
-    this.#startupNodes = nodes.map(nodeOptions);
+    this.#startupNodes = startupNodesOf(given).map(nodeOptions);
     const { username, password, tls, family } =
       this.#startupNodes.find((node) => node.password !== undefined || node.tls !== undefined) ?? {};
     const inherited = Object.entries({ username, password, tls, family }).filter(([, value]) => value !== undefined);
@@ -124,18 +122,6 @@ export class ClusterDiscovery {
       resolveSrv(host, (_error, records = []) => resolve(records.map(({ name, port }) => ({ host: name, port }))));
     });
   }
-}
-
-function nodeOptions(node: ClusterNode): RedisOptions {
-  if (typeof node === 'number') return { port: node };
-  if (typeof node === 'object') return { ...(node as RedisOptions), port: node.port ?? 6379 };
-  // ioredis reads its own addresses; a lazy connection is none yet.
-  const { host, port, username, password, tls } = new Redis(node, { lazyConnect: true }).options;
-  return Object.fromEntries(
-    Object.entries({ host, port, username, password, tls }).filter(
-      ([, value]) => value !== undefined && value !== null,
-    ),
-  );
 }
 
 /** A cut connection decides nothing; an answer of whatever kind says that the command is not there for us. */

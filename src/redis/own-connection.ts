@@ -1,4 +1,4 @@
-import { Redis, type Cluster, type RedisOptions } from 'ioredis';
+import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredis';
 import type { Clock, Timer } from '../clock.js';
 
 /** A connection to copy the address, credentials, TLS and so on from; it is never used itself. */
@@ -61,6 +61,22 @@ export function prefixOf(source: RedisSource): string {
   return 'url' in source ? '' : (source.redis.options.keyPrefix ?? '');
 }
 
+/** Private by its type only: it is what duplicate() copies, and says where to begin. */
+export const startupNodesOf = (given: Cluster): readonly ClusterNode[] =>
+  (given as unknown as { startupNodes: ClusterNode[] }).startupNodes;
+
+export function nodeOptions(node: ClusterNode): RedisOptions {
+  if (typeof node === 'number') return { port: node };
+  if (typeof node === 'object') return { ...(node as RedisOptions), port: node.port ?? 6379 };
+  // ioredis reads its own addresses; a lazy connection is none yet.
+  const { host, port, username, password, tls } = new Redis(node, { lazyConnect: true }).options;
+  return Object.fromEntries(
+    Object.entries({ host, port, username, password, tls }).filter(
+      ([, value]) => value !== undefined && value !== null,
+    ),
+  );
+}
+
 /** Where it leads, for telling servers apart; without credentials. */
 export function serverOf(source: RedisSource): string {
   if ('url' in source) {
@@ -68,7 +84,11 @@ export function serverOf(source: RedisSource): string {
     return host + pathname;
   }
   const { redis } = source;
-  if (isCluster(redis)) return JSON.stringify(redis.nodes().map(({ options }) => `${options.host}:${options.port}`));
+  if (isCluster(redis)) {
+    // What it was given: as long as it is not connected it knows no others.
+    const nodes = startupNodesOf(redis).map(nodeOptions);
+    return JSON.stringify(nodes.map(({ host, port }) => `${host ?? '127.0.0.1'}:${port ?? 6379}`).sort());
+  }
   const { host, port, path, db, sentinels, name } = redis.options;
   if (sentinels) return `${name ?? ''}@${sentinels.map((each) => `${each.host}:${each.port}`).join()}/${db ?? 0}`;
   return `${path ?? `${host}:${port}`}/${db ?? 0}`;
