@@ -161,6 +161,7 @@ export const FAMILY_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> =
     },
     { scenario: 'ttl-lost', steps: [7], why: 'the same', result: false },
     { scenario: 'arguments', steps: [4], why: 'no permits are granted at once, in every form', doesNotWait: true },
+    { scenario: 'arguments', steps: [7], in: 'client', why: 'what is no id was never given out: unknown', result: false },
     { scenario: 'arguments', steps: [12], why: NO_PERMITS, published: [] },
   ],
   'count-down-latch': [],
