@@ -179,9 +179,10 @@ async function pidOf(url: string): Promise<number> {
   return Number(/^process_id:(\d+)/m.exec(info)?.[1]);
 }
 
+/** Without redis-semaphore's, which waits for the answer of every server: it never enters. */
 async function hanging({ quick }: Setting): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const subject of SUBJECTS) {
+  for (const subject of ['holdfast', 'redlock'] as const) {
     const row = await withServers(async (servers) => {
       await using worker = new Worker();
       await worker.run(

@@ -31,6 +31,10 @@ export class MultiHold extends Hold {
   #controller: AbortController | undefined;
   #released: Promise<void> | undefined;
   #onReleased: (() => void) | undefined;
+  /** Requests whose grants would still join. */
+  #expected = 0;
+  /** Told what became of one of them once the rest is being given back. */
+  #onLate: ((freed: boolean) => void) | undefined;
   #self: WeakRef<MultiHold> | undefined;
 
   /** @internal */
@@ -89,38 +93,44 @@ export class MultiHold extends Hold {
     const members = [...this.#members];
     const failures: MemberFailure[] = [];
     // Where we hold nothing others can: of a RedLock the rest goes on in the background once that is a majority.
-    let free = of - members.length;
+    let free = of - members.length - this.#expected;
     await new Promise<void>((enough) => {
       let open = members.length;
       let grace: Timer | undefined;
-      const settled = (): void => {
-        open -= 1;
-        if (open === 0) {
+      const look = (): void => {
+        const majority = quorum < of && free >= quorum;
+        if (open > 0 && !majority) return;
+        if (this.#expected === 0) {
           grace?.cancel();
-          enough();
-        } else if (quorum < of && free >= quorum) {
-          // Usually the rest is as quick, and the caller's next call finds all servers free.
-          const [first] = this.#records();
-          const clock = first?.tenure.runtime.clock;
-          grace ??= clock?.setTimer(clock.now() + GRACE_MS, enough);
+          return enough();
         }
+        // What is granted now is given back behind it on its connection: the caller's next call finds the server free.
+        const [first] = this.#records();
+        const clock = first?.tenure.runtime.clock;
+        grace ??= clock?.setTimer(clock.now() + GRACE_MS, enough);
+      };
+      this.#onLate = (freed) => {
+        if (freed) free += 1;
+        look();
       };
       members.forEach((member, at) => {
         member.release().then(
           () => {
+            open -= 1;
             free += 1;
-            settled();
+            look();
           },
           (error: unknown) => {
+            open -= 1;
             if (error instanceof LockLostError) free += 1;
             const { lockName, owner } = member;
             failures.push({ member: at, lockName, owner, error });
             if (quorum < of && !(error instanceof LockLostError)) this.terms.releaseFailed(member, error);
-            settled();
+            look();
           },
         );
       });
-      if (open === 0) enough();
+      look();
     });
     const closed = failures.find(({ error }) => error instanceof ClientClosedError);
     if (loss === undefined && quorum < of && free >= quorum) return;
@@ -146,6 +156,18 @@ export class MultiHold extends Hold {
   /** @internal Called once, when it begins to be given back. */
   whenReleased(fn: () => void): void {
     this.#onReleased = fn;
+  }
+
+  /** @internal So many more may be granted any moment. */
+  expect(count: number): void {
+    this.#expected += count;
+  }
+
+  /** @internal One that was expected has been granted, or not. */
+  arrived(member: SingleHold | undefined): void {
+    this.#expected -= 1;
+    if (member !== undefined) this.join(member);
+    this.#onLate?.(member === undefined);
   }
 
   /** @internal One more has been granted, be it late. */

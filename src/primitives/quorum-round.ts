@@ -7,9 +7,6 @@ import { isAway, noteAnswer, noteAway } from './away-servers.js';
 import { isMisuse, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
 
-/** A majority waits so long for the rest: a hold that is on all servers is safer, and is given back in one go. */
-const GRACE_MS = 5;
-
 /** Nobody gets to see it; without a reason of its own every abort would make an error with a stack. */
 const OVER = 'the round is over';
 
@@ -19,6 +16,8 @@ export interface Ask {
   outcome: ServerResult['outcome'] | 'pending';
   hold: SingleHold | undefined;
   error: unknown;
+  /** The hold that was made without its answer is told of it. */
+  expected?: true;
 }
 
 /** What a round is begun with. */
@@ -50,7 +49,6 @@ export class QuorumRound {
   #decided = false;
   #closed = false;
   #joint: MultiHold | undefined;
-  #grace: Timer | 'over' | undefined;
   #timer: Timer | undefined;
   #unwatch: (() => void) | undefined;
   #decide: (() => void) | undefined;
@@ -92,6 +90,7 @@ export class QuorumRound {
         granted: (hold) => {
           noteAnswer(member);
           done();
+          if (ask.expected) return this.#joint?.arrived(hold);
           if (this.#joint !== undefined) return this.#joint.join(hold);
           if (this.#closed) return void hold.release().catch(() => undefined);
           ask.outcome = 'acquired';
@@ -102,6 +101,7 @@ export class QuorumRound {
           if (error instanceof RedisUnavailableError) noteAway(member);
           else noteAnswer(member);
           done();
+          if (ask.expected) this.#joint?.arrived(undefined);
           if (this.#decided) return;
           ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
           ask.error = error instanceof LockTimeoutError ? undefined : error;
@@ -119,21 +119,11 @@ export class QuorumRound {
   #look(): void {
     if (this.#decided) return;
     const { asks } = this;
-    const { quorum, members } = this.#terms;
+    const { quorum } = this.#terms;
     const acquired = asks.filter(({ outcome }) => outcome === 'acquired').length;
     const pending = asks.filter(({ outcome }) => outcome === 'pending').length;
     const misused = this.misuse !== undefined;
     if (acquired < quorum && acquired + pending >= quorum && !misused) return;
-    const soon = asks.some(({ outcome, member }) => outcome === 'pending' && !isAway(member));
-    if (acquired >= quorum && soon && !misused && this.#grace !== 'over') {
-      const { clock } = members[0].inner.runtime;
-      this.#grace ??= clock.setTimer(clock.now() + GRACE_MS, () => {
-        this.#grace = 'over';
-        this.#look();
-      });
-      return;
-    }
-    if (typeof this.#grace === 'object') this.#grace.cancel();
     this.#decided = true;
     this.#timer?.cancel();
     this.#unwatch?.();
@@ -163,6 +153,11 @@ export class QuorumRound {
   /** The hold that what is granted late joins. */
   becomes(joint: MultiHold): void {
     this.#joint = joint;
+    for (const ask of this.asks) {
+      if (ask.outcome !== 'pending' || isAway(ask.member)) continue;
+      ask.expected = true;
+      joint.expect(1);
+    }
     const abort = this.#abort;
     if (abort !== undefined) joint.whenReleased(() => abort.abort(OVER));
   }

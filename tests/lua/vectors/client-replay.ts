@@ -79,6 +79,8 @@ class CallReplay {
   readonly #calls = new Map<number, Call>();
   /** Owner or permit on the wire -> as recorded: each outermost hold has a tenure of its own, a thread keeps its id. */
   readonly #roles = new Map<string, string>();
+  /** Learns the owners of servers that have granted since a majority had. */
+  readonly #joining: (() => void)[] = [];
   /** Who waits and was not yet seen in a queue. */
   readonly #queueing: string[] = [];
 
@@ -98,6 +100,7 @@ class CallReplay {
       await this.#replay(step);
       await this.#pace.until(step.stateAt);
       await this.#compareOutcomes(step);
+      for (const learn of this.#joining) learn();
       const from = this.#pace.now();
       this.#comparison.state(step, await this.#state(), from);
       const messages = await this.messages.take();
@@ -192,10 +195,14 @@ class CallReplay {
         (result) => {
           call.outcome = { result: method === 'getName' ? this.names.recorded(lock.name) : result };
           const hold = lock.currentHold();
-          for (const each of hold?.owner.split(', ') ?? []) {
-            const [label] = [...this.clients].find(([, { id }]) => each.startsWith(id)) ?? [client];
-            this.#roles.set(each, `<${label}>:${roleOf(owner)}`);
-          }
+          const learn = (): void => {
+            for (const each of hold?.owner.split(', ') ?? []) {
+              const [label] = [...this.clients].find(([, { id }]) => each.startsWith(id)) ?? [client];
+              this.#roles.set(each, `<${label}>:${roleOf(owner)}`);
+            }
+          };
+          learn();
+          if (kind === 'red') this.#joining.push(learn);
         },
         (error: unknown) => {
           call.outcome = { code: (error as LockError).code };
