@@ -101,7 +101,3 @@ export const freePublished = (theirs: readonly string[], ours: readonly string[]
   why: 'every message of a permit-expirable semaphore says how many permits are free; some of Redisson say how many came',
   published: [theirs, ours],
 });
-export const idChecked: Difference = {
-  why: 'what cannot be the id of a permit is refused before anything is sent',
-  result: ['ERR_LOCK_UNKNOWN_PERMIT', 'ERR_LOCK_INVALID_ARGUMENT'],
-};
