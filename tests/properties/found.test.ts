@@ -57,8 +57,8 @@ const schedules: Readonly<Record<string, readonly Step[]>> = {
     release,
   ],
   'R1: a lock that was handed on twice is good for its lease from the first time on': [
-    acquire(20_000),
-    pass(30),
+    acquire(300),
+    pass(100),
     acquire(250, 3_000),
     pass(30),
     { do: 'weather', client: 0, weather: { ...CALM, loseReply: 60 } },
