@@ -19,6 +19,7 @@ function failingTests(tests) {
   spawnSync('node', ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', ...jest], {
     cwd: copy,
     timeout: 120_000,
+    killSignal: 'SIGKILL', // without its mechanism the code may never come back to the event loop
   });
   /** @type {{ testResults: { message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
   let report;
