@@ -93,8 +93,8 @@ export interface LockClient extends AsyncDisposable {
   /** What Redis has under a name, in one moment. */
   inspect(name: string): Promise<Inspection>;
   /**
-   * Ends the client: renewals stop, waiters reject and open holds abort with `ClientClosedError`. Settles within two
-   * command deadlines, also with Redis down. Every call returns the promise of the first one.
+   * Ends the client: renewals stop, waiters reject and open holds abort with `ClientClosedError`. Settles within one
+   * command deadline, also with Redis down. Every call returns the promise of the first one.
    */
   close(options?: CloseOptions): Promise<void>;
 }

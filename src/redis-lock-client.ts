@@ -190,13 +190,15 @@ export class RedisLockClient implements LockClient {
     runtime.closed = true;
     const closed = new ClientClosedError();
     runtime.entries.rejectWaiters(closed);
+    runtime.entries.abandonTries();
+    runtime.compensations.hurry();
     // What is being given back already is waited for.
     if (!releaseHolds) for (const tenure of [...this.#tenures()]) if (!tenure.ending) tenure.abandon(closed);
     await this.#within(runtime.options.commandTimeout, this.#giveBack(releaseHolds));
     for (const tenure of [...this.#tenures()]) tenure.abandon(closed);
     runtime.watchdog.close();
     runtime.entries.close(closed);
-    await runtime.compensations.close();
+    runtime.compensations.close();
     this.#executor.closed = true;
     this.#topology.close();
   }
@@ -208,6 +210,7 @@ export class RedisLockClient implements LockClient {
     }
     // A try that was under way when its call was rejected may yet take the lock, and is then given back.
     await this.#runtime.entries.whenQuiet();
+    await this.#runtime.compensations.whenDone();
   }
 
   async #within(ms: number, work: Promise<void>): Promise<void> {

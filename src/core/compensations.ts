@@ -25,8 +25,9 @@ const LONGEST_PAUSE_MS = 5_000;
 
 /** Gives back, in the background, what nobody owns. Each goes on until it is answered or its last lease has ended. */
 export class Compensations {
-  readonly #open = new Set<Compensation>();
+  readonly #open = new Map<Compensation, Promise<void>>();
   readonly #pausing = new Set<() => void>();
+  #hurried = false;
   #closed = false;
 
   constructor(private readonly clock: LeaseClock) {}
@@ -37,25 +38,36 @@ export class Compensations {
 
   /** Resolves when it is done with. */
   add(compensation: Compensation): Promise<void> {
-    this.#open.add(compensation);
-    return this.#run(compensation).finally(() => this.#open.delete(compensation));
+    const run = this.#run(compensation).finally(() => this.#open.delete(compensation));
+    this.#open.set(compensation, run);
+    return run;
   }
 
   async #run({ send, notBefore, until }: Compensation): Promise<void> {
-    await this.#pause(notBefore - this.clock.clock.monotonic() + 1);
+    const { clock } = this.clock;
+    while (clock.monotonic() <= notBefore && !this.#closed) await this.#pause(notBefore - clock.monotonic() + 1);
     for (let pauseMs = FIRST_PAUSE_MS; !this.#closed; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       const request = await send().done;
-      if (request.error === undefined || this.clock.clock.monotonic() >= until) return;
-      await this.#pause(pauseMs);
+      if (request.error === undefined || clock.monotonic() >= until) return;
+      await this.#pause(this.#hurried ? FIRST_PAUSE_MS : pauseMs);
     }
   }
 
-  /** Sends each once more, now, and starts no other attempt. Resolves when these are settled. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    const last = [...this.#open].map(({ send }) => send().done);
+  /** There is not much time left: none makes a long pause any more. */
+  hurry(): void {
+    this.#hurried = true;
     for (const wake of [...this.#pausing]) wake();
-    await Promise.all(last);
+  }
+
+  /** Resolves when all are done with. */
+  async whenDone(): Promise<void> {
+    while (this.#open.size > 0) await Promise.all(this.#open.values());
+  }
+
+  /** Sends nothing any more. */
+  close(): void {
+    this.#closed = true;
+    for (const wake of [...this.#pausing]) wake();
   }
 
   async #pause(ms: number): Promise<void> {

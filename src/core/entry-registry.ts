@@ -11,6 +11,9 @@ import { QueuedLine } from './queued-line.js';
 const LINGER_MS = 500;
 const KEPT_IDLE = 1_024;
 
+const lineOf = (channel: string, kind: string | undefined): string =>
+  kind === undefined ? channel : `${kind} ${channel}`;
+
 /** channel (and half) -> entry, at least for as long as anybody of this client holds, waits or listens there. */
 export class EntryRegistry {
   readonly #entries = new Map<string, LockEntry>();
@@ -32,7 +35,7 @@ export class EntryRegistry {
    * those who want other parts of it.
    */
   entry(channel: string, kind?: string): LockEntry {
-    const line = kind === undefined ? channel : `${kind} ${channel}`;
+    const line = lineOf(channel, kind);
     let entry = this.#entries.get(line);
     if (entry === undefined) {
       if (this.#entries.size >= this.#sweepAt) this.#sweep();
@@ -113,6 +116,16 @@ export class EntryRegistry {
 
   rejectWaiters(error: LockError): void {
     for (const entry of [...this]) entry.rejectAll(error);
+  }
+
+  /** Readers are the only ones who stand in another line of a lock that is handed on. */
+  waitsBeside(channel: string, entry: LockEntry): boolean {
+    const readers = this.#entries.get(lineOf(channel, 'read'));
+    return readers !== undefined && readers !== entry && readers.waiterCount > 0;
+  }
+
+  abandonTries(): void {
+    for (const entry of this) entry.abandonTries();
   }
 
   async whenQuiet(): Promise<void> {

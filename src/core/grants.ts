@@ -158,10 +158,9 @@ export class Grants {
   }
 
   /** Who gets the lock when `tenure` ends, without it being free in between. Its lease is the key's until `leaseEnd`. */
-  heirOf(tenure: Tenure, leaseEnd: number): LockWaiter | undefined {
+  heirOf(leaseEnd: number): LockWaiter | undefined {
     const { head } = this.line;
-    if (!(head instanceof LockWaiter) || head.busy || !tenure.protocol.handsOff || !head.protocol.handsOff)
-      return undefined;
+    if (!(head instanceof LockWaiter) || head.busy || !head.protocol.handsOff) return undefined;
     // Others sleep until the end that they have learned. A shorter lease might end, with its process, in silence.
     if (this.runtime.clock.now() + head.leaseMs < leaseEnd) return undefined;
     return this.#streak.mayGoOn() ? head : undefined;
@@ -171,7 +170,8 @@ export class Grants {
   async handOff(tenure: Tenure, heir: LockWaiter): Promise<TenureEnd> {
     const { clock } = this.runtime;
     const jumped = clock.jumped;
-    const ours = this.#streak.asksForOthers() ? (this.subscription.isConfirmed ? 1 : 0) : -1;
+    const alone = (): boolean => this.subscription.isConfirmed && !this.entry.besideOthers;
+    const ours = this.#streak.asksForOthers() ? Number(alone()) : -1;
     heir.busy = true;
     const { leaseMs } = heir.terms;
     const request = await heir.protocol.handOff(tenure.owner, heir.owner, leaseMs, ours).done;

@@ -37,14 +37,15 @@ export class LockEntry implements ChannelListener {
   readonly #look: NextLook;
   readonly #subscription: EntrySubscription;
   readonly #grants: Grants;
-  #triesUnderWay = 0;
+  /** Who has a try under way. */
+  readonly #trying = new Set<Waiter>();
   #onQuiet: (() => void) | undefined;
 
   constructor(
     private readonly runtime: LockRuntime,
     private readonly registry: EntryRegistry,
     subscriber: ChannelSource,
-    channel: string,
+    private readonly channel: string,
     /** Those who wait here can hold together: a holder of this client keeps nobody out. */
     private readonly shared: boolean,
     /** The line in Redis that the one waiter of this entry stands in; its channel is its owner's. */
@@ -69,8 +70,13 @@ export class LockEntry implements ChannelListener {
     return this.#line.holders;
   }
 
+  /** Whether others of this client wait at the same channel for something else, as readers do beside writers. */
+  get besideOthers(): boolean {
+    return this.registry.waitsBeside(this.channel, this);
+  }
+
   get idle(): boolean {
-    return this.#line.waiterCount === 0 && this.holders.size === 0 && this.#triesUnderWay === 0;
+    return this.#line.waiterCount === 0 && this.holders.size === 0 && this.#trying.size === 0;
   }
 
   get wanted(): boolean {
@@ -146,9 +152,9 @@ export class LockEntry implements ChannelListener {
     const jumped = this.runtime.clock.jumped;
     const request = waiter.send();
     waiter.trying = request;
-    this.#triesUnderWay += 1;
+    this.#trying.add(waiter);
     waiter.whenTried(request, () => {
-      this.#triesUnderWay -= 1;
+      this.#trying.delete(waiter);
       waiter.busy = false;
       waiter.trying = undefined;
       this.#tried(waiter, request, jumped, sequence);
@@ -231,8 +237,8 @@ export class LockEntry implements ChannelListener {
   }
 
   /** Who gets the lock when `tenure` ends, without it being free in between. Its lease is the key's until `leaseEnd`. */
-  heirOf(tenure: Tenure, leaseEnd: number): LockWaiter | undefined {
-    return this.#grants.heirOf(tenure, leaseEnd);
+  heirOf(leaseEnd: number): LockWaiter | undefined {
+    return this.#grants.heirOf(leaseEnd);
   }
 
   handOff(tenure: Tenure, heir: LockWaiter): Promise<TenureEnd> {
@@ -301,6 +307,11 @@ export class LockEntry implements ChannelListener {
     this.#subscription.end();
   }
 
+  /** Tries under way are repeated no more: what they took can be given back the sooner. */
+  abandonTries(): void {
+    for (const waiter of this.#trying) waiter.trying?.abandon();
+  }
+
   /** Resolves when no request that may take, pass on or free the lock is under way any more. */
   whenQuiet(): Promise<void> {
     return new Promise((resolve) => {
@@ -310,7 +321,7 @@ export class LockEntry implements ChannelListener {
   }
 
   #tellQuiet(): void {
-    if (this.#onQuiet === undefined || this.#triesUnderWay > 0) return;
+    if (this.#onQuiet === undefined || this.#trying.size > 0) return;
     for (const tenure of this.holders) if (tenure.ending) return;
     this.#onQuiet();
   }

@@ -53,7 +53,7 @@ export interface LockProtocol {
   readonly key: string;
   readonly channel: string;
   readonly reentrant: boolean;
-  /** Whether a release may give the lock straight to a local waiter. */
+  /** Whether the release of a last hold of this kind may give the lock straight to a local waiter. */
   readonly handsOff: boolean;
   readonly renewal: RenewalScript;
   readonly half: Half;

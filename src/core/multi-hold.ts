@@ -34,7 +34,7 @@ export class MultiHold extends Hold {
   /** Requests whose grants would still join. */
   #expected = 0;
   /** Told what became of one of them once the rest is being given back. */
-  #onLate: ((freed: boolean) => void) | undefined;
+  #onLate: (() => void) | undefined;
   #self: WeakRef<MultiHold> | undefined;
 
   /** @internal */
@@ -85,21 +85,22 @@ export class MultiHold extends Hold {
     return this.#released;
   }
 
-  /** Every member is tried, all at once. */
+  /** Every member is tried, all at once. Of a RedLock the rest goes on in the background once a majority has answered. */
   async #release(): Promise<void> {
     this.#check();
     const { of, quorum } = this.terms;
     const loss = this.#loss;
     const members = [...this.#members];
     const failures: MemberFailure[] = [];
-    // Where we hold nothing others can: of a RedLock the rest goes on in the background once that is a majority.
-    let free = of - members.length - this.#expected;
+    let open = members.length;
+    let kept = 0;
+    let lost = 0;
+    // Nobody had noticed yet that the hold was over.
+    const tooFew = (): boolean => members.length - lost < quorum;
     await new Promise<void>((enough) => {
-      let open = members.length;
       let grace: Timer | undefined;
       const look = (): void => {
-        const majority = quorum < of && free >= quorum;
-        if (open > 0 && !majority) return;
+        if (open > 0 && (quorum === of || (kept < quorum && !tooFew()))) return;
         if (this.#expected === 0) {
           grace?.cancel();
           return enough();
@@ -109,20 +110,17 @@ export class MultiHold extends Hold {
         const clock = first?.tenure.runtime.clock;
         grace ??= clock?.setTimer(clock.now() + GRACE_MS, enough);
       };
-      this.#onLate = (freed) => {
-        if (freed) free += 1;
-        look();
-      };
+      this.#onLate = look;
       members.forEach((member, at) => {
         member.release().then(
           () => {
             open -= 1;
-            free += 1;
+            kept += 1;
             look();
           },
           (error: unknown) => {
             open -= 1;
-            if (error instanceof LockLostError) free += 1;
+            if (error instanceof LockLostError) lost += 1;
             const { lockName, owner } = member;
             failures.push({ member: at, lockName, owner, error });
             if (quorum < of && !(error instanceof LockLostError)) this.terms.releaseFailed(member, error);
@@ -132,17 +130,17 @@ export class MultiHold extends Hold {
       });
       look();
     });
+    if (loss === undefined && kept >= quorum) return;
     const closed = failures.find(({ error }) => error instanceof ClientClosedError);
-    if (loss === undefined && quorum < of && free >= quorum) return;
-    if (loss === undefined && failures.length === 0) return;
     if (closed !== undefined && failures.every(({ error }) => error instanceof ClientClosedError)) throw closed.error;
     const failed = new MultiUnlockError(this.lockName, failures);
     if (loss !== undefined) {
       if (failures.length > 0) loss.cause = failed;
       throw loss;
     }
-    const lost = failures.map(({ error }) => error).find((error) => error instanceof LockLostError);
-    throw lost === undefined ? failed : new LockLostError(this.lockName, this.owner, lost.reason, { cause: failed });
+    const first = failures.map(({ error }) => error).find((error) => error instanceof LockLostError);
+    if (first === undefined || !tooFew()) throw failed;
+    throw new LockLostError(this.lockName, this.owner, first.reason, { cause: failed });
   }
 
   /** @internal */
@@ -167,7 +165,7 @@ export class MultiHold extends Hold {
   arrived(member: SingleHold | undefined): void {
     this.#expected -= 1;
     if (member !== undefined) this.join(member);
-    this.#onLate?.(member === undefined);
+    this.#onLate?.();
   }
 
   /** @internal One more has been granted, be it late. */

@@ -19,7 +19,7 @@ const leaked = new FinalizationRegistry<HoldRecord>((record) => {
 /** From the first renewal on: watching every short section would cost it more than the rest of its bookkeeping. */
 export function watchForLeak(record: HoldRecord): void {
   if (record.hold === undefined) return;
-  leaked.register(record.hold, record, record);
+  leaked.register(record.hold, record);
   record.hold = undefined;
 }
 
@@ -56,7 +56,6 @@ export class SingleHold extends Hold {
   }
 
   override release(): Promise<void> {
-    leaked.unregister(this.#record);
     return this.#record.tenure.release(this.#record);
   }
 

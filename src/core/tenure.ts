@@ -4,14 +4,14 @@
  * lock is lost or its state in doubt, the tenure is over and its owner id is never used again: a request still under way
  * somewhere then names an owner that no longer exists.
  */
-import { ClientClosedError, LockLostError, type LockError, type LossReason } from '../errors.js';
+import { ClientClosedError, LockLostError, RedisUnavailableError, type LockError, type LossReason } from '../errors.js';
 import { answeredTooLate, grantDeadline, HoldRecord, type HoldTerms } from './hold-record.js';
 import { Lease } from './lease.js';
 import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { failedEnd, freeingEnd, type TenureEnd } from './tenure-end.js';
-import { Turns } from './turns.js';
+import { Turns, unsent } from './turns.js';
 
 export class Tenure {
   /** Open holds, outermost first. */
@@ -127,7 +127,7 @@ export class Tenure {
   }
 
   async #release(hold: HoldRecord): Promise<void> {
-    if (this.lease.check() === 'unconfirmed') await this.lease.confirm();
+    const unconfirmed = this.lease.check() === 'unconfirmed' ? await this.lease.confirm() : undefined;
     if (hold.loss !== undefined) {
       hold.close();
       throw hold.loss;
@@ -137,16 +137,20 @@ export class Tenure {
     this.holds.splice(this.holds.indexOf(hold), 1);
     hold.close();
     this.runtime.watchdog.deadlineMoved(this); // what the others have left may be less
+    const unreleased = (error: RedisUnavailableError): LockError => {
+      if (this.holds.length > 0 || this.state !== 'held') return error;
+      // Nobody holds it any more: given back in the background at once.
+      this.runtime.watchdog.remove(this);
+      return this.#ended(failedEnd(error), hold, deadline) ?? error;
+    };
+    const giveUp = (error: RedisUnavailableError): never => {
+      throw unreleased(error);
+    };
+    // Not one command deadline more for the release itself.
+    if (unconfirmed instanceof RedisUnavailableError)
+      return this.turns.take(() => Promise.reject(unreleased(unsent(unconfirmed))), giveUp);
     if (!this.#busy && this.holds.length === 0) return this.#end(hold, deadline);
-    return this.turns.take(
-      () => this.#giveBack(hold, deadline),
-      (error) => {
-        if (this.holds.length > 0 || this.state !== 'held') throw error;
-        // Nobody holds it any more: given back in the background at once.
-        this.runtime.watchdog.remove(this);
-        throw this.#ended(failedEnd(error), hold, deadline) ?? error;
-      },
-    );
+    return this.turns.take(() => this.#giveBack(hold, deadline), giveUp);
   }
 
   async #giveBack(hold: HoldRecord, deadline: number): Promise<void> {
@@ -181,7 +185,7 @@ export class Tenure {
   #end(hold: HoldRecord | undefined, deadline: number, leaseEnd = deadline): Promise<void> {
     this.state = 'releasing';
     if (hold !== undefined) hold.releasing = true;
-    const heir = this.entry.heirOf(this, leaseEnd);
+    const heir = (hold?.protocol ?? this.protocol).handsOff ? this.entry.heirOf(leaseEnd) : undefined;
     if (heir !== undefined) {
       const handed = this.entry.handOff(this, heir);
       this.runtime.watchdog.remove(this);

@@ -100,5 +100,5 @@ export class Turns {
   }
 }
 
-const unsent = (cause: RedisUnavailableError): RedisUnavailableError =>
+export const unsent = (cause: RedisUnavailableError): RedisUnavailableError =>
   new RedisUnavailableError('Redis did not answer the request that this one had to wait for', 'none', { cause });

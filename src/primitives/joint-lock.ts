@@ -20,6 +20,8 @@ import { notOwnerText, SingleLock, type MemberCall } from './single-lock.js';
 
 /** Holds that were taken under a context, outermost first. */
 const held = new WeakMap<LockContext, MultiHold[]>();
+/** Locks that are being acquired under a context right now. */
+const acquiring = new WeakMap<LockContext, Set<string>>();
 
 export type Member = SingleLock;
 export type Members = readonly [Member, ...Member[]];
@@ -128,9 +130,19 @@ export abstract class JointLock extends Lock<MultiHold> {
     // Nobody goes on inside what was lost.
     const loss = this.innermost(context, (hold) => hold.current)?.loss;
     if (loss !== undefined) throw loss;
-    const hold = await this.acquireMembers(call);
-    if (context !== undefined) held.set(context, [...(held.get(context) ?? []).filter(({ open }) => open), hold]);
-    return hold;
+    if (context === undefined) return this.acquireMembers(call);
+    // Members know only of requests to them: one of a call that is over may still be under way there.
+    const underWay = acquiring.get(context) ?? new Set();
+    acquiring.set(context, underWay);
+    if (underWay.has(this.#identity)) throw new ConcurrentContextError(this.name, context.id);
+    underWay.add(this.#identity);
+    try {
+      const hold = await this.acquireMembers(call);
+      held.set(context, [...(held.get(context) ?? []).filter(({ open }) => open), hold]);
+      return hold;
+    } finally {
+      underWay.delete(this.#identity);
+    }
   }
 
   /** @internal Fails with `LockTimeoutError` if it stays busy; what was granted on the way has been given back. */

@@ -2,7 +2,7 @@ import type { Timer } from '../clock.js';
 import { onAbort } from '../core/abort-watch.js';
 import type { MultiHold } from '../core/multi-hold.js';
 import type { SingleHold } from '../core/single-hold.js';
-import { LockTimeoutError, RedisUnavailableError, type ServerResult } from '../errors.js';
+import { ConcurrentContextError, LockTimeoutError, RedisUnavailableError, type ServerResult } from '../errors.js';
 import { isAway, noteAnswer, noteAway } from './away-servers.js';
 import { isMisuse, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
@@ -141,7 +141,11 @@ export class QuorumRound {
 
   /** The call itself was wrong, and would be at every server. */
   get misuse(): unknown {
-    return this.asks.find(({ error }) => isMisuse(error))?.error;
+    const { members, quorum } = this.#terms;
+    const wrong = this.asks.flatMap(({ error }) => (isMisuse(error) ? [error] : []));
+    // A server that hangs may still have a request of a call before under this context, which has ended without it.
+    const here = wrong.find((error) => !(error instanceof ConcurrentContextError));
+    return here ?? (members.length - wrong.length < quorum ? wrong[0] : undefined);
   }
 
   /** Gives what was granted in time. */

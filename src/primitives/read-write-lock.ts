@@ -16,7 +16,7 @@ abstract class HalfProtocol implements LockProtocol {
   readonly channel: string;
   readonly base: string;
   readonly reentrant = true;
-  readonly handsOff = false;
+  abstract readonly handsOff: boolean;
   abstract readonly half: Half;
 
   constructor(
@@ -53,13 +53,16 @@ abstract class HalfProtocol implements LockProtocol {
     return executor.run(scripts.release, [this.key, this.base], [publish, this.channel, ...owners]);
   }
 
-  handOff(): ScriptRequest<HandOffReply> {
-    throw new Error('a read-write lock is not handed on');
+  handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.handOff, [this.key, this.base], [from, to, leaseMs, publish, this.channel, ours]);
   }
 }
 
 export class ReadProtocol extends HalfProtocol {
   readonly half = 'read';
+  /** Others may be reading as well, and readers need not wait for one another. */
+  readonly handsOff = false;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
     return this.port.executor.run(scripts.acquireRead, [this.key, this.base], [owner, leaseMs]);
@@ -85,6 +88,7 @@ export class ReadProtocol extends HalfProtocol {
 
 export class WriteProtocol extends HalfProtocol {
   readonly half = 'write';
+  readonly handsOff = true;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
     return this.port.executor.run(scripts.acquireWrite, [this.key], [this.fieldOf(owner), leaseMs]);

@@ -4,6 +4,7 @@ import type { MultiHold } from '../core/multi-hold.js';
 import type { SingleHold } from '../core/single-hold.js';
 import {
   ClientClosedError,
+  ConcurrentContextError,
   InvalidArgumentError,
   LockAbortedError,
   LockTimeoutError,
@@ -62,7 +63,8 @@ interface Leftovers {
  *   there asks the others.
  * - Each server's part is renewed by its client. When the majority is gone, or its deadline has passed, the hold is lost:
  *   `hold.signal` aborts. The event `leaseLost` of a client tells of its own server alone.
- * - `unlock()` asks all servers that are held, and ends when a majority is free.
+ * - `unlock()` asks all servers that are held, and ends when a majority has given its part back. If so many parts were
+ *   lost that there is none, it rejects with `LockLostError`.
  *
  * It survives servers that crash and lose nothing but the lock's key on a minority of them. It does not make a lock safe
  * against a holder that pauses for longer than its lease, nor against clocks that jump. README, "RedLock".
@@ -143,7 +145,8 @@ export class RedLock extends JointLock {
       first = await this.takeMember(gate, { ...call, waitTime, owner: owner(gate), drift: this.#drift });
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
-      if (isMisuse(error) || error instanceof LockAbortedError) throw error;
+      const unanswered = error instanceof ConcurrentContextError; // a request of a call before is still under way there
+      if ((isMisuse(error) && !unanswered) || error instanceof LockAbortedError) throw error;
       // That server is away. Whoever is next in order takes its place.
       noteAway(gate);
       return this.#askAll(call, leftovers, 0, undefined, { member: gate, error });
@@ -182,7 +185,9 @@ export class RedLock extends JointLock {
 
   /** The error of a round in which too few servers answered; undefined: somebody else was in the way. */
   #away(asks: readonly Ask[]): Error | undefined {
-    const failed = asks.filter(({ outcome }) => outcome === 'failed' || outcome === 'pending');
+    // Where a minority that is busy leaves no majority, the round has not waited for the answers of the others.
+    const decided = asks.filter(({ outcome }) => outcome === 'busy').length > asks.length - this.quorum;
+    const failed = asks.filter(({ outcome }) => outcome === 'failed' || (outcome === 'pending' && !decided));
     const late = asks.filter(({ outcome }) => outcome === 'acquired').length >= this.quorum;
     if (!late && asks.length - failed.length >= this.quorum) return undefined;
     if (failed.length > 0 && failed.every(({ error }) => error instanceof ClientClosedError))

@@ -9,8 +9,8 @@ import { TOO_LATE, type Operation } from './script.js';
 import { failureKind, isRefusedInside, refusal, TooLateError } from './server-error.js';
 import type { Route } from './topology.js';
 
-/** A slot on its way may send us on once more; a map that changes under us settles between attempts. */
-const MOST_REDIRECTIONS = 2;
+/** A slot on its way may send us on once more; where a map changes under us, or is wrong, the next attempt follows it. */
+const MOST_REDIRECTIONS = { moved: 1, asking: 2 };
 
 /**
  * One request with all its attempts. The same request may be sent several times, with the same identity; the scripts
@@ -30,7 +30,8 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   #awaiting = false;
   #written = 0;
   #useSource = false;
-  #redirections = 0;
+  /** Sendings of the current attempt that were answered with where else to go. */
+  #redirected: RequestAttempt[] | undefined;
   /** What the newest attempt that has ended ended with. */
   #lastError: Error | undefined;
   #attemptOver: ((error?: Error) => void) | undefined;
@@ -177,8 +178,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
       // What a script did before one of its commands was refused stays done.
       if (isRefusedInside(error)) this.mustBeUndone();
       this.#fail(this.#refusal(error));
-    } else if (route !== undefined && this.#redirections < MOST_REDIRECTIONS && !this.#abandoned) {
-      this.#redirections += 1;
+    } else if (route !== undefined && this.#mayFollow(attempt, route)) {
       this.#useSource = false;
       this.#sendAlso(route, error);
     } else if (kind === 'unknown-script' && !this.#useSource) {
@@ -189,6 +189,14 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     } else {
       this.#next(error);
     }
+  }
+
+  /** Not back to where it came from: two servers that name each other would be asked as fast as they can answer. */
+  #mayFollow(from: RequestAttempt, { connection, asking }: Route): boolean {
+    const redirected = (this.#redirected ??= []);
+    redirected.push(from);
+    if (this.#abandoned || redirected.length > MOST_REDIRECTIONS[asking ? 'asking' : 'moved']) return false;
+    return !redirected.some((each) => each.connection === connection && each.asking === asking);
   }
 
   /** Within the attempt: the server did nothing but say what else to send, or to whom. */
@@ -252,7 +260,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     if (this.#settled) return;
     if (this.#abandoned || this.#outOfTime) throw new AbortError('out of time');
     this.#useSource = false;
-    this.#redirections = 0;
+    this.#redirected = undefined;
     await new Promise<void>((resolve, reject) => {
       this.#attemptOver = (error) => {
         this.#attemptOver = undefined;

@@ -63,6 +63,12 @@ export function replyInt(raw: unknown): number {
   return n;
 }
 
+/** Of a script that gives a lock to the next owner, or frees it. */
+export function replyHandOff(raw: unknown): 'handed' | 'published' | 'gone' {
+  const n = replyInt(raw);
+  return n === 1 ? 'handed' : n === 2 ? 'published' : 'gone';
+}
+
 export function replyInts(raw: unknown): number[] {
   if (!Array.isArray(raw)) throw new TypeError(`expected an array from Redis, got ${JSON.stringify(raw)}`);
   return raw.map(replyInt);

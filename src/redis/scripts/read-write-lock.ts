@@ -1,12 +1,13 @@
 import acquireReadSource from '../../../lua/read-write-lock/acquire-read.lua';
 import acquireWriteSource from '../../../lua/read-write-lock/acquire-write.lua';
+import handOffSource from '../../../lua/read-write-lock/hand-off.lua';
 import nestReadSource from '../../../lua/read-write-lock/nest-read.lua';
 import nestWriteSource from '../../../lua/read-write-lock/nest-write.lua';
 import releasePartialSource from '../../../lua/read-write-lock/release-partial.lua';
 import releaseSource from '../../../lua/read-write-lock/release.lua';
 import renewSource from '../../../lua/read-write-lock/renew.lua';
-import { defineScript, replyInt, replyInts } from '../script.js';
-import type { AcquireReply, HeldReply, ReleaseReply } from './lock.js';
+import { defineScript, replyHandOff, replyInt, replyInts } from '../script.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from './lock.js';
 
 const acquireReply = (raw: unknown): AcquireReply => (raw === null ? undefined : replyInt(raw));
 const heldReply = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');
@@ -77,6 +78,21 @@ export const release = defineScript<
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+});
+
+/** To the next writer. */
+export const handOff = defineScript<
+  [lock: string, base: string],
+  [from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number],
+  HandOffReply
+>({
+  file: 'read-write-lock/hand-off',
+  source: handOffSource,
+  keys: 2,
+  args: 6,
+  notAfter: true,
+  reply: replyHandOff,
+  confirmed: (reply) => reply === 'handed',
 });
 
 /** For each lock the ms that its owner has left, 0 if it does not hold it any more. */
