@@ -4,15 +4,16 @@ import type { CommandSelector } from '../support/fault.js';
 import type { HistoryEvent } from '../support/history-events.js';
 import { stamp } from '../support/history-recorder.mjs';
 import { ALL_SCRIPTS } from '../support/lock-scripts.js';
-import type { RedisServer } from '../support/servers.js';
 import { namesAt } from './kinds.js';
 import type { Network, SetFault } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
+import type { ServerWatch } from './server-watch.js';
 import type { Stage } from './stage.js';
 
 /** What faults strike. */
 export interface Bench {
   readonly stage: Stage;
+  readonly watch: ServerWatch;
   /** One for each process. */
   readonly networks: readonly Network[];
   /** Only what loses nothing, and replicas confirm every grant. */
@@ -22,15 +23,6 @@ export interface Bench {
   worker(process: number): Worker;
   /** A new worker takes the place of this one, which is dead. */
   replace(process: number): Promise<void>;
-  /** It is about to be killed: what it says until then still counts. */
-  serverDies(server: RedisServer): void;
-  /** A lock is about to leave this server with its slot. */
-  leaves(lock: string, server: RedisServer): void;
-  /** Before a server is killed, and when it has been started again and nobody has reached it yet. */
-  serverGone(server: RedisServer): void;
-  serverBack(server: RedisServer): Promise<void>;
-  /** A server does nothing for a while, and what it has said may not have been heard yet. */
-  stopped(server: RedisServer, stopped: boolean): void;
   /** Waits until everything is as it should be again. */
   healed(): Promise<void>;
   broken(event: Omit<Extract<HistoryEvent, { type: 'broken' }>, 'type' | 'process'>): void;
@@ -126,6 +118,20 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     worker.resume();
     return 1;
   },
+  sleep: async (bench, { process, ms }) => {
+    const worker = bench.worker(process);
+    if (!worker.running) return 0;
+    await worker.sleep(ms).catch(() => undefined); // killed meanwhile
+    return 1;
+  },
+  // By the clock of one process; that of the servers is what it was.
+  'set-clock': async (bench, { process, ms, choice }) => {
+    await bench
+      .worker(process)
+      .setClock(choice < 0.5 ? ms : -ms)
+      .catch(() => undefined); // killed meanwhile
+    return 1;
+  },
   'block-loop': async (bench, { process, ms }) => {
     await bench
       .worker(process)
@@ -150,10 +156,10 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   'server-stop': async (bench, { ms, choice }) => {
     const server = await bench.stage.master(choice);
     await server.pause();
-    bench.stopped(server, true);
+    bench.watch.stopped(server, true);
     await pause(ms);
     server.resume();
-    bench.stopped(server, false);
+    bench.watch.stopped(server, false);
     // Its replica may have taken over.
     await bench.healed();
     return 1;
@@ -163,9 +169,9 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     // Nobody reaches the new one before it is watched.
     const refusals = bench.networks.map((network) => network.set('refuse', 'reset'));
     const from = stamp();
-    bench.serverGone(server);
+    bench.watch.gone(server);
     await server.restart();
-    await bench.serverBack(server);
+    await bench.watch.back(server);
     bench.broken({ from, at: stamp(), locks: 'all', tokensLost: true });
     for (const refusal of refusals) refusal.lift();
     return 1;
@@ -173,12 +179,12 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   // What its replica has not heard yet is lost.
   'server-kill': async (bench, { choice }) => {
     const server = await bench.stage.master(choice);
-    bench.serverDies(server);
+    bench.watch.dies(server);
     await server.kill9();
-    bench.serverGone(server);
+    bench.watch.gone(server);
     await bench.stage.successorOf(server);
     await server.start();
-    await bench.serverBack(server);
+    await bench.watch.back(server);
     await bench.healed();
     return 1;
   },
@@ -189,7 +195,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   },
   'server-slot-move': async (bench, { choice }) => {
     const lock = bench.locks[Math.floor(choice * bench.locks.length)]!;
-    bench.leaves(lock, await bench.stage.masterOf(lock));
+    bench.watch.leaves(lock, await bench.stage.masterOf(lock));
     await bench.stage.moveSlot(lock, (choice * 7) % 1);
     await bench.healed();
     return 1;

@@ -1,38 +1,15 @@
-import { LockContext, lockContext, type AcquireOptions, type Hold, type LockClient } from 'holdfast';
+import { LockContext, lockContext, type AcquireOptions, type Hold } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { HistoryRecorder } from '../support/history-recorder.mjs';
 import { stamp } from '../support/history-recorder.mjs';
 import { Random } from '../support/random.js';
 import type { WorkerParts } from '../support/worker-orders.js';
+import { Call, type Inside } from './call.js';
 import { isCounted, isExclusive, isLock, kindOf } from './kinds.js';
 import { countDown } from './latch-flow.js';
+import { Load, type FlowOptions, type FlowResult } from './load.js';
 import { takePermits } from './permit-flow.js';
-import { meets, partHolds, Targets, type Target } from './target.js';
+import { meets, type Target } from './target.js';
 
-export interface FlowOptions {
-  readonly seed: string;
-  readonly flows: number;
-  /** What is there, by `kinds.ts`. The last one is also forced open now and then. */
-  readonly names: readonly string[];
-  readonly tokens: 'counter' | 'clock';
-  readonly commandTimeout: number;
-  readonly lockWatchdogTimeout: number;
-  /** On average, between two sections of a flow. */
-  readonly pauseMs: number;
-}
-
-export interface FlowResult {
-  readonly sections: number;
-  /** Calls that gave no hold, by the code of the error, or `busy`. */
-  readonly refused: Readonly<Record<string, number>>;
-  /** Releases that rejected, by code. */
-  readonly notReleased: Readonly<Record<string, number>>;
-  /** Locks that the client believes to hold when all flows have ended. */
-  readonly heldAtEnd: readonly string[];
-}
-
-const SHORTEST_LEASE_MS = 60;
-const LONGEST_LEASE_MS = 2_400;
 const DEEPEST = 3;
 /** A release that was late when it was sent names owners of its time; it may still be under way for so long. */
 const LATEST_DELIVERY_MS = 11_000;
@@ -58,72 +35,12 @@ export async function run(parts: WorkerParts, options: unknown): Promise<FlowRes
   if (options === WHAT_IS_AWAITED)
     return [...awaited].map(({ what, since }) => `${what} for ${(performance.now() - since).toFixed(0)} ms`);
   const load = new Load(parts, options as FlowOptions);
-  await load.run();
+  await Promise.all(Array.from({ length: load.options.flows }, (_, index) => new Flow(load, index).run()));
+  while (load.children.size > 0) await Promise.all(load.children);
   return load.result();
 }
 
-/** What the flows of one process share. */
-export class Load {
-  readonly options: FlowOptions;
-  readonly targets: Targets;
-  readonly client: LockClient;
-  readonly recorder: HistoryRecorder;
-  sections = 0;
-  readonly refused: Record<string, number> = {};
-  readonly notReleased: Record<string, number> = {};
-  /** Sections that nobody waits for. */
-  readonly children = new Set<Promise<void>>();
-  readonly #leases: number[] = [];
-  readonly #leaseOrder: Random;
-
-  constructor(
-    readonly parts: WorkerParts,
-    options: FlowOptions,
-  ) {
-    this.options = options;
-    this.client = parts.clients.get('client')!;
-    this.recorder = parts.recorder!;
-    this.targets = new Targets(this.client, options.names, options.tokens);
-    this.#leaseOrder = new Random(`${parts.name} leases`, options.seed);
-  }
-
-  async run(): Promise<void> {
-    await Promise.all(Array.from({ length: this.options.flows }, (_, index) => new Flow(this, index).run()));
-    while (this.children.size > 0) await Promise.all(this.children);
-  }
-
-  result(): FlowResult {
-    const { sections, refused, notReleased } = this;
-    return { sections, refused, notReleased, heldAtEnd: this.client.holds().map(({ lockName }) => lockName) };
-  }
-
-  /** No two calls of this process have the same for a long while: so their requests can be told apart at the server. */
-  nextLease(): number {
-    if (this.#leases.length === 0) {
-      for (let ms = SHORTEST_LEASE_MS; ms < LONGEST_LEASE_MS; ms++) this.#leases.push(ms);
-      for (let i = this.#leases.length - 1; i > 0; i--) {
-        const j = this.#leaseOrder.below(i + 1);
-        [this.#leases[i], this.#leases[j]] = [this.#leases[j]!, this.#leases[i]!];
-      }
-    }
-    return this.#leases.pop()!;
-  }
-
-  count(counts: Record<string, number>, error: unknown): void {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    counts[code] = (counts[code] ?? 0) + 1;
-  }
-}
-
 type Body = (hold: Hold) => Promise<void>;
-
-/** Where a call is made. */
-interface Inside {
-  readonly target: Target;
-  readonly hold: Hold;
-  readonly depth: number;
-  readonly context: LockContext | undefined;
-}
 
 class Flow {
   readonly #random: Random;
@@ -235,15 +152,13 @@ class Flow {
     const waitTime = this.#random.below(2) === 0 ? this.#waitTime() : Infinity;
     const call = this.#invoked(target, around, waitTime);
     const given: Hold[] = [];
-    const { recorder } = this.load;
     try {
       const options = { waitTime, leaseTime: call.leaseTime, signal: call.signal };
       const within = target.lock.withLock(options, async (hold) => {
         given.push(hold);
         call.granted(hold);
+        call.watchRelease(hold);
         await body(hold);
-        call.releasing(hold);
-        queueMicrotask(() => recorder.confirm(hold.owner));
       });
       await during(`withLock() of ${target.lock.name}`, within);
       for (const hold of given) call.released(hold);
@@ -256,18 +171,14 @@ class Flow {
   }
 
   async #giveBack(call: Call, hold: Hold, release: () => Promise<void>): Promise<boolean> {
-    const { recorder, notReleased } = this.load;
     this.load.sections += 1;
-    call.releasing(hold);
-    const released = release();
-    recorder.confirm(hold.owner); // others of this owner may have been good for this one's lease
     try {
-      await during(`the release of ${hold.lockName}`, released);
+      await during(`the release of ${hold.lockName}`, call.givingBack(hold, release));
       call.released(hold);
       return true;
     } catch (error) {
       call.released(hold, error);
-      this.load.count(notReleased, error);
+      this.load.count(this.load.notReleased, error);
       return false;
     }
   }
@@ -347,57 +258,5 @@ class Flow {
     const leaseTime = random.below(3) === 0 ? undefined : this.load.nextLease();
     const abortAfterMs = random.below(6) === 0 ? random.below(600) : undefined;
     return new Call(this.load, target, around, waitTime, leaseTime, abortAfterMs);
-  }
-}
-
-/** One acquiring call, written down for each part of what it takes. */
-class Call {
-  readonly signal: AbortSignal | undefined;
-  readonly #ids: readonly string[];
-  #abort: NodeJS.Timeout | undefined;
-
-  constructor(
-    private readonly load: Load,
-    private readonly target: Target,
-    private readonly around: Inside | undefined,
-    waitTime: number,
-    readonly leaseTime: number | undefined,
-    abortAfterMs: number | undefined,
-  ) {
-    if (abortAfterMs !== undefined) {
-      const controller = new AbortController();
-      this.signal = controller.signal;
-      this.#abort = setTimeout(() => controller.abort(), abortAfterMs);
-    }
-    const { recorder, options } = load;
-    const { parts, joint } = target;
-    // Inside a hold it may have to let the request before it end first; of several, what it got has to be given back.
-    const deadlines = (around ? 2 : 1) * (joint ? 2 * parts.length : 1);
-    const settlesWithin = waitTime === Infinity ? undefined : waitTime + deadlines * options.commandTimeout;
-    this.#ids = parts.map(({ name }) => recorder.invoked(name, settlesWithin, leaseTime, joint));
-  }
-
-  granted(hold: Hold): void {
-    clearTimeout(this.#abort);
-    const { target, around, load } = this;
-    const holds = partHolds(target, hold);
-    const above = around && partHolds(around.target, around.hold);
-    target.parts.forEach(({ name, shared }, at) => {
-      load.recorder.granted(this.#ids[at]!, holds.get(name)!, { parent: above?.get(name), shared });
-    });
-  }
-
-  releasing(hold: Hold): void {
-    for (const part of partHolds(this.target, hold).values()) this.load.recorder.releasing(part);
-  }
-
-  released(hold: Hold, error?: unknown): void {
-    for (const part of partHolds(this.target, hold).values()) this.load.recorder.released(part, error);
-  }
-
-  refused(reason: unknown): void {
-    clearTimeout(this.#abort);
-    for (const id of this.#ids) this.load.recorder.refused(id, reason);
-    this.load.count(this.load.refused, reason);
   }
 }

@@ -10,6 +10,8 @@ export const KINDS = [
   'multi',
   'spin',
   'nonreentrant',
+  'nonreentrantfair',
+  'red',
   'latch',
 ] as const;
 export type Kind = (typeof KINDS)[number];
@@ -17,13 +19,24 @@ export type Kind = (typeof KINDS)[number];
 export const kindOf = (name: string): Kind | undefined => KINDS.find((kind) => kind === name.split(':', 1)[0]);
 
 /** What one owner at a time has, in one field of a hash: the bench follows it at the servers. */
-const EXCLUSIVE: ReadonlySet<Kind | undefined> = new Set(['lock', 'fair', 'fenced', 'spin', 'nonreentrant']);
+const EXCLUSIVE: ReadonlySet<Kind | undefined> = new Set<Kind>([
+  'lock',
+  'fair',
+  'fenced',
+  'spin',
+  'nonreentrant',
+  'nonreentrantfair',
+]);
 export const isExclusive = (name: string): boolean => EXCLUSIVE.has(kindOf(name));
 /** Several may have it; of these the bench sees at the servers only which calls took something. */
 const SHARED: ReadonlySet<Kind | undefined> = new Set(['readwrite', 'group']);
 export const isShared = (name: string): boolean => SHARED.has(kindOf(name));
+/** A RedLock: at each of several servers a part of it. */
+export const isRed = (name: string): boolean => kindOf(name) === 'red';
+/** Whoever waits stands in a queue at the server. */
+export const isFair = (name: string): boolean => kindOf(name) === 'fair' || kindOf(name) === 'nonreentrantfair';
 /** What a flow inside of something else may wait for a little. */
-export const isLock = (name: string): boolean => isExclusive(name) || isShared(name);
+export const isLock = (name: string): boolean => isExclusive(name) || isShared(name) || isRed(name);
 
 const COUNTED: ReadonlySet<Kind | undefined> = new Set(['semaphore', 'permits']);
 /** Nobody owns them: so many may be taken at once. */
@@ -43,7 +56,7 @@ export const namesAt = (key: string): string[] =>
 const ORDER: readonly Kind[] = [
   ...(['lock', 'fair', 'readwrite', 'fenced', 'group', 'semaphore'] as const),
   ...(['multi', 'permits', 'spin', 'nonreentrant', 'latch', 'readwrite'] as const),
-  ...(['multi', 'fair', 'lock'] as const),
+  ...(['red', 'nonreentrantfair', 'fair'] as const),
 ];
 
 /** As many names as there are, of the kinds given; the last one is a plain lock if there is any. */

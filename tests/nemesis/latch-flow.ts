@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { stamp } from '../support/history-recorder.mjs';
 import type { Random } from '../support/random.js';
-import type { Load } from './flows.js';
+import type { Load } from './load.js';
 
 const SLOWEST_MS = 300;
 const PATIENCE_MS = 6_000;
@@ -15,6 +16,7 @@ export async function countDown(load: Load, random: Random, prefix: string): Pro
   const of = 2;
   let asked = 0;
   let counted = 0;
+  let lastCountedAt = 0;
   try {
     if (!(await latch.trySetCount(of))) throw new Error(`${name} is set already`);
     recorder.write({ type: 'latch-set', latch: name });
@@ -22,13 +24,17 @@ export async function countDown(load: Load, random: Random, prefix: string): Pro
       await pause(random.below(SLOWEST_MS));
       asked += 1;
       await latch.countDown().then(
-        () => (counted += 1),
+        () => {
+          counted += 1;
+          lastCountedAt = stamp();
+        },
         // Counted once or not at all.
         (error: unknown) => load.count(load.notReleased, error),
       );
     });
     const opened = latch.await(PATIENCE_MS).then((open) => {
-      recorder.write({ type: open ? 'latch-opened' : 'latch-closed', latch: name, of, asked, counted });
+      if (open) recorder.write({ type: 'latch-opened', latch: name, of, asked });
+      else recorder.write({ type: 'latch-closed', latch: name, of, counted, lastCountedAt });
     });
     await Promise.all([opened, ...counting]);
     load.sections += 1;

@@ -45,6 +45,7 @@ const SHOWN = 20;
 export async function runNemesis(options: NemesisOptions): Promise<NemesisReport> {
   const { minutes, seed, say, shrinkMinutes = 6, roundMs = ROUND_MS, topology = 'single', planned = false } = options;
   const { kinds = kindsFor(topology) } = options;
+  if (topology !== 'single' && kinds.includes('red')) throw new Error('a RedLock wants servers that are alone');
   const end = performance.now() + minutes * 60_000;
   const total = new Totals(seed);
   say(

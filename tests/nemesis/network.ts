@@ -1,4 +1,5 @@
 import type { Fault } from '../support/fault.js';
+import { natMapOf } from '../support/nat-map.js';
 import { FaultProxy } from '../support/proxy.js';
 import type { RedisServer } from '../support/servers.js';
 
@@ -33,12 +34,7 @@ export class Network {
 
   /** From what a server calls itself to where this process finds it. */
   natMap(servers: readonly RedisServer[]): Record<string, { host: string; port: number }> {
-    return Object.fromEntries(
-      servers.map(({ host, port }, at) => {
-        const proxy = this.proxies[at] as FaultProxy;
-        return [`${host}:${port}`, { host: proxy.host, port: proxy.port }];
-      }),
-    );
+    return natMapOf(servers, this.proxies);
   }
 
   set<K extends keyof Faults>(kind: K, ...args: Parameters<Faults[K]>): SetFault {

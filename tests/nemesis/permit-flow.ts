@@ -2,13 +2,13 @@ import { RefusedError } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stamp } from '../support/history-recorder.mjs';
 import type { Random } from '../support/random.js';
-import type { Load } from './flows.js';
+import type { Load } from './load.js';
 import { kindOf, PERMITS } from './kinds.js';
 
 interface Taken {
   readonly ids: string;
-  /** ms for which they are surely held. */
-  readonly validFor: number;
+  /** Until then they are surely held. */
+  readonly validUntil: number;
   release(): Promise<void>;
 }
 
@@ -46,8 +46,7 @@ export async function takePermits(load: Load, random: Random, name: string): Pro
     return;
   }
   const hold = `${call}!`;
-  const { ids, validFor } = taken;
-  const validUntil = stamp() + validFor;
+  const { ids, validUntil } = taken;
   recorder.write({
     type: 'acquire-ok',
     call,
@@ -86,7 +85,7 @@ async function plain(
   const semaphore = client.getSemaphore(name);
   if (!(await semaphore.tryAcquire(permits, waitTime, { signal }))) return undefined;
   // Nothing ends them but their release.
-  return { ids: '', validFor: Infinity, release: () => semaphore.release(permits) };
+  return { ids: '', validUntil: Infinity, release: () => semaphore.release(permits) };
 }
 
 async function expirable(
@@ -100,5 +99,5 @@ async function expirable(
   const semaphore = client.getPermitExpirableSemaphore(name);
   const permit = await semaphore.tryAcquirePermit({ permits, waitTime, leaseTime, signal });
   if (!permit) return undefined;
-  return { ids: permit.ids.join(), validFor: permit.validFor(), release: () => permit.release() };
+  return { ids: permit.ids.join(), validUntil: stamp() + permit.validFor(), release: () => permit.release() };
 }

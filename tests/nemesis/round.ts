@@ -1,21 +1,24 @@
 import { createClient } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startWorker, type Worker } from '../support/child.js';
-import { check, type Violation } from '../support/history.js';
+import { check } from '../support/history.js';
 import type { HistoryEvent } from '../support/history-events.js';
 import { stamp } from '../support/history-recorder.mjs';
-import type { MonitorLog } from '../support/monitor-log.js';
-import type { RedisServer } from '../support/servers.js';
+import type { Violation } from '../support/history-violations.js';
 import { until } from '../support/until.js';
 import type { WorkerClientOptions } from '../support/worker-orders.js';
 import { STRIKES, type Bench } from './faults.js';
-import { WHAT_IS_AWAITED, type FlowOptions, type FlowResult } from './flows.js';
-import { drawNames, isCounted, isExclusive, isLock, kindOf, PERMITS, type Kind } from './kinds.js';
+import { WHAT_IS_AWAITED } from './flows.js';
+import { grantedByKind } from './granted.js';
+import { drawNames, isFair, isLock, kindOf, type Kind } from './kinds.js';
+import type { FlowOptions, FlowResult } from './load.js';
 import { Network } from './network.js';
+import { countPermits, setPermits } from './permit-count.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
-import { effectsOf, ServerTruth, type SeenLine } from './server-truth.js';
+import { ServerWatch } from './server-watch.js';
 import { openStage, type Stage, type TopologyName } from './stage.js';
-import { wallAhead, within } from './timing.js';
+import { effectsOf } from './takes.js';
+import { COMMAND_TIMEOUT_MS, within } from './timing.js';
 
 export interface RoundOptions {
   readonly seed: string;
@@ -29,6 +32,8 @@ export interface RoundOptions {
   readonly planned: boolean;
 }
 
+type Complaint = { readonly kind: string; readonly message: string };
+
 export interface RoundResult {
   readonly sections: number;
   readonly faults: ReadonlyMap<FaultName, number>;
@@ -40,27 +45,18 @@ export interface RoundResult {
   readonly takes: number;
   readonly lostWrites: number;
   readonly history: readonly HistoryEvent[];
-  readonly violations: readonly { kind: string; message: string; events?: Violation['events'] }[];
+  readonly violations: readonly (Complaint & { events?: Violation['events'] })[];
 }
 
-const COMMAND_TIMEOUT_MS = 900;
 /** Differs between processes: a call without a lease is told from another process's at the server. */
 const watchdogTimeout = (process: number): number => 3_000 + process;
+const RED_SERVERS = 3; // the fewest of which one may be away
 /** When the faults are over, no lease, late delivery or repetition of a release lasts longer. */
 const QUIET_LIMIT_MS = 20_000;
 /** What a warning may say: that a call waits long behind a hold of ours. */
 const EXPECTED_WARNINGS = new Set(['HOLDFAST_LONG_WAIT']);
-/** The lines of several servers do not come in their order. */
-const LINE_LAG_MS = 1_000;
-/** The server's time, and of each lock its name, its owner or nothing, and its ms. */
-const READ_STATE = `
-local found = redis.call('TIME')
-for _, lock in ipairs(KEYS) do
-  found[#found + 1] = lock
-  found[#found + 1] = redis.call('HKEYS', lock)[1] or ''
-  found[#found + 1] = tostring(redis.call('PTTL', lock))
-end
-return found`;
+/** A process's further clients, by their places. */
+const beside = (at: number): string => `beside ${at + 1}`;
 const FLOWS = new URL('./flows.ts', import.meta.url);
 
 /** The user's own connection at its most dangerous: nothing of it may matter. */
@@ -97,18 +93,10 @@ class Round implements Bench {
   readonly #processOf = new Map<string, Worker>();
   readonly #struck = new Map<FaultName, number>();
   readonly #history: HistoryEvent[] = [];
-  readonly #complaints: { kind: string; message: string }[] = [];
-  #truth!: ServerTruth;
-  readonly #monitors = new Map<RedisServer, MonitorLog>();
-  /** Read, and not yet given to the truth: what another server did before may still come. */
-  #lines: SeenLine[] = [];
-  readonly #stopped = new Set<RedisServer>();
-  readonly #dying = new Set<RedisServer>();
+  readonly #complaints: Complaint[] = [];
+  watch!: ServerWatch;
   /** The bench's own client, which takes locks when the faults are over. */
   #ownId: string | undefined;
-  #wallAhead = 0;
-  #reading: NodeJS.Timeout | undefined;
-  #lastTick = stamp();
   /** Faults of the server come one after the other. */
   #serverTurn: Promise<unknown> = Promise.resolve();
   #over = false;
@@ -119,13 +107,17 @@ class Round implements Bench {
   }
 
   async open(): Promise<void> {
-    this.stage = await openStage(this.options.topology, this.planned);
+    const { topology, kinds } = this.options;
+    this.stage = await openStage(topology, this.planned, kinds.includes('red') ? RED_SERVERS : 1);
     const { servers } = this.stage;
-    this.#wallAhead = await wallAhead();
-    this.#truth = new ServerTruth(this.#wallAhead, servers.length);
-    await Promise.all(servers.map((server) => this.serverBack(server)));
-    this.#reading = setInterval(() => this.#read(), 50);
-    await this.#setPermits();
+    this.watch = await ServerWatch.open(
+      this.stage,
+      this.locks,
+      // Nobody else is to blame for what comes late then. Some may not have started yet: forEach leaves the gaps out.
+      (stood) => this.#workers.forEach(({ name }) => this.#history.push({ type: 'stalled', process: name, ...stood })),
+      (why) => this.#complain('nobody watches a server', why),
+    );
+    await setPermits(this.stage, this.#names);
     const { processes } = this.options;
     for (let process = 0; process < processes; process++) this.networks.push(await Network.open(servers));
     await Promise.all(this.networks.map((_, process) => this.#start(process)));
@@ -160,14 +152,16 @@ class Round implements Bench {
       for (const lock of result?.heldAtEnd ?? [])
         this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
     }
-    await this.#passThrough(this.locks.filter((name) => kindOf(name) === 'fair'));
-    await this.#countPermits();
+    await this.#passThrough(this.locks.filter(isFair));
+    this.#history.push(...(await this.#permitsLeft()));
     await this.#gone('key', async () => (await this.stage.leftovers()).keys.filter((key) => !this.#stays(key)));
     await this.#gone('channel', async () => (await this.stage.leftovers()).channels);
+    const others = this.stage.reachOthers(this.networks[0]!);
+    const clients = ['client', ...others.map((_, at) => beside(at))];
     for (const worker of this.#workers) {
       const closed = await within(
         2 * COMMAND_TIMEOUT_MS + 1_000,
-        worker.closeClient().then(() => true),
+        Promise.all(clients.map((client) => worker.closeClient(undefined, client))).then(() => true),
       );
       if (!closed) this.#complain('never settled', `close() of ${worker.name}`);
       // ioredis gives its sockets a moment to close.
@@ -177,9 +171,7 @@ class Round implements Bench {
       });
     }
     this.#history.push({ type: 'stalled', process: 'nemesis', from: peace, at: peace });
-    await Promise.all([...this.#monitors.values()].map((monitor) => monitor.settle()));
-    this.#read(0);
-    this.#truth.end(stamp());
+    await this.watch.finish();
     for (const worker of this.#workers) await worker.close();
   }
 
@@ -195,7 +187,7 @@ class Round implements Bench {
           this.#complain('warning', `${worker.name}: ${String(detail?.['stack'])}`);
       }
     }
-    const truth = this.#truth;
+    const { truth } = this.watch;
     const clientOf = (owner: string): string => owner.slice(0, owner.indexOf(':'));
     const effects = effectsOf(
       truth.takes.filter(({ owner }) => clientOf(owner) !== this.#ownId),
@@ -236,12 +228,9 @@ class Round implements Bench {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#reading);
     await Promise.all([...this.#dead, ...this.#workers].map((worker) => worker.close(1_000)));
     await Promise.all(this.networks.map((network) => network.close()));
-    const monitors = [...this.#monitors.values()];
-    this.#monitors.clear();
-    for (const monitor of monitors) monitor.stop();
+    this.watch?.close();
     await this.stage?.stop();
   }
 
@@ -249,82 +238,17 @@ class Round implements Bench {
     return this.#workers[process]!;
   }
 
-  async replace(process: number): Promise<void> {
+  replace(process: number): Promise<void> {
     this.#dead.push(this.worker(process));
-    await this.#start(process);
+    return this.#start(process);
   }
 
   get planned(): boolean {
     return this.options.planned;
   }
 
-  serverDies(server: RedisServer): void {
-    this.#dying.add(server);
-  }
-
-  leaves(lock: string, server: RedisServer): void {
-    this.#note(server, 'LEAVES', lock);
-  }
-
-  serverGone(server: RedisServer): void {
-    this.#dying.add(server);
-    this.#read();
-    // Nobody else has what it had.
-    if (this.stage.servers.length === 1) this.#truth.end(stamp());
-    this.#monitors.get(server)?.stop();
-    this.#monitors.delete(server);
-  }
-
-  async serverBack(server: RedisServer): Promise<void> {
-    const monitor = await server.monitor();
-    this.#dying.delete(server);
-    this.#monitors.set(server, monitor);
-    // Sentinel cuts everybody off whom it gives another role; nobody who writes is back so soon.
-    void monitor.ended.then(() => {
-      if (this.#monitors.get(server) !== monitor) return;
-      this.#take(server, monitor);
-      this.#monitors.delete(server);
-      if (this.#dying.has(server)) return;
-      this.serverBack(server)
-        .then(() => this.#readState(server))
-        .catch((error: unknown) => this.#complain('nobody watches a server', String(error)));
-    });
-  }
-
-  /** What it has at this moment: it was not watched for a while. */
-  async #readState(server: RedisServer): Promise<void> {
-    const watched = this.locks.filter(isExclusive);
-    const [seconds, micros, ...entries] = (await server.command(
-      'EVAL',
-      READ_STATE,
-      watched.length,
-      ...watched,
-    )) as string[];
-    this.#lines.push({
-      node: this.stage.servers.indexOf(server),
-      time: Number(seconds) * 1_000 + Number(micros) / 1_000,
-      command: 'STATE',
-      args: entries,
-      source: 'nemesis',
-    });
-  }
-
-  stopped(server: RedisServer, stopped: boolean): void {
-    if (stopped) this.#stopped.add(server);
-    else this.#stopped.delete(server);
-  }
-
   async healed(): Promise<void> {
-    const { servers } = this.stage;
-    for (const [replica, master] of await this.stage.heal()) {
-      this.#note(replica, 'SYNCED', String(servers.indexOf(master)));
-    }
-  }
-
-  /** Something that only we know, where it belongs among what the servers tell. */
-  #note(server: RedisServer, command: string, ...args: string[]): void {
-    const node = this.stage.servers.indexOf(server);
-    this.#lines.push({ node, time: stamp() + this.#wallAhead, command, args, source: 'nemesis' });
+    for (const { replica, master, since } of await this.stage.heal()) this.watch.synced(replica, master, since);
   }
 
   broken(event: Parameters<Bench['broken']>[0]): void {
@@ -344,6 +268,9 @@ class Round implements Bench {
     const replicas = this.planned ? { acks: 1, timeout } : odd ? { acks: 0 } : { timeout };
     const id = await worker.createClient({ ...this.stage.reach(network, odd, DANGEROUS), ...terms, replicas });
     this.#processOf.set(id, worker);
+    for (const [at, reach] of this.stage.reachOthers(network).entries()) {
+      this.#processOf.set(await worker.createClient({ ...reach, ...terms }, beside(at)), worker);
+    }
     this.#workers[process] = worker;
     // A counter that a failover takes back would issue a token twice.
     const tokens = this.options.topology === 'single' ? 'counter' : 'clock';
@@ -368,32 +295,6 @@ class Round implements Bench {
     return turn;
   }
 
-  /** Gives the truth what is old enough that no server can still tell of anything before it. */
-  #read(youngestMs = this.stage.servers.length === 1 ? 0 : LINE_LAG_MS): void {
-    for (const [server, monitor] of this.#monitors) this.#take(server, monitor);
-    if (this.#stopped.size === 0 || youngestMs === 0) {
-      // What had been told when we last came by has been read since, however long we stood in between.
-      const until = (youngestMs === 0 ? stamp() : this.#lastTick) + this.#wallAhead - youngestMs;
-      this.#lines.sort((a, b) => a.time - b.time);
-      const young = this.#lines.findIndex(({ time }) => youngestMs > 0 && time > until);
-      this.#truth.read(this.#lines.splice(0, young < 0 ? this.#lines.length : young));
-    }
-    const now = stamp();
-    // Whoever stands here delays every reply; nobody else is to blame for what comes late then.
-    if (now - this.#lastTick > 150) {
-      // Some may not have started yet: forEach leaves the gaps out.
-      this.#workers.forEach(({ name }) =>
-        this.#history.push({ type: 'stalled', process: name, from: this.#lastTick, at: now }),
-      );
-    }
-    this.#lastTick = now;
-  }
-
-  #take(server: RedisServer, monitor: MonitorLog): void {
-    const node = this.stage.servers.indexOf(server);
-    for (const line of monitor.lines.splice(0)) this.#lines.push({ ...line, node });
-  }
-
   /** Whoever waits at a fair lock takes the places of processes that have died from its queue. */
   async #passThrough(locks: readonly string[]): Promise<void> {
     const client = createClient(this.stage.direct());
@@ -406,34 +307,11 @@ class Round implements Bench {
     await client.close();
   }
 
-  /** The permits that there are, before anybody wants one. */
-  async #setPermits(): Promise<void> {
-    const client = createClient(this.stage.direct());
-    for (const name of this.#names.filter(isCounted)) {
-      if (kindOf(name) === 'semaphore') await client.getSemaphore(name).trySetPermits(PERMITS);
-      else await client.getPermitExpirableSemaphore(name).trySetPermits(PERMITS);
-    }
-    await client.close();
-  }
-
-  /** When what is taken back in the background is back, and leases are over; then takes the semaphores away. */
-  async #countPermits(): Promise<void> {
-    const client = createClient(this.stage.direct());
+  #permitsLeft(): Promise<HistoryEvent[]> {
     const broken = this.#history.some(({ type }) => type === 'broken');
-    for (const name of this.#names.filter(isCounted)) {
-      const plain = kindOf(name) === 'semaphore';
-      const semaphore = plain ? client.getSemaphore(name) : client.getPermitExpirableSemaphore(name);
-      let free = 0;
-      // The dead never give theirs back; nobody can say what is there once all was lost.
-      const limit = broken || (plain && this.#dead.length > 0) ? 3_000 : QUIET_LIMIT_MS;
-      await until(async () => (free = await semaphore.availablePermits()) === PERMITS, 'all are back', limit).catch(
-        () => undefined,
-      );
-      this.#history.push({ type: 'permits-free', process: 'nemesis', at: stamp(), lock: name, free, of: PERMITS });
-      const server = await this.stage.masterOf(name);
-      await server.command('DEL', name, `{${name}}:timeout`);
-    }
-    await client.close();
+    // The dead never give theirs back; nobody can say what is there once all was lost.
+    const mayBeGone = (name: string): boolean => broken || (kindOf(name) === 'semaphore' && this.#dead.length > 0);
+    return countPermits(this.stage, this.#names, (name) => (mayBeGone(name) ? 3_000 : QUIET_LIMIT_MS));
   }
 
   /** Tokens go on for ever, lanes for an hour; the latch of whoever was killed waits for its last count-down. */
@@ -461,16 +339,4 @@ class Round implements Bench {
   #complain(kind: string, message: string): void {
     this.#complaints.push({ kind, message });
   }
-}
-
-function grantedByKind(events: readonly HistoryEvent[]): ReadonlyMap<string, number> {
-  const kinds = new Map<string, number>();
-  const kindOfCall = new Map<string, string>();
-  for (const event of events) {
-    if (event.type === 'acquire-invoke') kindOfCall.set(event.call, event.joint ? 'multi' : (kindOf(event.lock) ?? ''));
-    const kind =
-      event.type === 'acquire-ok' ? kindOfCall.get(event.call) : event.type === 'latch-opened' ? 'latch' : undefined;
-    if (kind !== undefined) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-  }
-  return kinds;
 }

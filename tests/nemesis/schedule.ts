@@ -21,6 +21,8 @@ export type FaultName =
   | 'answer-error'
   | 'stop-process'
   | 'block-loop'
+  | 'sleep'
+  | 'set-clock'
   | 'kill-process'
   | 'partition'
   | 'server-stop'
@@ -77,6 +79,8 @@ const TERMS: Readonly<Record<FaultName, Terms>> = {
   'answer-error': { weight: 3, leastMs: 500, mostMs: 2_000 },
   'stop-process': { weight: 3, leastMs: 100, mostMs: 4_000 },
   'block-loop': { weight: 3, leastMs: 50, mostMs: 2_500 },
+  sleep: { weight: 3, leastMs: 100, mostMs: 4_000 },
+  'set-clock': { weight: 3, leastMs: 60, mostMs: 3_600_000 },
   'kill-process': { weight: 1, leastMs: 0, mostMs: 0 },
   partition: { weight: 4, leastMs: 100, mostMs: 4_000 },
   'server-stop': { weight: 2, leastMs: 50, mostMs: 3_000 },
@@ -95,7 +99,7 @@ const TERMS: Readonly<Record<FaultName, Terms>> = {
 
 /** Those that make no sense with this topology. */
 const NOT_WITH: Readonly<Record<TopologyName, readonly FaultName[]>> = {
-  single: ['partition', 'server-kill', 'server-failover', 'server-slot-move'],
+  single: ['server-kill', 'server-failover', 'server-slot-move'],
   cluster: ['server-restart', 'server-readonly'],
   sentinel: ['server-restart', 'server-readonly', 'server-slot-move'],
 };

@@ -1,44 +1,14 @@
-import type { HistoryEvent } from '../support/history-events.js';
-import { ALL_SCRIPTS } from '../support/lock-scripts.js';
-import type { MonitorLine } from '../support/monitor-log.js';
-import { isExclusive, isShared, keyOf } from './kinds.js';
-import { ServerView } from './server-view.js';
+import { CLOCK_SLACK_MS, type HistoryEvent } from '../support/history-events.js';
+import { GroupTruth } from './group-truth.js';
+import { isExclusive, isRed, isShared, kindOf } from './kinds.js';
+import { runningScript, type RunningScript } from './running-script.js';
+import { FROM_MASTER, type SeenLine } from './seen-line.js';
+import { ReadWriteTruth } from './read-write-truth.js';
+import { ServerView, wholeMsLater, type Ended } from './server-view.js';
+import { takeBy, type Take } from './takes.js';
 
 /** What scripts do to a lock. */
 const WRITES = new Set(['HSET', 'HDEL', 'DEL', 'PEXPIRE']);
-/** What the server's stamps, turned into ours, may be off. */
-const CLOCK_SLACK_MS = 2;
-
-/** Scripts that create a hold, or add one: where their arguments have the owner and the lease. */
-const TAKING: Readonly<Record<string, readonly [owner: number, lease: number]>> = {
-  'lock/acquire': [0, 1],
-  'lock/acquire-nested': [0, 2],
-  'lock/hand-off': [1, 2],
-  'fair-lock/acquire': [0, 1],
-  'fenced-lock/acquire': [0, 1],
-  'fenced-lock/acquire-nested': [0, 2],
-  'fenced-lock/hand-off': [1, 2],
-  'read-write-lock/acquire-read': [0, 1],
-  'read-write-lock/acquire-write': [0, 1],
-  'read-write-lock/nest-read': [0, 2],
-  'read-write-lock/nest-write': [0, 2],
-  'group-lock/acquire': [1, 2],
-  'group-lock/acquire-nested': [1, 2],
-};
-
-/** A script that created a hold, or added one. */
-export interface Take {
-  readonly at: number;
-  readonly script: string;
-  readonly lock: string;
-  readonly owner: string;
-  readonly leaseTime: number;
-}
-
-interface Running {
-  readonly script: string;
-  readonly args: readonly string[];
-}
 
 interface Owned {
   readonly owner: string;
@@ -46,14 +16,6 @@ interface Owned {
   expiresAt: number;
   /** What set its lease last. */
   leased: string;
-}
-
-/**
- * A line of MONITOR, and which server ran it. Some commands are the bench's own: SYNCED (it has what the server of this
- * number has), STATE (it has this: lock, owner or nothing, ms, and so on) and LEAVES (this lock's slot leaves from it).
- */
-export interface SeenLine extends MonitorLine {
-  readonly node: number;
 }
 
 /** Writes that a server had acknowledged and that its successor never saw. */
@@ -96,13 +58,19 @@ export class ServerTruth {
   readonly #views: readonly ServerView[];
   readonly #at = new Map<string, number>();
   readonly #states = new Map<string, State[]>();
-  readonly #running: (Running | undefined)[] = [];
+  readonly #readWrite: ReadWriteTruth;
+  readonly #groups: GroupTruth;
+  readonly #running: (RunningScript | undefined)[] = [];
 
   /** `wallAhead`: the servers' clock minus that of the histories, ms. */
   constructor(
     private readonly wallAhead: number,
     servers = 1,
+    private readonly replicated = servers > 1,
   ) {
+    const ended: Ended = (held) => void this.held.push({ type: 'held', process: 'server', ...held });
+    this.#readWrite = new ReadWriteTruth(wallAhead, ended);
+    this.#groups = new GroupTruth(wallAhead, ended);
     this.#views = Array.from({ length: servers }, () => new ServerView(wallAhead));
   }
 
@@ -124,7 +92,14 @@ export class ServerTruth {
       }
       return;
     }
-    if (isShared(lock) && source === 'lua' && command === 'HSET') return this.#take(at, lock, node);
+    if ((isShared(lock) || isRed(lock)) && source === 'lua' && command === 'HSET') this.#take(at, lock, node);
+    const shared = ReadWriteTruth.lockOf(lock);
+    // Elsewhere than at a single server nobody says where they are.
+    if (isShared(shared) && !this.replicated) {
+      const handedOn = this.#running[node]?.script.endsWith('/hand-off') === true;
+      if (kindOf(shared) === 'readwrite') this.#readWrite.apply(at, command, args, handedOn);
+      else this.#groups.apply(at, command, args);
+    }
     if (!isExclusive(lock)) return;
     const home = this.#at.get(lock);
     if (command === 'LEAVES') {
@@ -134,9 +109,9 @@ export class ServerTruth {
       return;
     }
     if (command === 'RESTORE-ASKING' || command === 'RESTORE') {
-      // The slot moves: the key comes from where it was, to a master or, after that, to its replica.
+      // The slot moves, and the key comes from where it was. A replica of its new master runs the same for that one.
       if (home !== undefined) view.set(lock, this.#views[home]?.entry(lock));
-      if (command === 'RESTORE' || home === undefined || home === node) return;
+      if (source === FROM_MASTER || home === undefined || home === node) return;
       this.#views[home]?.set(lock, undefined);
       this.#at.set(lock, node);
       return;
@@ -207,6 +182,8 @@ export class ServerTruth {
 
   /** The servers have lost everything, or nobody watches them any more. */
   end(at: number): void {
+    this.#readWrite.end(at);
+    this.#groups.end(at);
     for (const lock of [...this.#owned.keys()]) this.#gone(lock, at, 'nobody looks any more');
   }
 
@@ -223,7 +200,7 @@ export class ServerTruth {
         return this.#set(at, lock, rest[0] ?? '', node);
       case 'PEXPIRE':
         if (!owned) return;
-        owned.expiresAt = Math.floor(at + this.wallAhead) - this.wallAhead + Number(rest[0]);
+        owned.expiresAt = wholeMsLater(at, Number(rest[0]), this.wallAhead);
         owned.leased = `${rest[0]} ms by ${this.#running[node]?.script ?? 'nobody we know'} at ${at}`;
         return;
       case 'HDEL':
@@ -254,17 +231,8 @@ export class ServerTruth {
   }
 
   #take(at: number, lock: string, node: number): void {
-    const { script = '', args = [] } = this.#running[node] ?? {};
-    const places = TAKING[script];
-    if (!places) return;
-    const [owner, lease] = places;
-    this.takes.push({
-      at,
-      script,
-      lock,
-      owner: (args[owner] ?? '').replace(/:write$/, ''),
-      leaseTime: Number(args[lease]),
-    });
+    const take = takeBy(this.#running[node], at, lock);
+    if (take) this.takes.push(take);
   }
 
   #gone(lock: string, at: number, how: string): void {
@@ -275,73 +243,4 @@ export class ServerTruth {
     const ended = `${how}; leased ${leased}`;
     this.held.push({ type: 'held', process: 'server', lock, owner, from, at: Math.min(at, expiresAt), ended });
   }
-}
-
-function runningScript(
-  command: string,
-  [script = '', keyCount = '0', ...rest]: readonly string[],
-): Running | undefined {
-  if (command !== 'EVALSHA' && command !== 'EVAL') return undefined;
-  const name = SCRIPT_NAMES.get(script);
-  return name === undefined ? undefined : { script: name, args: rest.slice(Number(keyCount)) };
-}
-
-const SCRIPT_NAMES: ReadonlyMap<string, string> = new Map(
-  [...ALL_SCRIPTS].flatMap(([name, { sha, source }]) => [
-    [sha, name],
-    [source, name],
-  ]),
-);
-
-/**
- * The takes as effects of the calls they were made for. A call is found by its process, its lock and its lease, which
- * no two calls of a process share for a long while.
- */
-export function effectsOf(
-  takes: readonly Take[],
-  history: readonly HistoryEvent[],
-  processOf: (owner: string) => string | undefined,
-  leaseWithoutOne: (process: string) => number,
-): HistoryEvent[] {
-  const calls = new Map<string, Call[]>();
-  const byId = new Map<string, Call>();
-  for (const event of history) {
-    if (event.type === 'acquire-invoke') {
-      if (event.permits !== undefined) continue;
-      const { process, lock, joint } = event;
-      const call: Call = { id: event.call, from: event.at, until: Infinity, owner: undefined };
-      const watched = leaseWithoutOne(process);
-      const leases = new Set([event.leaseTime ?? watched, ...(joint ? [watched] : [])]);
-      for (const leaseTime of leases) {
-        const key = `${process} ${keyOf(lock)} ${leaseTime}`;
-        const same = calls.get(key);
-        if (same) same.push(call);
-        else calls.set(key, [call]);
-      }
-      byId.set(call.id, call);
-    } else if (event.type === 'acquire-ok' || event.type === 'acquire-fail' || event.type === 'acquire-unknown') {
-      const call = byId.get(event.call);
-      if (call) call.until = event.at;
-      if (call && event.type === 'acquire-ok') call.owner = event.owner;
-    }
-  }
-  return takes.map(({ at, script, lock, owner, leaseTime }): HistoryEvent => {
-    const process = processOf(owner);
-    const candidates = calls.get(`${process ?? ''} ${lock} ${leaseTime}`)?.filter(({ from }) => from <= at) ?? [];
-    const call =
-      candidates.findLast((each) => each.until >= at) ??
-      candidates.findLast((each) => each.owner === owner) ??
-      candidates.at(-1);
-    const effect = `${script} for ${owner} with a lease of ${leaseTime} ms`;
-    if (!call)
-      return { type: 'left', what: 'key', name: `${lock}: ${effect}, which nobody asked for`, at, process: 'server' };
-    return { type: 'effect', call: call.id, effect, at: Math.max(call.from, at - CLOCK_SLACK_MS), process: 'server' };
-  });
-}
-
-interface Call {
-  readonly id: string;
-  readonly from: number;
-  until: number;
-  owner: string | undefined;
 }

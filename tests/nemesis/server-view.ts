@@ -6,6 +6,13 @@ export interface Entry {
   readonly expiresAt: number;
 }
 
+/** Somebody had something at a server from then until then. */
+export type Ended = (held: { lock: string; owner: string; from: number; at: number; half?: 'read' | 'write' }) => void;
+
+/** Servers count whole ms of the epoch; all is told by our clock. */
+export const wholeMsLater = (at: number, ms: number, wallAhead: number): number =>
+  Math.floor(at + wallAhead) - wallAhead + ms;
+
 /** What one server has of the locks, by its own MONITOR: what it ran itself and what came from its master. */
 export class ServerView {
   readonly #entries = new Map<string, Entry>();
@@ -34,7 +41,7 @@ export class ServerView {
       case 'HSET':
         return this.set(lock, { owner: rest[0] ?? '', expiresAt: live?.expiresAt ?? Infinity });
       case 'PEXPIRE':
-        return live && this.set(lock, { ...live, expiresAt: this.#later(at, Number(rest[0])) });
+        return live && this.set(lock, { ...live, expiresAt: wholeMsLater(at, Number(rest[0]), this.wallAhead) });
       case 'PEXPIREAT':
         return live && this.set(lock, { ...live, expiresAt: Number(rest[0]) - this.wallAhead });
       case 'HDEL':
@@ -43,10 +50,5 @@ export class ServerView {
       case 'UNLINK':
         return this.set(lock, undefined);
     }
-  }
-
-  /** Servers count whole ms of the epoch. */
-  #later(at: number, ms: number): number {
-    return Math.floor(at + this.wallAhead) - this.wallAhead + ms;
   }
 }

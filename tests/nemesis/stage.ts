@@ -2,8 +2,11 @@ import type { CreateClientOptions } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { RedisCluster } from '../support/cluster.js';
+import { stamp } from '../support/history-recorder.mjs';
+import { hasCaughtUp, replicationOf } from '../support/replication.js';
 import { MASTER_NAME, SentinelSetup } from '../support/sentinel.js';
 import { startServer, type RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
 import type { WorkerClientOptions } from '../support/worker-orders.js';
 import type { Network } from './network.js';
 
@@ -12,12 +15,16 @@ export type TopologyName = 'single' | 'cluster' | 'sentinel';
 /** The servers of a round, and what can happen to them as a whole. */
 export interface Stage {
   readonly servers: readonly RedisServer[];
+  /** Some have what others have, and take over from them. */
+  readonly replicated: boolean;
   /** For the client of a process, through its own proxies. `odd`: given a connection instead of a URL, where both go. */
   reach(
     network: Network,
     odd: boolean,
     dangerous: NonNullable<WorkerClientOptions['redisOptions']>,
   ): WorkerClientOptions;
+  /** For further clients of the process, one for each server that knows nothing of the first. */
+  reachOthers(network: Network): WorkerClientOptions[];
   /** A server that keys are on. */
   master(choice: number): Promise<RedisServer>;
   /** The server that has this lock. */
@@ -27,34 +34,47 @@ export interface Stage {
   /** Another server takes over from this one, which is dead or hangs. */
   successorOf(master: RedisServer): Promise<void>;
   moveSlot(lock: string, choice: number): Promise<void>;
-  /** Everything runs and agrees; resolves with each replica's master. */
-  heal(): Promise<Map<RedisServer, RedisServer>>;
+  /** Everything runs and agrees; resolves with who has what another one has. */
+  heal(): Promise<readonly Copy[]>;
   /** For a client of the bench itself, past all proxies. */
   direct(): CreateClientOptions;
   leftovers(): Promise<{ keys: string[]; channels: string[] }>;
   stop(): Promise<void>;
 }
 
+/** A replica, and the master that it had caught up with: it has everything that was written there before `since`. */
+interface Copy {
+  readonly replica: RedisServer;
+  readonly master: RedisServer;
+  readonly since: number;
+}
+
+const CATCH_UP_LIMIT_MS = 30_000;
+
 /** `planned`: no replica takes over by itself, however long a busy machine keeps its master from answering. */
 const PATIENT_MS = 20_000;
 
-export async function openStage(topology: TopologyName, planned: boolean): Promise<Stage> {
+/** `alone`: so many single servers; RedLocks are kept at all of them, everything else at the first. */
+export async function openStage(topology: TopologyName, planned: boolean, alone: number): Promise<Stage> {
   if (topology === 'cluster')
     return new ClusterStage(await RedisCluster.start(planned ? { nodeTimeoutMs: PATIENT_MS } : {}));
   if (topology === 'sentinel') return new SentinelStage(await SentinelSetup.start());
-  return new SingleStage(await startServer());
+  return new SingleStage(await Promise.all(Array.from({ length: alone }, () => startServer())));
 }
 
+const none = (): WorkerClientOptions[] => [];
 const impossible = (): Promise<never> => Promise.reject(new Error('a single server has none of that'));
 
 class SingleStage implements Stage {
-  readonly servers: readonly RedisServer[];
+  readonly replicated = false;
   readonly failover = impossible;
   readonly successorOf = impossible;
   readonly moveSlot = impossible;
 
-  constructor(private readonly server: RedisServer) {
-    this.servers = [server];
+  constructor(readonly servers: readonly RedisServer[]) {}
+
+  get #first(): RedisServer {
+    return this.servers[0] as RedisServer;
   }
 
   reach({ proxies }: Network, odd: boolean, dangerous: object): WorkerClientOptions {
@@ -62,48 +82,59 @@ class SingleStage implements Stage {
     return odd ? { redisOptions: { ...dangerous, host, port } } : { url };
   }
 
-  direct(): CreateClientOptions {
-    return { url: this.server.url };
+  reachOthers({ proxies }: Network): WorkerClientOptions[] {
+    return proxies.slice(1).map(({ url }) => ({ url }));
   }
 
-  master(): Promise<RedisServer> {
-    return Promise.resolve(this.server);
+  direct(): CreateClientOptions {
+    return { url: this.#first.url };
+  }
+
+  master(choice: number): Promise<RedisServer> {
+    return Promise.resolve(this.servers[Math.floor(choice * this.servers.length)] as RedisServer);
   }
 
   masterOf(): Promise<RedisServer> {
-    return Promise.resolve(this.server);
+    return Promise.resolve(this.#first);
   }
 
-  heal(): Promise<Map<RedisServer, RedisServer>> {
-    return Promise.resolve(new Map<RedisServer, RedisServer>());
+  heal(): Promise<readonly Copy[]> {
+    return Promise.resolve([]);
   }
 
   async leftovers(): Promise<{ keys: string[]; channels: string[] }> {
-    return { keys: await this.server.keys(), channels: await this.server.channels() };
+    const keys = await Promise.all(this.servers.map((server) => server.keys()));
+    const channels = await Promise.all(this.servers.map((server) => server.channels()));
+    return { keys: keys.flat(), channels: channels.flat() };
   }
 
-  stop(): Promise<void> {
-    return this.server.stop();
+  async stop(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.stop()));
   }
 }
 
-/** By its own word. */
-async function replicaMaster(server: RedisServer, all: readonly RedisServer[]): Promise<RedisServer | undefined> {
-  const info = String(await server.command('INFO', 'replication'));
-  const port = /role:slave/.test(info) && /master_port:(\d+)/.exec(info)?.[1];
-  return port ? all.find((each) => each.port === Number(port)) : undefined;
-}
-
-async function mastersOfReplicas(servers: readonly RedisServer[]): Promise<Map<RedisServer, RedisServer>> {
-  const found = new Map<RedisServer, RedisServer>();
-  for (const server of servers) {
-    const master = await replicaMaster(server, servers);
-    if (master) found.set(server, master);
+async function copiesAmong(servers: readonly RedisServer[]): Promise<Copy[]> {
+  const copies: Copy[] = [];
+  for (const replica of servers) {
+    await until(
+      async () => {
+        const { masterPort } = await replicationOf(replica);
+        const master = servers.find(({ port }) => port === masterPort);
+        if (master === undefined) return masterPort === undefined;
+        const since = stamp();
+        if (!(await hasCaughtUp(replica, master))) return false;
+        copies.push({ replica, master, since });
+        return true;
+      },
+      'a replica is in step',
+      CATCH_UP_LIMIT_MS,
+    );
   }
-  return found;
+  return copies;
 }
 
 class ClusterStage implements Stage {
+  readonly replicated = true;
   readonly servers: readonly RedisServer[];
 
   constructor(private readonly cluster: RedisCluster) {
@@ -114,6 +145,8 @@ class ClusterStage implements Stage {
     const natMap = this.#natMap(network);
     return { cluster: { nodes: Object.values(natMap), natMap } };
   }
+
+  readonly reachOthers = none;
 
   direct(): CreateClientOptions {
     return { redis: this.cluster.connection() };
@@ -158,9 +191,9 @@ class ClusterStage implements Stage {
     await move.finish();
   }
 
-  async heal(): Promise<Map<RedisServer, RedisServer>> {
+  async heal(): Promise<readonly Copy[]> {
     await this.cluster.heal();
-    return mastersOfReplicas(this.servers);
+    return copiesAmong(this.servers);
   }
 
   leftovers(): Promise<{ keys: string[]; channels: string[] }> {
@@ -173,12 +206,15 @@ class ClusterStage implements Stage {
 }
 
 class SentinelStage implements Stage {
+  readonly replicated = true;
   readonly servers: readonly RedisServer[];
   readonly moveSlot = impossible;
 
   constructor(private readonly setup: SentinelSetup) {
     this.servers = setup.servers;
   }
+
+  readonly reachOthers = none;
 
   direct(): CreateClientOptions {
     return { redis: this.setup.connection() };
@@ -206,9 +242,9 @@ class SentinelStage implements Stage {
     await this.setup.switchedFrom(master);
   }
 
-  async heal(): Promise<Map<RedisServer, RedisServer>> {
+  async heal(): Promise<readonly Copy[]> {
     await this.setup.heal();
-    return mastersOfReplicas(this.servers);
+    return copiesAmong(this.servers);
   }
 
   async leftovers(): Promise<{ keys: string[]; channels: string[] }> {

@@ -1,6 +1,6 @@
 import type { Hold, Lock, LockClient, LockContext } from 'holdfast';
 import type { Random } from '../support/random.js';
-import { isExclusive, keyOf, kindOf, VALUES, valueName } from './kinds.js';
+import { isExclusive, isRed, keyOf, kindOf, VALUES, valueName } from './kinds.js';
 
 /** A lock that a section takes, and what histories call it. */
 export interface Target {
@@ -27,7 +27,9 @@ interface PartHold {
 const partsOfHolds = new WeakMap<Hold, ReadonlyMap<string, PartHold>>();
 
 /** One for each part of what was taken. */
-export function partHolds({ parts }: Target, hold: Hold): ReadonlyMap<string, PartHold> {
+export function partHolds({ name: target, parts }: Target, hold: Hold): ReadonlyMap<string, PartHold> {
+  // One for all its owners, and they may become more.
+  if (isRed(target)) return new Map([[target, hold]]);
   const known = partsOfHolds.get(hold);
   if (known) return known;
   const made = new Map<string, PartHold>();
@@ -52,6 +54,8 @@ export function partHolds({ parts }: Target, hold: Hold): ReadonlyMap<string, Pa
 export class Targets {
   constructor(
     private readonly client: LockClient,
+    /** Of the servers that a RedLock is kept at. */
+    private readonly clients: readonly LockClient[],
     private readonly names: readonly string[],
     private readonly tokens: 'counter' | 'clock',
   ) {}
@@ -69,6 +73,12 @@ export class Targets {
         return one(this.client.getSpinLock(name, options));
       case 'nonreentrant':
         return one(this.client.getNonReentrantLock(name, options));
+      case 'nonreentrantfair':
+        return one(this.client.getNonReentrantFairLock(name, options));
+      case 'red': {
+        const locks = this.clients.map((client) => client.getLock(name, options));
+        return { ...one(this.client.getRedLock(...locks, options)), joint: true };
+      }
       case 'readwrite': {
         const reads = random.below(3) > 0;
         const lock = this.client.getReadWriteLock(name, options);

@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { stamp } from '../support/history-recorder.mjs';
 
+/** Of every client. */
+export const COMMAND_TIMEOUT_MS = 900;
+
 /** What the work gives, or undefined after so long. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   const limit = new AbortController();

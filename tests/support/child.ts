@@ -165,6 +165,25 @@ export class Worker {
     return (await this.order({ do: 'block', ms })) as { from: number; until: number };
   }
 
+  /** Sets the wall clock that the worker sees: forward, or back if negative. */
+  async setClock(ms: number): Promise<void> {
+    await this.order({ do: 'setClock', ms });
+  }
+
+  /**
+   * As if its machine slept: it stands still and its monotonic clock with it, while the wall clock and everybody else
+   * go on. Tells how far its clocks have moved, by its own word.
+   */
+  async sleep(ms: number): Promise<{ wallMs: number; monotonicMs: number }> {
+    const awake = this.order({ do: 'sleep' }) as Promise<{ wallMs: number; monotonicMs: number }>;
+    // Killed instead, it neither stands nor answers.
+    await Promise.race([stopped(this.pid), awake]);
+    this.#pausedAt = stamp();
+    await new Promise((over) => setTimeout(over, ms));
+    this.resume();
+    return awake;
+  }
+
   async contend(load: Omit<Load, 'client'> & { client?: string }): Promise<LoadResult> {
     return (await this.order({ do: 'contend', client: 'client', ...load })) as LoadResult;
   }

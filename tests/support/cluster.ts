@@ -1,6 +1,9 @@
 import { Cluster, type ClusterOptions, type RedisOptions } from 'ioredis';
 import { keySlot } from '../../src/redis/cluster-slots.js';
-import { startServer, type RedisServer, type ServerOptions } from './servers.js';
+import { freePort } from './free-port.js';
+import { hasCaughtUp, replicationOf } from './replication.js';
+import { startServer, type RedisServer, type ServerAddress, type ServerOptions } from './servers.js';
+import type { TlsFiles } from './tls.js';
 import { until } from './until.js';
 
 const SLOTS = 16_384;
@@ -15,13 +18,23 @@ export interface ClusterSettings {
   nodeTimeoutMs?: number;
   /** Options of every node. */
   server?: ServerOptions;
-  /** Lines of redis.conf that differ from node to node. */
-  configOf?: () => Promise<Record<string, string>>;
+  /** Nodes talk TLS to each other and to clients; the bench itself goes on without. */
+  tls?: TlsFiles;
 }
 
 /** A real cluster of redis-servers on the loopback. */
 export class RedisCluster {
-  private constructor(readonly servers: readonly RedisServer[]) {}
+  readonly #servers: RedisServer[] = [];
+  readonly #tlsPorts = new Map<RedisServer, number>();
+
+  private constructor(
+    private readonly options: ServerOptions,
+    private readonly tls: TlsFiles | undefined,
+  ) {}
+
+  get servers(): readonly RedisServer[] {
+    return this.#servers;
+  }
 
   static async start({
     masters = 3,
@@ -29,7 +42,7 @@ export class RedisCluster {
     lopsided = false,
     nodeTimeoutMs = 1_000,
     server = {},
-    configOf = () => Promise.resolve({}),
+    tls,
   }: ClusterSettings = {}): Promise<RedisCluster> {
     const options: ServerOptions = {
       ...server,
@@ -44,12 +57,11 @@ export class RedisCluster {
         ...server.config,
       },
     };
+    const cluster = new RedisCluster(options, tls);
     const started = await Promise.allSettled(
-      Array.from({ length: masters * (1 + replicas) }, async () =>
-        startServer({ ...options, config: { ...options.config, ...(await configOf()) } }),
-      ),
+      Array.from({ length: masters * (1 + replicas) }, () => cluster.#startNode()),
     );
-    const cluster = new RedisCluster(started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
+    cluster.#servers.push(...started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
     try {
       const failed = started.find((each) => each.status === 'rejected');
       if (failed !== undefined) throw failed.reason;
@@ -61,21 +73,63 @@ export class RedisCluster {
     return cluster;
   }
 
+  async #startNode(): Promise<RedisServer> {
+    if (this.tls === undefined) return startServer(this.options);
+    const port = await freePort();
+    const config = { 'tls-port': String(port), 'tls-cluster': 'yes', 'tls-replication': 'yes', ...this.tls.config };
+    const server = await startServer({ ...this.options, config: { ...this.options.config, ...config } });
+    this.#tlsPorts.set(server, port);
+    return server;
+  }
+
   async #form(masters: number, lopsided: boolean): Promise<void> {
-    const [first, ...others] = this.servers as [RedisServer, ...RedisServer[]];
     for (let i = 0; i < masters; i++) {
       const owner = this.servers[i] as RedisServer;
       await owner.command('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
       const [from, to] = [i, i + 1].map((n) => firstSlot(n, masters, lopsided)) as [number, number];
       await owner.command('CLUSTER', 'ADDSLOTS', ...Array.from({ length: to - from }, (_, at) => from + at));
     }
-    for (const server of others) await server.command('CLUSTER', 'MEET', first.host, first.port);
-    await this.#agreed('every node knows every other', ({ nodes }) => nodes === this.servers.length);
+    for (const server of this.servers.slice(1)) await this.#meet(server);
+    await this.#allMet();
     for (let i = masters; i < this.servers.length; i++) {
       const id = await this.idOf(this.servers[i % masters] as RedisServer);
       await (this.servers[i] as RedisServer).command('CLUSTER', 'REPLICATE', id);
     }
     await this.settled();
+  }
+
+  async #meet(server: RedisServer): Promise<void> {
+    const { host, port } = this.#addressOf(this.servers[0] as RedisServer);
+    await server.command('CLUSTER', 'MEET', host, port);
+  }
+
+  #allMet(): Promise<void> {
+    return this.#agreed('every node knows every other', ({ nodes }) => nodes === this.servers.length);
+  }
+
+  /** Where clients find it. */
+  #addressOf(server: RedisServer): ServerAddress {
+    return { host: server.host, port: this.#tlsPorts.get(server) ?? server.port };
+  }
+
+  /** Without slots, and without a replica. */
+  async addMaster(): Promise<RedisServer> {
+    const server = await this.#startNode();
+    await this.#meet(server);
+    this.#servers.push(server);
+    await this.#allMet();
+    await this.settled();
+    return server;
+  }
+
+  /** Ends a node that has no slot any more, and makes the others forget it. */
+  async removeNode(server: RedisServer): Promise<void> {
+    await this.settled();
+    const id = await this.idOf(server);
+    this.#servers.splice(this.servers.indexOf(server), 1);
+    for (const other of this.servers) await other.command('CLUSTER', 'FORGET', id);
+    await server.stop();
+    await this.#allMet();
   }
 
   async #agreed(what: string, fact: (view: { nodes: number; ok: boolean; slots: number }) => boolean): Promise<void> {
@@ -112,8 +166,10 @@ export class RedisCluster {
       async () => {
         for (const server of this.servers) {
           if (!server.running) continue;
-          const info = String(await server.command('INFO', 'replication'));
-          if (info.includes('role:slave') && !info.includes('master_link_status:up')) return false;
+          const { masterPort } = await replicationOf(server);
+          if (masterPort === undefined) continue;
+          const master = this.servers.find(({ port, running }) => running && port === masterPort);
+          if (master === undefined || !(await hasCaughtUp(server, master))) return false;
         }
         return true;
       },
@@ -132,9 +188,10 @@ export class RedisCluster {
 
   /** A connection of the user's, for `createClient`; it connects only when it is used. */
   connection(options: Omit<ClusterOptions, 'redisOptions'> = {}, redisOptions: RedisOptions = {}): Cluster {
+    const tls = this.tls && { tls: { ca: this.tls.ca } };
     return new Cluster(
-      this.servers.map(({ host, port }) => ({ host, port })),
-      { lazyConnect: true, ...options, redisOptions: { ...redisOptions, replyMapping: 'legacy' } },
+      this.servers.map((server) => this.#addressOf(server)),
+      { lazyConnect: true, ...options, redisOptions: { ...tls, ...redisOptions, replyMapping: 'legacy' } },
     );
   }
 
@@ -198,11 +255,14 @@ export class RedisCluster {
     const { master: from } = await this.shardOfSlot(slot);
     await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', await this.idOf(from));
     await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await this.idOf(to));
+    const { requirepass } = this.options;
+    const auth = requirepass === undefined ? [] : ['AUTH', requirepass];
     const moveKeys = async (): Promise<void> => {
       for (;;) {
         const keys = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
         if (keys.length === 0) return;
-        await from.command('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...keys);
+        const { host, port } = this.#addressOf(to);
+        await from.command('MIGRATE', host, port, '', 0, 5_000, ...auth, 'KEYS', ...keys);
       }
     };
     return {
@@ -213,7 +273,10 @@ export class RedisCluster {
         await moveKeys();
         const id = await this.idOf(to);
         await to.command('CLUSTER', 'SETSLOT', slot, 'NODE', id);
-        await from.command('CLUSTER', 'SETSLOT', slot, 'NODE', id);
+        await from.command('CLUSTER', 'SETSLOT', slot, 'NODE', id).catch((error: unknown) => {
+          // It has heard of it, and with its last slot gone it follows the one that has it now.
+          if (!/only with masters/.test(String(error))) throw error;
+        });
         for (const server of await this.masters())
           await server.command('CLUSTER', 'SETSLOT', slot, 'NODE', id).catch(() => undefined); // gossip tells it too
       },
@@ -224,14 +287,17 @@ export class RedisCluster {
     await (await this.beginMove(slot, to)).finish();
   }
 
-  /** What is left on masters, of all keys (but the lanes of requests, which stay for an hour) and channels. */
+  /** But for the lanes of requests, which stay for an hour. */
+  async keysOn(server: RedisServer): Promise<string[]> {
+    return (await server.keys()).filter((key) => !key.startsWith('holdfast_requests:'));
+  }
+
+  /** What is left on masters, of keys and channels. */
   async leftovers(): Promise<{ keys: string[]; channels: string[] }> {
     const keys: string[] = [];
     const channels = new Set<string>();
     const running = this.servers.filter((server) => server.running);
-    for (const server of await this.masters()) {
-      keys.push(...(await server.keys()).filter((key) => !key.startsWith('holdfast_requests:')));
-    }
+    for (const server of await this.masters()) keys.push(...(await this.keysOn(server)));
     for (const server of running) {
       for (const channel of await server.channels()) channels.add(channel);
       const sharded = await server.command('PUBSUB', 'SHARDCHANNELS').catch(() => []); // none before Redis 7

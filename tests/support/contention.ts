@@ -5,8 +5,10 @@ export interface ContentionSettings {
   readonly clients: readonly LockClient[];
   readonly names: readonly string[];
   readonly flows: number;
-  /** Sections of each flow. */
+  /** Sections of each flow, at least. */
   readonly sections: number;
+  /** Flows go on with as many more as it says yes to. */
+  readonly more?: () => boolean;
   /** ms inside. */
   readonly holdMs?: number;
   /** Errors that a section may end with; it is then made again. */
@@ -14,41 +16,57 @@ export interface ContentionSettings {
 }
 
 export interface ContentionResult {
-  /** Sections that were entered while another one of the same lock was. */
+  /** Sections that were entered while another one of the same lock was, and had not been told of its loss. */
   overlaps: number;
+  /** Sections that were told that their hold is lost. */
+  told: number;
   /** Values that were read, thought about and written back, per lock; equal to the sections if no update was lost. */
   readonly values: readonly number[];
   readonly entered: readonly number[];
   failures: number;
+  /** Until a section was entered, or failed without having been. */
   longestWaitMs: number;
 }
 
 /** Flows of one process that all want the same few locks, each protecting a plain number. */
 export async function contend(settings: ContentionSettings): Promise<ContentionResult> {
-  const { clients, names, flows, sections, holdMs = 0, mayFail = () => false } = settings;
+  const { clients, names, flows, sections, more = () => false, holdMs = 0, mayFail = () => false } = settings;
   const inside = names.map(() => 0);
   const values = names.map(() => 0);
   const entered = names.map(() => 0);
-  const result: ContentionResult = { overlaps: 0, values, entered, failures: 0, longestWaitMs: 0 };
+  const result: ContentionResult = { overlaps: 0, told: 0, values, entered, failures: 0, longestWaitMs: 0 };
 
   const section = async (client: LockClient, at: number): Promise<void> => {
     const asked = performance.now();
-    await client.getLock(names[at] as string).withLock(async (hold) => {
-      result.longestWaitMs = Math.max(result.longestWaitMs, performance.now() - asked);
+    const waited = (): void => void (result.longestWaitMs = Math.max(result.longestWaitMs, performance.now() - asked));
+    let came = false;
+    const call = client.getLock(names[at] as string).withLock(async (hold) => {
+      came = true;
+      waited();
       inside[at] = (inside[at] as number) + 1;
       if (inside[at] > 1) result.overlaps += 1;
-      entered[at] = (entered[at] as number) + 1;
+      const left = (): void => void (inside[at] = (inside[at] as number) - 1);
+      hold.signal.addEventListener('abort', left);
       const value = values[at] as number;
       await pause(holdMs);
+      hold.signal.removeEventListener('abort', left);
       // A hold that was lost meanwhile protects nothing; its section writes nothing.
-      if (hold.signal.aborted) entered[at] -= 1;
-      else values[at] = value + 1;
-      inside[at] -= 1;
+      if (hold.signal.aborted) {
+        result.told += 1;
+        return;
+      }
+      entered[at] = (entered[at] as number) + 1;
+      values[at] = value + 1;
+      left();
+    });
+    await call.catch((error: unknown) => {
+      if (!came) waited();
+      throw error;
     });
   };
 
   const flow = async (number: number): Promise<void> => {
-    for (let i = 0; i < sections;) {
+    for (let i = 0; i < sections || more();) {
       try {
         await section(clients[number % clients.length] as LockClient, (number + i) % names.length);
         i += 1;

@@ -11,11 +11,12 @@ export async function runFixture<T>(
   file: string,
   args: readonly string[] = [],
   flags: readonly string[] = [],
+  limitMs = LIMIT_MS,
 ): Promise<T> {
   const path = join(dirname(expect.getState().testPath!), 'fixtures', file);
   const { stdout } = await run(process.execPath, [...flags, path, ...args], {
     env: { ...process.env, NODE_OPTIONS: '' },
-    timeout: LIMIT_MS,
+    timeout: limitMs,
   });
   return JSON.parse(stdout) as T;
 }

@@ -1,10 +1,9 @@
-import { highwayHash128 } from '../../src/primitives/highway-hash.js';
 import { admin } from './redis.js';
+import { valueField } from './value-field.js';
+
+export { valueField };
 
 const JVM = '8743c9c0-0795-4907-87fd-6c719a6b4586:52';
-
-/** The name of a value in the hash of its group. */
-export const valueField = (value: string): string => highwayHash128(Buffer.from(value)).toString('base64').slice(0, 22);
 
 /** What Redis has of one held value. */
 export const heldValue = (value: string, owner: string, count: number, ends: unknown): Record<string, unknown> => ({

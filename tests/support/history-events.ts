@@ -39,12 +39,14 @@ export type HistoryEvent = Stamped &
     | { type: 'stalled'; from: number }
     | { type: 'died' }
     /** Seen at the server: from `from` until `at` this owner had the lock there; then this ended it. */
-    | { type: 'held'; from: number; lock: string; owner: string; ended?: string }
+    | { type: 'held'; from: number; lock: string; owner: string; half?: 'read' | 'write'; ended?: string }
     /** Between `from` and `at` locks were taken away behind the library's back: DEL, forced, restarted empty. */
     | { type: 'broken'; from: number; locks: readonly string[] | 'all'; tokensLost?: boolean }
-    /** `asked`: count-downs that had begun; `counted`: those that had been answered. */
     | { type: 'latch-set'; latch: string }
-    | { type: 'latch-opened' | 'latch-closed'; latch: string; of: number; asked: number; counted: number }
+    /** `asked`: count-downs that had begun by then. */
+    | { type: 'latch-opened'; latch: string; of: number; asked: number }
+    /** Somebody has waited in vain; `counted`: count-downs that had been answered, the last one at `lastCountedAt`. */
+    | { type: 'latch-closed'; latch: string; of: number; counted: number; lastCountedAt: number }
     /** When all was over: so many permits were free, of so many. */
     | { type: 'permits-free'; lock: string; free: number; of: number }
     /** Found when all was over. */
@@ -67,3 +69,6 @@ interface AcquireOk {
 }
 
 export type EventOf<T extends HistoryEvent['type']> = Extract<HistoryEvent, { type: T }>;
+
+/** What a server's stamps, turned into ours, may be off. */
+export const CLOCK_SLACK_MS = 2;

@@ -15,6 +15,13 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 /** CLOCK_MONOTONIC in ms: the same for all processes of the machine. */
 export const stamp = () => Number(process.hrtime.bigint()) / 1e6;
 
+/** Of a hold at several clients `owner` names one for each. @param {string} one @param {string} other */
+export function sharesOwner(one, other) {
+  if (one === other) return true;
+  const owners = one.split(', ');
+  return other.split(', ').some((owner) => owners.includes(owner));
+}
+
 const TICK_MS = 10;
 const STALL_MS = 40;
 
@@ -144,13 +151,45 @@ export class HistoryRecorder {
   }
 
   /**
+   * Writes down that a hold is being given back, and what that leaves to the others of its owner: a hold around it may
+   * have been good for this one's lease, and the server takes that back long before it has answered.
+   *
+   * @template T
+   * @param {RecordedHold} hold
+   * @param {() => T} release
+   * @param {Iterable<RecordedHold>} [parts]  what was written down of it
+   */
+  givingBack(hold, release, parts = [hold]) {
+    const all = [...parts];
+    for (const part of all) this.releasing(part);
+    const released = release();
+    for (const owner of new Set(all.map((part) => part.owner))) this.confirm(owner);
+    return released;
+  }
+
+  /**
+   * The same for a hold that somebody else gives back: `withLock` does so some turns of the queue after its body has
+   * ended, and nothing tells of it but the call itself.
+   *
+   * @param {RecordedHold & { release(): Promise<void> }} hold
+   * @param {Iterable<RecordedHold>} [parts]
+   */
+  watchRelease(hold, parts = [hold]) {
+    const release = hold.release.bind(hold);
+    hold.release = () => {
+      hold.release = release; // every further call only gets the same promise
+      return this.givingBack(hold, release, parts);
+    };
+  }
+
+  /**
    * Asks every open hold of an owner, or of all owners, how long it is good for. To be called after each renewal.
    *
    * @param {string} [owner]
    */
   confirm(owner) {
     for (const [hold, id] of this.#open) {
-      if (owner !== undefined && hold.owner !== owner) continue;
+      if (owner !== undefined && !sharesOwner(hold.owner, owner)) continue;
       const at = stamp();
       this.write({ type: 'valid', hold: id, at, until: at + hold.validFor() });
     }

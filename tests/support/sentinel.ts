@@ -1,4 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
+import { hasCaughtUp, replicationOf } from './replication.js';
 import { startServer, type RedisServer, type ServerAddress, type ServerOptions } from './servers.js';
 import { until } from './until.js';
 
@@ -70,13 +71,13 @@ export class SentinelSetup {
     await until(
       async () => {
         for (const server of this.servers) {
-          const info = String(await server.command('INFO', 'replication'));
-          if (server === master ? !info.includes('role:master') : !info.includes('master_link_status:up')) return false;
-          if (server !== master && !info.includes(`master_port:${master.port}`)) return false;
+          const { masterPort } = await replicationOf(server);
+          if (masterPort !== (server === master ? undefined : master.port)) return false;
+          if (server !== master && !(await hasCaughtUp(server, master))) return false;
         }
         return true;
       },
-      'every replica follows the master',
+      'every replica follows the master and is in step',
       LIMIT_MS,
     );
   }
@@ -134,7 +135,22 @@ export class SentinelSetup {
       if (server.running) server.resume();
       else await server.start();
     }
+    await this.#demoteOthers();
     await this.settled();
+  }
+
+  /** Sentinels do so by themselves, but let a master that has come back go on for 8 s. */
+  async #demoteOthers(): Promise<void> {
+    await until(
+      async () => new Set(await Promise.all(this.sentinels.map((sentinel) => this.master(sentinel)))).size === 1,
+      'the sentinels name one master',
+      LIMIT_MS,
+    );
+    const master = await this.master();
+    for (const server of this.servers) {
+      if (server !== master && String(await server.command('INFO', 'replication')).includes('role:master'))
+        await server.replicaOf(master.address);
+    }
   }
 
   async stop(): Promise<void> {

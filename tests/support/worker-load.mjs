@@ -63,8 +63,8 @@ async function go(load, flow, result) {
       try {
         await work();
       } finally {
-        recorder?.releasing(hold);
-        await lock.unlock().then(
+        const unlocked = recorder ? recorder.givingBack(hold, () => lock.unlock()) : lock.unlock();
+        await unlocked.then(
           () => recorder?.released(hold),
           (/** @type {unknown} */ error) => {
             recorder?.released(hold, error);
@@ -107,11 +107,8 @@ async function within(lock, terms, recorder, body) {
     await lock.withLock(terms, async (hold) => {
       given.push(hold);
       if (call !== undefined) recorder?.granted(call, hold, { parent });
-      try {
-        await body();
-      } finally {
-        recorder?.releasing(hold);
-      }
+      recorder?.watchRelease(hold);
+      await body();
     });
     for (const hold of given) recorder?.released(hold);
   } catch (error) {

@@ -93,6 +93,8 @@ export type Order =
   | { do: 'hold'; hold: string }
   | { do: 'abort'; signal: string; reason?: unknown }
   | { do: 'block'; ms: number }
+  | { do: 'setClock'; ms: number }
+  | { do: 'sleep' }
   | ({ do: 'contend' } & Load)
   | { do: 'run'; module: string; options: unknown }
   | { do: 'stopContending' }

@@ -5,6 +5,7 @@ import { CounterClient } from './counter-client.mjs';
 import { HistoryRecorder, stamp } from './history-recorder.mjs';
 import { described, isHold, sendable } from './sendable.mjs';
 import { reach } from './topology.mjs';
+import { fallAsleep, setWallClock } from './worker-clock.mjs';
 import { contend } from './worker-load.mjs';
 
 /**
@@ -108,10 +109,10 @@ class Flow {
           }
           case 'release': {
             const entered = heldAs(step.hold);
-            recorder?.releasing(entered.hold);
             entered.open = false;
+            const release = () => entered.hold.release();
             try {
-              await entered.hold.release();
+              await (recorder ? recorder.givingBack(entered.hold, release) : release());
               recorder?.released(entered.hold);
             } catch (error) {
               recorder?.released(entered.hold, error);
@@ -157,10 +158,10 @@ class Flow {
       await lock.withLock?.(received(step.options), async (/** @type {Hold} */ hold) => {
         const info = noted?.done(hold);
         entered = info && heldAs(info.hold);
+        recorder?.watchRelease(hold);
         answer(id, info);
         left = await this.#inside(entered);
         if (entered) entered.open = false;
-        recorder?.releasing(hold);
         if (left.step.fails !== undefined) throw new Error(left.step.fails);
       });
       if (entered) recorder?.released(entered.hold);
@@ -282,6 +283,15 @@ async function obey(message) {
       const from = stamp();
       while (stamp() < from + message.ms);
       return { from, until: stamp() };
+    }
+    case 'setClock':
+      setWallClock(message.ms);
+      recorder?.confirm();
+      return undefined;
+    case 'sleep': {
+      const moved = fallAsleep();
+      recorder?.confirm();
+      return moved;
     }
     case 'contend': {
       const client = clientNamed(message.client);

@@ -7,22 +7,31 @@ import { FakeClock } from '../support/fake-clock.js';
 const away = { done: Promise.resolve({ error: new RedisUnavailableError('away', 'none') }) };
 const LEASE_MS = 20_000;
 
-async function sentAt(notBefore: number): Promise<{ times: number[]; compensations: Compensations; clock: FakeClock }> {
+interface Begun {
+  readonly times: number[];
+  readonly compensations: Compensations;
+  readonly clock: FakeClock;
+}
+
+/** One that is never answered; `notBefore` counts from now. */
+function begin(notBefore: number, answerMs = 0): Begun {
   const clock = new FakeClock();
   const start = clock.monotonic();
   const compensations = new Compensations(new LeaseClock(clock));
   const times: number[] = [];
   const send = (): typeof away => {
     times.push(clock.monotonic() - start);
-    return away;
+    return answerMs === 0
+      ? away
+      : { done: new Promise((resolve) => clock.setTimer(answerMs, () => resolve(away.done))) };
   };
   void compensations.add({ send, notBefore: start + notBefore, until: start + LEASE_MS });
-  await clock.advance(2 * LEASE_MS);
   return { times, compensations, clock };
 }
 
 test('R1: what is not answered is repeated with pauses from 100 ms to 5 s until the last lease has ended, and no longer', async () => {
-  const { times, compensations, clock } = await sentAt(-1);
+  const { times, compensations, clock } = begin(-1);
+  await clock.advance(2 * LEASE_MS);
   expect(times.map((at, i) => at - (times[i - 1] ?? 0))).toEqual([
     0, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000, 5_000,
   ]);
@@ -32,6 +41,37 @@ test('R1: what is not answered is repeated with pauses from 100 ms to 5 s until 
 });
 
 test('R4: nothing is sent that an attempt which may still run could overtake', async () => {
-  const { times } = await sentAt(300);
+  const { times, clock } = begin(300);
+  await clock.advance(2 * LEASE_MS);
   expect(times[0]).toBeGreaterThan(300);
+});
+
+test('R32: in a hurry it is sent at once, and again after short pauses, until it is closed', async () => {
+  const { times, compensations, clock } = begin(-1);
+  await clock.advance(7_000);
+  const before = times.length;
+  compensations.hurry();
+  await clock.advance(250);
+  expect(times.slice(before)).toEqual([7_000, 7_100, 7_200]);
+  compensations.close();
+  await clock.advance(LEASE_MS);
+  expect(times).toHaveLength(before + 3);
+  expect([compensations.size, clock.timers]).toEqual([0, 0]);
+});
+
+test('R4, R32: also in a hurry nothing overtakes an attempt that may still run', async () => {
+  const { times, compensations, clock } = begin(300);
+  compensations.hurry();
+  await clock.advance(LEASE_MS);
+  expect(times[0]).toBeGreaterThan(300);
+});
+
+test('R32: who closes can wait until all is given back', async () => {
+  const { compensations, clock } = begin(-1, 50);
+  let done = false;
+  void compensations.whenDone().then(() => (done = true));
+  await clock.advance(LEASE_MS / 2);
+  expect(done).toBe(false);
+  await clock.advance(LEASE_MS);
+  expect(done).toBe(true);
 });

@@ -1,17 +1,20 @@
 import { describe, expect, test } from '@jest/globals';
-import { ServerTruth, type SeenLine } from '../nemesis/server-truth.js';
+import { seenAt, type SeenLine } from '../nemesis/seen-line.js';
+import { ServerTruth } from '../nemesis/server-truth.js';
 import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 
-const [FIRST, SECOND] = [0, 1];
+const [FIRST, SECOND, THIRD] = [0, 1, 2];
+const SERVERS = [7_001, 7_002, 7_003].map((port) => ({ host: '127.0.0.1', port }));
 const ACQUIRE = LOCK_SCRIPTS.get('acquire')!.sha;
 
-/** Two servers, and what MONITOR tells of them, one line each ms. */
+/** Three servers, and what MONITOR tells of them, one line each ms. */
 class Told {
   readonly lines: SeenLine[] = [];
   #time = 1_000;
 
   say(node: number, source: string, command: string, ...args: (string | number)[]): this {
-    this.lines.push({ node, source, command, args: args.map(String), time: (this.#time += 1) });
+    const line = { source, command, args: args.map(String), time: (this.#time += 1) };
+    this.lines.push(seenAt(line, node, SERVERS));
     return this;
   }
 
@@ -42,7 +45,7 @@ class Told {
   }
 
   get truth(): ServerTruth {
-    const truth = new ServerTruth(0, 2);
+    const truth = new ServerTruth(0, SERVERS.length);
     truth.read(this.lines);
     truth.end(this.#time + 1);
     return truth;
@@ -148,6 +151,15 @@ describe('a slot moves', () => {
     expect(truth.lost).toEqual([]);
     expect(truth.contradictions).toEqual([]);
     expect(truth.held).toHaveLength(2);
+  });
+
+  test('with a key: what the replica of its new server tells of it is no second move', () => {
+    const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'server', 'RESTORE-ASKING', 'lock', 4_900, '...');
+    told.renew(SECOND, 9_000).say(THIRD, '127.0.0.1:7002', 'RESTORE-ASKING', 'lock', 5_910, '...', 'ABSTTL').wait(10);
+    const { truth } = told.renew(SECOND, 9_000).release(SECOND, 'a');
+    expect(truth.lost).toEqual([]);
+    expect(truth.contradictions).toEqual([]);
+    expect(truth.held).toHaveLength(1);
   });
 
   test('from a replica that took over and has not written to the lock since', () => {

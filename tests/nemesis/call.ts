@@ -1,0 +1,68 @@
+import type { Hold, LockContext } from 'holdfast';
+import type { Load } from './load.js';
+import { partHolds, type Target } from './target.js';
+
+/** Where a call is made. */
+export interface Inside {
+  readonly target: Target;
+  readonly hold: Hold;
+  readonly depth: number;
+  readonly context: LockContext | undefined;
+}
+
+/** One acquiring call, written down for each part of what it takes. */
+export class Call {
+  readonly signal: AbortSignal | undefined;
+  readonly #ids: readonly string[];
+  #abort: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly load: Load,
+    private readonly target: Target,
+    private readonly around: Inside | undefined,
+    waitTime: number,
+    readonly leaseTime: number | undefined,
+    abortAfterMs: number | undefined,
+  ) {
+    if (abortAfterMs !== undefined) {
+      const controller = new AbortController();
+      this.signal = controller.signal;
+      this.#abort = setTimeout(() => controller.abort(), abortAfterMs);
+    }
+    const { recorder, options } = load;
+    const { parts, joint } = target;
+    // Inside a hold it may have to let the request before it end first; of several, what it got has to be given back.
+    const deadlines = (around ? 2 : 1) * (joint ? 2 * parts.length : 1);
+    const settlesWithin = waitTime === Infinity ? undefined : waitTime + deadlines * options.commandTimeout;
+    this.#ids = parts.map(({ name }) => recorder.invoked(name, settlesWithin, leaseTime, joint));
+  }
+
+  granted(hold: Hold): void {
+    clearTimeout(this.#abort);
+    const { target, around, load } = this;
+    const holds = partHolds(target, hold);
+    const above = around && partHolds(around.target, around.hold);
+    target.parts.forEach(({ name, shared }, at) => {
+      load.recorder.granted(this.#ids[at]!, holds.get(name)!, { parent: above?.get(name), shared });
+    });
+  }
+
+  givingBack(hold: Hold, release: () => Promise<void>): Promise<void> {
+    return this.load.recorder.givingBack(hold, release, partHolds(this.target, hold).values());
+  }
+
+  /** For a hold that the library gives back. */
+  watchRelease(hold: Hold): void {
+    this.load.recorder.watchRelease(hold, partHolds(this.target, hold).values());
+  }
+
+  released(hold: Hold, error?: unknown): void {
+    for (const part of partHolds(this.target, hold).values()) this.load.recorder.released(part, error);
+  }
+
+  refused(reason: unknown): void {
+    clearTimeout(this.#abort);
+    for (const id of this.#ids) this.load.recorder.refused(id, reason);
+    this.load.count(this.load.refused, reason);
+  }
+}

@@ -1,0 +1,186 @@
+import type { EventOf, HistoryEvent } from './history-events.js';
+import { sharesOwner } from './history-recorder.mjs';
+import type { Violate } from './history-violations.js';
+
+export interface Call {
+  readonly invoke: EventOf<'acquire-invoke'>;
+  outcome?: EventOf<'acquire-ok' | 'acquire-fail' | 'acquire-unknown'>;
+}
+
+export interface HeldLock {
+  readonly lock: string;
+  readonly invoke: EventOf<'acquire-invoke'>;
+  readonly ok: EventOf<'acquire-ok'>;
+  /** Until when the holder believes to hold the lock, by the last it was told. */
+  deadline: number;
+  /** The same without the times at which nobody could say: a doubt may end well. */
+  confirmedUntil: number;
+  releaseInvoke?: EventOf<'release-invoke'>;
+  releaseOutcome?: EventOf<'release-ok' | 'release-fail'>;
+  loss?: EventOf<'loss-signal'>;
+}
+
+/** What a history tells, in the order in which it happened, and what follows from it. */
+export class HistoryFacts {
+  readonly events: readonly HistoryEvent[];
+  readonly end: number;
+  readonly calls = new Map<string, Call>();
+  readonly holds = new Map<string, HeldLock>();
+  readonly stalls = new Map<string, EventOf<'stalled'>[]>();
+  readonly died = new Map<string, number>();
+  readonly broken: EventOf<'broken'>[] = [];
+  /** By lock and owner. */
+  readonly held = new Map<string, EventOf<'held'>[]>();
+  /** Locks that were seen at the server. */
+  readonly watched = new Set<string>();
+
+  /** When they were set. */
+  readonly latches = new Map<string, number>();
+
+  /** `violate` is told of a history that cannot be. */
+  constructor(
+    history: readonly HistoryEvent[],
+    private readonly violate: Violate,
+  ) {
+    this.events = [...history].sort((a, b) => a.at - b.at);
+    this.end = this.events.at(-1)?.at ?? 0;
+    for (const event of this.events) this.#read(event);
+  }
+
+  #read(event: HistoryEvent): void {
+    switch (event.type) {
+      case 'acquire-invoke':
+        if (this.calls.has(event.call)) this.#malformed(`call ${event.call} is made twice`, event);
+        else this.calls.set(event.call, { invoke: event });
+        return;
+      case 'acquire-ok':
+      case 'acquire-fail':
+      case 'acquire-unknown':
+        return this.#settle(event);
+      case 'valid':
+        return this.#withHold(event, (hold) => believe(hold, event.at, event.until));
+      case 'release-invoke':
+        return this.#withHold(event, (hold) => {
+          hold.releaseInvoke = event;
+          believe(hold, event.at, event.validUntil);
+        });
+      case 'release-ok':
+      case 'release-fail':
+        return this.#withHold(event, (hold) => {
+          if (!hold.releaseInvoke) this.#malformed(`hold ${event.hold} was never being released`, event);
+          hold.releaseOutcome = event;
+        });
+      case 'loss-signal':
+        return this.#withHold(event, (hold) => {
+          if (hold.loss) this.violate('loss signal twice', `${named(hold)} was told twice`, hold.loss, event);
+          else hold.loss = event;
+        });
+      case 'stalled':
+        this.stalls.set(event.process, [...(this.stalls.get(event.process) ?? []), event]);
+        return;
+      case 'died':
+        this.died.set(event.process, event.at);
+        return;
+      case 'broken':
+        this.broken.push(event);
+        return;
+      case 'held': {
+        const key = `${event.lock} ${event.owner}`;
+        this.held.set(key, [...(this.held.get(key) ?? []), event]);
+        this.watched.add(event.lock);
+        return;
+      }
+      case 'latch-set':
+        this.latches.set(event.latch, event.at);
+        return;
+      case 'latch-opened':
+      case 'latch-closed':
+      case 'permits-free':
+      case 'effect':
+      case 'left':
+        return; // looked at one by one, when all is known
+    }
+  }
+
+  #settle(event: EventOf<'acquire-ok' | 'acquire-fail' | 'acquire-unknown'>): void {
+    const call = this.calls.get(event.call);
+    if (!call) return this.#malformed(`call ${event.call} was never made`, event);
+    if (call.outcome) return this.#malformed(`call ${event.call} has settled twice`, call.outcome, event);
+    call.outcome = event;
+    if (event.type !== 'acquire-ok') return;
+    if (this.holds.has(event.hold)) return this.#malformed(`hold ${event.hold} is granted twice`, event);
+    const { invoke } = call;
+    const { at, validUntil } = event;
+    const confirmedUntil = validUntil > at ? validUntil : Infinity;
+    this.holds.set(event.hold, { lock: invoke.lock, invoke, ok: event, deadline: validUntil, confirmedUntil });
+  }
+
+  #withHold(event: HistoryEvent & { hold: string }, then: (hold: HeldLock) => void): void {
+    const hold = this.holds.get(event.hold);
+    if (hold) then(hold);
+    else this.#malformed(`hold ${event.hold} was never granted`, event);
+  }
+
+  /** What was taken away behind the library's back is nobody's any more, and given back it is too much. */
+  brokenAt(lock: string): number {
+    return Math.min(Infinity, ...this.broken.filter(({ locks }) => isOf(locks, lock)).map(({ from }) => from));
+  }
+
+  validUntil(hold: HeldLock): number {
+    const ends = [hold.deadline, hold.releaseInvoke?.at ?? Infinity, hold.loss?.at ?? Infinity];
+    for (const { from, at, locks } of this.broken) {
+      if (!isOf(locks, hold.lock)) continue;
+      // Granted before or after? Unless that is sure, it proves nothing.
+      if (hold.invoke.at < at) ends.push(hold.ok.at <= from ? from : -Infinity);
+    }
+    return Math.min(...ends);
+  }
+
+  isInside(inner: HeldLock, outer: HeldLock): boolean {
+    for (let parent = this.parentOf(inner); parent; parent = this.parentOf(parent)) if (parent === outer) return true;
+    return false;
+  }
+
+  /** A call that had to contend as a stranger after all is inside of nothing: its owner is another. */
+  parentOf(hold: HeldLock): HeldLock | undefined {
+    const parent = hold.ok.parent === undefined ? undefined : this.holds.get(hold.ok.parent);
+    return parent?.lock === hold.lock && sharesOwner(parent.ok.owner, hold.ok.owner) ? parent : undefined;
+  }
+
+  /** ms between two moments in which the process could run. */
+  ranBetween(process: string, from: number, until: number): number {
+    if (until <= from) return 0;
+    let stood = 0;
+    for (const stall of this.stalls.get(process) ?? []) {
+      stood += Math.max(0, Math.min(stall.at, until) - Math.max(stall.from, from));
+    }
+    return until - from - stood;
+  }
+
+  #malformed(message: string, ...events: HistoryEvent[]): void {
+    this.violate('malformed history', message, ...events);
+  }
+}
+
+/** A word that comes when the lease is over by the last one changes nothing. */
+function believe(hold: HeldLock, at: number, until: number): void {
+  hold.deadline = until > at ? until : Math.min(hold.deadline, at);
+  if (until > at) hold.confirmedUntil = until;
+}
+
+export const isOf = (locks: readonly string[] | 'all', lock: string): boolean =>
+  locks === 'all' || locks.includes(lock);
+
+export function groupBy<T>(all: readonly T[], keyOf: (each: T) => string | bigint): T[][] {
+  const groups = new Map<string | bigint, T[]>();
+  for (const each of all) {
+    const group = groups.get(keyOf(each));
+    if (group) group.push(each);
+    else groups.set(keyOf(each), [each]);
+  }
+  return [...groups.values()];
+}
+
+export const ms = (duration: number): string => `${duration.toFixed(1)} ms`;
+export const named = ({ lock, ok }: HeldLock): string =>
+  `hold ${ok.hold} of ${lock} (owner ${ok.owner}, process ${ok.process})`;

@@ -1,0 +1,32 @@
+import type { EventOf } from './history-events.js';
+import { isOf, ms, type HistoryFacts } from './history-facts.js';
+import type { Violate } from './history-violations.js';
+
+/**
+ * Whoever waits may miss the message that the latch is open. Then he looks again by himself, after the watchdog's time
+ * (3 s in the nemesis) at the latest, and one look may go unanswered for its deadline (0.9 s).
+ */
+const LOOKED_AGAIN_MS = 4_500;
+
+/** That a latch opens with its last count-down: not before, and not never. */
+export class LatchCheck {
+  constructor(
+    private readonly facts: HistoryFacts,
+    private readonly violate: Violate,
+  ) {}
+
+  checkOpened(event: EventOf<'latch-opened'>): void {
+    const { latch, of, asked, at } = event;
+    const set = this.facts.latches.get(latch) ?? Infinity;
+    const gone = this.facts.broken.some((each) => isOf(each.locks, latch) && each.from <= at && each.at >= set);
+    if (asked >= of || gone) return;
+    this.violate('latch opened too early', `${latch} opened after ${asked} of ${of} count-downs`, event);
+  }
+
+  checkClosed(event: EventOf<'latch-closed'>): void {
+    const { latch, of, counted, lastCountedAt, at, process } = event;
+    if (counted < of || this.facts.ranBetween(process, lastCountedAt, at) <= LOOKED_AGAIN_MS) return;
+    const message = `${latch} is closed ${ms(at - lastCountedAt)} after the last of ${of} count-downs`;
+    this.violate('latch not opened', message, event);
+  }
+}

@@ -1,0 +1,61 @@
+import type { EventOf, HistoryEvent } from './history-events.js';
+import type { HeldLock, HistoryFacts } from './history-facts.js';
+import type { Violate } from './history-violations.js';
+
+/** A process that is killed takes with it what it was still taking back. */
+const IN_BACKGROUND_MS = 10_000;
+
+/** That permits, which nobody owns, are as many as there are. */
+export class PermitCheck {
+  constructor(
+    private readonly facts: HistoryFacts,
+    private readonly violate: Violate,
+  ) {}
+
+  checkPermits(holds: readonly HeldLock[]): void {
+    const broken = this.facts.brokenAt(holds[0]?.lock ?? '');
+    const spans = holds
+      .map((hold) => ({ hold, from: hold.ok.at, until: Math.min(this.facts.validUntil(hold), broken) }))
+      .filter(({ from, until }) => until > from)
+      .sort((a, b) => a.from - b.from);
+    let inside: typeof spans = [];
+    for (const span of spans) {
+      inside = [...inside.filter(({ until }) => until > span.from), span];
+      const taken = inside.reduce((sum, { hold }) => sum + (hold.ok.permits?.taken ?? 0), 0);
+      const of = span.hold.ok.permits?.of ?? 0;
+      if (taken <= of) continue;
+      const message = `${taken} permits of ${span.hold.lock} were taken at once, of ${of}`;
+      this.violate('more permits than there are', message, ...inside.map(({ hold }) => hold.ok));
+    }
+  }
+
+  /** All are back in the end, but for those that went down with a process. */
+  checkFree(event: EventOf<'permits-free'>): void {
+    const { lock, free, of } = event;
+    if (this.facts.brokenAt(lock) < event.at) return;
+    let gone = 0;
+    for (const { invoke, outcome } of this.facts.calls.values()) {
+      const died = this.facts.died.get(invoke.process);
+      if (died === undefined || invoke.lock !== lock) continue;
+      const hold = outcome?.type === 'acquire-ok' ? this.facts.holds.get(outcome.hold) : undefined;
+      const settled = hold?.releaseOutcome?.type === 'release-ok' || (outcome && hold === undefined);
+      const last = hold?.releaseOutcome?.at ?? outcome?.at ?? Infinity;
+      // Shortly before, something may have been on its way in the background.
+      if (!settled || died - last < IN_BACKGROUND_MS) gone += invoke.permits ?? 0;
+    }
+    const message = `${free} permits of ${lock} are free in the end, of ${of}, and ${gone} may have died`;
+    if (free > of) this.violate('more permits than there are', message, event);
+    if (free < of - gone) this.violate('permits lost', message, event, ...this.#unsettledOf(lock));
+  }
+
+  /** What may have taken something that did not come back. */
+  #unsettledOf(lock: string): HistoryEvent[] {
+    return [...this.facts.calls.values()].flatMap(({ invoke, outcome }): HistoryEvent[] => {
+      if (invoke.lock !== lock || outcome === undefined) return [];
+      if (outcome.type !== 'acquire-ok') return outcome.reason === 'busy' ? [] : [invoke, outcome];
+      const { releaseInvoke, releaseOutcome } = this.facts.holds.get(outcome.hold) ?? {};
+      if (releaseOutcome?.type === 'release-ok') return [];
+      return [invoke, outcome, ...(releaseInvoke ? [releaseInvoke] : []), ...(releaseOutcome ? [releaseOutcome] : [])];
+    });
+  }
+}
