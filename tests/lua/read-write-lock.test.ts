@@ -3,6 +3,7 @@ import { readHoldBase, readWriteChannel } from '../../src/redis/keys.js';
 import {
   acquireRead,
   acquireWrite,
+  handOff,
   nestRead,
   nestWrite,
   release,
@@ -261,6 +262,56 @@ describeScript(release, {
       expect(await bench.published()).toEqual([]);
     },
   },
+});
+
+const handing = (bench: ScriptBench, ours: number, notAfter = 0) =>
+  ['a', 'b', 20_000, 'PUBLISH', channel(bench), ours, notAfter] as const;
+
+describeScript(handOff, {
+  '1': {
+    'the next writer has it for its own lease, and nothing is published': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 1 }, lease: 5_000 });
+      expect(await bench.run(both(bench), ...handing(bench, -1, await bench.notAfter(5_000)))).toBe(1);
+      await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
+      expect(await bench.published()).toEqual([]);
+    },
+    'what a writer read beside its writing goes back with it': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [15_000, 9_000] }, lease: 15_000 });
+      expect(await bench.run(both(bench), ...handing(bench, 0))).toBe(1);
+      await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
+    },
+    'a repeat writes nothing: the lease goes on from the first time': async (bench) => {
+      await given(bench, { mode: 'write', writes: { b: 1 }, lease: 5_000 });
+      expect(await bench.run(both(bench), ...handing(bench, 0))).toBe(1);
+      await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 5_000 });
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+  '2': {
+    'one subscriber more than ours: the lock is freed, and all are woken': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [15_000] }, lease: 15_000 });
+      const another = admin().duplicate();
+      await another.subscribe(channel(bench));
+      expect(await bench.run(both(bench), ...handing(bench, 0))).toBe(2);
+      await another.quit();
+      expect(await bench.state()).toEqual({});
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+  },
+  '0': {
+    'a lock that is gone is not created': async (bench) => {
+      expect(await bench.run(both(bench), ...handing(bench, -1))).toBe(0);
+      expect(await bench.state()).toEqual({});
+    },
+    'what readers have is left alone, be the owner one of them': async (bench) => {
+      const holds: Holds = { mode: 'read', reads: { a: [20_000], c: [30_000] } };
+      await given(bench, holds);
+      expect(await bench.run(both(bench), ...handing(bench, 0))).toBe(0);
+      await expectHolds(bench, holds);
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+  '-3': { 'too late: nothing is handed on': late(both, (notAfter) => ['a', 'b', 90_000, 'PUBLISH', 'c', 0, notAfter]) },
 });
 
 describeScript(renew, {

@@ -6,34 +6,20 @@ import { takenPermitsKey } from '../../../src/redis/keys.js';
 import { valueField } from '../../support/group-values.js';
 import { callLock, LOCKS, type AnyLock } from '../../support/java-lock-calls.js';
 import { SHARED_CALLS } from '../../support/java-shared-calls.js';
-import { Published } from '../../support/published.js';
-import { admin, testRedisUrl } from '../../support/redis.js';
 import { readState, type KeyState } from '../../support/redis-state.js';
 import { Comparison, type Deviation } from './comparison.js';
+import { callAt, codeOf, durationMs, signature } from './java-call.js';
 import { Names, Pace, PENDING, type JavaError, type Scenario, type Step } from './recording.js';
-
-/** What each exception of Redisson is with us, where no deviation says otherwise. */
-const CODES: Record<string, string> = {
-  'java.lang.IllegalMonitorStateException': 'ERR_LOCK_NOT_OWNER',
-  'java.lang.InterruptedException': 'ERR_LOCK_ABORTED',
-  'java.lang.IllegalArgumentException': 'ERR_LOCK_INVALID_ARGUMENT',
-};
-
-function codeOf({ class: name, message, cause }: JavaError): string {
-  if (message?.includes('already been released')) return 'ERR_LOCK_UNKNOWN_PERMIT';
-  return cause === undefined ? (CODES[message ?? ''] ?? CODES[name] ?? name) : codeOf(cause);
-}
-
-const isPermit = (value: unknown): value is string => typeof value === 'string' && /^<id\d+>$/.test(value);
+import { Roles } from './roles.js';
+import { openStage, type Messages, type Stage } from './stage.js';
 
 /** The same words in every recording, and their names in the hash: Redisson's codec there was not ours. */
 const VALUES = ['v1', 'v2', 'v3', 'v4'];
 const kryo = (text: string): Uint8Array => Uint8Array.of(3, text.charCodeAt(0), text.charCodeAt(1) | 0x80);
 const recordedField = (value: string): string => highwayHash128(kryo(value)).toString('base64').slice(0, 22);
 
-/** An owner that is no name of the recording. */
-const OURS = /^[\da-f-]{36}:\d+$/;
-const roleOf = (thread: string): string => (/^\d+$/.test(thread) ? thread : `<${thread}>`);
+/** What a call leaves to the background, like giving up a place in a queue, is done long before. */
+const BACKGROUND_MS = 500;
 
 /** A waiter that was woken is inside long before. */
 const STILL_WAITS_MS = 1_000;
@@ -46,21 +32,22 @@ export async function replayCalls(
 ): Promise<string[]> {
   const names = new Names(`${name}:`);
   const { clients: labels, lockWatchdogTimeout, fairLockWaitTimeout } = scenario.settings;
+  const stage = await openStage(scenario);
   const options = {
-    url: testRedisUrl(),
     ...(lockWatchdogTimeout !== undefined && { lockWatchdogTimeout }),
     ...(fairLockWaitTimeout !== undefined && { fairLockWaitTimeout }),
   };
-  const clients = new Map(labels.map((label) => [label, createClient(options)]));
-  const published = await Published.on(names.prefix);
+  const clients = new Map(labels.map((label) => [label, createClient({ ...stage.way(label), ...options })]));
+  const published = await stage.listen(names.prefix);
   try {
     await Promise.all([...clients.values()].map((client) => client.ready()));
-    return await new CallReplay(scenario, deviations, names, published, clients).run();
+    return await new CallReplay(scenario, deviations, names, stage, published, clients).run();
   } finally {
     await Promise.all([...clients.values()].map((client) => client.close()));
     await published.close();
-    const left = await admin().keys(`*${names.prefix}*`);
-    if (left.length > 0) await admin().del(left);
+    const left = await stage.admin.keys(`*${names.prefix}*`);
+    for (const key of left) await stage.admin.del(key);
+    await stage.close();
   }
 }
 
@@ -77,18 +64,16 @@ class CallReplay {
   readonly #comparison: Comparison;
   readonly #contexts = new Map<string, LockContext>();
   readonly #calls = new Map<number, Call>();
-  /** Owner or permit on the wire -> as recorded: each outermost hold has a tenure of its own, a thread keeps its id. */
-  readonly #roles = new Map<string, string>();
+  readonly #roles = new Roles();
   /** Learns the owners of servers that have granted since a majority had. */
   readonly #joining: (() => void)[] = [];
-  /** Who waits and was not yet seen in a queue. */
-  readonly #queueing: string[] = [];
 
   constructor(
     private readonly scenario: Scenario,
     deviations: readonly Deviation[],
     private readonly names: Names,
-    private readonly messages: Published,
+    private readonly stage: Stage,
+    private readonly messages: Messages,
     private readonly clients: ReadonlyMap<string, LockClient>,
   ) {
     this.#comparison = new Comparison(scenario, deviations, 'client', this.#pace);
@@ -101,12 +86,20 @@ class CallReplay {
       await this.#pace.until(step.stateAt);
       await this.#compareOutcomes(step);
       for (const learn of this.#joining) learn();
-      const from = this.#pace.now();
-      this.#comparison.state(step, await this.#state(), from);
+      let from = this.#pace.now();
+      let state = await this.#state();
+      for (const until = from + BACKGROUND_MS; from < until && !this.#comparison.hasContent(step, state);) {
+        from = this.#pace.now();
+        state = await this.#state();
+      }
+      this.#comparison.state(step, state, from);
       const messages = await this.messages.take();
       this.#comparison.published(
         step,
-        messages.map(({ channel, payload }) => ({ channel: this.#withRoles(this.names.recorded(channel)), payload })),
+        messages.map(({ channel, payload }) => ({
+          channel: this.#roles.recorded(this.names.recorded(channel)),
+          payload,
+        })),
       );
     }
     return this.#comparison.differences;
@@ -122,6 +115,11 @@ class CallReplay {
         return;
       case 'redis':
         return this.#command(step, args.map(String));
+      case 'proxy':
+        return this.stage.loseReplies(String(args[0]), Number(args[1]));
+      case 'client':
+        // All were created before the beginning.
+        return method === 'shutdown' ? this.clients.get(step.actor!.client)!.close() : undefined;
       case 'thread': {
         const call = [...this.#calls.values()].findLast(({ thread }) => thread === rest.join(':'));
         if (method === 'interrupt') call?.abort.abort();
@@ -136,7 +134,11 @@ class CallReplay {
   }
 
   async #command(step: Step, [word = '', first = '', ...rest]: string[]): Promise<void> {
-    const reply = await admin().call(word, this.names.ours(first), ...rest);
+    if (word === 'SCRIPT') {
+      const status = await this.stage.admin.call(word, first, ...rest);
+      return this.#comparison.value(step, `reply of ${word}`, step.result, step.at, { status }, first, step.at);
+    }
+    const reply = await this.stage.admin.call(word, this.names.ours(first), ...rest);
     // Whoever compares the messages listens, too.
     const receivers = word === 'PUBLISH' ? 1 : 0;
     this.#comparison.value(step, `reply of ${word}`, step.result, step.at, Number(reply) - receivers, first, step.at);
@@ -149,22 +151,19 @@ class CallReplay {
     this.#comparison.called(step);
     const name = this.names.prefix + object;
     const plain = method.replace(/Async$/, '');
-    // There is no such call of ours; what it is there for is to begin anew.
-    const given = args.map((arg) => this.#permitsIn(arg)) as (string | number)[];
+    const given = args.map((arg) => this.#roles.ourPermits(arg)) as (string | number)[];
     // Of every object of Redisson, and not of ours; what it is there for is to begin anew, or to end.
-    const result =
-      plain === 'delete' && kind !== 'latch'
-        ? admin().del(name, takenPermitsKey(name)).then(Boolean)
-        : plain === 'expire'
-          ? admin()
-              .pexpire(name, Number(/^PT([\d.]+)S$/.exec(String(args[0]))?.[1]) * 1_000)
-              .then(Boolean)
-          : SHARED_CALLS[kind]!(this.clients.get(client)!, name, plain, given, abort.signal);
+    const make = async (): Promise<unknown> => {
+      const { admin } = this.stage;
+      if (plain === 'delete' && kind !== 'latch') return Boolean(await admin.del(name, takenPermitsKey(name)));
+      if (plain === 'expire') return Boolean(await admin.pexpire(name, durationMs(args[0])));
+      return SHARED_CALLS[kind]!(this.clients.get(client)!, name, plain, given, abort.signal);
+    };
     const call: Call = {
       thread,
       abort,
       from: this.#pace.now(),
-      promise: result.then(
+      promise: make().then(
         (value) => void (call.outcome = { result: value }),
         (error: unknown) => void (call.outcome = { code: (error as LockError).code }),
       ),
@@ -179,10 +178,17 @@ class CallReplay {
     const owner = method === 'isHeldByThread' ? thread : of;
     const name = this.names.prefix + object.replace(/#shared$/, '');
     const context = this.#context(client, owner);
-    const lock =
-      kind === 'multi' || kind === 'red'
-        ? this.#joint(kind, client, object, context)
-        : this.#lock(kind, client, name, context);
+    let lock: AnyLock;
+    try {
+      lock =
+        kind === 'multi' || kind === 'red'
+          ? this.#joint(kind, client, object, context)
+          : this.#lock(kind, client, name, context);
+    } catch (error) {
+      const refused = { thread, abort: new AbortController(), from: this.#pace.now(), promise: Promise.resolve() };
+      this.#calls.set(step.i, { ...refused, outcome: { code: (error as LockError).code } });
+      return;
+    }
     if (this.#comparison.deviation(step).unlocksFirst) await lock.unlock().catch(() => undefined);
     this.#comparison.called(step);
     const abort = new AbortController();
@@ -198,7 +204,7 @@ class CallReplay {
           const learn = (): void => {
             for (const each of hold?.owner.split(', ') ?? []) {
               const [label] = [...this.clients].find(([, { id }]) => each.startsWith(id)) ?? [client];
-              this.#roles.set(each, `<${label}>:${roleOf(owner)}`);
+              this.#roles.plays(each, Roles.of(label, owner));
             }
           };
           learn();
@@ -211,7 +217,7 @@ class CallReplay {
     };
     this.#calls.set(step.i, call);
     if (step.result === PENDING) {
-      this.#queueing.push(`<${client}>:${roleOf(owner)}`);
+      this.#roles.queues(Roles.of(client, owner));
       return;
     }
     await call.promise;
@@ -241,7 +247,7 @@ class CallReplay {
       await Promise.race([this.#calls.get(i)?.promise, new Promise((resume) => setTimeout(resume, STILL_WAITS_MS))]);
       this.#outcome(step, i, recorded, key);
     }
-    if (step.actor === null) return;
+    if (step.actor === null || step.call.object === 'client') return;
     if (step.result !== PENDING) this.#outcome(step, step.i, step, key);
     else if (
       (this.#calls.get(step.i)?.outcome !== undefined) !==
@@ -261,30 +267,9 @@ class CallReplay {
     const own = this.#comparison.deviation(step);
     const result = 'result' in own ? own.result : recorded.result === '<void>' ? undefined : recorded.result;
     if (typeof outcome.result === 'string') outcome.result = this.names.recorded(outcome.result);
-    this.#learnPermits(result, outcome.result);
-    outcome.result = this.#recordedPermits(outcome.result);
+    this.#roles.learnPermits(result, outcome.result);
+    outcome.result = this.#roles.recordedPermits(outcome.result);
     this.#comparison.value(step, `result of step ${i}`, result, step.at, outcome.result, key, from);
-  }
-
-  /** What was granted stands for what was granted in the recording. */
-  #learnPermits(recorded: unknown, ours: unknown): void {
-    const granted = [ours].flat();
-    [recorded].flat().forEach((id, at) => {
-      const own = granted[at];
-      if (isPermit(id) && typeof own === 'string') this.#roles.set(own, id);
-    });
-  }
-
-  #recordedPermits(ours: unknown): unknown {
-    if (Array.isArray(ours)) return ours.map((each) => this.#recordedPermits(each));
-    return typeof ours === 'string' ? (this.#roles.get(ours) ?? ours) : ours;
-  }
-
-  /** One that was never granted is one that nobody knows. */
-  #permitsIn(arg: unknown): unknown {
-    if (Array.isArray(arg)) return arg.map((each) => this.#permitsIn(each));
-    if (!isPermit(arg)) return arg;
-    return [...this.#roles].find(([, id]) => id === arg)?.[0] ?? '0'.repeat(32);
   }
 
   #context(client: string, thread: string): LockContext {
@@ -295,42 +280,15 @@ class CallReplay {
   }
 
   async #state(): Promise<Record<string, KeyState>> {
-    const state = Object.entries(await readState(admin())).filter(
+    const state = Object.entries(await readState(this.stage.admin)).filter(
       ([key]) => key.includes(this.names.prefix) && !key.startsWith('holdfast_'),
     );
     for (const [key, { value }] of state) {
       if (!key.startsWith('redisson_lock_queue:')) continue;
-      for (const owner of value as string[]) {
-        if (OURS.test(owner) && !this.#roles.has(owner)) this.#roles.set(owner, this.#queueing.shift() ?? owner);
-      }
+      this.#roles.seenInQueue(value as string[]);
     }
-    let text = this.#withRoles(JSON.stringify(state.map(([key, value]) => [this.names.recorded(key), value])));
+    let text = this.#roles.recorded(JSON.stringify(state.map(([key, value]) => [this.names.recorded(key), value])));
     for (const value of VALUES) text = text.replaceAll(valueField(value), recordedField(value));
     return Object.fromEntries(JSON.parse(text) as [string, KeyState][]);
   }
-
-  #withRoles(text: string): string {
-    return [...this.#roles].reduce((replaced, [owner, role]) => replaced.replaceAll(owner, role), text);
-  }
-}
-
-/** Between the call and its first command a JVM takes its time. */
-const callAt = (step: Step): number => step.scripts[0]?.at ?? step.commands[0]?.at ?? step.at;
-
-interface Signature {
-  /** Without `Async`. */
-  readonly method: string;
-  /** In front of the unit, which is always ms. */
-  readonly times: readonly number[];
-  /** The thread that the call is made for, or asks about. */
-  readonly of: string;
-}
-
-function signature({ call: { method, args } }: Step, thread: string): Signature {
-  const unit = args.findIndex((arg) => arg === 'MILLISECONDS' || arg === 'SECONDS');
-  const ms = args[unit] === 'SECONDS' ? 1_000 : 1;
-  const times = unit < 0 ? [] : args.slice(0, unit).map((time) => Number(time) * ms);
-  const [named] = args.slice(unit + 1);
-  const of = named === undefined ? thread : String(named).replace(/^<(.*)>$/, '$1');
-  return { method: method.replace(/Async$/, ''), times, of };
 }

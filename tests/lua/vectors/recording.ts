@@ -8,6 +8,7 @@ export interface Scenario {
   readonly note: string;
   readonly settings: {
     readonly clients: readonly string[];
+    readonly mode?: 'single' | 'cluster' | 'replica';
     readonly lockWatchdogTimeout?: number;
     readonly fairLockWaitTimeout?: number;
     readonly toleranceMs: number;

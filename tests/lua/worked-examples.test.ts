@@ -1,0 +1,113 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { LockContext } from '../../src/core/lock-context.js';
+import { closeClients, openClient, outcome } from '../support/lock-clients.js';
+import { Published } from '../support/published.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { readState } from '../support/redis-state.js';
+
+/*
+ * The examples of the wire document, step by step, as two owners of ours make them. That of the fair lock, which is
+ * about scores, is in fair-lock.test.ts.
+ */
+
+afterEach(async () => {
+  await closeClients();
+  await expectNothingLeft();
+});
+
+/** Types and values of every key with this name, and what was published since it was last asked. */
+async function watch(name: string): Promise<() => Promise<{ keys: Record<string, unknown>; said: string[] }>> {
+  const published = await Published.on(name);
+  return async () => {
+    const state = await readState(admin(), '');
+    const keys = Object.entries(state).filter(([key]) => key.includes(name) && !key.startsWith('holdfast_'));
+    const said = (await published.take()).map(({ channel, payload }) => `${channel} ${payload}`);
+    return { keys: Object.fromEntries(keys.map(([key, { value }]) => [key, value])), said };
+  };
+}
+
+test('section 6: a lock is nested, asked for by another, given back by mistake, given back, taken and forced', async () => {
+  const [ours, theirs] = [await openClient(), await openClient()];
+  const name = freshName();
+  const [a, n] = [ours, theirs].map((client) => client.getLock(name, { context: new LockContext() })) as [
+    ReturnType<typeof ours.getLock>,
+    ReturnType<typeof ours.getLock>,
+  ];
+  const now = await watch(name);
+  const free = `redisson_lock__channel:{${name}} 0`;
+  await a.lock();
+  const { owner } = a.currentHold()!;
+  await a.lock();
+  expect(await now()).toEqual({ keys: { [name]: { [owner]: '2' } }, said: [] });
+  expect(await n.tryLock()).toBe(false);
+  expect(await outcome(n.unlock())).toBe('ERR_LOCK_NOT_OWNER');
+  expect(await now()).toEqual({ keys: { [name]: { [owner]: '2' } }, said: [] });
+  await a.unlock();
+  expect(await now()).toEqual({ keys: { [name]: { [owner]: '1' } }, said: [] });
+  const waits = n.lock(30_000);
+  await a.unlock();
+  await waits;
+  expect(await now()).toEqual({ keys: { [name]: { [n.currentHold()!.owner]: '1' } }, said: [free] });
+  expect(await a.forceUnlock()).toBe(true);
+  expect(await a.forceUnlock()).toBe(false);
+  expect(await now()).toEqual({ keys: {}, said: [free] });
+  expect([await a.getHoldCount(), await a.isLocked(), await a.remainTimeToLive()]).toEqual([0, false, -2]);
+  await outcome(n.unlock());
+});
+
+test('section 13: permits are set, taken, asked for in vain, given back, drained and added', async () => {
+  const client = await openClient();
+  const name = freshName();
+  const semaphore = client.getSemaphore(name);
+  const now = await watch(name);
+  const said = (free: number): string[] => [`redisson_sc:{${name}} ${free}`];
+  expect(await semaphore.trySetPermits(2)).toBe(true);
+  expect(await now()).toEqual({ keys: { [name]: '2' }, said: said(2) });
+  expect(await semaphore.tryAcquire(1)).toBe(true);
+  expect(await semaphore.tryAcquire(2)).toBe(false);
+  expect(await now()).toEqual({ keys: { [name]: '1' }, said: [] });
+  await semaphore.release(1);
+  expect(await now()).toEqual({ keys: { [name]: '2' }, said: said(2) });
+  expect(await semaphore.drainPermits()).toBe(2);
+  expect(await now()).toEqual({ keys: { [name]: '0' }, said: [] });
+  await semaphore.addPermits(3);
+  expect(await now()).toEqual({ keys: { [name]: '3' }, said: said(3) });
+  await admin().del(name);
+});
+
+test('section 15: a latch is set, counted down past zero and set anew', async () => {
+  const client = await openClient();
+  const name = freshName();
+  const latch = client.getCountDownLatch(name);
+  const now = await watch(name);
+  const said = (payload: string): string[] => [`redisson_countdownlatch__channel__{${name}} ${payload}`];
+  expect(await latch.trySetCount(2)).toBe(true);
+  expect(await now()).toEqual({ keys: { [name]: '2' }, said: said('1') });
+  await latch.countDown();
+  expect(await now()).toEqual({ keys: { [name]: '1' }, said: [] });
+  await latch.countDown();
+  expect(await now()).toEqual({ keys: {}, said: said('0') });
+  await latch.countDown();
+  expect(await now()).toEqual({ keys: {}, said: [] });
+  expect(await latch.trySetCount(1)).toBe(true);
+  expect(await now()).toEqual({ keys: { [name]: '1' }, said: said('1') });
+  await latch.countDown();
+});
+
+test('section 9: each hold draws a token, a refused one draws none, and the counter outlives the lock', async () => {
+  const [ours, theirs] = [await openClient(), await openClient()];
+  const name = freshName();
+  const [a, n] = [ours, theirs].map((client) => client.getFencedLock(name, { context: new LockContext() })) as [
+    ReturnType<typeof ours.getFencedLock>,
+    ReturnType<typeof ours.getFencedLock>,
+  ];
+  const token = `redisson_lock_token:{${name}}`;
+  expect([await a.lockAndGetToken(), await a.lockAndGetToken()]).toEqual([1n, 2n]);
+  expect(await n.tryLockAndGetToken()).toBe(null);
+  expect(await admin().get(token)).toBe('2');
+  await a.unlock();
+  await a.unlock();
+  expect(await admin().get(token)).toBe('2');
+  expect(await n.lockAndGetToken()).toBe(3n);
+  await n.unlock();
+});
