@@ -12,13 +12,28 @@ const pattern = new RegExp(process.argv[2] ?? '');
 const copy = mkdtempSync(join(tmpdir(), 'holdfast-mutants-'));
 const results = join(copy, 'results.json');
 
+/** What processes of their own run is the built package. */
+function build() {
+  const { status, stderr } = spawnSync('node', ['node_modules/tsdown/dist/run.mjs', '--logLevel', 'warn', '--no-dts'], {
+    cwd: copy,
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`the copy cannot be built: ${stderr}`);
+}
+
+const SHORT_MS = 120_000;
+/** Longer where the nemesis takes its minutes and then shrinks its schedule. @type {(tests: readonly string[]) => number} */
+const limitMs = (tests) => (tests.some((test) => test.includes('/soak/')) ? 480_000 : SHORT_MS);
+
 /** The names of the tests that fail; undefined if none was run. @type {(tests: readonly string[]) => string[] | undefined} */
 function failingTests(tests) {
   rmSync(results, { force: true });
-  const jest = ['node_modules/jest/bin/jest.js', '--maxWorkers=1', '--json', `--outputFile=${results}`, ...tests];
+  const options = ['--testPathIgnorePatterns=/node_modules/', '--maxWorkers=1', '--json', `--outputFile=${results}`];
+  if (limitMs(tests) > SHORT_MS) options.push(`--testTimeout=${limitMs(tests)}`);
+  const jest = ['node_modules/jest/bin/jest.js', ...options, ...tests];
   spawnSync('node', ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', ...jest], {
     cwd: copy,
-    timeout: 120_000,
+    timeout: limitMs(tests),
     killSignal: 'SIGKILL', // without its mechanism the code may never come back to the event loop
   });
   /** @type {{ testResults: { message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
@@ -60,8 +75,10 @@ try {
     let failed = [];
     for (const test of tests) {
       writeFileSync(path, changed);
+      build();
       const failing = failingTests([test]);
       writeFileSync(path, text);
+      build();
       if (failing === undefined) throw new Error(`${name}: no test in ${test}`);
       if (failing.length > 0) failed = failing.filter((each) => !failAnyway(test).includes(each));
       if (failed.length > 0) break;

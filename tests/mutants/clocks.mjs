@@ -1,0 +1,95 @@
+// @ts-check
+import { without } from './mechanism.mjs';
+import { LOSS, PROPERTIES, lease, tenure, watchdog } from './names.mjs';
+
+/** Clocks and the watchdog. @type {readonly import('./mechanism.mjs').Mechanism[]} */
+export const CLOCKS = [
+  without(
+    'losses told by the deadline',
+    watchdog,
+    'if (now >= this.#nextDeadline - SLACK_MS) this.#checkDeadlines(now);',
+    '',
+    LOSS,
+  ),
+  without('renewals that are repeated', watchdog, 'this.#retry(tenure);\n', '', 'tests/faults/repeats'),
+  without('batches that fail alone', watchdog, 'const BATCH = 100;', 'const BATCH = 1e9;', 'tests/integration/renewal'),
+  without(
+    'a renewal that stops with the release',
+    tenure,
+    '      this.runtime.watchdog.remove(this);\n      request.onDone',
+    '      request.onDone',
+    'tests/integration/renewal',
+    'tests/integration/leftovers',
+    PROPERTIES,
+  ),
+  without(
+    'a clock that knows of jumps',
+    'src/clock.ts',
+    'return monotonic + this.#jumped;',
+    'return monotonic;',
+    LOSS,
+    'tests/unit/lease-clock',
+  ),
+  without(
+    'a second look before a jump is believed',
+    'src/clock.ts',
+    '      monotonic = this.clock.monotonic();\n      drift = this.clock.wall() - monotonic - this.#base;',
+    '',
+    'tests/unit/lease-clock',
+  ),
+  without(
+    'the order of the first look',
+    'src/clock.ts',
+    'const monotonic = clock.monotonic(); // first: time lost in between must not look like a jump later\n    this.#base = clock.wall() - monotonic;',
+    'this.#base = clock.wall() - clock.monotonic();',
+    'tests/unit/lease-clock',
+  ),
+  without(
+    'a doubt after a jump',
+    lease,
+    'if (jump <= 0 && now < this.deadline)',
+    'if (now < this.deadline)',
+    LOSS,
+    PROPERTIES,
+  ),
+  without(
+    'a doubt that ends with the lease',
+    watchdog,
+    'next = Math.min(next, tenure.lease.deadlineByAnyClock + SLACK_MS);',
+    'continue;',
+    'tests/faults/clock-jumps',
+    'tests/properties/found',
+  ),
+  without(
+    'a timer that is set anew after a jump',
+    watchdog,
+    'this.clock.clock.monotonic() + at - this.clock.now();',
+    'at;',
+    'tests/faults/clock-jumps',
+    'tests/properties/found',
+  ),
+  without(
+    'a deadline that is watched after a jump',
+    watchdog,
+    ' && this.clock.jumped === this.#armedAtJump',
+    '',
+    'tests/faults/clock-jumps',
+    'tests/properties/found',
+  ),
+  without(
+    'a confirmation that moves no deadline beside a partial release',
+    lease,
+    'if (this.#mayShorten(ticket)) {',
+    'if (false) {',
+    'tests/properties/found',
+    PROPERTIES,
+  ),
+  without(
+    'R32: timers that keep no process alive',
+    'src/clock.ts',
+    '        handle.unref();\n',
+    '',
+    'tests/contracts/settings',
+    'tests/integration/closing',
+  ),
+];
