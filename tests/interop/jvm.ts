@@ -3,11 +3,21 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { reapWithUs, reaped } from '../support/reaper.js';
+import { until } from '../support/until.js';
 
 const JAVA = fileURLToPath(new URL('./java', import.meta.url));
 
 /** The versions of Redisson that are tested: the newest, and the last of the 3.x, for fleets that are not all new. */
 export const REDISSON_VERSIONS = ['4.7.0', '3.52.0'] as const;
+
+const VERSION = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];
+
+interface JvmOptions {
+  /** By default the one that the run is for. */
+  readonly version?: string;
+  /** ms by which the clock that Redisson reads is ahead of the machine's. */
+  readonly clockAheadMs?: number;
+}
 
 export interface JvmObject {
   readonly kind: string;
@@ -70,10 +80,16 @@ export class Jvm {
   #orders = 0;
   #said = '';
 
-  private constructor(readonly version: string) {
+  private constructor(
+    readonly version: string,
+    clockAheadMs: number | undefined,
+  ) {
     const built = join(JAVA, 'target', version);
-    const classPath = [join(built, 'worker.jar'), join(built, 'lib', '*')].join(':');
-    this.#process = spawn('java', ['-Xmx512m', '-XX:+UseSerialGC', '-cp', classPath, 'holdfast.interop.Worker']);
+    const worker = join(built, 'worker.jar');
+    const clock = clockAheadMs === undefined ? [] : [`-javaagent:${worker}=${clockAheadMs}`];
+    const classPath = ['-cp', [worker, join(built, 'lib', '*')].join(':')];
+    const flags = ['-Xmx512m', '-XX:+UseSerialGC', ...clock, ...classPath];
+    this.#process = spawn('java', [...flags, 'holdfast.interop.Worker']);
     const { pid } = this.#process;
     if (pid !== undefined) reapWithUs(pid);
     this.#process.stderr.on('data', (chunk: Buffer) => (this.#said = (this.#said + chunk.toString()).slice(-8_192)));
@@ -93,9 +109,8 @@ export class Jvm {
     });
   }
 
-  /** @param version  by default the one that the run is for */
-  static async start(version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0]): Promise<Jvm> {
-    const jvm = new Jvm(version);
+  static async start({ version = VERSION, clockAheadMs }: JvmOptions = {}): Promise<Jvm> {
+    const jvm = new Jvm(version, clockAheadMs);
     await jvm.order({ op: 'info' });
     return jvm;
   }
@@ -171,6 +186,14 @@ class JvmThread {
   /** On the wire. */
   async owner(): Promise<string> {
     return (await this.jvm.order<string>({ op: 'owner', thread: this.name, client: this.client })).result;
+  }
+
+  /** Sleeps, in a call that waits, until a message or the end of a lease: it has made its last try before that. */
+  async parked(): Promise<void> {
+    await until(
+      async () => (await this.jvm.order<boolean>({ op: 'parked', thread: this.name })).result,
+      `${this.name} waits for a message`,
+    );
   }
 
   async interrupt(): Promise<void> {

@@ -6,7 +6,7 @@ import { inFlow, pause } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 import { Jvm, REDISSON_VERSIONS } from './jvm.js';
-import { WAKE_MS } from './limits.js';
+import { expectWoken, NOT_WOKEN_MS } from './limits.js';
 import { LAST, wakeRows, type Call } from './wake-rows.js';
 import { HoldfastActor } from './wire/holdfast-actor.js';
 
@@ -14,6 +14,8 @@ import { HoldfastActor } from './wire/holdfast-actor.js';
 
 const version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];
 const HAND_OFFS = 1_000;
+/** Of each row, in each direction. */
+const WAKE_UPS = 20;
 
 let server: RedisServer;
 let jvm: Jvm;
@@ -29,10 +31,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  const [half, longest] = [quantile(wakes, 0.5).toFixed(1), Math.max(...wakes).toFixed(0)];
-  console.log(
-    `${wakes.length} wake-ups over every channel, Redisson ${version}: p50 ${half} ms, at most ${longest} ms`,
-  );
+  if (wakes.length > 0) {
+    const [half, longest] = [quantile(wakes, 0.5).toFixed(1), Math.max(...wakes).toFixed(0)];
+    console.log(
+      `${wakes.length} wake-ups over every channel, Redisson ${version}: p50 ${half} ms, at most ${longest} ms`,
+    );
+  }
   await client.close();
   await jvm.close();
   await server.stop();
@@ -60,32 +64,43 @@ const jvmParty = (thread: string): Party => ({
 
 const rowsHere = wakeRows('').filter((row) => row.in === undefined || row.in.includes(version));
 
+/** Returns the ms from when the one opens until the other is inside. */
+async function wakeUp(waitsIn: 'JVM' | 'Node', what: string, round: number): Promise<number> {
+  const name = `wake:${++names}`;
+  const row = wakeRows(name).find((each) => each.what === what)!;
+  const thread = jvm.thread('wake');
+  const [waiter, opener] = waitsIn === 'JVM' ? [jvmParty('wake'), nodeParty()] : [nodeParty(), jvmParty('wake')];
+  let last: unknown;
+  for (const call of row.before) last = (await opener.call(call)).result;
+  const waiting = waiter.call(row.waits);
+  await until(
+    async () => ((await server.admin.pubsub('CHANNELS', `*${name}*`)) as string[]).length > 0,
+    'the waiter has subscribed',
+  );
+  // By turns while its second try is still under way, or just then, and when it has settled down to wait.
+  const early = round % 2 === 0;
+  if (waitsIn === 'JVM' && (row.redissonMisses || !early)) await thread.parked();
+  else await pause(early ? round / 4 : 4 * round);
+  const [object, method, ...args] = row.opens;
+  const { from } = await opener.call([object, method, ...args.map((arg) => (arg === LAST ? last : arg))]);
+  const { until: at } = await waiting;
+  if (row.leaves) await waiter.call(row.leaves);
+  await server.admin.del(name, `{${name}}:timeout`);
+  return at - from;
+}
+
 describe(`wake-ups with Redisson ${version}`, () => {
   test.each(rowsHere.flatMap(({ what }) => [['JVM', what] as const, ['Node', what] as const]))(
     'a waiter in %s: %s',
     async (waitsIn, what) => {
-      // When it has settled down to wait; and while its second try may still be under way.
-      for (const afterMs of [150, 0]) {
-        const name = `wake:${++names}`;
-        const row = wakeRows(name).find((each) => each.what === what)!;
-        const jvmSide = jvmParty(`wake-${names}`);
-        const [waiter, opener] = waitsIn === 'JVM' ? [jvmSide, nodeParty()] : [nodeParty(), jvmSide];
-        let last: unknown;
-        for (const call of row.before) last = (await opener.call(call)).result;
-        const waiting = waiter.call(row.waits);
-        await until(
-          async () => ((await server.admin.pubsub('CHANNELS', `*${name}*`)) as string[]).length > 0,
-          'the waiter has subscribed',
-        );
-        await pause(afterMs);
-        const [object, method, ...args] = row.opens;
-        const { from } = await opener.call([object, method, ...args.map((arg) => (arg === LAST ? last : arg))]);
-        const { until: at } = await waiting;
-        wakes.push(at - from);
-        expect(at - from).toBeLessThan(WAKE_MS);
-        if (row.leaves) await waiter.call(row.leaves);
-        await server.admin.del(name, `{${name}}:timeout`);
+      const took: number[] = [];
+      for (let i = 0; i < WAKE_UPS; i += 1) {
+        const ms = await wakeUp(waitsIn, what, i);
+        wakes.push(ms);
+        took.push(ms);
+        expect(ms).toBeLessThan(NOT_WOKEN_MS);
       }
+      expectWoken(took);
     },
   );
 
@@ -107,7 +122,8 @@ describe(`wake-ups with Redisson ${version}`, () => {
     const line = (to: 'JVM' | 'Node'): string =>
       `to ${to} p50 ${quantile(taken[to], 0.5).toFixed(2)} ms, p99 ${quantile(taken[to], 0.99).toFixed(2)} ms`;
     console.log(`${HAND_OFFS} alternating hand-offs, Redisson ${version}: ${line('Node')}; ${line('JVM')}`);
-    expect([...taken.JVM, ...taken.Node].filter((ms) => ms >= WAKE_MS)).toEqual([]);
+    expectWoken(taken.JVM);
+    expectWoken(taken.Node);
   });
 
   test('local hand-off is invisible: a JVM gets in past 50 waiters of one Node process', async () => {

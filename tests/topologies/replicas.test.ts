@@ -34,7 +34,7 @@ afterEach(async () => {
   await until(async () => (await master.channels()).length === 0, 'no channel is left');
 });
 
-async function open(options: ClientOptions = {}): Promise<LockClient> {
+async function open(options: ClientOptions & { url?: string } = {}): Promise<LockClient> {
   const replicas = { acks: 1, timeout: TIMEOUT_MS };
   const client = createClient({ url: master.url, lockWatchdogTimeout: 1_500, replicas, ...options });
   clients.push(client);
@@ -136,6 +136,22 @@ test('R35: a call settles by its own deadline, also if the replicas are given lo
   expect(error).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', outcome: 'unknown' });
   expect(performance.now() - asked).toBeLessThan(600 + 250);
   await until(async () => (await master.keys()).length === 0, 'it is given back', 2_000);
+});
+
+test('hazard 9: a WAIT that was not answered is not made up for by one without its grant', async () => {
+  const proxy = await FaultProxy.start(master.address);
+  const client = await open({ url: proxy.url, commandTimeout: 3_000 });
+  await inFlow(() => client.getLock(freshName('warm')).withLock(() => undefined));
+  await replica.pause();
+  // The grant was run; on another connection that has written nothing a WAIT is true at once.
+  const cut = proxy.cutBefore({ command: 'WAIT' });
+  expect(await outcome(inFlow(() => client.getLock(freshName('unconfirmed')).tryLock()))).toBe(
+    'ERR_LOCK_NOT_REPLICATED',
+  );
+  expect(cut.count).toBe(1);
+  await until(async () => (await master.keys()).length === 0, 'it was given back');
+  await client.close();
+  await proxy.close();
 });
 
 test('with more acknowledgements asked for than there are replicas nothing is granted', async () => {

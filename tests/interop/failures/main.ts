@@ -5,6 +5,7 @@ import { findRedisBinary } from '../../support/redis-binary.mjs';
 import { FAIR_HEAD } from './fair-head.js';
 import { FaultSetting, type FaultRow } from './fault-setting.js';
 import { LOST_REPLIES } from './lost-replies.js';
+import { OVERTAKEN_REPLY } from './overtaken-reply.js';
 import { OWNERS } from './owners.js';
 import { RED_LOCK } from './red-lock.js';
 import { SERVERS_AWAY } from './servers-away.js';
@@ -32,7 +33,9 @@ process.env['HOLDFAST_REDISSON'] = values.redisson;
 buildWorker(values.redisson);
 
 const only = new RegExp(values.only, 'i');
-const rows = [...LOST_REPLIES, ...SERVERS_AWAY, ...OWNERS, RED_LOCK, FAIR_HEAD].filter(({ fault }) => only.test(fault));
+const rows = [...LOST_REPLIES, ...SERVERS_AWAY, OVERTAKEN_REPLY, ...OWNERS, RED_LOCK, FAIR_HEAD].filter(({ fault }) =>
+  only.test(fault),
+);
 
 async function outcomeOf(run: (setting: FaultSetting) => Promise<string>): Promise<string> {
   await using setting = new FaultSetting();

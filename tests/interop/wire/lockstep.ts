@@ -33,6 +33,8 @@ interface Side {
   /** By name. */
   readonly clientIds: ReadonlyMap<string, string>;
   call(step: Step): Promise<unknown>;
+  /** Resolves when whoever waits has settled down to it, if that shows. */
+  settled?(step: Step): Promise<void>;
 }
 
 /** Both kinds make the same calls at the same time, and after each the server is read once for both. */
@@ -115,6 +117,10 @@ export class Lockstep {
       waiting: new Map(),
       unseen: [],
       clientIds: new Map(),
+      async settled({ actor, object: { kind }, method }) {
+        // A spin lock sleeps, and for a token Redisson waits as its asynchronous calls do.
+        if (!kind.startsWith('spin') && !method.includes('Token')) await jvm.thread(`${prefix}${actor}`).parked();
+      },
       async call({ actor, object, method, args }) {
         const thread = jvm.thread(`${prefix}${actor}`, actor.split('.')[0]);
         if (method === 'interrupt') return thread.interrupt();
@@ -182,6 +188,7 @@ export class Lockstep {
     side.waiting.set(step.actor, call);
     side.unseen.push(step.actor);
     await new Promise((resume) => setTimeout(resume, 150));
+    await Promise.race([call.outcome, side.settled?.(step)]);
     return { value: call.ended ? 'did not wait' : 'waits', at };
   }
 

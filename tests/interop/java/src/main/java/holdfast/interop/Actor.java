@@ -1,7 +1,10 @@
 package holdfast.interop;
 
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Consumer;
@@ -11,6 +14,9 @@ final class Actor {
     private final BlockingQueue<Consumer<Actor>> orders = new LinkedBlockingQueue<>();
     private final Map<String, Object> objects = new HashMap<>();
     private final Thread thread;
+
+    private static final Set<String> LATCHES =
+            Set.of("java.util.concurrent.Semaphore", "org.redisson.misc.ReclosableLatch");
 
     Actor(String name) {
         thread = new Thread(this::work, name);
@@ -24,6 +30,14 @@ final class Actor {
 
     void interrupt() {
         thread.interrupt();
+    }
+
+    /** In a latch of Redisson's, which a message opens. */
+    boolean parked() {
+        List<String> frames = Arrays.stream(thread.getStackTrace())
+                .map(frame -> frame.getClassName())
+                .toList();
+        return frames.contains("java.util.concurrent.locks.LockSupport") && frames.stream().anyMatch(LATCHES::contains);
     }
 
     /** For this thread alone. */

@@ -34,12 +34,15 @@ public final class Worker {
         for (String line = orders.readLine(); line != null; line = orders.readLine()) {
             Order order = new Order(Json.object(line));
             String thread = order.text("thread", "main");
-            if (order.text("op").equals("interrupt")) {
-                Actor actor = actors.get(thread);
-                if (actor != null) actor.interrupt();
-                answer(order, () -> null);
-            } else {
-                actors.computeIfAbsent(thread, Actor::new).give(actor -> answer(order, () -> obey(actor, order)));
+            Actor named = actors.computeIfAbsent(thread, Actor::new);
+            switch (order.text("op")) {
+                // About a thread that is busy.
+                case "interrupt" -> answer(order, () -> {
+                    named.interrupt();
+                    return null;
+                });
+                case "parked" -> answer(order, named::parked);
+                default -> named.give(actor -> answer(order, () -> obey(actor, order)));
             }
         }
         // Whoever gave the orders has gone: like a process that is killed, without a word to Redis.

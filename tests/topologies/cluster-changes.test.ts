@@ -1,0 +1,71 @@
+import { expect, test } from '@jest/globals';
+import { keySlot } from '../../src/redis/cluster-slots.js';
+import { ClusterClients } from '../support/cluster-clients.js';
+import { contend } from '../support/contention.js';
+import { pause } from '../support/lock-clients.js';
+import type { RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+
+const bench = new ClusterClients();
+
+test('100 flows on 30 locks while slots move and masters change places: no overlap, nobody asleep for 10 s', async () => {
+  const all = [await bench.open({ lockWatchdogTimeout: 10_000 }), await bench.open({ lockWatchdogTimeout: 10_000 })];
+  const locks = Array.from({ length: 30 }, () => bench.freshName('nemesis'));
+  let moves = 0;
+  let failovers = 0;
+  const enough = (): boolean => failovers >= 2 && moves >= 10;
+  const nemesis = (async () => {
+    while (!enough()) {
+      for (let i = 0; i < 5; i++) {
+        const slot = keySlot(locks[Math.floor(Math.random() * locks.length)] as string);
+        const { master } = await bench.cluster.shardOfSlot(slot);
+        const move = await bench.cluster.beginMove(slot, await bench.otherMaster(master));
+        await pause(50);
+        await move.moveKeys();
+        await pause(20);
+        await move.finish();
+        moves += 1;
+      }
+      const masters = await bench.cluster.masters();
+      await bench.cluster.failover(masters[failovers % masters.length] as RedisServer);
+      await bench.cluster.settled();
+      failovers += 1;
+    }
+  })();
+  const more = (): boolean => !enough();
+  const result = await contend({ clients: all, names: locks, flows: 100, sections: 40, holdMs: 5, more });
+  await nemesis;
+  expect(result.overlaps).toBe(0);
+  expect(result.values).toEqual(result.entered);
+  expect(result.longestWaitMs).toBeLessThan(10_000);
+  expect(result.failures).toBe(0);
+}, 120_000);
+
+test('a master is added under load, gets slots and leaves again: no overlap, nobody asleep for 10 s', async () => {
+  const all = [await bench.open({ lockWatchdogTimeout: 10_000 }), await bench.open({ lockWatchdogTimeout: 10_000 })];
+  const locks = Array.from({ length: 12 }, () => bench.freshName('guest'));
+  const slots = locks.map(keySlot);
+  let over = false;
+  const load = contend({ clients: all, names: locks, flows: 48, sections: 1, holdMs: 5, more: () => !over });
+  const changes = (async () => {
+    const guest = await bench.cluster.addMaster();
+    for (const slot of slots) await bench.cluster.moveSlot(slot, guest);
+    await guest.resetCommandStats();
+    await until(async () => ((await guest.commandStats()).get('evalsha') ?? 0) > 200, 'locks are taken at the guest');
+    const host = await bench.otherMaster(guest);
+    for (const slot of slots) {
+      const move = await bench.cluster.beginMove(slot, host);
+      await pause(20);
+      await move.moveKeys();
+      await pause(20);
+      await move.finish();
+    }
+    await bench.cluster.removeNode(guest);
+    await host.resetCommandStats();
+    await until(async () => ((await host.commandStats()).get('evalsha') ?? 0) > 200, 'locks are taken without it');
+  })().finally(() => (over = true));
+  const [result] = await Promise.all([load, changes]);
+  expect(result).toMatchObject({ overlaps: 0, told: 0, failures: 0, values: result.entered });
+  expect(Math.min(...result.entered)).toBeGreaterThan(0);
+  expect(result.longestWaitMs).toBeLessThan(10_000);
+}, 120_000);

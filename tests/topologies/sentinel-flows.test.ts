@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import { contend } from '../support/contention.js';
+import { SentinelSetup } from '../support/sentinel.js';
+import { until } from '../support/until.js';
+
+/*
+ * Several flows through failovers. With both replicas asked for every grant no write that somebody relies on can be
+ * lost, whichever of them takes over: so nobody may ever be inside together with another one.
+ */
+
+let setup: SentinelSetup;
+const clients: LockClient[] = [];
+beforeAll(async () => {
+  setup = await SentinelSetup.start();
+}, 60_000);
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close({ releaseHolds: true })));
+  await setup.stop();
+}, 60_000);
+
+function open(lockWatchdogTimeout: number): LockClient {
+  const replicas = { acks: 2, timeout: 1_000 };
+  const client = createClient({ redis: setup.connection(), lockWatchdogTimeout, replicas });
+  clients.push(client);
+  return client;
+}
+
+const EXPECTED = new Set([
+  'ERR_LOCK_REDIS_UNAVAILABLE',
+  // One of the servers is away.
+  'ERR_LOCK_NOT_REPLICATED',
+  'ERR_LOCK_LOST',
+]);
+const mayFail = (error: unknown): boolean => EXPECTED.has((error as { code?: string }).code ?? '');
+
+test('R3: flows exclude each other while Sentinel fails over, by plan and by death, and are told of what is lost', async () => {
+  // A release that was lost with its master leaves the lock to the end of its lease.
+  const patient = [open(4_000), open(4_000)];
+  // A failover after a death takes longer than this.
+  const brief = [open(1_200), open(1_200)];
+  let over = false;
+  const more = (): boolean => !over;
+  const short = { flows: 16, sections: 1, holdMs: 5, mayFail, more };
+  const long = { flows: 6, sections: 1, holdMs: 1_500, mayFail, more };
+  const loads = [
+    contend({ ...short, clients: patient, names: ['a', 'b', 'c'] }),
+    contend({ ...long, clients: brief, names: ['long', 'longer'] }),
+  ];
+  const failovers = (async () => {
+    for (const planned of [true, false, true]) {
+      const master = await setup.master();
+      // Whoever is not told of it still has connections to the old one, which answers as a master.
+      if (planned) await setup.failover();
+      else {
+        await master.kill9();
+        await setup.switchedFrom(master);
+      }
+      await setup.heal();
+      const next = await setup.master();
+      expect(next).not.toBe(master);
+      await next.resetCommandStats();
+      const taken = async (): Promise<number> => (await next.commandStats()).get('hset') ?? 0;
+      await until(async () => (await taken()) > 200, 'locks are taken at the new master', 30_000);
+    }
+  })().finally(() => (over = true));
+  const [[brisk, slow]] = await Promise.all([Promise.all(loads), failovers]);
+  for (const result of [brisk!, slow!]) {
+    expect(result.overlaps).toBe(0);
+    expect(result.values).toEqual(result.entered);
+    expect(Math.min(...result.entered)).toBeGreaterThan(0);
+  }
+  // The clients of the long sections could not renew them while nobody was master.
+  expect(slow!.told).toBeGreaterThan(0);
+}, 120_000);
