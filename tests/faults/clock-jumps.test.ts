@@ -59,6 +59,27 @@ test('R37: what a lost hold may have left is given back for as long as Redis kee
   await outcome(hold.release());
 });
 
+test.each([
+  ['the only hold', false],
+  ['one around which another is open', true],
+])('R3, R37: a release in doubt after a jump, with Redis silent, takes one command deadline: %s', async (_, nested) => {
+  const { proxy, client, clock, name } = await bench({ commandTimeout: 600 });
+  const lock = client.getLock(name);
+  await inFlow(async () => {
+    const outer = await lock.acquire({ leaseTime: 60_000 });
+    const inner = nested ? await outer.run(() => lock.acquire({ leaseTime: 60_000 })) : outer;
+    const silence = proxy.stall({ direction: 'to-server' });
+    clock.jumpWall(1_000);
+    const began = performance.now();
+    expect(await outcome(inner.release())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    expect(performance.now() - began).toBeLessThan(600 + SLACK_MS);
+    silence.lift();
+    if (nested) await outer.release();
+    // Given back in the background, long before the lease ends.
+    await until(async () => (await admin().exists(name)) === 0, 'it is given back', 6_000);
+  });
+});
+
 test('R37: the end of a lease that was given after a jump is told in time, also beside one given before', async () => {
   const { client, clock, name } = await bench();
   const before = await holdElsewhere(client.getLock(freshName()), 60_000);

@@ -96,6 +96,7 @@ const keepings: Readonly<Record<string, Keeping>> = {
   NOSCRIPT: answeredTooLate('NOSCRIPT No matching script. Please use EVAL.'),
   LOADING: answeredTooLate('LOADING Redis is loading the dataset in memory'),
   MOVED: answeredTooLate('MOVED 1 127.0.0.1:1'),
+  CLUSTERDOWN: answeredTooLate('CLUSTERDOWN Hash slot not served'),
 };
 
 interface LateCall {

@@ -70,3 +70,55 @@ test('hazards 44 and 45: a multi-lock gives every member its lease, a read lock 
   expect(await admin().pttl(readHold)).toBeGreaterThanOrEqual(5_900);
   await hold.release();
 });
+
+test.each(['gone before', 'cut with its messages'] as const)(
+  'hazard 22: what opens a semaphore and a latch while the subscriber connection is %s lets in who waits',
+  async (how) => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const [semaphore, latch] = [freshName('semaphore'), freshName('latch')];
+    await other.getSemaphore(semaphore).trySetPermits(0);
+    await other.getCountDownLatch(latch).trySetCount(1);
+    const inside = [client.getSemaphore(semaphore).acquire(), client.getCountDownLatch(latch).await()];
+    const subscribers = async (): Promise<number> =>
+      ((await admin().pubsub('CHANNELS', '*')) as string[]).filter(
+        (channel) => channel.includes(semaphore) || channel.includes(latch),
+      ).length;
+    await until(async () => (await subscribers()) === 2, 'both wait');
+    const open = async (): Promise<void> => {
+      await other.getSemaphore(semaphore).release();
+      await other.getCountDownLatch(latch).countDown();
+    };
+    if (how === 'gone before') {
+      proxy.refuse('reset', { times: 1 });
+      expect(proxy.cut({ kind: 'subscriber' })).toBe(1);
+      await open();
+    } else {
+      const lost = proxy.dropMessages({ times: 2 });
+      await open();
+      await lost.appliedTimes(2);
+      expect(proxy.cut({ kind: 'subscriber' })).toBe(1);
+    }
+    await Promise.all(inside);
+    await admin().del(semaphore);
+  },
+);
+
+test.each([0, 1])(
+  'hazard 37: the unlock of a fair lock whose lease has ended says that it was lost, with %i in line',
+  async (waiters) => {
+    const [client, other] = [await openClient(), await openClient()];
+    const lock = client.getFairLock(freshName());
+    const lost: unknown[] = [];
+    client.events.on('leaseLost', ({ reason }) => lost.push(reason));
+    await inFlow(async () => {
+      await lock.lock(20_000);
+      const inside = Array.from({ length: waiters }, () => inFlow(() => other.getFairLock(lock.name).acquire()));
+      await until(async () => (await client.inspect(lock.name)).queue.length === waiters, 'they are in line');
+      await admin().del(lock.name);
+      expect(await outcome(lock.unlock())).toBe('ERR_LOCK_LOST');
+      expect(lost).toHaveLength(1);
+      for (const hold of await Promise.all(inside)) await hold.release();
+    });
+  },
+);

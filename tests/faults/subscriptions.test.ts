@@ -280,6 +280,27 @@ describe('R19: SUBSCRIBE and UNSUBSCRIBE that go wrong poison nothing', () => {
     expect((await inside) - freeAt).toBeLessThan(200 + SLACK_MS);
   });
 
+  test('R19: the confirmation of an earlier SUBSCRIBE does not stand for a later one that fails', async () => {
+    const each = await bench();
+    const early = each.proxy.holdReply({ command: 'SUBSCRIBE' });
+    const between = each.proxy.observe({ command: 'UNSUBSCRIBE' });
+    const controller = new AbortController();
+    const aborted = outcome(each.wait(controller.signal));
+    await early.executed;
+    controller.abort();
+    expect(await aborted).toBe('ERR_LOCK_ABORTED');
+    await between.executed;
+    const failing = each.proxy.answer({ command: 'SUBSCRIBE' }, '-LOADING not now\r\n');
+    const inside = each.wait();
+    await failing.applied;
+    early.lift();
+    await subscribed(each.name); // asked for once more
+    await pause(20);
+    const freeAt = performance.now();
+    await each.holder.release();
+    expect((await inside) - freeAt).toBeLessThan(200 + SLACK_MS);
+  });
+
   const unsubscribes: Record<string, (proxy: FaultProxy) => { applied: Promise<void>; lift(): void }> = {
     fails: (proxy) => proxy.answer({ command: 'UNSUBSCRIBE' }, '-LOADING not now\r\n'),
     'is not answered': (proxy) => proxy.swallow({ command: 'UNSUBSCRIBE' }),

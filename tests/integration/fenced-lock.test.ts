@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
 import type { FencedLock } from '../../src/primitives/fenced-lock.js';
+import { startWorker } from '../support/child.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { tokenKey } from '../../src/redis/keys.js';
 
@@ -33,6 +34,38 @@ test('R29: tokens strictly increase across expiry, force unlock and client resta
   tokens.push(await inTurn(open().getFencedLock(name)));
   expect(tokens).toEqual([1n, 2n, 3n, 4n]);
   expect(await open().getFencedLock(name).getToken()).toBe(4n);
+});
+
+test('R29: after kill -9 of the holder the next token is larger, and what the dead still writes is refused', async () => {
+  const name = freshName();
+  const lockWatchdogTimeout = 600;
+  const doomed = await startWorker();
+  await doomed.createClient({ url: testRedisUrl(), lockWatchdogTimeout });
+  const dead = BigInt(String(await doomed.flow('holder').call({ factory: 'getFencedLock', name }, 'lockAndGetToken')));
+  /** A resource takes no smaller token than it has seen. */
+  const write = (token: bigint, value: string): Promise<unknown> =>
+    admin().eval(
+      `if tonumber(ARGV[1]) < tonumber(redis.call('HGET', KEYS[1], 'token') or '0') then return 0 end
+       redis.call('HSET', KEYS[1], 'token', ARGV[1], 'value', ARGV[2])
+       return 1`,
+      1,
+      `${name}:resource`,
+      String(token),
+      value,
+    );
+  expect(await write(dead, 'of the holder')).toBe(1);
+  await doomed.kill9();
+  expect(await admin().exists(name)).toBe(1); // it still holds it, as far as anybody knows
+  await open()
+    .getFencedLock(name)
+    .withLock(async ({ token }) => {
+      expect(token).toBeGreaterThan(dead);
+      expect(await write(token, 'of the next one')).toBe(1);
+      expect(await write(dead, 'late')).toBe(0);
+    });
+  expect(await admin().hget(`${name}:resource`, 'value')).toBe('of the next one');
+  await admin().del(`${name}:resource`);
+  await doomed.close();
 });
 
 test('every hold has a token of its own: nested, handed on in this process, and after another client', async () => {

@@ -299,8 +299,8 @@ describe('permit objects', () => {
 });
 
 describe('R1: lost replies', () => {
-  test.each(['cutAfter', 'swallow'] as const)(
-    '%s: what changes the semaphore or a lease counts once',
+  test.each(['cutBefore', 'cutAfter', 'swallow'] as const)(
+    'R1: %s: what changes the semaphore or a lease counts once',
     async (fault) => {
       const { proxy, url } = await openProxy();
       const { name, semaphore, other } = await semaphoreOf(2, await openClient({ url, commandTimeout: 900 }));

@@ -2,8 +2,9 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import type { Lock } from '../../src/primitives/lock.js';
+import { startWorker } from '../support/child.js';
 import { closeClients, inFlow, openClient, outcome } from '../support/lock-clients.js';
-import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
 
 afterEach(async () => {
@@ -216,19 +217,38 @@ test('R15: each half gives back its own holds, in any order', async () => {
   expect(await admin().exists(name)).toBe(0);
 });
 
-test('R16: a read hold without a client that renews it ends, though other readers renew theirs', async () => {
+test('R16: the part of a reader that was killed with kill -9 ends with its own lease, while another reader renews', async () => {
   const name = freshName('rw');
-  const client = await openClient({ lockWatchdogTimeout: 600 });
-  const lock = client.getReadWriteLock(name);
-  const alive = await inFlow(() => lock.readLock().acquire());
-  // What a process that was killed leaves behind.
-  await admin().hset(name, 'dead:1', '1');
-  await admin().set(`{${name}}:dead:1:rwlock_timeout:1`, '1', 'PX', 500);
-  await until(async () => (await admin().exists(`{${name}}:dead:1:rwlock_timeout:1`)) === 0, 'its own lease is over');
-  expect(await client.inspect(name)).toMatchObject({ kind: 'read-write' });
-  expect(alive.validFor()).toBeGreaterThan(0);
-  await alive.release();
-  expect(await admin().exists(name)).toBe(0);
+  const lockWatchdogTimeout = 1_000;
+  const client = await openClient({ lockWatchdogTimeout });
+  const alive = await inFlow(() => client.getReadWriteLock(name).readLock().acquire());
+  let renewals = 0;
+  client.events.on('renewed', () => (renewals += 1));
+  const doomed = await startWorker();
+  try {
+    await doomed.createClient({ url: testRedisUrl(), lockWatchdogTimeout });
+    const hold = await doomed.flow('reader').acquire({ factory: 'getReadWriteLock', name, half: 'readLock' });
+    const lease = `{${name}}:${hold.owner}:rwlock_timeout:1`;
+    await pause(lockWatchdogTimeout + 100); // past its first lease: only its watchdog has kept it
+    expect(await admin().exists(lease)).toBe(1);
+    await doomed.kill9();
+    const left = await admin().pttl(lease);
+    const killed = performance.now();
+    expect(left).toBeGreaterThan(0);
+    const before = renewals;
+    await until(async () => (await admin().exists(lease)) === 0, 'its own lease is over');
+    expect(performance.now() - killed).toBeLessThan(lockWatchdogTimeout + 250);
+    await until(() => renewals >= before + 3, 'the other one has been renewed past that');
+    expect(alive.validFor()).toBeGreaterThan(0);
+    expect(await admin().keys(`*${name}*rwlock_timeout*`)).toEqual([`{${name}}:${alive.owner}:rwlock_timeout:1`]);
+    // Whoever writes next waits for the living reader alone.
+    const writer = inFlow(() => client.getReadWriteLock(name).writeLock().acquire({ waitTime: 10_000 }));
+    await alive.release();
+    await (await writer).release();
+    expect(await admin().exists(name)).toBe(0);
+  } finally {
+    await doomed.close();
+  }
 });
 
 test('read holds are renewed, each of them', async () => {

@@ -1,56 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
-import type { NoQuorumError } from '../../src/errors.js';
+import { describe, expect, test } from '@jest/globals';
+import { createClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
-import type { ClientOptions } from '../../src/options.js';
-import type { RedLock, RedLockOptions } from '../../src/primitives/red-lock.js';
+import { LockContext } from '../../src/core/lock-context.js';
+import type { NoQuorumError } from '../../src/errors.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
-import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
-
-/*
- * Three independent servers. A server that hangs is one that is stopped (SIGSTOP): it accepts and never answers.
- */
-
-const servers: RedisServer[] = [];
-const clients: LockClient[] = [];
-let names = 0;
-
-beforeAll(async () => {
-  servers.push(...(await Promise.all([startServer(), startServer(), startServer()])));
-});
-afterAll(() => Promise.all(servers.map((server) => server.stop())));
-afterEach(async () => {
-  for (const server of servers) server.resume();
-  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
-  for (const server of servers) {
-    await until(async () => (await server.keys()).length === 0, 'no key is left');
-    await until(async () => (await server.channels()).length === 0, 'no channel is left');
-  }
-});
-
-interface Red {
-  readonly clients: readonly LockClient[];
-  readonly lock: RedLock;
-  readonly name: string;
-}
-
-async function open(options: ClientOptions & { name?: string; red?: RedLockOptions } = {}): Promise<Red> {
-  const { name = `red:${(names += 1)}`, red = {}, ...rest } = options;
-  const opened = servers.map((server) => createClient({ url: server.url, ...rest }));
-  clients.push(...opened);
-  await Promise.all(opened.map((client) => client.ready()));
-  return { clients: opened, lock: opened[0]!.getRedLock(...opened.map((client) => client.getLock(name)), red), name };
-}
-
-const holders = async (name: string): Promise<number[]> =>
-  Promise.all(servers.map(async (server) => Number(await server.command('HLEN', name))));
-
-async function timed<T>(call: Promise<T>): Promise<{ value: T; ms: number }> {
-  const began = performance.now();
-  const value = await call;
-  return { value, ms: performance.now() - began };
-}
+import { clients, holders, open, servers, timed } from './red-lock-stage.js';
 
 describe('R28: a RedLock', () => {
   test('is on all servers with one owner each, re-enters, and is gone from all of them', async () => {
@@ -116,6 +71,36 @@ describe('R28: a RedLock', () => {
       // What it was asked for is given back: nobody holds it there.
       await until(async () => (await holders(name)).every((held) => held === 0), 'nothing is left', 8_000);
     }
+  });
+
+  test.each([0, 1, 2])('with server %i hanging: under one context call after call is granted at once', async (at) => {
+    const { lock, name } = await open({ commandTimeout: 3_000 });
+    await lock.withLock(() => undefined);
+    const context = new LockContext();
+    await servers[at]!.pause();
+    for (let round = 0; round < 3; round += 1) {
+      for (const waitTime of [undefined, 5_000]) {
+        const { value, ms } = await timed(lock.tryLock({ waitTime, context }));
+        expect(value).toBe(true);
+        expect(ms).toBeLessThan(250);
+        await lock.unlock({ context });
+      }
+    }
+    servers[at]!.resume();
+    await until(async () => (await holders(name)).every((held) => held === 0), 'nothing is left', 8_000);
+  });
+
+  test('two calls at once under one context: the second is refused, also where the first only waits', async () => {
+    const { lock, name } = await open();
+    const holder = await open({ name });
+    const hold = await inFlow(async () => holder.lock.acquire());
+    const context = new LockContext();
+    const first = inFlow(() => outcome(lock.lock({ context })));
+    await pause(100);
+    expect(await outcome(inFlow(() => lock.tryLock({ context })))).toBe('ERR_LOCK_CONCURRENT_CONTEXT');
+    await hold.release();
+    expect(await first).toBe('ok');
+    await lock.unlock({ context });
   });
 
   test('one that is down does not keep it from being waited for and handed on', async () => {
@@ -263,6 +248,44 @@ describe('a RedLock that is renewed', () => {
     expect(aborts).toBe(1);
   });
 
+  test.each([
+    [[0], 'ok'],
+    [[0, 2], 'ERR_LOCK_LOST'],
+    [[0, 1, 2], 'ERR_LOCK_LOST'],
+  ])('R10: deleted on servers %j, which nobody has noticed: its release says %s', async (at, expected) => {
+    const { lock, name } = await open();
+    const hold = await inFlow(async () => lock.acquire({ leaseTime: 20_000 }));
+    await until(async () => (await holders(name)).every((held) => held === 1), 'all have it');
+    await Promise.all(at.map((server) => servers[server]!.command('DEL', name)));
+    expect(await outcome(hold.release())).toBe(expected);
+    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back');
+  });
+
+  test('R10: with the majority deleted, a server that hangs does not delay the word of it', async () => {
+    const { lock, name } = await open();
+    const hold = await inFlow(async () => lock.acquire({ leaseTime: 20_000 }));
+    await until(async () => (await holders(name)).every((held) => held === 1), 'all have it');
+    for (const server of [0, 1]) await servers[server]!.command('DEL', name);
+    await servers[2]!.pause();
+    const { value, ms } = await timed(outcome(hold.release()));
+    expect(value).toBe('ERR_LOCK_LOST');
+    expect(ms).toBeLessThan(300);
+    servers[2]!.resume();
+    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back', 8_000);
+  });
+
+  test('R28: what too few servers answered about its release is said', async () => {
+    const { lock, name } = await open({ commandTimeout: 600 });
+    const hold = await inFlow(async () => lock.acquire({ leaseTime: 20_000 }));
+    await until(async () => (await holders(name)).every((held) => held === 1), 'all have it');
+    for (const server of [1, 2]) await servers[server]!.pause();
+    const { value, ms } = await timed(outcome(hold.release()));
+    expect(value).toBe('ERR_LOCK_MULTI_UNLOCK');
+    expect(ms).toBeLessThan(600 + 250);
+    for (const server of [1, 2]) servers[server]!.resume();
+    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back', 8_000);
+  });
+
   test('lost on one server and then deleted on another: the majority is gone', async () => {
     const { lock, name } = await open({ lockWatchdogTimeout: 600 });
     const hold = await inFlow(async () => lock.acquire());
@@ -279,7 +302,7 @@ describe('a RedLock that is renewed', () => {
 });
 
 test('nine flows at three sets of clients exclude each other by a plain counter', async () => {
-  const name = `red:${(names += 1)}`;
+  const name = 'red:of-nine-flows';
   const reds = await Promise.all(Array.from({ length: 3 }, () => open({ name, commandTimeout: 900 })));
   let counter = 0;
   let inside = 0;

@@ -35,7 +35,7 @@ async function parked<T>(name: string, call: () => Promise<T>): Promise<{ done: 
 }
 
 describe('semaphore', () => {
-  test.each(['cutAfter', 'swallow'] as const)('R1: %s: what was run and not answered counts once', async (fault) => {
+  test.each(['cutBefore', 'cutAfter', 'swallow'] as const)('R1: %s: every request counts once', async (fault) => {
     const { client, proxy } = await proxied({ commandTimeout: 600 });
     const name = freshName('semaphore');
     const semaphore = client.getSemaphore(name);
@@ -229,16 +229,23 @@ describe('count-down latch', () => {
     expect(await latch.getCount()).toBe(0);
   });
 
-  test.each(['cutAfter', 'swallow'] as const)(
-    'R1: %s: a count-down that was not answered counts once',
+  test.each(['cutBefore', 'cutAfter', 'swallow'] as const)(
+    'R1: %s: a count that is set, counted down or deleted is so once',
     async (fault) => {
       const { client, proxy } = await proxied({ commandTimeout: 600 });
       const name = freshName('latch');
       const latch = client.getCountDownLatch(name);
-      await latch.trySetCount(5);
-      proxy[fault]({ contains: `holdfast_requests:{${name}}` });
-      await latch.countDown();
+      const strike = async <T>(call: () => Promise<T>): Promise<T> => {
+        const struck = proxy[fault]({ contains: `holdfast_requests:{${name}}` });
+        const result = await call();
+        expect(struck.count).toBe(1);
+        return result;
+      };
+      expect(await strike(() => latch.trySetCount(5))).toBe(true);
+      await strike(() => latch.countDown());
       expect(await latch.getCount()).toBe(4);
+      expect(await strike(() => latch.delete())).toBe(true);
+      expect(await latch.getCount()).toBe(0);
     },
   );
 

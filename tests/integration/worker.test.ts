@@ -135,6 +135,34 @@ test('a process that is stopped longer than its lease tells of the loss when it 
   expect(check(worker.history())).toEqual([]);
 });
 
+test('a process whose machine sleeps has a monotonic clock that stands still, and loses what ended meanwhile', async () => {
+  const worker = await start({ history: true });
+  const flow = worker.flow('a');
+  await flow.lock(name, 300);
+  const { wallMs, monotonicMs } = await worker.sleep(600);
+  expect(wallMs).toBeGreaterThanOrEqual(600);
+  expect(monotonicMs).toBeLessThan(300);
+  await expect(flow.unlock(name)).rejects.toMatchObject({ code: 'ERR_LOCK_LOST' });
+  await worker.nextEvent('leaseLost');
+  expect(check(worker.history())).toEqual([]);
+});
+
+test('a wall clock that is set makes a hold doubtful until Redis has confirmed it', async () => {
+  const worker = await start({ history: true });
+  const flow = worker.flow('a');
+  const { hold } = await flow.lock(name);
+  for (const ms of [3_600_000, -7_200_000]) {
+    await worker.setClock(ms);
+    const forward = ms > 0;
+    const doubted = worker.history().some((event) => event.type === 'valid' && event.until === event.at);
+    expect(doubted).toBe(true); // by the first one; going back raises no doubt
+    await until(async () => (await worker.hold(hold)).validFor > 0, `confirmed after going ${forward ? 'on' : 'back'}`);
+  }
+  await flow.unlock(name);
+  expect(await holders()).toEqual([]);
+  expect(check(worker.history())).toEqual([]);
+});
+
 test('a blocked event loop is over when the call answers, and is in the history', async () => {
   const worker = await start({ history: true });
   await worker.flow('a').lock(name, 100);

@@ -1,0 +1,218 @@
+import type { LockClient } from '../../src/client.js';
+import type { Lock } from '../../src/primitives/lock.js';
+import { holdValues } from '../support/group-values.js';
+import { inFlow, openClient, pause } from '../support/lock-clients.js';
+import { admin } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+/** Long enough for all to have begun to wait before it ends. */
+export const LEASE_MS = 1_500;
+
+export interface Enabling {
+  /** What is in the way, and what clears it. */
+  prepare(name: string, client: LockClient): Promise<() => Promise<unknown>>;
+  /** The call that waits; it gives back what ends what it got. */
+  wait(name: string, client: LockClient): Promise<() => Promise<unknown>>;
+  /** How many wait at each client, and how many of them all get in. Absent: one each, and one of them. */
+  readonly waiters?: number;
+  readonly enter?: number;
+}
+
+/** What ends a hold or a permit. */
+export const giving = (hold: { release(): Promise<void> }) => () => hold.release();
+
+const takes = (factory: (typeof LOCKS)[number]): Enabling['wait'] =>
+  async function wait(name, client) {
+    return giving(await client[factory](name).acquire());
+  };
+/** Values of a group, or locks of several names at one server. */
+const VALUES = ['a', 'b', 'c'];
+const members = (name: string, client: LockClient): Lock[] => VALUES.map((value) => client.getLock(`${name}:${value}`));
+const JOINT = {
+  'group lock': (name, client) => client.getMultiLock(name, VALUES),
+  'multi-lock': (name, client) => client.getMultiLock(...members(name, client)),
+  RedLock: (name, client) => client.getRedLock(...members(name, client)),
+} satisfies Record<string, (name: string, client: LockClient) => Lock>;
+const takesAll =
+  (kind: keyof typeof JOINT): Enabling['wait'] =>
+  async (name, client) =>
+    giving(await JOINT[kind](name, client).acquire());
+const reads: Enabling['wait'] = async (name, client) =>
+  giving(await client.getReadWriteLock(name).readLock().acquire());
+const writes: Enabling['wait'] = async (name, client) =>
+  giving(await client.getReadWriteLock(name).writeLock().acquire());
+
+const LOCKS = [
+  'getLock',
+  'getNonReentrantLock',
+  'getFencedLock',
+  'getFairLock',
+  'getNonReentrantFairLock',
+  'getSpinLock',
+] as const;
+
+/** Operations that can let a waiter for a lock in. */
+export const ENABLING_LOCKS: Record<string, Enabling> = {
+  ...Object.fromEntries(
+    LOCKS.flatMap((factory): [string, Enabling][] => [
+      [
+        `${factory}: unlock`,
+        { prepare: async (name, client) => giving(await client[factory](name).acquire()), wait: takes(factory) },
+      ],
+      [
+        `${factory}: forceUnlock`,
+        {
+          async prepare(name, client) {
+            await client[factory](name).acquire();
+            return async () => (await openClient())[factory](name).forceUnlock();
+          },
+          wait: takes(factory),
+        },
+      ],
+      [
+        `${factory}: the end of a lease`,
+        {
+          async prepare(name) {
+            await admin().hset(name, 'jvm:1', '1');
+            await admin().pexpire(name, LEASE_MS);
+            return () => until(async () => (await admin().hexists(name, 'jvm:1')) === 0, 'its lease is over');
+          },
+          wait: takes(factory),
+        },
+      ],
+    ]),
+  ),
+  ...Object.fromEntries(
+    (Object.keys(JOINT) as (keyof typeof JOINT)[]).flatMap((kind): [string, Enabling][] => [
+      [
+        `${kind}: unlock`,
+        { prepare: async (name, client) => giving(await JOINT[kind](name, client).acquire()), wait: takesAll(kind) },
+      ],
+      [
+        `${kind}: forceUnlock`,
+        {
+          async prepare(name, client) {
+            await JOINT[kind](name, client).acquire();
+            return async () => JOINT[kind](name, await openClient()).forceUnlock();
+          },
+          wait: takesAll(kind),
+        },
+      ],
+    ]),
+  ),
+  'group lock: the release of the one value that was held': {
+    prepare: async (name, client) => giving(await client.getMultiLock(name, ['b']).acquire()),
+    wait: takesAll('group lock'),
+  },
+  'group lock: the release of the parent of a hold of fewer values lets those in who wait for the rest': {
+    async prepare(name, client) {
+      const outer = await client.getMultiLock(name, VALUES).acquire();
+      const inner = await outer.run(async () => client.getMultiLock(name, ['a']).acquire());
+      return async () => {
+        await outer.release();
+        setTimeout(() => void inner.release(), 1_000);
+      };
+    },
+    wait: async (name, client) => giving(await client.getMultiLock(name, ['b', 'c']).acquire()),
+  },
+  'group lock: the end of a lease': {
+    async prepare(name) {
+      const ends = performance.now() + LEASE_MS;
+      await holdValues(name, ['b'], LEASE_MS);
+      return () => pause(ends - performance.now());
+    },
+    wait: takesAll('group lock'),
+  },
+  'multi-lock: unlock of the one member that was held': {
+    prepare: async (name, client) => giving(await client.getLock(`${name}:b`).acquire()),
+    wait: takesAll('multi-lock'),
+  },
+  'multi-lock: unlock lets those in who wait for a member': {
+    prepare: async (name, client) => giving(await JOINT['multi-lock'](name, client).acquire()),
+    wait: async (name, client) => giving(await client.getLock(`${name}:c`).acquire()),
+  },
+  'multi-lock: the end of the lease of a member': {
+    async prepare(name) {
+      await admin().hset(`${name}:b`, 'jvm:1', '1');
+      await admin().pexpire(`${name}:b`, LEASE_MS);
+      return () => until(async () => (await admin().hexists(`${name}:b`, 'jvm:1')) === 0, 'its lease is over');
+    },
+    wait: takesAll('multi-lock'),
+  },
+  'write lock: unlock lets all readers in': {
+    prepare: async (name, client) => giving(await client.getReadWriteLock(name).writeLock().acquire()),
+    wait: reads,
+    waiters: 4,
+    enter: 8,
+  },
+  'write lock: unlock lets a writer in': {
+    prepare: async (name, client) => giving(await client.getReadWriteLock(name).writeLock().acquire()),
+    wait: writes,
+  },
+  'write lock: forceUnlock': {
+    async prepare(name, client) {
+      await client.getReadWriteLock(name).writeLock().acquire();
+      return async () => (await openClient()).getReadWriteLock(name).writeLock().forceUnlock();
+    },
+    wait: reads,
+    waiters: 2,
+    enter: 4,
+  },
+  'read lock: the last unlock': {
+    async prepare(name, client) {
+      const lock = client.getReadWriteLock(name).readLock();
+      const [first, second] = [await inFlow(() => lock.acquire()), await inFlow(() => lock.acquire())];
+      await first.release();
+      return giving(second);
+    },
+    wait: writes,
+  },
+  'read lock: forceUnlock': {
+    async prepare(name, client) {
+      await client.getReadWriteLock(name).readLock().acquire();
+      return async () => (await openClient()).getReadWriteLock(name).readLock().forceUnlock();
+    },
+    wait: writes,
+  },
+  'write lock: downgrade to the read lock lets all readers in (hazard 24)': {
+    async prepare(name, client) {
+      const lock = client.getReadWriteLock(name);
+      const write = await lock.writeLock().acquire();
+      const read = await write.run(() => lock.readLock().acquire());
+      return async () => {
+        await write.release();
+        setTimeout(() => void read.release(), 1_000);
+      };
+    },
+    wait: reads,
+    waiters: 2,
+    enter: 4,
+  },
+  'read-write lock: the end of a lease (hazard 23)': {
+    async prepare(name) {
+      await admin().hset(name, { mode: 'write', 'jvm:1:write': '1' });
+      await admin().pexpire(name, LEASE_MS);
+      return () => until(async () => (await admin().hexists(name, 'jvm:1:write')) === 0, 'its lease is over');
+    },
+    wait: reads,
+    waiters: 2,
+    enter: 4,
+  },
+  'write lock: the end of a lease lets a writer in': {
+    async prepare(name) {
+      await admin().hset(name, { mode: 'write', 'jvm:1:write': '1' });
+      await admin().pexpire(name, LEASE_MS);
+      return () => until(async () => (await admin().hexists(name, 'jvm:1:write')) === 0, 'its lease is over');
+    },
+    wait: writes,
+  },
+  'read lock: the end of a lease lets a writer in': {
+    async prepare(name) {
+      await admin().hset(name, { mode: 'read', 'jvm:1': '1' });
+      await admin().set(`{${name}}:jvm:1:rwlock_timeout:1`, '1', 'PX', LEASE_MS);
+      await admin().pexpire(name, LEASE_MS);
+      return () => until(async () => (await admin().hexists(name, 'jvm:1')) === 0, 'its lease is over');
+    },
+    wait: writes,
+  },
+};

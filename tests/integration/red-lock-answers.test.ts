@@ -1,0 +1,63 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import type { NoQuorumError } from '../../src/errors.js';
+import type { RedLock } from '../../src/primitives/red-lock.js';
+import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import type { RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+import { holders, open, servers, timed } from './red-lock-stage.js';
+
+test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and is let in', async (size) => {
+  const { clients: opened, name } = await open();
+  const other = (await open({ name })).clients[0]!;
+  const red = (client: LockClient): RedLock =>
+    client.getRedLock(...Array.from({ length: size }, (_, n) => client.getLock(`${name}:${n}`)));
+  const hold = await inFlow(async () => red(opened[0]!).acquire());
+  expect(await red(other).tryLock()).toBe(false);
+  expect(await outcome(red(other).acquire({ waitTime: 50 }))).toBe('ERR_LOCK_TIMEOUT');
+  const waits = inFlow(async () => red(other).acquire());
+  await pause(100);
+  await hold.release();
+  await (await waits).release();
+});
+
+describe('R28: a server that refuses, as a user without permission is', () => {
+  const refuse = (...all: RedisServer[]): Promise<unknown> =>
+    Promise.all(all.map((server) => server.command('ACL', 'SETUSER', 'default', '-@scripting')));
+  afterEach(() => Promise.all(servers.map((server) => server.command('ACL', 'SETUSER', 'default', '+@all'))));
+
+  test.each([0, 1, 2])('R28: one of three (%i) neither prevents nor delays', async (at) => {
+    const { lock, name } = await open({ commandTimeout: 3_000 });
+    await lock.withLock(() => undefined);
+    await refuse(servers[at]!);
+    for (let round = 0; round < 3; round += 1) {
+      const entered = await timed(lock.acquire());
+      expect(entered.ms).toBeLessThan(100 + 250);
+      const held = await holders(name);
+      expect(held).toEqual([0, 1, 2].map((server) => (server === at ? 0 : 1)));
+      expect((await timed(entered.value.release())).ms).toBeLessThan(100 + 250);
+    }
+  });
+
+  test('R28: two of three: NoQuorumError at once with what each server said, and nothing is kept', async () => {
+    const { lock, name } = await open({ commandTimeout: 3_000 });
+    await lock.withLock(() => undefined);
+    await refuse(servers[0]!, servers[2]!);
+    for (const call of [() => lock.tryLock(), () => lock.lock(), () => lock.tryLock(300)]) {
+      const { value: error, ms } = await timed(
+        inFlow(() =>
+          call().then(
+            () => undefined,
+            (reason: unknown) => reason,
+          ),
+        ),
+      );
+      expect(ms).toBeLessThan(300 + 500);
+      expect(error).toMatchObject({ code: 'ERR_LOCK_NO_QUORUM', quorum: 2 });
+      const { results } = error as NoQuorumError;
+      for (const at of [0, 2])
+        expect(results[at]).toMatchObject({ server: at, outcome: 'failed', error: { code: 'ERR_LOCK_REFUSED' } });
+      await until(async () => (await holders(name)).every((held) => held === 0), 'nothing is kept');
+    }
+  });
+});

@@ -1,0 +1,50 @@
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import type { ClientOptions } from '../../src/options.js';
+import type { RedLock, RedLockOptions } from '../../src/primitives/red-lock.js';
+import { startServer, type RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+
+/*
+ * Three independent servers. A server that hangs is one that is stopped (SIGSTOP): it accepts and never answers.
+ */
+
+export const servers: RedisServer[] = [];
+export const clients: LockClient[] = [];
+let names = 0;
+
+beforeAll(async () => {
+  servers.push(...(await Promise.all([startServer(), startServer(), startServer()])));
+});
+afterAll(() => Promise.all(servers.map((server) => server.stop())));
+afterEach(async () => {
+  for (const server of servers) server.resume();
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  for (const server of servers) {
+    await until(async () => (await server.keys()).length === 0, 'no key is left');
+    await until(async () => (await server.channels()).length === 0, 'no channel is left');
+  }
+});
+
+interface Red {
+  readonly clients: readonly LockClient[];
+  readonly lock: RedLock;
+  readonly name: string;
+}
+
+export async function open(options: ClientOptions & { name?: string; red?: RedLockOptions } = {}): Promise<Red> {
+  const { name = `red:${(names += 1)}`, red = {}, ...rest } = options;
+  const opened = servers.map((server) => createClient({ url: server.url, ...rest }));
+  clients.push(...opened);
+  await Promise.all(opened.map((client) => client.ready()));
+  return { clients: opened, lock: opened[0]!.getRedLock(...opened.map((client) => client.getLock(name)), red), name };
+}
+
+export const holders = async (name: string): Promise<number[]> =>
+  Promise.all(servers.map(async (server) => Number(await server.command('HLEN', name))));
+
+export async function timed<T>(call: Promise<T>): Promise<{ value: T; ms: number }> {
+  const began = performance.now();
+  const value = await call;
+  return { value, ms: performance.now() - began };
+}
