@@ -1,5 +1,6 @@
-// Runs the contract, contended and fault suites on one server, in a cluster and through Sentinel, one after the other.
-// HOLDFAST_TOPOLOGIES="cluster sentinel" picks some; further arguments go to jest.
+// Runs the contract, contended and fault suites on one server, in a cluster and through Sentinel, one after the other,
+// and once the tests that start clusters, sentinels and replicas of their own. Arguments: files or folders to run
+// instead; HOLDFAST_TOPOLOGIES="cluster sentinel" picks some topologies for those that run on each.
 import { spawn } from 'node:child_process';
 import { RedisCluster } from '../tests/support/cluster.js';
 import { findRedisBinary } from '../tests/support/redis-binary.mjs';
@@ -7,8 +8,11 @@ import { SentinelSetup } from '../tests/support/sentinel.js';
 import { startServer } from '../tests/support/servers.js';
 
 const TOPOLOGIES = (process.env.HOLDFAST_TOPOLOGIES ?? 'single cluster sentinel').split(' ');
-const SUITES = ['tests/contracts/', 'tests/faults/'];
-const given = process.argv.slice(2);
+const OF_THEIR_OWN = 'tests/topologies/';
+const SUITES = ['tests/contracts/', 'tests/faults/', OF_THEIR_OWN];
+const given = process.argv.length > 2 ? process.argv.slice(2) : SUITES;
+const own = given.filter((path) => path.startsWith(OF_THEIR_OWN));
+const others = given.filter((path) => !own.includes(path));
 
 const named = ({ host, port }) => `${host}:${port}`;
 
@@ -35,18 +39,19 @@ const STARTS = {
   },
 };
 
-function run(env) {
+/** @param {string[]} paths @param {number} workers @param {Record<string, string>} env @returns {Promise<number>} */
+function run(paths, workers, env = {}) {
   const args = [
     'run',
     '--silent',
     'jest',
     '--',
     '--testPathIgnorePatterns=/node_modules/',
-    '--maxWorkers=1',
+    `--maxWorkers=${workers}`,
     '--testTimeout=60000',
     '--forceExit',
   ];
-  const child = spawn('npm', [...args, ...(given.length > 0 ? given : SUITES)], {
+  const child = spawn('npm', [...args, ...paths], {
     stdio: 'inherit',
     env: { ...process.env, ...env },
   });
@@ -55,17 +60,21 @@ function run(env) {
 
 process.env.HOLDFAST_TEST_REDIS_BINARY = (await findRedisBinary()).path;
 const results = [];
-for (const topology of TOPOLOGIES) {
+for (const topology of others.length > 0 ? TOPOLOGIES : []) {
   console.log(`\n=== ${topology}`);
   const { server, nodes, stop } = await /** @type {() => ReturnType<(typeof STARTS)[string]>} */ (STARTS[topology])();
   const failed =
-    (await run({
+    (await run(others, 1, {
       HOLDFAST_TOPOLOGY: topology,
       HOLDFAST_TEST_REDIS_URL: server.url,
       HOLDFAST_TEST_NODES: JSON.stringify(nodes),
     })) !== 0;
   results.push({ topology, failed });
   await stop();
+}
+if (own.length > 0) {
+  console.log('\n=== topologies of their own');
+  results.push({ topology: 'of their own', failed: (await run(own, 2)) !== 0 });
 }
 console.log(
   `\nTopologies:\n${results.map(({ topology, failed }) => `  ${topology}: ${failed ? 'FAILED' : 'passed'}`).join('\n')}`,

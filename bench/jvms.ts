@@ -23,7 +23,7 @@ export function missingForRedisson(): string[] {
 export async function redissons(count: number, urls: readonly string[]): Promise<Jvm[]> {
   if (!built) buildWorker(VERSION);
   built = true;
-  while (running.length < count) running.push(await Jvm.start(VERSION));
+  while (running.length < count) running.push(await Jvm.start({ version: VERSION }));
   const jvms = running.slice(0, count);
   for (const jvm of jvms) {
     const known = opened.get(jvm) ?? new Set();
