@@ -139,8 +139,6 @@ export class Grants {
     if (permits <= this.#permits) {
       for (const waiter of this.line) {
         if (!(waiter instanceof SharedWaiter) || waiter.takes === 0 || waiter.takes > left) break;
-        // Redis may be granting it the same just now.
-        if (waiter.busy) continue;
         if (this.#streak.asksForOthers()) {
           this.look.yield();
           break;
@@ -148,6 +146,9 @@ export class Grants {
         this.#streak.count();
         left -= waiter.takes;
         this.line.remove(waiter);
+        // Redis may be granting it the same just now; it is served first all the same, for nobody is to overtake it.
+        waiter.served = waiter.busy;
+        waiter.trying?.abandon();
         waiter.granted(undefined);
         if (left === 0) return 0;
       }

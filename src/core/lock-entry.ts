@@ -28,6 +28,7 @@ import { LocalLine } from './local-line.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { NextLook } from './next-look.js';
 import type { QueuedLine } from './queued-line.js';
+import { SharedWaiter } from './shared-waiter.js';
 import type { TenureEnd } from './tenure-end.js';
 import type { Tenure } from './tenure.js';
 import { LockWaiter, type Waiter } from './waiter.js';
@@ -170,9 +171,11 @@ export class LockEntry implements ChannelListener {
     if (this.runtime.closed) waiter.leaving ??= new ClientClosedError();
     const { error } = request;
     const taken = error === undefined && typeof request.reply !== 'number';
-    if (this.#grants.tried(waiter, request, taken, jumped, sequence)) return;
+    const served = waiter instanceof SharedWaiter && waiter.served;
+    if (!served && this.#grants.tried(waiter, request, taken, jumped, sequence)) return;
     this.#takeBack(waiter, request, taken);
     if (typeof request.reply === 'number') this.#look.learn(request.reply, request.sentAt + jumped, sequence);
+    if (served) return;
     if (waiter instanceof LockWaiter) this.#pollLater(waiter);
     if (waiter.leaving !== undefined) return waiter.reject(waiter.leaving);
     if (!this.#line.has(waiter)) {

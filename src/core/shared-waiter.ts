@@ -14,6 +14,8 @@ export const NO_LEASE_MS = Number.MAX_SAFE_INTEGER;
 export abstract class SharedWaiter extends Waiter {
   /** Something that opened it came while its try was under way: the try need not find it open still. */
   opened = false;
+  /** It has what it came for, and not by the try that is under way: what that one takes is one too many. */
+  served = false;
   /** A subscription was asked for after it came. */
   asked = false;
   /** That was confirmed: no message of a time before it came can reach it any more. */

@@ -104,6 +104,40 @@ describe('semaphore', () => {
       expect(await free(name)).toBe('3');
     });
 
+    test.each([
+      ['was refused', 0],
+      ['was granted', 1],
+    ])('go to whoever is first even while it asks Redis, and what it %s there is not lost', async (_, added) => {
+      const { client, proxy } = await proxied();
+      const name = freshName('semaphore');
+      const semaphore = client.getSemaphore(name);
+      await semaphore.trySetPermits(1);
+      await semaphore.acquire();
+      const order: string[] = [];
+      const waiter = (label: string) => async (): Promise<void> => {
+        await semaphore.acquire();
+        order.push(label);
+      };
+      const one = await parked(name, waiter('one'));
+      await asked(client, proxy, name, 5); // made, taken, tried, listened to, tried
+      const two = waiter('two')();
+      // The answers to what the first of them asks from here on come later.
+      const stalled = proxy.stall({ direction: 'to-client', kind: 'command' });
+      const before = proxy.log.length;
+      if (added > 0) await open().getSemaphore(name).addPermits(added);
+      else await admin().publish(`redisson_sc:{${name}}`, '1');
+      await until(() => proxy.log.length > before, 'the first asks');
+      await semaphore.release();
+      await one.done;
+      expect(order).toEqual(['one']);
+      stalled.lift();
+      if (added === 0) await semaphore.release();
+      await two;
+      expect(order).toEqual(['one', 'two']);
+      for (let given = 0; given <= added; given += 1) await semaphore.release();
+      await until(async () => (await free(name)) === String(1 + added), 'every permit is there again');
+    });
+
     test('go back to Redis after so many sections, or so long, and others get them', async () => {
       const name = freshName('semaphore');
       const [client, other] = [open(undefined, { handOff: { maxSections: 5, maxTime: 60_000 } }), open()];
