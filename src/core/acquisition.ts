@@ -135,7 +135,7 @@ function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promi
 async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, parent: HoldRecord): Promise<SingleHold> {
   const { protocol, terms, patience } = acquisition;
   parent.tenure.lease.check();
-  if (parent.loss !== undefined) throw parent.loss;
+  parent.throwIfLost();
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
   if (protocol.half === 'write' && !mayWrite(parent)) throw new LockUpgradeError(protocol.name);
   let record: HoldRecord | undefined;

@@ -121,6 +121,10 @@ export class HoldRecord {
     this.#wakeTurns();
   }
 
+  throwIfLost(): void {
+    if (this.loss !== undefined) throw this.loss;
+  }
+
   close(): void {
     this.state = 'closed';
     this.#wakeTurns();

@@ -84,14 +84,14 @@ export class Lease {
       void this.confirm();
       return 'unconfirmed';
     }
-    tenure.lose('expired');
+    tenure.expire();
     return 'lost';
   }
 
   /** The deadline is here, or as good as: lost, unless only the clock jumped. */
   expire(): 'unconfirmed' | 'lost' {
     if (this.check() === 'unconfirmed') return 'unconfirmed';
-    this.tenure.lose('expired');
+    this.tenure.expire();
     return 'lost';
   }
 
@@ -120,7 +120,8 @@ export class Lease {
       return request.error;
     }
     if (request.error !== undefined || left === 0) {
-      tenure.lose(left === 0 && request.error === undefined ? 'gone' : 'expired', request.error);
+      if (request.error === undefined) tenure.lose('gone');
+      else tenure.expire(request.error);
       return undefined;
     }
     // That attempt of a partial release may run last, with what was left by the clock that has jumped.
@@ -191,7 +192,7 @@ export class Lease {
     const { protocol, turns } = tenure;
     return turns.take(async () => {
       await turns.ready();
-      if (hold.loss !== undefined) throw hold.loss;
+      hold.throwIfLost();
       if (hold.state !== 'open') {
         throw new NotOwnerError(protocol.name, `extend(): this hold of "${protocol.name}" was given back.`);
       }
@@ -203,6 +204,7 @@ export class Lease {
       const left = request.reply?.[0] ?? 0;
       this.renewed(ticket, request.sentAt, Math.min(left, leaseMs), hold);
       tenure.throwIfLost();
+      hold.throwIfLost();
       tenure.runtime.watchdog.deadlineMoved(tenure);
     });
   }
@@ -216,7 +218,7 @@ export class Lease {
     const { turns } = tenure;
     return turns.take(async () => {
       await turns.ready();
-      if (hold.loss !== undefined) throw hold.loss;
+      hold.throwIfLost();
       tenure.throwIfLost();
       const { clock, watchdog } = tenure.runtime;
       const jumped = clock.jumped;
@@ -231,6 +233,7 @@ export class Lease {
       const request = await this.setRemaining(now);
       if (request.error !== undefined) return turns.failed(request);
       if (request.reply === 'gone') throw tenure.lose('gone');
+      hold.throwIfLost();
       hold.leaseEnd = Math.max(hold.leaseEnd, request.sentAt + jumped + leaseMs);
     });
   }

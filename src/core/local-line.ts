@@ -82,7 +82,7 @@ export class LocalLine {
   holdersDeadline(now: number): number {
     let latest = 0;
     for (const tenure of this.holders) {
-      const sure = tenure.state === 'held' && tenure.lease.check() === 'valid';
+      const sure = tenure.state === 'held' && tenure.lease.check() === 'valid' && tenure.holds.length > 0;
       // Its end, or the answer that settles the doubt, makes the next step.
       if (sure) latest = Math.max(latest, tenure.lease.deadline);
       else if (tenure.state !== 'over') latest = Math.max(latest, now + YIELD_MS);

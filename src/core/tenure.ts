@@ -25,6 +25,8 @@ export class Tenure {
   readonly #strayUntil: number;
   #turns: Turns | undefined;
   #ending: Promise<void> | undefined;
+  /** Releases that wait for their turn, or for the answer to a partial one. */
+  #leaving = 0;
 
   constructor(
     readonly runtime: LockRuntime,
@@ -73,7 +75,7 @@ export class Tenure {
     const { turns } = this;
     const open = async (): Promise<HoldRecord | undefined> => {
       await turns.ready(parent);
-      if (parent.loss !== undefined) throw parent.loss;
+      parent.throwIfLost();
       if (parent.state !== 'open' || this.state !== 'held' || !parent.holds(protocol)) return undefined;
       const { clock } = this.runtime;
       const jumped = clock.jumped;
@@ -85,6 +87,8 @@ export class Tenure {
       this.throwIfLost();
       if (request.error !== undefined) return turns.failed(request, parent);
       if (request.reply === 'gone') throw this.lose('gone');
+      // Not given back either: the outer hold's release, which waits, frees the lock.
+      parent.throwIfLost();
       if (this.runtime.closed) throw new ClientClosedError(); // not given back either, as below
       const sentAt = request.sentAt + jumped;
       const now = clock.now();
@@ -137,42 +141,67 @@ export class Tenure {
     this.holds.splice(this.holds.indexOf(hold), 1);
     hold.close();
     this.runtime.watchdog.deadlineMoved(this); // what the others have left may be less
-    const unreleased = (error: RedisUnavailableError): LockError => {
-      if (this.holds.length > 0 || this.state !== 'held') return error;
-      // Nobody holds it any more: given back in the background at once.
-      this.runtime.watchdog.remove(this);
-      return this.#ended(failedEnd(error), hold, deadline) ?? error;
-    };
     const giveUp = (error: RedisUnavailableError): never => {
-      throw unreleased(error);
+      throw this.#unreleased(error, hold, deadline);
     };
     // Not one command deadline more for the release itself.
     if (unconfirmed instanceof RedisUnavailableError)
-      return this.turns.take(() => Promise.reject(unreleased(unsent(unconfirmed))), giveUp);
+      return this.turns.take(() => Promise.reject(this.#unreleased(unsent(unconfirmed), hold, deadline)), giveUp);
     if (!this.#busy && this.holds.length === 0) return this.#end(hold, deadline);
-    return this.turns.take(() => this.#giveBack(hold, deadline), giveUp);
+    this.#leaving += 1;
+    return this.turns
+      .take(() => this.#giveBack(hold, deadline), giveUp)
+      .finally(() => {
+        this.#leaving -= 1;
+      });
+  }
+
+  /** What a release that failed rejects with. If nobody holds the lock any more it is given back in the background. */
+  #unreleased(error: LockError, hold: HoldRecord, deadline: number): LockError {
+    if (this.holds.length > 0 || this.state !== 'held') return error;
+    this.runtime.watchdog.remove(this);
+    return this.#ended(failedEnd(error), hold, deadline) ?? error;
   }
 
   async #giveBack(hold: HoldRecord, deadline: number): Promise<void> {
     if (this.holds.length > 0) await this.turns.whenNoStray();
+    if (this.#ending !== undefined) return this.#ending;
     this.throwIfLost();
     const { clock } = this.runtime;
+    // Nothing is left to the others: they are told, before anybody else can be inside, and the lock is freed.
+    if (this.holds.length > 0 && this.lease.deadline <= clock.now()) this.expire();
     // Releases that were begun together find nothing left, and end the tenure together.
-    if (this.holds.length === 0) return (this.#ending ??= this.#end(hold, deadline));
-    if (this.lease.deadline <= clock.now()) {
-      // Nothing is left to the others: they are told, before anybody else can be inside, and the lock is freed.
-      for (const other of this.holds.splice(0)) {
-        this.#tellLoss(other, new LockLostError(this.protocol.name, this.owner, 'expired'));
-      }
-      return (this.#ending ??= this.#end(hold, deadline));
-    }
+    if (this.holds.length === 0) return (this.#ending = this.#end(hold, deadline));
     const now = clock.now();
     const holdCount = this.holds.length;
     const request = await this.lease.setRemaining(now);
-    // No undoing: the next request carries an absolute count again.
-    if (request.error !== undefined) return this.turns.failed(request);
+    if (request.error !== undefined) {
+      // No undoing: the next request carries an absolute count again.
+      return this.turns.failed(request).catch((error: unknown) => {
+        throw this.#unreleased(error as LockError, hold, deadline);
+      });
+    }
     if (request.reply === 'gone') throw this.lose('gone');
     this.#emitReleased(holdCount);
+    if (this.holds.length > 0) return;
+    // The others were lost meanwhile. What the key has left, if anything, is nobody's.
+    this.#ending = this.#end(undefined, Infinity).catch((error: unknown) => {
+      if (!(error instanceof LockLostError)) throw error;
+    });
+    return this.#ending;
+  }
+
+  /**
+   * The last of the open holds has reached its deadline. Whoever is giving back a hold of its own at that time has lost
+   * nothing: its release frees the lock.
+   */
+  expire(cause?: unknown): void {
+    if (this.#leaving === 0) return void this.lose('expired', cause);
+    for (const other of this.holds.splice(0)) this.#tellLoss(other, this.#lossBy('expired', cause));
+  }
+
+  #lossBy(reason: LossReason, cause?: unknown): LockLostError {
+    return new LockLostError(this.protocol.name, this.owner, reason, cause === undefined ? undefined : { cause });
   }
 
   /** Gives the lock on, or back, when nobody holds it: it was granted to somebody who is not there any more. */
@@ -222,7 +251,7 @@ export class Tenure {
     if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
     // A repeat that finds the field gone: an earlier attempt of ours removed it, unless the lease had ended by now.
     if (end.kind === 'gone' && !(end.inDoubt && this.runtime.clock.now() < deadline)) {
-      this.loss = new LockLostError(this.protocol.name, this.owner, 'gone');
+      this.loss = this.#lossBy('gone');
       this.entry.ended(this, 'lost');
       if (hold !== undefined) this.#emitLoss(hold, this.loss);
       return this.loss;
@@ -235,7 +264,7 @@ export class Tenure {
   /** The lock is not ours any more, or nobody can say that it is. Every open hold is told, once. */
   lose(reason: LossReason, cause?: unknown): LockLostError {
     if (this.loss !== undefined) return this.loss;
-    const loss = new LockLostError(this.protocol.name, this.owner, reason, cause === undefined ? undefined : { cause });
+    const loss = this.#lossBy(reason, cause);
     this.#drop(loss);
     // A renewal or nested acquire whose answer was lost may have set a longer lease than we know of; and who has lost
     // one part still has the others.

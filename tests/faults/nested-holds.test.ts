@@ -39,8 +39,52 @@ test('R11: with the release of a longer nested hold unanswered, the loss of the 
   await until(() => toldAt < Infinity, 'the loss is told');
   expect(toldAt - deadline).toBeLessThan(SLACK_MS);
   held.lift();
-  expect(await released).toBe('ERR_LOCK_LOST');
-  await outcome(outer.release());
+  expect(await released).toBe('ok'); // its own lease was not over
+  expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
+  expect(await admin().exists(name)).toBe(0);
+});
+
+test('R11: who waits for an inner hold while the outer one is given back is told that it is lost', async () => {
+  const { proxy, client, name } = await bench();
+  const lock = client.getLock(name);
+  const lost: unknown[] = [];
+  client.events.on('leaseLost', (event) => lost.push(event));
+  for (const request of ['acquire', 'extend'] as const) {
+    await inFlow(async () => {
+      const outer = await lock.acquire();
+      const inner = await lock.acquire({ leaseTime: 300 });
+      const held = proxy.holdReply({ command: 'EVALSHA' });
+      const asked = outcome(request === 'acquire' ? lock.acquire() : inner.extend(20_000));
+      await held.applied;
+      const released = outcome(outer.release());
+      await until(() => inner.signal.aborted, 'nothing is left of the inner lease');
+      held.lift();
+      expect(await Promise.all([asked, released, outcome(inner.release())])).toEqual([
+        'ERR_LOCK_LOST',
+        'ok',
+        'ERR_LOCK_LOST',
+      ]);
+      expect(await admin().exists(name)).toBe(0);
+    });
+  }
+  expect(lost).toMatchObject([{ reason: 'expired' }, { reason: 'expired' }]);
+});
+
+test('R3: an unanswered partial release of which nothing is left in the end is given back in the background', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: 600 });
+  const lock = client.getLock(freshName());
+  await inFlow(async () => {
+    const outer = await lock.acquire();
+    const inner = await lock.acquire({ leaseTime: 300 });
+    const swallowed = proxy.swallow({ sha: PARTIAL, times: Infinity });
+    const released = outcome(outer.release());
+    await until(() => inner.signal.aborted, 'nothing is left of the inner lease');
+    expect(await released).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    swallowed.lift();
+    await until(async () => (await admin().exists(lock.name)) === 0, 'it is given back', 1_000);
+    expect(await outcome(inner.release())).toBe('ERR_LOCK_LOST');
+  });
 });
 
 test('R15: a nested release after the outer lease has ended tells of that loss before the lock is free', async () => {

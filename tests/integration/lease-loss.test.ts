@@ -247,6 +247,26 @@ test('R11: of holds given back together, beside one whose lease is over, only th
   expect(await admin().exists(lock.name)).toBe(0);
 });
 
+test.each(['outer first', 'inner first'])(
+  'R11: holds given back together with one inside them whose lease is over, %s: theirs are not lost',
+  async (order) => {
+    const client = await openClient();
+    const lost: unknown[] = [];
+    client.events.on('leaseLost', (event) => lost.push(event));
+    const lock = client.getLock(freshName());
+    await inFlow(async () => {
+      const holds = [await lock.acquire(), await lock.acquire(), await lock.acquire({ leaseTime: 150 })];
+      await pause(170);
+      if (order === 'inner first') holds.reverse();
+      const released = await Promise.all(holds.map((hold) => outcome(hold.release())));
+      // With the others around it the key was kept for it, too.
+      expect(released).toEqual(order === 'inner first' ? ['ok', 'ok', 'ok'] : ['ok', 'ok', 'ERR_LOCK_LOST']);
+    });
+    expect(lost).toHaveLength(order === 'inner first' ? 0 : 1);
+    expect(await admin().exists(lock.name)).toBe(0);
+  },
+);
+
 test('R13: after the event loop was blocked for two leases the loss is told before any further call succeeds', async () => {
   const client = await openClient();
   const other = await openClient();

@@ -188,11 +188,18 @@ export const TENURES = [
   without(
     'telling those whose lease is over before the lock is free',
     tenure,
-    'if (this.lease.deadline <= clock.now()) {',
-    'if (this.lease.deadline < 0) {',
+    'this.lease.deadline <= clock.now()) this.expire();',
+    'this.lease.deadline < 0) this.expire();',
     'tests/faults/nested-holds',
     CONTRACT,
     PROPERTIES,
+  ),
+  without(
+    'sparing who gives back what is still his when the rest is lost',
+    tenure,
+    "if (this.#leaving === 0) return void this.lose('expired', cause);",
+    "return void this.lose('expired', cause);",
+    'tests/faults/nested-holds',
   ),
   without(
     "a child's place beside its parent",
