@@ -94,7 +94,12 @@ export class HoldRecord {
 
   /** Whether an `unlock()` of its flow means this hold. */
   get unlockable(): boolean {
-    return this.bare && (this.state !== 'closed' || this.givingBack !== undefined);
+    return this.bare && this.state !== 'closed';
+  }
+
+  /** Whether an `unlock()` that means no hold waits for what became of this one. */
+  get awaitable(): boolean {
+    return this.bare && this.givingBack !== undefined;
   }
 
   /** Whether what `protocol` asks for is held here, or by a hold around this one. */

@@ -205,10 +205,12 @@ export class MultiHold extends Hold {
 
   /** @internal Whether an `unlock()` means it. */
   get unlockable(): boolean {
-    return (
-      this.terms.bare &&
-      (this.#released === undefined || this.#records().some((record) => record.givingBack !== undefined))
-    );
+    return this.terms.bare && this.#released === undefined;
+  }
+
+  /** @internal Whether an `unlock()` that means no hold waits for what became of it. */
+  get awaitable(): boolean {
+    return this.terms.bare && this.#records().some((record) => record.givingBack !== undefined);
   }
 
   /** @internal Not given back yet; maybe lost. */

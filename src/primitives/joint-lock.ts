@@ -183,7 +183,7 @@ export abstract class JointLock extends Lock<MultiHold> {
 
   /** @internal */
   protected override unlockable(context: LockContext | undefined): Hold | undefined {
-    return this.innermost(context, (hold) => hold.unlockable);
+    return this.innermost(context, (hold) => hold.unlockable) ?? this.innermost(context, (hold) => hold.awaitable);
   }
 
   /** @internal */

@@ -98,7 +98,7 @@ export abstract class Lock<H extends Hold = Hold> {
    * @throws {NotOwnerError} `ERR_LOCK_NOT_OWNER`: the caller is inside no such hold. Nothing was changed.
    * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost before. It is over now; a further call is `NotOwnerError`.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: unanswered. The hold is over for this process and
-   *   goes on being given back in the background; a further `unlock()` waits for that.
+   *   goes on being given back in the background; a further `unlock()`, with no other hold around it, waits for that.
    * @see Redisson `RLock#unlock()`.
    */
   unlock(options?: ContextOptions): Promise<void> {

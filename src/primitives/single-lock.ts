@@ -150,7 +150,11 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
 
   /** @internal */
   protected override unlockable(context: LockContext | undefined): Hold | undefined {
-    return innermostHold(this.runtime, this.protocol, context, canBeUnlocked);
+    // A hold that failed to be given back is over: the unlock() of one around it is not taken for a repeat of its own.
+    return (
+      innermostHold(this.runtime, this.protocol, context, canBeUnlocked) ??
+      innermostHold(this.runtime, this.protocol, context, canBeAwaited)
+    );
   }
 
   /** @internal */
@@ -208,5 +212,7 @@ const isOfThisLock = (record: HoldRecord, { half, parts }: LockProtocol): boolea
   record.half === half && record.protocol.parts?.line === parts?.line;
 const canBeUnlocked = (record: HoldRecord, protocol: LockProtocol): boolean =>
   record.unlockable && isOfThisLock(record, protocol);
+const canBeAwaited = (record: HoldRecord, protocol: LockProtocol): boolean =>
+  record.awaitable && isOfThisLock(record, protocol);
 const isOpen = (record: HoldRecord, protocol: LockProtocol): boolean =>
   record.state !== 'closed' && isOfThisLock(record, protocol);

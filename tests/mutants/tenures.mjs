@@ -195,6 +195,13 @@ export const TENURES = [
     PROPERTIES,
   ),
   without(
+    'telling the unlock of an outer hold from a repeat of the inner one',
+    'src/primitives/single-lock.ts',
+    '  record.unlockable && isOfThisLock(record, protocol);',
+    '  (record.unlockable || record.awaitable) && isOfThisLock(record, protocol);',
+    'tests/faults/nested-holds',
+  ),
+  without(
     'sparing who gives back what is still his when the rest is lost',
     tenure,
     "if (this.#leaving === 0) return void this.lose('expired', cause);",

@@ -64,7 +64,8 @@ let workers = 0;
 /** Starts a process with the built package. */
 export async function startWorker(options: WorkerOptions = {}): Promise<Worker> {
   const worker = new Worker(options);
-  await worker.nextEvent('started');
+  // On a machine that is at its limit a process takes its time to load the package.
+  await worker.nextEvent('started', 3 * LONG_MS);
   return worker;
 }
 
