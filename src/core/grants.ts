@@ -212,6 +212,7 @@ export class Grants {
     if (how === 'handed') return;
     this.#streak.reset();
     if (how !== 'freed') this.look.mark = true;
+    else if (this.line.head?.patience.hurried) this.look.mark = true;
     else if (this.line.waiterCount > 0 && this.line.holders.size === 0 && !this.shared) this.look.yield();
   }
 }

@@ -90,6 +90,13 @@ export class LocalLine {
     return latest;
   }
 
+  /** Whether a tenure of ours has the lock for all that `waiter` may do. */
+  keepsOut({ patience }: Waiter): boolean {
+    if (!patience.hurried) return this.holders.size > 0;
+    for (const tenure of this.holders) if (!tenure.ending) return true;
+    return false;
+  }
+
   /** Whoever waits long waits behind the present holder. */
   holderChanged(): void {
     this.#longWait.holderChanged();

@@ -127,8 +127,7 @@ export class LockEntry implements ChannelListener {
     if (look.flowing) return this.#tryAll();
     const { head } = this.#line;
     if (head === undefined || head.busy) return;
-    const held = this.holders.size > 0 && !this.shared;
-    if (look.isDue && !held) return this.#try(head);
+    if (look.isDue && (this.shared || !this.#line.keepsOut(head))) return this.#try(head);
     const now = this.runtime.clock.now();
     if (look.isPaused(now)) return;
     const localDeadline = this.shared ? 0 : this.#line.holdersDeadline(now);

@@ -17,11 +17,18 @@ export interface Patience {
   readonly until: number;
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
+  /** It has won its turn elsewhere: it goes right behind a release of ours, and leaves nobody a chance before it. */
+  readonly hurried: boolean;
 }
 
-export function patience({ clock }: LockRuntime, waitTime: number, signal: AbortSignal | undefined): Patience {
+export function patience(
+  { clock }: LockRuntime,
+  waitTime: number,
+  signal: AbortSignal | undefined,
+  hurried = false,
+): Patience {
   const until = waitTime === Infinity ? Infinity : waitTime > 0 ? clock.now() + waitTime : -Infinity;
-  return { until, waitTime, signal };
+  return { until, waitTime, signal, hurried };
 }
 
 /** Told once how a call ended. */

@@ -81,10 +81,10 @@ export class QuorumRound {
   }
 
   #send(ask: Ask): void {
-    const { call, waitTime, owner, drift, pending } = this.#terms;
+    const { call, waitTime, owner, drift, pending, has } = this.#terms;
     const { member } = ask;
     const signal = this.#abort === undefined ? call.signal : this.#abort.signal;
-    const request = { ...call, waitTime, signal, owner: owner(member), drift };
+    const request = { ...call, waitTime, signal, owner: owner(member), drift, hurried: has !== undefined };
     const settled = new Promise<void>((done) => {
       member.takeAsMember(request, {
         granted: (hold) => {

@@ -17,6 +17,7 @@ import { Lock } from './lock.js';
 export interface MemberCall extends Omit<LockCall, 'bare'> {
   readonly owner: string;
   readonly drift?: ((leaseMs: number) => number) | undefined;
+  readonly hurried?: boolean;
 }
 
 /** A lock under one name, of whatever kind: its protocol says what the kind is. */
@@ -108,10 +109,10 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   /** @internal Takes it as one of several. Unbound: no flow enters it. */
   takeAsMember(member: MemberCall, settle: Settle): void {
     const { runtime, protocol } = this;
-    const { leaseTime, waitTime, signal, context, site, owner, drift } = member;
+    const { leaseTime, waitTime, signal, context, site, owner, drift, hurried } = member;
     const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
     const terms = { leaseMs, watched: leaseTime === undefined, bare: false, site, owner, drift };
-    acquire(runtime, { protocol, terms, patience: patience(runtime, waitTime, signal), context }, settle);
+    acquire(runtime, { protocol, terms, patience: patience(runtime, waitTime, signal, hurried), context }, settle);
   }
 
   /** @internal Whether others of this client have it, wait for it or are inside, so that a try would be in vain. */

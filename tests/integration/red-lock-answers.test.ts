@@ -1,11 +1,14 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client.js';
 import type { NoQuorumError } from '../../src/errors.js';
 import type { RedLock } from '../../src/primitives/red-lock.js';
-import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import type { Timer } from '../../src/clock.js';
+import { inFlow, outcome, pause, TestClock } from '../support/lock-clients.js';
+import { FaultProxy } from '../support/proxy.js';
 import type { RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
-import { holders, open, servers, timed } from './red-lock-stage.js';
+import { clients, holders, open, servers, timed } from './red-lock-stage.js';
 
 test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and is let in', async (size) => {
   const { clients: opened, name } = await open();
@@ -19,6 +22,61 @@ test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and i
   await pause(100);
   await hold.release();
   await (await waits).release();
+});
+
+describe('through proxies', () => {
+  const proxies: FaultProxy[] = [];
+  afterEach(() => Promise.all(proxies.splice(0).map((proxy) => proxy.close())));
+
+  test('who has its turn at one server asks the others right behind the release that gave it', async () => {
+    for (const server of servers) {
+      const { hostname, port } = new URL(server.url);
+      proxies.push(await FaultProxy.start({ host: hostname, port: Number(port) }));
+    }
+    const opened = proxies.map(({ url }) => createClient({ url }));
+    clients.push(...opened);
+    const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock('red:behind')));
+    const hold = await inFlow(async () => lock.acquire());
+    const waits = inFlow(async () => lock.acquire());
+    const [acquire, release] = [scripts.acquire.script!.sha, scripts.release.script!.sha];
+    const asked = ({ log }: FaultProxy): number => log.filter(({ args }) => args[0] === acquire).length;
+    await until(() => proxies.some((proxy) => asked(proxy) === 3), 'it stands in line: got, tried, listened, tried');
+    await Promise.all(opened.map((client) => client.getLock('red:behind').isLocked()));
+    // Nobody hears anything from here on.
+    const silence = proxies.map((proxy) => proxy.stall({ kind: 'subscriber', direction: 'to-client' }));
+    // At the server where it stands in line the lock is handed on; what the others answer to the release comes later.
+    const held = proxies.map((proxy) => proxy.holdReply({ sha: release }));
+    const released = hold.release();
+    const behind = ({ log }: FaultProxy): boolean => {
+      const at = log.findLastIndex(({ args }) => args[0] === release);
+      return at >= 0 && log.slice(at).some(({ args }) => args[0] === acquire);
+    };
+    await until(() => proxies.filter(behind).length === 2, 'the others are asked');
+    for (const fault of [...held, ...silence]) fault.lift();
+    await released;
+    await (await waits).release();
+  });
+});
+
+/** The chance that is left to others, of 20 ms, never ends. */
+class StillClock extends TestClock {
+  override setTimer(ms: number, fn: () => void): Timer {
+    return ms > 15 && ms <= 20 ? { cancel: () => undefined } : super.setTimer(ms, fn);
+  }
+}
+
+test('who has its turn at one server leaves nobody a chance before it at the others', async () => {
+  const opened = servers.map(({ url }) => createClient({ url }, { clock: new StillClock() }));
+  clients.push(...opened);
+  const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock('red:next')));
+  let waits = 0;
+  for (const client of opened) client.events.on('waiting', () => (waits += 1));
+  const first = await inFlow(async () => lock.acquire());
+  // With the first of them there, nobody asks all servers at once any more.
+  const sections = Array.from({ length: 8 }, () => inFlow(async () => (await lock.acquire()).release()));
+  await until(() => waits === 8, 'all stand in line');
+  await first.release();
+  await Promise.all(sections);
 });
 
 describe('R28: a server that refuses, as a user without permission is', () => {
