@@ -28,7 +28,7 @@ const limitMs = (tests) => (tests.some((test) => test.includes('/soak/')) ? 480_
 /** The names of the tests that fail; undefined if none was run. @type {(tests: readonly string[]) => string[] | undefined} */
 function failingTests(tests) {
   rmSync(results, { force: true });
-  const options = ['--testPathIgnorePatterns=/node_modules/', '--maxWorkers=1', '--json', `--outputFile=${results}`];
+  const options = ['--testPathIgnorePatterns=/node_modules/', '--runInBand', '--json', `--outputFile=${results}`];
   if (limitMs(tests) > SHORT_MS) options.push(`--testTimeout=${limitMs(tests)}`);
   const jest = ['node_modules/jest/bin/jest.js', ...options, ...tests];
   spawnSync('node', ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', ...jest], {

@@ -81,6 +81,7 @@ export const SHARING = [
     'src/core/lanes.ts',
     "const goesOn = settle === 'repeat' ? error instanceof RedisUnavailableError : inDoubt;",
     'const goesOn = false;',
+    'tests/faults/lanes',
     'tests/integration/semaphore',
   ),
 ];
