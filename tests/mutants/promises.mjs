@@ -61,13 +61,6 @@ export const PROMISES = [
     LEFTOVERS,
   ),
   without(
-    'R20: lanes that are forgotten',
-    'src/core/lanes.ts',
-    'if (numbers?.size === 0) this.#taken.delete(key);',
-    '',
-    LEFTOVERS,
-  ),
-  without(
     'R21: a step when somebody leaves the line',
     'src/core/lock-entry.ts',
     '      waiter.trying?.abandon();\n      this.#step();',
