@@ -21,6 +21,28 @@ test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and i
   await (await waits).release();
 });
 
+test('R28: who finds two of three busy stands in line at once, while the third hangs', async () => {
+  const { lock, name } = await open({ commandTimeout: 3_000 });
+  const { clients: others } = await open({ name });
+  const kept = await Promise.all([0, 1].map((at) => inFlow(async () => others[at]!.getLock(name).acquire())));
+  await servers[2]!.pause();
+  const began = performance.now();
+  const waits = inFlow(async () => lock.acquire({ waitTime: 20_000 }));
+  const channels = (): Promise<unknown[][]> => Promise.all([0, 1].map((at) => servers[at]!.channels()));
+  await until(async () => (await channels()).flat().length > 0, 'it waits');
+  expect(performance.now() - began).toBeLessThan(250 + 250); // an attempt at the third takes a second
+  servers[2]!.resume();
+  await Promise.all(kept.map((hold) => hold.release()));
+  await (await waits).release();
+});
+
+test('R28: three grants of a lease that the drift of the clocks uses up are none', async () => {
+  const { lock } = await open({ red: { driftFactor: 0.99 } });
+  for (const waitTime of [0, 300]) {
+    expect(await outcome(inFlow(async () => lock.acquire({ waitTime, leaseTime: 150 })))).toBe('ERR_LOCK_NO_QUORUM');
+  }
+});
+
 describe('R28: a server that refuses, as a user without permission is', () => {
   const refuse = (...all: RedisServer[]): Promise<unknown> =>
     Promise.all(all.map((server) => server.command('ACL', 'SETUSER', 'default', '-@scripting')));

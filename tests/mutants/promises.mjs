@@ -5,7 +5,8 @@ import { PROPERTIES, SUBSCRIPTIONS, subscriber } from './names.mjs';
 const TOPOLOGIES = 'tests/integration/topologies';
 const SETTINGS = 'tests/contracts/settings';
 const FORMS = 'tests/integration/waiting-forms';
-const RED = 'tests/integration/red-lock';
+const RED = 'tests/integration/red-lock.test';
+const ANSWERS = 'tests/integration/red-lock-answers';
 const FENCED = 'tests/integration/fenced-lock';
 const LEFTOVERS = 'tests/integration/leftovers';
 const connection = 'src/redis/own-connection.ts';
@@ -109,7 +110,7 @@ export const PROMISES = [
     'src/redis/server-error.ts',
     "  return 'refused';\n",
     "  return 'not-executed';\n",
-    'tests/integration/red-lock-answers',
+    ANSWERS,
   ),
   without(
     'R28: a majority that is enough',
@@ -123,14 +124,14 @@ export const PROMISES = [
     'src/primitives/quorum-round.ts',
     'if (acquired < quorum && acquired + pending >= quorum && !misused) return;',
     'if (acquired < quorum && pending > 0 && !misused) return;',
-    RED,
+    ANSWERS,
   ),
   without(
     'R28: what a round without a majority was granted goes back',
     'src/primitives/red-lock.ts',
     '    await giveBack(granted);\n',
     '',
-    'tests/integration/red-lock-answers',
+    ANSWERS,
   ),
   without(
     'R28: what is granted after its round goes back',
@@ -144,8 +145,7 @@ export const PROMISES = [
     'src/primitives/red-lock.ts',
     'if (joint.validFor() > 0) {',
     'if (joint.validFor() > -1e9) {',
-    RED,
-    'tests/faults/red-lock',
+    ANSWERS,
   ),
   without(
     'R29: a counter that outlives its lock',
