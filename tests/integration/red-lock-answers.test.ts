@@ -82,4 +82,22 @@ describe('R28: a server that refuses, as a user without permission is', () => {
       await until(async () => (await holders(name)).every((held) => held === 0), 'nothing is kept');
     }
   });
+
+  test('R23: an abort ends a wait between two rounds at once', async () => {
+    const { lock, name } = await open();
+    await lock.withLock(() => undefined);
+    await refuse(servers[0]!, servers[2]!);
+    const log = await servers[1]!.monitor();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const waits = outcome(inFlow(async () => lock.acquire({ waitTime: 20_000, signal })));
+    // Each round takes it there and gives it back. After the first it waits for 100 ms, and then for twice as long.
+    const asked = (): number => log.lines.filter(({ args, source }) => source !== 'lua' && args.includes(name)).length;
+    await until(() => asked() >= 10, 'five rounds have ended');
+    controller.abort();
+    const began = performance.now();
+    expect(await waits).toBe('ERR_LOCK_ABORTED');
+    expect(performance.now() - began).toBeLessThan(50 + 250);
+    log.stop();
+  });
 });

@@ -98,12 +98,11 @@ export const PROMISES = [
     FORMS,
   ),
   without(
-    'R21: the signal of a RedLock between its rounds',
+    'R23: the signal of a RedLock between its rounds',
     'src/primitives/red-lock.ts',
     'await this.#pause(Math.min(pauseMs, until - now), signal);',
     'await this.#pause(Math.min(pauseMs, until - now), undefined);',
-    FORMS,
-    RED,
+    ANSWERS,
   ),
   without(
     'R28: a refusal that is an answer',
