@@ -1,6 +1,6 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { PROPERTIES, SUBSCRIPTIONS, subscriber } from './names.mjs';
+import { SUBSCRIPTIONS, subscriber } from './names.mjs';
 
 const TOPOLOGIES = 'tests/integration/topologies';
 const SETTINGS = 'tests/contracts/settings';
