@@ -109,7 +109,9 @@ export class LockEntry implements ChannelListener {
   #leave(waiter: Waiter, reason: LockError): void {
     waiter.leaving = reason;
     waiter.unwatch();
+    const wasHead = this.#line.head === waiter;
     this.#line.remove(waiter);
+    if (wasHead && wantsLess(this.#line.head, waiter)) this.#look.mark = true;
     // A try or hand-off that is under way settles the call; until then it could still be granted.
     if (!waiter.busy) waiter.reject(reason);
     // Others may leave by the same signal: none of them is to become the head, and try, on the way.
@@ -334,3 +336,6 @@ export class LockEntry implements ChannelListener {
     this.#line.close();
   }
 }
+
+const wantsLess = (next: Waiter | undefined, waiter: Waiter): boolean =>
+  next instanceof SharedWaiter && waiter instanceof SharedWaiter && next.wants < waiter.wants;

@@ -21,7 +21,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
 
   constructor(
     private readonly protocol: PermitExpirableProtocol,
-    private readonly permits: number,
+    override readonly wants: number,
     runtime: LockRuntime,
     name: string,
     waiting: Patience,
@@ -33,7 +33,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
   }
 
   send(): ScriptRequest<AcquireReply> {
-    this.#ids ??= Array.from({ length: this.permits }, () => randomBytes(16).toString('hex'));
+    this.#ids ??= Array.from({ length: this.wants }, () => randomBytes(16).toString('hex'));
     this.#jumped = this.runtime.clock.jumped;
     return this.protocol.acquire(this.#ids, this.leaseMs);
   }

@@ -232,6 +232,7 @@ interface PermitPort {
 /** Each try has a lane to itself, for as long as it may be repeated or has to be taken back. */
 class PermitWaiter extends SharedWaiter {
   override readonly takes: number;
+  override readonly wants: number;
   #lane: Lane | undefined;
 
   constructor(
@@ -243,7 +244,7 @@ class PermitWaiter extends SharedWaiter {
     fail: (error: unknown) => void,
   ) {
     super(runtime, name, waiting, NO_LEASE_MS, undefined, fail);
-    this.takes = permit.permits;
+    this.takes = this.wants = permit.permits;
   }
 
   send(): ScriptRequest<AcquireReply> {

@@ -28,3 +28,24 @@ test('R1: while it is unknown what a request took, the next one does not push it
   await until(async () => (await admin().get(name)) === '1', 'what the first one took is given back', 6_000);
   await semaphore.release();
 });
+
+test.each(['cutBefore', 'cutAfter'] as const)(
+  'R1: %s: a release that has rejected goes on until it is answered, and counts once',
+  async (fault) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout: 300 });
+    const name = freshName();
+    const semaphore = client.getSemaphore(name);
+    await semaphore.trySetPermits(2);
+    await semaphore.withPermits(() => undefined); // the server has been told the scripts
+    await semaphore.acquire(2);
+    const sha = scripts.release.script!.sha;
+    const away = proxy[fault]({ sha, times: Infinity });
+    expect(await outcome(semaphore.release(2))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    expect(await admin().get(name)).toBe(fault === 'cutAfter' ? '2' : '0');
+    away.lift();
+    const answered = proxy.observe({ sha });
+    await answered.executed;
+    expect(await admin().get(name)).toBe('2');
+  },
+);

@@ -221,6 +221,18 @@ describe('waiting', () => {
     await semaphore.release(id);
   });
 
+  test('R21: who waits for less than is free is in when the one before it, who waits for more, runs out of time', async () => {
+    const { semaphore, other } = await semaphoreOf(3);
+    const taken = await other.acquireMany(2);
+    const more = outcome(semaphore.acquireMany(3, undefined, { waitTime: 300 }));
+    const less = semaphore.acquire();
+    expect(await more).toBe('ERR_LOCK_TIMEOUT');
+    const leftAt = performance.now();
+    await semaphore.release(await less);
+    expect(performance.now() - leftAt).toBeLessThan(200 + 250);
+    await other.release(taken);
+  });
+
   test('R21: a lease that is made shorter ends for those who wait, too', async () => {
     const { name, semaphore, other } = await semaphoreOf(1);
     const id = await other.acquire(60_000);

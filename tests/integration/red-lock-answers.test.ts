@@ -79,6 +79,28 @@ test('who has its turn at one server leaves nobody a chance before it at the oth
   await Promise.all(sections);
 });
 
+test('R28: who finds two of three busy stands in line at once, while the third hangs', async () => {
+  const { lock, name } = await open({ commandTimeout: 3_000 });
+  const { clients: others } = await open({ name });
+  const kept = await Promise.all([0, 1].map((at) => inFlow(async () => others[at]!.getLock(name).acquire())));
+  await servers[2]!.pause();
+  const began = performance.now();
+  const waits = inFlow(async () => lock.acquire({ waitTime: 20_000 }));
+  const channels = (): Promise<unknown[][]> => Promise.all([0, 1].map((at) => servers[at]!.channels()));
+  await until(async () => (await channels()).flat().length > 0, 'it waits');
+  expect(performance.now() - began).toBeLessThan(250 + 250); // an attempt at the third takes a second
+  servers[2]!.resume();
+  await Promise.all(kept.map((hold) => hold.release()));
+  await (await waits).release();
+});
+
+test('R28: three grants of a lease that the drift of the clocks uses up are none', async () => {
+  const { lock } = await open({ red: { driftFactor: 0.99 } });
+  for (const waitTime of [0, 300]) {
+    expect(await outcome(inFlow(async () => lock.acquire({ waitTime, leaseTime: 150 })))).toBe('ERR_LOCK_NO_QUORUM');
+  }
+});
+
 describe('R28: a server that refuses, as a user without permission is', () => {
   const refuse = (...all: RedisServer[]): Promise<unknown> =>
     Promise.all(all.map((server) => server.command('ACL', 'SETUSER', 'default', '-@scripting')));
@@ -117,5 +139,23 @@ describe('R28: a server that refuses, as a user without permission is', () => {
         expect(results[at]).toMatchObject({ server: at, outcome: 'failed', error: { code: 'ERR_LOCK_REFUSED' } });
       await until(async () => (await holders(name)).every((held) => held === 0), 'nothing is kept');
     }
+  });
+
+  test('R23: an abort ends a wait between two rounds at once', async () => {
+    const { lock, name } = await open();
+    await lock.withLock(() => undefined);
+    await refuse(servers[0]!, servers[2]!);
+    const log = await servers[1]!.monitor();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const waits = outcome(inFlow(async () => lock.acquire({ waitTime: 20_000, signal })));
+    // Each round takes it there and gives it back. After the first it waits for 100 ms, and then for twice as long.
+    const asked = (): number => log.lines.filter(({ args, source }) => source !== 'lua' && args.includes(name)).length;
+    await until(() => asked() >= 10, 'five rounds have ended');
+    controller.abort();
+    const began = performance.now();
+    expect(await waits).toBe('ERR_LOCK_ABORTED');
+    expect(performance.now() - began).toBeLessThan(50 + 250);
+    log.stop();
   });
 });

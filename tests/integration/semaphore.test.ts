@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
+import { outcome } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -137,6 +138,27 @@ describe('semaphore', () => {
       for (let given = 0; given <= added; given += 1) await semaphore.release();
       await until(async () => (await free(name)) === String(1 + added), 'every permit is there again');
     });
+
+    test.each(['gives up', 'runs out of time'])(
+      'R21: who waits for less than is free is in when the one before it, who waits for more, %s',
+      async (how) => {
+        const { client, proxy } = await proxied();
+        const name = freshName();
+        const semaphore = client.getSemaphore(name);
+        await semaphore.trySetPermits(1);
+        const controller = new AbortController();
+        const options = how === 'gives up' ? { signal: controller.signal } : { waitTime: 300 };
+        const { done: more } = await parked(name, () => outcome(semaphore.acquire(3, options)));
+        const less = semaphore.acquire(1);
+        await asked(client, proxy, name, 4); // made, tried, listened to, tried
+        controller.abort();
+        expect(await more).toBe(how === 'gives up' ? 'ERR_LOCK_ABORTED' : 'ERR_LOCK_TIMEOUT');
+        const leftAt = performance.now();
+        await less;
+        expect(performance.now() - leftAt).toBeLessThan(200 + 250);
+        await semaphore.release();
+      },
+    );
 
     test('go back to Redis after so many sections, or so long, and others get them', async () => {
       const name = freshName('semaphore');
@@ -291,7 +313,8 @@ describe('count-down latch', () => {
     const held = proxy.holdCommand({ contains: `holdfast_requests:{${name}}`, kind: 'command', times: Infinity });
     await expect(latch.countDown()).rejects.toMatchObject({ outcome: 'unknown' });
     held.lift();
-    await until(async () => (await admin().hlen(`holdfast_requests:{${name}}:${client.id}`)) > 0, 'it is cancelled');
+    const said = (): Promise<string[]> => admin().hvals(`holdfast_requests:{${name}}:${client.id}`);
+    await until(async () => (await said()).some((each) => each.endsWith(':-4')), 'it is cancelled');
     expect(await latch.getCount()).toBe(5);
   });
 

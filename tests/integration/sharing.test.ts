@@ -2,10 +2,15 @@ import { afterEach, expect, test } from '@jest/globals';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { closeClients, inFlow, openClient, pause } from '../support/lock-clients.js';
+import type { LockClient } from '../../src/client.js';
+import { YIELD_MS } from '../../src/core/next-look.js';
+import { lockChannel } from '../../src/redis/keys.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
 import { Random } from '../support/random.js';
 import { reaped, reapWithUs } from '../support/reaper.js';
-import { expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { until } from '../support/until.js';
 
 const CROWD = fileURLToPath(new URL('./fixtures/crowd.mjs', import.meta.url));
 const SLACK_MS = 250;
@@ -57,3 +62,31 @@ test.each([0, 20])(
     }
   },
 );
+
+test('R33: who waits where it was released leaves others so much time to ask first', async () => {
+  const clock = new FakeClock(); // time does not pass there, unless the test says so
+  const { proxy, url } = await openProxy();
+  const [here, there] = [await openClient({ clock, handOff: false }), await openClient({ url })];
+  const name = freshName();
+  const hold = await holdElsewhere(here.getLock(name));
+  const order: string[] = [];
+  const enter = (client: LockClient, label: string): Promise<void> =>
+    inFlow(() => client.getLock(name).withLock(() => void order.push(label)));
+  const waits = async (count: number): Promise<void> =>
+    until(async () => Number((await admin().pubsub('NUMSUB', lockChannel(name)))[1]) === count, `${count} wait`);
+  const ours = enter(here, 'here');
+  await waits(1);
+  const theirs = enter(there, 'there');
+  await waits(2);
+  const late = proxy.stall({ kind: 'subscriber', direction: 'to-client' });
+  await hold.release();
+  // It asks through the connection that a try would have gone through before.
+  expect(await inFlow(() => here.getLock(name).isLocked())).toBe(false);
+  expect(order).toEqual([]);
+  late.lift();
+  await theirs;
+  expect(order).toEqual(['there']);
+  await clock.advance(YIELD_MS);
+  await ours;
+  expect(order).toEqual(['there', 'here']);
+});

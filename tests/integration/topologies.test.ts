@@ -125,3 +125,27 @@ test('R34: what a given connection says about sending and answering changes noth
     }),
   );
 });
+
+test('R34: a connection that is cut comes back soon, whatever the retryStrategy of the given one says', async () => {
+  const proxy = await FaultProxy.start((await start()).address);
+  stops.push(() => proxy.close());
+  const { hostname, port } = new URL(proxy.url);
+  const client = create(given({ host: hostname, port: Number(port), retryStrategy: () => 60_000 }));
+  await client.ready();
+  proxy.cut();
+  const cutAt = performance.now();
+  await client.getLock('cut').withLock(() => undefined);
+  expect(performance.now() - cutAt).toBeLessThan(1_000);
+});
+
+test('R34: an answer may take longer than the commandTimeout of the given one, and is not asked for again', async () => {
+  const proxy = await FaultProxy.start((await start()).address);
+  stops.push(() => proxy.close());
+  const { hostname, port } = new URL(proxy.url);
+  const client = create(given({ host: hostname, port: Number(port), commandTimeout: 20 }));
+  await client.getLock('slow').withLock(() => undefined);
+  const asked = proxy.observe({ contains: 'slow', times: Infinity });
+  proxy.holdReply({ contains: 'slow' }, 200);
+  await client.getLock('slow').acquire();
+  expect(asked.count).toBe(1);
+});

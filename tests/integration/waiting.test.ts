@@ -4,6 +4,7 @@ import type { LockClient } from '../../src/client.js';
 import type { LockEvents } from '../../src/events.js';
 import type { Hold } from '../../src/core/hold.js';
 import { lockChannel } from '../../src/redis/keys.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
 import { expectNothingLeft, freshName } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers.js';
@@ -252,6 +253,18 @@ describe('R22: what waiting costs', () => {
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['ERR_LOCK_ABORTED']));
     expect(proxy.log.filter(({ args }) => args.includes(lock.name))).toHaveLength(1);
     await holder.release();
+  });
+
+  test('R22: a lease that is shorter than the way to Redis costs few tries', async () => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const name = freshName();
+    const { sha } = scripts.acquire.script!;
+    const tries = proxy.holdReply({ sha, contains: name, times: Infinity }, 20);
+    const wait = { leaseTime: 10, waitTime: 1_500 };
+    expect(await outcome(inFlow(async () => client.getLock(name).acquire(wait)))).not.toBe('ok');
+    expect(tries.count).toBeGreaterThan(2);
+    expect(tries.count).toBeLessThanOrEqual(10);
   });
 
   test('R22: waiters send at most 10 commands a second while the server is read-only or loading', async () => {

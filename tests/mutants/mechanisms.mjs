@@ -1,9 +1,10 @@
 // @ts-check
 import { CLOCKS } from './clocks.mjs';
+import { PROMISES } from './promises.mjs';
 import { REQUESTS } from './requests.mjs';
 import { SHARING } from './sharing.mjs';
 import { TENURES } from './tenures.mjs';
 import { WAITING } from './waiting.mjs';
 
 /** All that can be taken out. */
-export const MECHANISMS = [...REQUESTS, ...TENURES, ...CLOCKS, ...WAITING, ...SHARING];
+export const MECHANISMS = [...REQUESTS, ...TENURES, ...CLOCKS, ...WAITING, ...SHARING, ...PROMISES];

@@ -28,6 +28,20 @@ export const SHARING = [
     WAKING,
   ),
   without(
+    'permits for whoever is first, even while it asks Redis',
+    grants,
+    '        // Redis may be granting it the same just now; it is served first all the same, for nobody is to overtake it.\n',
+    '        if (waiter.busy) continue;\n',
+    'tests/integration/semaphore',
+  ),
+  without(
+    'what Redis grants to who has been served already goes back',
+    grants,
+    'waiter.served = waiter.busy;',
+    '',
+    'tests/integration/semaphore',
+  ),
+  without(
     'permits go back to Redis after a streak',
     'src/core/grants.ts',
     '        if (this.#streak.asksForOthers()) {',
@@ -67,6 +81,7 @@ export const SHARING = [
     'src/core/lanes.ts',
     "const goesOn = settle === 'repeat' ? error instanceof RedisUnavailableError : inDoubt;",
     'const goesOn = false;',
+    'tests/faults/lanes',
     'tests/integration/semaphore',
   ),
 ];

@@ -113,10 +113,10 @@ export const WAITING = [
     SUBSCRIPTIONS,
   ),
   without(
-    'confirmations of this connection only',
+    'answers of this connection only',
     subscriber,
-    '      () => {\n        if (epoch !== this.#epoch) return;\n        for (const name of names)',
-    '      () => {\n        for (const name of names)',
+    '(error: unknown) => {\n        if (epoch !== this.#epoch) return;',
+    '(error: unknown) => {',
     SUBSCRIPTIONS,
   ),
   without(

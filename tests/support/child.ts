@@ -87,6 +87,8 @@ export class Worker {
   #orders = 0;
   #said = '';
   #pausedAt: number | undefined;
+  #blockedAt: number | undefined;
+  readonly #slept: HistoryEvent[] = [];
   #diedAt: number | undefined;
   #historyAtEnd: HistoryEvent[] | undefined;
 
@@ -163,7 +165,10 @@ export class Worker {
 
   /** Blocks the event loop; answers when it is over. */
   async block(ms: number): Promise<{ from: number; until: number }> {
-    return (await this.order({ do: 'block', ms })) as { from: number; until: number };
+    this.#blockedAt = stamp();
+    const blocked = (await this.order({ do: 'block', ms })) as { from: number; until: number };
+    this.#blockedAt = undefined;
+    return blocked;
   }
 
   /** Sets the wall clock that the worker sees: forward, or back if negative. */
@@ -179,9 +184,11 @@ export class Worker {
     const awake = this.order({ do: 'sleep' }) as Promise<{ wallMs: number; monotonicMs: number }>;
     // Killed instead, it neither stands nor answers.
     await Promise.race([stopped(this.pid), awake]);
-    this.#pausedAt = stamp();
+    const from = stamp();
+    this.#pausedAt = from;
     await new Promise((over) => setTimeout(over, ms));
     this.resume();
+    this.#slept.push({ type: 'slept', from, at: stamp(), process: this.name });
     return awake;
   }
 
@@ -232,8 +239,8 @@ export class Worker {
   }
 
   async kill9(): Promise<void> {
-    // One that is stopped does nothing any more.
-    if (this.running) this.#diedAt = this.#pausedAt ?? stamp();
+    // One that is stopped, or whose event loop is blocked, does nothing any more.
+    if (this.running) this.#diedAt = this.#pausedAt ?? this.#blockedAt ?? stamp();
     this.#process.kill('SIGKILL');
     await this.#exited;
   }
@@ -256,7 +263,7 @@ export class Worker {
   /** What it has done so far, with its death if it was killed. */
   history(): HistoryEvent[] {
     if (this.#historyAtEnd) return this.#historyAtEnd;
-    const events = readHistory([this.#file]);
+    const events = [...readHistory([this.#file]), ...this.#slept];
     if (this.#diedAt !== undefined) events.push({ type: 'died', at: this.#diedAt, process: this.name });
     return events;
   }

@@ -37,6 +37,8 @@ export type HistoryEvent = Stamped &
     | { type: 'effect'; call: string; effect: string }
     /** The process did not run from `from` until `at`: blocked, or stopped. */
     | { type: 'stalled'; from: number }
+    /** Its machine slept: the monotonic clock that it sees stood still meanwhile. */
+    | { type: 'slept'; from: number }
     | { type: 'died' }
     /** Seen at the server: from `from` until `at` this owner had the lock there; then this ended it. */
     | { type: 'held'; from: number; lock: string; owner: string; half?: 'read' | 'write'; ended?: string }

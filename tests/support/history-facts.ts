@@ -27,6 +27,7 @@ export class HistoryFacts {
   readonly calls = new Map<string, Call>();
   readonly holds = new Map<string, HeldLock>();
   readonly stalls = new Map<string, EventOf<'stalled'>[]>();
+  readonly slept: EventOf<'slept'>[] = [];
   readonly died = new Map<string, number>();
   readonly broken: EventOf<'broken'>[] = [];
   /** By lock and owner. */
@@ -77,6 +78,9 @@ export class HistoryFacts {
         });
       case 'stalled':
         this.stalls.set(event.process, [...(this.stalls.get(event.process) ?? []), event]);
+        return;
+      case 'slept':
+        this.slept.push(event);
         return;
       case 'died':
         this.died.set(event.process, event.at);
@@ -134,6 +138,18 @@ export class HistoryFacts {
       if (hold.invoke.at < at) ends.push(hold.ok.at <= from ? from : -Infinity);
     }
     return Math.min(...ends);
+  }
+
+  /**
+   * Whether the deadline came while the holder's machine slept, so that only Redis could tell, and Redis had the lock as
+   * its owner's until `at`: a longer lease may have been on its way.
+   */
+  keptAsleep({ lock, ok, confirmedUntil }: HeldLock, at: number): boolean {
+    const slept = this.slept.some(
+      (sleep) => sleep.process === ok.process && sleep.from <= confirmedUntil && confirmedUntil <= sleep.at,
+    );
+    const held = this.held.get(`${lock} ${ok.owner}`) ?? [];
+    return slept && held.some((seen) => seen.from <= ok.at && seen.at >= at);
   }
 
   isInside(inner: HeldLock, outer: HeldLock): boolean {

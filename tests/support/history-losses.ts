@@ -15,7 +15,7 @@ export class LossCheck {
     const { ok, confirmedUntil: deadline, releaseInvoke, releaseOutcome, loss } = hold;
     if (releaseInvoke && releaseOutcome?.type === 'release-ok') {
       const until = loss ? Math.min(loss.at, deadline) : deadline;
-      if (releaseInvoke.at > until) {
+      if (releaseInvoke.at > until && !(until === deadline && this.facts.keptAsleep(hold, releaseInvoke.at))) {
         const message = `${named(hold)} was released as if held, ${ms(releaseInvoke.at - until)} after it had been lost`;
         this.violate('success after the loss', message, ok, releaseInvoke, releaseOutcome);
       }

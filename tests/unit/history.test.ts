@@ -314,6 +314,19 @@ test('who reads may have the lock by either half, who writes only by the one tha
   expect(kinds([...hold(false), ...half('read')])).toEqual(['valid without the lock']);
 });
 
+test('a deadline while the machine slept is a doubt: given back is what Redis had until then, and nothing else', () => {
+  const hold = held('a', { from: 100, validUntil: 200, until: 300 });
+  const slept = history({ type: 'slept', from: 150, at: 290 });
+  const kept = (at: number) => history({ type: 'held', from: 99, at, lock: 'x', owner: 'a' });
+  expect(kinds([...hold, ...slept, ...kept(305)])).toEqual([]);
+  const late = ['success after the loss'];
+  expect(kinds([...hold, ...slept])).toEqual(late);
+  expect(kinds([...hold, ...slept, ...kept(250)])).toEqual(late);
+  expect(kinds([...hold, ...kept(305)])).toEqual(late);
+  expect(kinds([...hold, ...history({ type: 'slept', from: 210, at: 290 }), ...kept(305)])).toEqual(late);
+  expect(kinds([...hold, ...history({ type: 'slept', process: 'B', from: 150, at: 290 }), ...kept(305)])).toEqual(late);
+});
+
 test('a doubt that ends well is no loss, and nobody is valid while it lasts', () => {
   const doubted = [
     ...held('a', { from: 100, validUntil: 500, until: 400 }),

@@ -1,0 +1,174 @@
+// @ts-check
+import { without } from './mechanism.mjs';
+import { SUBSCRIPTIONS, subscriber } from './names.mjs';
+
+const TOPOLOGIES = 'tests/integration/topologies';
+const SETTINGS = 'tests/contracts/settings';
+const FORMS = 'tests/integration/waiting-forms';
+const RED = 'tests/integration/red-lock.test';
+const ANSWERS = 'tests/integration/red-lock-answers';
+const FENCED = 'tests/integration/fenced-lock';
+const LEFTOVERS = 'tests/integration/leftovers';
+const connection = 'src/redis/own-connection.ts';
+const registry = 'src/core/entry-registry.ts';
+
+/** A setting of ours in place of the user's. @type {(what: string, line: string) => import('./mechanism.mjs').Mechanism} */
+const ours = (what, line) => without(`R34: ${what}`, connection, `    ${line}\n`, '', SETTINGS, TOPOLOGIES);
+
+/** What single requirements ask for. @type {readonly import('./mechanism.mjs').Mechanism[]} */
+export const PROMISES = [
+  without(
+    'R18: a SUBSCRIBE that went with its connection',
+    subscriber,
+    '      channel.unanswered = 0;\n      channel.confirmed = false;',
+    '      channel.confirmed = false;',
+    SUBSCRIPTIONS,
+  ),
+  without(
+    'R18: confirmations that went with their connection',
+    subscriber,
+    '      channel.unanswered = 0;\n      channel.confirmed = false;',
+    '      channel.unanswered = 0;',
+    SUBSCRIPTIONS,
+  ),
+  without('R18: many channels in one SUBSCRIBE', subscriber, 'BATCH = 100;', 'BATCH = 1;', SUBSCRIPTIONS),
+  without(
+    'R18: a look after a confirmation that came anew, for every kind',
+    subscriber,
+    'for (const listener of channel.listeners) listener.confirmed();',
+    '',
+    'tests/faults/subscription-gaps',
+    SUBSCRIPTIONS,
+  ),
+  without(
+    'R20: entries that are swept',
+    registry,
+    'if (this.#entries.size >= this.#sweepAt) this.#sweep();',
+    '',
+    LEFTOVERS,
+  ),
+  without(
+    'R20: lines of queues that end',
+    registry,
+    'if (line.entries === 0) this.#lines.delete(line.key);',
+    '',
+    LEFTOVERS,
+  ),
+  without(
+    'R20: channels that are forgotten',
+    subscriber,
+    'if (channel.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);\n      },\n      () =>',
+    '},\n      () =>',
+    LEFTOVERS,
+  ),
+  without(
+    'R21: a step when somebody leaves the line',
+    'src/core/lock-entry.ts',
+    '      waiter.trying?.abandon();\n      this.#step();',
+    '      waiter.trying?.abandon();',
+    'tests/integration/semaphore',
+  ),
+  without(
+    'R21: a try of who wants less than the one who has left',
+    'src/core/lock-entry.ts',
+    'if (wasHead && wantsLess(this.#line.head, waiter)) this.#look.mark = true;',
+    '',
+    'tests/integration/semaphore',
+  ),
+  without(
+    'R21: the signal of a semaphore that waits',
+    'src/primitives/semaphore.ts',
+    'patience(this.runtime, wait, signal)',
+    'patience(this.runtime, wait, undefined)',
+    FORMS,
+  ),
+  without(
+    'R21: the signal of permits that wait',
+    'src/primitives/permit-expirable-semaphore.ts',
+    'const permit = await this.#orTimeout(permits, leaseTime, waitTime, signal);',
+    'const permit = await this.#orTimeout(permits, leaseTime, waitTime, undefined);',
+    FORMS,
+  ),
+  without(
+    'R21: the time of permits that wait',
+    'src/primitives/permit-expirable-semaphore.ts',
+    'const permit = await this.#take(permits, leaseTime, checkWaitTime(waitTime, 0), signal);',
+    'const permit = await this.#take(permits, leaseTime, 0, signal);',
+    FORMS,
+  ),
+  without(
+    'R21: the signal of a latch',
+    'src/primitives/count-down-latch.ts',
+    'checkWaitTime(waitTime, Infinity), signal)',
+    'checkWaitTime(waitTime, Infinity), undefined)',
+    FORMS,
+  ),
+  without(
+    'R23: the signal of a RedLock between its rounds',
+    'src/primitives/red-lock.ts',
+    'await this.#pause(Math.min(pauseMs, until - now), signal);',
+    'await this.#pause(Math.min(pauseMs, until - now), undefined);',
+    ANSWERS,
+  ),
+  without(
+    'R28: a refusal that is an answer',
+    'src/redis/server-error.ts',
+    "  return 'refused';\n",
+    "  return 'not-executed';\n",
+    ANSWERS,
+  ),
+  without(
+    'R28: a majority that is enough',
+    'src/primitives/quorum-round.ts',
+    'if (acquired < quorum && acquired + pending >= quorum && !misused) return;',
+    'if (pending > 0 && !misused) return;',
+    RED,
+  ),
+  without(
+    'R28: a round that ends when there can be no majority',
+    'src/primitives/quorum-round.ts',
+    'if (acquired < quorum && acquired + pending >= quorum && !misused) return;',
+    'if (acquired < quorum && pending > 0 && !misused) return;',
+    ANSWERS,
+  ),
+  without(
+    'R28: what a round without a majority was granted goes back',
+    'src/primitives/red-lock.ts',
+    '    await giveBack(granted);\n',
+    '',
+    ANSWERS,
+  ),
+  without(
+    'R28: what is granted after its round goes back',
+    'src/primitives/quorum-round.ts',
+    'if (this.#closed) return void hold.release().catch(() => undefined);',
+    'if (this.#closed) return;',
+    RED,
+  ),
+  without(
+    'R28: validity that a grant must have',
+    'src/primitives/red-lock.ts',
+    'if (joint.validFor() > 0) {',
+    'if (joint.validFor() > -1e9) {',
+    ANSWERS,
+  ),
+  without(
+    'R29: a counter that outlives its lock',
+    'lua/fenced-lock/acquire.lua',
+    "redis.call('PERSIST', token)",
+    "redis.call('PEXPIRE', token, lease)",
+    FENCED,
+  ),
+  without(
+    'R29: a token for each hold that is handed on',
+    'lua/fenced-lock/hand-off.lua',
+    "redis.call('INCR', token)\n",
+    '',
+    FENCED,
+  ),
+  ours('no resending by an error of the server', 'reconnectOnError: null,'),
+  ours('no deadline of commands beside ours', 'commandTimeout: undefined,'),
+  ours('connections that are made again', 'retryStrategy: pauseBefore,'),
+  ours('the words of RESP 2', 'protocol: 2,'),
+  ours('replies as RESP 2 shapes them', "replyMapping: 'legacy',"),
+];
