@@ -36,8 +36,9 @@ describe('R21: what frees the lock wakes a waiter of another client within 200 m
     const begun = new Promise<void>((resolve) => (begin = resolve));
     const freed = inFlow(() => take(client, name, begun));
     await until(() => client.getLock(name).isLocked(), 'it is held');
+    const itWaits = waits(other);
     const waiting = holdElsewhere(other.getLock(name), LEASE_MS);
-    await waits(other);
+    await itWaits;
     await pause(heldMs);
     const at = performance.now();
     begin();
@@ -129,9 +130,10 @@ describe('R21: what frees the lock wakes a waiter of another client within 200 m
     ];
     const name = freshName();
     const hold = await holdElsewhere(client.getLock(name), LEASE_MS);
+    const bothWait = Promise.all([waits(other), waits(client)]);
     const waiting = holdElsewhere(other.getLock(name), LEASE_MS);
     const waitingHere = holdElsewhere(client.getLock(name), LEASE_MS);
-    await Promise.all([waits(other), waits(client)]);
+    await bothWait;
     const at = performance.now();
     expect(await third.getLock(name).forceUnlock()).toBe(true);
     const first = await Promise.race([waiting, waitingHere]);
