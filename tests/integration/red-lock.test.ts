@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import { LockContext } from '../../src/core/lock-context.js';
 import type { NoQuorumError } from '../../src/errors.js';
@@ -10,6 +10,10 @@ import { clients, holders, open, servers, timed } from './red-lock-stage.js';
 
 /** What a server that hangs costs a call that waits for it: an attempt of 3 s / 3. */
 const ATTEMPT_MS = 1_000;
+
+/** A majority is enough for the call: the answer of the last one may be on its way, and only who has it can lose it. */
+const allHaveIt = (members: readonly LockClient[]): Promise<void> =>
+  until(() => members.every((client) => client.holds().length === 1), 'each member is held');
 
 describe('R28: a RedLock', () => {
   test('is on all servers with one owner each, re-enters, and is gone from all of them', async () => {
@@ -235,6 +239,7 @@ describe('a RedLock that is renewed', () => {
   test('outlives one server that hangs, and is lost with the second: signal, validFor, unlock', async () => {
     const { lock, clients: opened } = await open({ lockWatchdogTimeout: 1_500, commandTimeout: 450 });
     const hold = await inFlow(async () => lock.acquire());
+    await allHaveIt(opened);
     let aborts = 0;
     hold.signal.addEventListener('abort', () => (aborts += 1));
     const lostAt = opened.map((client) => new Promise<void>((lost) => client.events.on('leaseLost', () => lost())));
@@ -296,6 +301,7 @@ describe('a RedLock that is renewed', () => {
   test('lost on one server and then deleted on another: the majority is gone', async () => {
     const { lock, clients: opened, name } = await open({ lockWatchdogTimeout: 1_500 });
     const hold = await inFlow(async () => lock.acquire());
+    await allHaveIt(opened);
     const lostAtFirst = new Promise<void>((told) => opened[0]!.events.on('leaseLost', () => told()));
     const lost = new Promise<void>((resolve) => hold.signal.addEventListener('abort', () => resolve()));
     await servers[0]!.command('DEL', name);
