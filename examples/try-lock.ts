@@ -25,7 +25,7 @@ async function writeReport(who: string, waitTime: number, takes: number): Promis
 }
 
 await Promise.all([
-  writeReport('first', 0, 400), // 0: one try
-  writeReport('impatient', 100, 0),
+  writeReport('first', 0, 1_500), // 0: one try
+  writeReport('impatient', 700, 0),
   writeReport('patient', 5_000, 0), // woken by the first one's unlock, long before its 5 s are over
 ]);

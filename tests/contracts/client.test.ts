@@ -394,7 +394,7 @@ describe('R32: close()', () => {
   }
 
   test('rejects who waits, aborts who holds, and leaves what is held to its lease', async () => {
-    const bench = await open(kind, { lockWatchdogTimeout: 600 });
+    const bench = await open(kind, { lockWatchdogTimeout: 1_500 });
     const { holder, waiters } = await heldAndWaiting(bench);
     const { signal } = holder;
     expect(await bench.client.close()).toBeUndefined();
@@ -407,7 +407,7 @@ describe('R32: close()', () => {
     expect(bench.clock.timers).toBe(0);
     expect(await admin().hgetall(bench.name)).toEqual({ [holder.owner]: '2' });
     expect(await errorOf(holder.release())).toBeInstanceOf(ClientClosedError);
-    await pause(600); // and nobody renews it
+    await pause(1_500); // and nobody renews it
     expect(await admin().exists(bench.name)).toBe(0);
   });
 

@@ -1,12 +1,14 @@
 import { expect } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import { LockAbortedError } from '../../src/errors.js';
+import { elapsed } from '../support/elapsed.js';
 import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
 import { admin } from '../support/redis.js';
 import { until } from '../support/until.js';
 import { SLACK_MS, WAKE_MS } from './lock-kind.js';
 
-export const WATCHDOG_MS = 300;
+/** A busy machine may hold a renewal up for two thirds of it, and the hold is still there. */
+export const WATCHDOG_MS = 900;
 const FLOWS = 5;
 const ROUNDS = 4;
 
@@ -56,7 +58,7 @@ export async function contend(clients: readonly [LockClient, LockClient], name: 
     await pause(10);
     const released = performance.now();
     await Promise.all([hold.release(), next]);
-    expect(performance.now() - released).toBeLessThan(WAKE_MS + SLACK_MS);
+    expect(elapsed(released)).toBeLessThan(WAKE_MS + SLACK_MS);
     await (await next).release();
   }
 

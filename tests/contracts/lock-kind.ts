@@ -3,6 +3,7 @@ import type { LockClient } from '../../src/client.js';
 import type { LockEvents } from '../../src/events.js';
 import type { ContextOptions } from '../../src/primitives/arguments.js';
 import type { Lock } from '../../src/primitives/lock.js';
+import { elapsed } from '../support/elapsed.js';
 import { closeClients, inFlow, openClient, TestClock, type ClientSettings } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -109,12 +110,14 @@ export async function channelOf(name: string): Promise<string> {
 export interface Timed<T> {
   readonly value: T;
   readonly ms: number;
+  /** Without the time in which this process was held up. */
+  readonly ownMs: number;
 }
 
 export async function timed<T>(call: () => Promise<T>): Promise<Timed<T>> {
   const began = performance.now();
   const value = await call();
-  return { value, ms: performance.now() - began };
+  return { value, ms: performance.now() - began, ownMs: elapsed(began) };
 }
 
 /** The error a promise rejects with. */

@@ -207,7 +207,7 @@ describe('the permissions', () => {
 
   test('are enough', async () => {
     const { url, forget } = await allow();
-    const clients = [0, 1].map(() => createClient({ url, lockWatchdogTimeout: 300 }));
+    const clients = [0, 1].map(() => createClient({ url, lockWatchdogTimeout: 1_200 }));
     const [client, other] = clients as [(typeof clients)[0], (typeof clients)[0]];
     const complaints: unknown[] = [];
     let renewals = 0;

@@ -96,7 +96,7 @@ const FACTS: Record<string, readonly RegExp[]> = {
   'spin-lock': [/^counter: 10$/, /^locked afterwards: false$/],
   'try-lock': [
     /^first: got it, its lease ends in (?:9\d\d\d|10000) ms$/,
-    /^impatient: busy, gave up after [1-9]\d\d ms$/,
+    /^impatient: busy, gave up after [1-9]\d{2,} ms$/,
     /^patient: got it, its lease ends in (?:9\d\d\d|10000) ms$/,
   ],
   'with-lock-signal': [

@@ -10,6 +10,7 @@ import {
   pause,
   TestClock,
 } from '../support/lock-clients.js';
+import { elapsed } from '../support/elapsed.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -41,7 +42,7 @@ test('R37: a hold in doubt after a jump, with Redis silent, is lost by the deadl
   expect(hold.validFor()).toBe(0);
   expect(hold.signal.aborted).toBe(false);
   await until(() => lostAt < Infinity, 'the loss is told');
-  expect(lostAt - ends).toBeLessThan(SLACK_MS);
+  expect(elapsed(ends, lostAt)).toBeLessThan(SLACK_MS);
   expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
 });
 
@@ -72,7 +73,7 @@ test.each([
     clock.jumpWall(1_000);
     const began = performance.now();
     expect(await outcome(inner.release())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
-    expect(performance.now() - began).toBeLessThan(600 + SLACK_MS);
+    expect(elapsed(began)).toBeLessThan(600 + SLACK_MS);
     silence.lift();
     if (nested) await outer.release();
     // Given back in the background, long before the lease ends.
@@ -89,12 +90,12 @@ test('R37: the end of a lease that was given after a jump is told in time, also 
   let lostAt = Infinity;
   hold.signal.addEventListener('abort', () => (lostAt = performance.now()));
   await until(() => lostAt < Infinity, 'the loss is told');
-  expect(lostAt - ends).toBeLessThan(SLACK_MS);
+  expect(elapsed(ends, lostAt)).toBeLessThan(SLACK_MS);
   for (const each of [before, hold]) await outcome(each.release());
 });
 
 test('R37: a lock taken after a jump is renewed, also beside one with a long lease', async () => {
-  const { client, clock, name } = await bench({ lockWatchdogTimeout: 400 });
+  const { client, clock, name } = await bench({ lockWatchdogTimeout: 900 });
   const leased = await holdElsewhere(client.getLock(freshName()), 60_000);
   clock.jumpWall(HOUR);
   const lock = client.getLock(name);

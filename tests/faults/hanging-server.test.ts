@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import type { Lock } from '../../src/primitives/lock.js';
+import { elapsed } from '../support/elapsed.js';
 import { holdElsewhere, inFlow, outcome } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
@@ -75,7 +76,7 @@ interface Timed {
 
 async function timeOf(call: Promise<unknown>): Promise<Timed> {
   const at = performance.now();
-  return { how: await outcome(call), ms: performance.now() - at };
+  return { how: await outcome(call), ms: elapsed(at) };
 }
 
 const timed = (call: () => Promise<unknown>): Promise<Timed> => timeOf(inFlow(call));
@@ -125,7 +126,7 @@ async function expectBack(client: LockClient): Promise<void> {
     'calls succeed again',
     BACK_MS + SLACK_MS,
   );
-  expect(performance.now() - at).toBeLessThan(BACK_MS + SLACK_MS);
+  expect(elapsed(at)).toBeLessThan(BACK_MS + SLACK_MS);
 }
 
 describe('R3: a server that falls silent on the way to the first answer', () => {

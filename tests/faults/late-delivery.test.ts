@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
+import { elapsed } from '../support/elapsed.js';
 import type { Fault } from '../support/fault.js';
 import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
 import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
@@ -163,7 +164,7 @@ const calls: Readonly<Record<string, { sha: string; prepare(stage: Stage): Promi
 async function rejects({ call }: LateCall): Promise<number> {
   const called = performance.now();
   expect(await outcome(call())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
-  expect(performance.now() - called).toBeLessThan(DEADLINE_MS + SLACK_MS);
+  expect(elapsed(called)).toBeLessThan(DEADLINE_MS + SLACK_MS);
   return Date.now();
 }
 
@@ -270,7 +271,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
   });
 
   test('R4: of an acquire, after the unlock: no key is left 1 s after its not-after', async () => {
-    const commandTimeout = 1_500;
+    const commandTimeout = 3_000;
     const each = await stage(commandTimeout);
     const [hold, late] = await secondAttempt(each, ACQUIRE, () =>
       holdElsewhere(each.client.getLock(each.name), LEASE_MS),
@@ -281,7 +282,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     // It came in time to run, else this would prove nothing.
     expect(await server.admin.hgetall(each.name)).toEqual({ [hold.owner]: '1' });
     await until(async () => (await server.keys()).length === 0, 'the key is gone');
-    expect(performance.now() - sent).toBeLessThan(0.3 * commandTimeout + 1_000 + SLACK_MS);
+    expect(elapsed(sent)).toBeLessThan(0.3 * commandTimeout + 1_000 + SLACK_MS);
     expect(each.proxy.log.filter(({ args }) => args[0] === RENEW)).toEqual([]);
   });
 

@@ -4,6 +4,7 @@ import type { ClientOptions } from '../../src/options.js';
 import type { RedLock } from '../../src/primitives/red-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { startWorker, type Worker } from '../support/child.js';
+import { elapsed } from '../support/elapsed.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
@@ -13,7 +14,7 @@ import { until } from '../support/until.js';
 /* Three independent servers, each behind a proxy that loses replies: what it cuts off has been executed. */
 
 const COMMAND_TIMEOUT_MS = 600;
-const WATCHDOG_MS = 900;
+const WATCHDOG_MS = 1_500;
 const LOSSES = ['cutAfter', 'swallow'] as const;
 /** The servers whose replies are lost: one, and a majority. */
 const STRUCK = [[1], [0, 2]];
@@ -71,7 +72,9 @@ describe.each(CASES)('R1, R28: %s: replies of servers %j are lost', (loss, struc
     const faults = losing(struck, loss, scripts.acquire);
     const began = performance.now();
     const hold = await inFlow(async () => lock.acquire({ waitTime: 5_000 }));
-    expect(performance.now() - began).toBeLessThan(struck.length === 1 ? 300 : 2 * COMMAND_TIMEOUT_MS);
+    expect(elapsed(began)).toBeLessThan(struck.length === 1 ? 300 : 2 * COMMAND_TIMEOUT_MS);
+    // A majority is enough for the call; the minority may be asked a moment later.
+    await Promise.all(faults.map(({ applied }) => applied));
     for (const fault of faults) expect(fault.count).toBe(1);
     for (const held of await counts(name)) expect(held.filter((count) => count !== 1)).toEqual([]);
     for (const held of await counts(name)) expect(held.length).toBeLessThanOrEqual(1);
@@ -87,7 +90,7 @@ describe.each(CASES)('R1, R28: %s: replies of servers %j are lost', (loss, struc
     losing(struck, loss, scripts.release);
     const began = performance.now();
     await hold.release();
-    expect(performance.now() - began).toBeLessThan(struck.length === 1 ? 300 : COMMAND_TIMEOUT_MS + 250);
+    expect(elapsed(began)).toBeLessThan(struck.length === 1 ? 300 : COMMAND_TIMEOUT_MS + 250);
     const next = await inFlow(async () => lock.acquire({ waitTime: 2_000 }));
     // The repeat of that release names an owner that is no more.
     await pause(COMMAND_TIMEOUT_MS);

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import type { Lock } from '../../src/primitives/lock.js';
+import { elapsed } from '../support/elapsed.js';
 import { closeClients, inFlow, openClient, openProxy } from '../support/lock-clients.js';
 import type { Fault } from '../support/fault.js';
 import type { FaultProxy } from '../support/proxy.js';
@@ -124,6 +125,6 @@ describe.each(Object.entries(GAPS))('R18: %s', (_gap, open) => {
     const clearAt = performance.now();
     back.lift();
     await waiting;
-    expect(inside - clearAt).toBeLessThan(200 + SLACK_MS);
+    expect(elapsed(clearAt, inside)).toBeLessThan(200 + SLACK_MS);
   });
 });

@@ -4,6 +4,7 @@ import type { Hold } from '../../src/core/hold.js';
 import type { RedisUnavailableError } from '../../src/errors.js';
 import type { ClientOptions } from '../../src/options.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
+import { elapsed } from '../support/elapsed.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
 import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { FaultProxy } from '../support/proxy.js';
@@ -63,7 +64,7 @@ async function failureOf(call: () => Promise<unknown>): Promise<Failure> {
     await call();
   } catch (error) {
     const { code, outcome } = error as RedisUnavailableError;
-    return { code, outcome, tookMs: performance.now() - at };
+    return { code, outcome, tookMs: elapsed(at) };
   }
   throw new Error('the call did not fail');
 }

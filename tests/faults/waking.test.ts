@@ -3,7 +3,17 @@ import type { LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import { elapsed } from '../support/elapsed.js';
+import {
+  answered,
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+} from '../support/lock-clients.js';
 import type { Fault } from '../support/fault.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { Random } from '../support/random.js';
@@ -41,6 +51,13 @@ function waitFor(client: LockClient, name: string, waitTime?: number): Wait {
   return Object.assign(wait, { inside });
 }
 
+/** Those who wait are subscribed, and the first of them has looked once more since. */
+async function parked(client: LockClient, name: string): Promise<void> {
+  const subscribers = async (): Promise<number> => Number((await admin().pubsub('NUMSUB', lockChannel(name)))[1]);
+  await until(async () => (await subscribers()) === 1, 'they are subscribed');
+  await answered(client);
+}
+
 /** Where a wait can be when something happens: each fault holds up one step of a waiter, and what follows it. */
 const steps: Record<string, (proxy: FaultProxy, name: string) => Fault> = {
   'its first try on the way': (proxy, name) => proxy.holdCommand({ command: 'EVALSHA', sha: ACQUIRE, contains: name }),
@@ -67,7 +84,7 @@ describe('R17: a waiter is inside soon after the release, whatever it was doing'
     await pause(30);
     const freeAt = performance.now();
     delayed.lift();
-    expect((await wait.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+    expect(elapsed(freeAt, await wait.inside)).toBeLessThan(100 + SLACK_MS);
     await wait.hold!.release();
   });
 
@@ -76,10 +93,10 @@ describe('R17: a waiter is inside soon after the release, whatever it was doing'
     const name = freshName();
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const wait = waitFor(client, name);
-    await pause(100);
+    await parked(client, name);
     const freeAt = performance.now();
     await holder.release();
-    expect((await wait.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+    expect(elapsed(freeAt, await wait.inside)).toBeLessThan(100 + SLACK_MS);
     await wait.hold!.release();
   });
 
@@ -99,7 +116,7 @@ describe('R17: a waiter is inside soon after the release, whatever it was doing'
         await pause(random.below(4 * longest));
         const freeAt = performance.now();
         await holder.release();
-        const waitedMs = (await wait.inside) - freeAt;
+        const waitedMs = elapsed(freeAt, await wait.inside);
         await wait.hold!.release();
         return waitedMs;
       }),
@@ -133,7 +150,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
         () => head.hold!.release(),
         () => undefined,
       );
-      expect((await next.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+      expect(elapsed(freeAt, await next.inside)).toBeLessThan(100 + SLACK_MS);
       await next.hold!.release();
       await left;
     });
@@ -149,7 +166,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     if (waitTime === undefined) head.controller.abort();
     await holder.release();
     const freeAt = performance.now();
-    expect((await next.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+    expect(elapsed(freeAt, await next.inside)).toBeLessThan(100 + SLACK_MS);
     await next.hold!.release();
   });
 
@@ -160,12 +177,12 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const head = waitFor(client, name);
     const next = waitFor(client, name);
-    await pause(50);
+    await parked(client, name);
     const slow = proxy.delay(40, { kind: 'subscriber', direction: 'to-client' });
     await holder.release();
     head.controller.abort();
     const freeAt = performance.now();
-    expect((await next.inside) - freeAt).toBeLessThan(100 + 40 + SLACK_MS);
+    expect(elapsed(freeAt, await next.inside)).toBeLessThan(100 + 40 + SLACK_MS);
     slow.lift();
     await next.hold!.release();
   });
@@ -177,7 +194,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const head = waitFor(client, name);
     const next = waitFor(client, name);
-    await pause(50);
+    await parked(client, name);
     const granted = proxy.holdReply({ command: 'EVALSHA', sha: ACQUIRE, contains: name });
     await holder.release();
     await granted.executed;
@@ -186,7 +203,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const freeAt = performance.now();
     granted.lift();
     expect(await outcome(head.inside)).toBe('ERR_LOCK_ABORTED');
-    expect((await next.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+    expect(elapsed(freeAt, await next.inside)).toBeLessThan(100 + SLACK_MS);
     await next.hold!.release();
   });
 
@@ -197,7 +214,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const head = waitFor(client, name, 10_000);
     const next = waitFor(client, name, 10_000);
-    await pause(50);
+    await parked(client, name);
     const failing = proxy.answer({ sha: ACQUIRE, contains: name, times: Infinity }, '-LOADING not yet\r\n');
     await holder.release();
     await failing.applied;
@@ -206,7 +223,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     failing.lift();
     const freeAt = performance.now();
     // The message was the head's, and what it knew of the holder is of before the message.
-    expect((await next.inside) - freeAt).toBeLessThan(500 + SLACK_MS);
+    expect(elapsed(freeAt, await next.inside)).toBeLessThan(500 + SLACK_MS);
     await next.hold!.release();
   });
 
@@ -216,7 +233,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const name = freshName();
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const [first, second, third] = [waitFor(client, name), waitFor(client, name), waitFor(client, name)];
-    await pause(50);
+    await parked(client, name);
     const busy = proxy.holdReply({ sha: ACQUIRE, contains: name });
     const failing = proxy.answer({ sha: ACQUIRE, contains: name, nth: 2, times: Infinity }, '-LOADING not yet\r\n');
     // A message without a release, as those to a crowd are for all but one.
@@ -237,7 +254,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     expect(await outcome(second.inside)).toBe('ERR_LOCK_ABORTED');
     failing.lift();
     const freeAt = performance.now();
-    expect((await third.inside) - freeAt).toBeLessThan(500 + SLACK_MS);
+    expect(elapsed(freeAt, await third.inside)).toBeLessThan(500 + SLACK_MS);
     await third.hold!.release();
   });
 
@@ -248,7 +265,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const holder = await holdElsewhere(client.getLock(name), LEASE_MS);
     const head = waitFor(client, name);
     const next = waitFor(client, name);
-    await pause(50);
+    await parked(client, name);
     const handing = proxy.holdReply({ command: 'EVALSHA', sha: HAND_OFF, contains: name });
     const released = holder.release();
     await handing.executed;
@@ -257,7 +274,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     handing.lift();
     await released;
     expect(await outcome(head.inside)).toBe('ERR_LOCK_ABORTED');
-    expect((await next.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+    expect(elapsed(freeAt, await next.inside)).toBeLessThan(100 + SLACK_MS);
     await next.hold!.release();
   });
 
@@ -277,7 +294,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     await holder.release();
     const freeAt = performance.now();
     failing.lift();
-    expect((await next.inside) - freeAt).toBeLessThan(500 + SLACK_MS);
+    expect(elapsed(freeAt, await next.inside)).toBeLessThan(500 + SLACK_MS);
     await next.hold!.release();
   });
 });
@@ -297,6 +314,6 @@ test('R17: a call that looks only once takes no wake-up from those in line', asy
   const freeAt = performance.now();
   await Promise.all(looks);
   await lock.forceUnlock();
-  expect((await wait.inside) - freeAt).toBeLessThan(100 + SLACK_MS);
+  expect(elapsed(freeAt, await wait.inside)).toBeLessThan(100 + SLACK_MS);
   await wait.hold!.release();
 });

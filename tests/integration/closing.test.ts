@@ -13,6 +13,7 @@ import {
   pause,
   TestClock,
 } from '../support/lock-clients.js';
+import { elapsed } from '../support/elapsed.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
@@ -58,7 +59,7 @@ describe('R32: close() settles within one command deadline', () => {
     const released = outcome(hold.release());
     const at = performance.now();
     await client.close({ releaseHolds: true });
-    expect(performance.now() - at).toBeLessThan(DEADLINE_MS + SLACK_MS);
+    expect(elapsed(at)).toBeLessThan(DEADLINE_MS + SLACK_MS);
     expect(await Promise.all(outcomes)).toEqual(['ERR_LOCK_CLIENT_CLOSED', 'ERR_LOCK_CLIENT_CLOSED']);
     for (const each of [...underWay, released]) {
       expect(['ERR_LOCK_CLIENT_CLOSED', 'ERR_LOCK_REDIS_UNAVAILABLE']).toContain(await each);
@@ -74,7 +75,7 @@ describe('R32: close() settles within one command deadline', () => {
     await pause(50);
     const at = performance.now();
     await client.close();
-    expect(performance.now() - at).toBeLessThan(DEADLINE_MS + SLACK_MS);
+    expect(elapsed(at)).toBeLessThan(DEADLINE_MS + SLACK_MS);
     expect(await waiting).toBe('ERR_LOCK_CLIENT_CLOSED');
     expect(['ERR_LOCK_CLIENT_CLOSED', 'ERR_LOCK_REDIS_UNAVAILABLE']).toContain(await ready);
   });
@@ -83,7 +84,7 @@ describe('R32: close() settles within one command deadline', () => {
 test('R32: close() rejects waiters, aborts holds, stops renewals and leaves no timer', async () => {
   const { proxy, url } = await openProxy();
   const clock = new TestClock();
-  const client = await openClient({ url, lockWatchdogTimeout: 600, clock });
+  const client = await openClient({ url, lockWatchdogTimeout: 1_500, clock });
   const lock = client.getLock(freshName());
   const lost: unknown[] = [];
   client.events.on('leaseLost', (event) => lost.push(event));
@@ -100,7 +101,7 @@ test('R32: close() rejects waiters, aborts holds, stops renewals and leaves no t
   expect(clock.timers).toBe(0);
   await until(() => proxy.stats.open === 0, 'its connections are closed');
   const sent = proxy.log.length;
-  await until(async () => (await admin().exists(lock.name)) === 0, 'the lease has ended', 600 + SLACK_MS);
+  await until(async () => (await admin().exists(lock.name)) === 0, 'the lease has ended', 1_500 + SLACK_MS);
   expect(proxy.log).toHaveLength(sent);
   expect(await outcome(lock.tryLock())).toBe('ERR_LOCK_CLIENT_CLOSED');
 });
@@ -119,7 +120,7 @@ test('R32: close({ releaseHolds }) gives back every open hold, and wakes who wai
   const at = performance.now();
   await client.close({ releaseHolds: true });
   const hold = await waiting;
-  expect(performance.now() - at).toBeLessThan(200 + SLACK_MS);
+  expect(elapsed(at)).toBeLessThan(200 + SLACK_MS);
   expect(await admin().exists(...names)).toBe(1);
   await hold.release();
 });
@@ -195,7 +196,7 @@ test.each([false, true])(
 test('R32: no timer of an idle client that holds locks keeps the process alive', async () => {
   const worker = await startWorker();
   try {
-    await worker.createClient({ url: testRedisUrl(), lockWatchdogTimeout: 600 });
+    await worker.createClient({ url: testRedisUrl(), lockWatchdogTimeout: 3_000 });
     const before = await worker.resources();
     const name = freshName();
     await worker.flow('a').lock(name);

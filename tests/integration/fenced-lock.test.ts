@@ -38,7 +38,7 @@ test('R29: tokens strictly increase across expiry, force unlock and client resta
 
 test('R29: after kill -9 of the holder the next token is larger, and what the dead still writes is refused', async () => {
   const name = freshName();
-  const lockWatchdogTimeout = 600;
+  const lockWatchdogTimeout = 1_500;
   const doomed = await startWorker();
   await doomed.createClient({ url: testRedisUrl(), lockWatchdogTimeout });
   const dead = BigInt(String(await doomed.flow('holder').call({ factory: 'getFencedLock', name }, 'lockAndGetToken')));

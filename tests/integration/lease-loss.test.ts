@@ -5,6 +5,7 @@ import { LockLostError } from '../../src/errors.js';
 import type { LockEvents } from '../../src/events.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { startWorker } from '../support/child.js';
+import { elapsed } from '../support/elapsed.js';
 import { runFixture } from '../support/fixture-process.js';
 import {
   block,
@@ -67,7 +68,7 @@ describe('R11: a loss is told once, with its cause, by the local deadline', () =
     const told = new Told(client, hold);
     expect(hold.validFor()).toBeLessThanOrEqual(leaseMs - Math.max(5, leaseMs / 100));
     await told.once(hold, 'expired');
-    expect(told.at - before).toBeLessThanOrEqual(leaseMs - Math.max(5, leaseMs / 100) + SLACK_MS);
+    expect(elapsed(before, told.at)).toBeLessThanOrEqual(leaseMs - Math.max(5, leaseMs / 100) + SLACK_MS);
     expect(told.at - before).toBeGreaterThan(leaseMs - Math.max(5, leaseMs / 100) - 20);
   });
 
@@ -84,7 +85,7 @@ describe('R11: a loss is told once, with its cause, by the local deadline', () =
     proxy.stall({ direction: 'to-client' });
     const deadline = confirmedAt + lockWatchdogTimeout - 9;
     await until(() => told.aborts > 0, 'the loss is told');
-    expect(told.at).toBeLessThanOrEqual(deadline + SLACK_MS);
+    expect(elapsed(deadline, told.at)).toBeLessThanOrEqual(SLACK_MS);
     proxy.lift();
     await told.once(hold, 'expired');
     // The server has renewed it all the while.
@@ -92,24 +93,24 @@ describe('R11: a loss is told once, with its cause, by the local deadline', () =
   });
 
   test('R11: a key that was deleted', async () => {
-    const client = await openClient({ lockWatchdogTimeout: 600 });
+    const client = await openClient({ lockWatchdogTimeout: 900 });
     const hold = await holdElsewhere(client.getLock(freshName()));
     const told = new Told(client, hold);
     const at = performance.now();
     await admin().del(hold.lockName);
     await told.once(hold, 'gone');
-    expect(told.at - at).toBeLessThanOrEqual(200 + SLACK_MS);
+    expect(elapsed(at, told.at)).toBeLessThanOrEqual(300 + SLACK_MS);
   });
 
   test('R11: forced open by another client', async () => {
-    const client = await openClient({ lockWatchdogTimeout: 600 });
+    const client = await openClient({ lockWatchdogTimeout: 900 });
     const other = await openClient();
     const hold = await holdElsewhere(client.getLock(freshName()));
     const told = new Told(client, hold);
     const at = performance.now();
     expect(await other.getLock(hold.lockName).forceUnlock()).toBe(true);
     await told.once(hold, 'gone');
-    expect(told.at - at).toBeLessThanOrEqual(200 + SLACK_MS);
+    expect(elapsed(at, told.at)).toBeLessThanOrEqual(300 + SLACK_MS);
   });
 
   test('R11: forced open by the same client', async () => {
@@ -134,14 +135,14 @@ describe('R11: a loss is told once, with its cause, by the local deadline', () =
   });
 
   test('R11: every hold of a nest is told once, and every one rejects its release', async () => {
-    const client = await openClient({ lockWatchdogTimeout: 600 });
+    const client = await openClient({ lockWatchdogTimeout: 900 });
     const lock = client.getLock(freshName());
     const events: LockEvents['leaseLost'][] = [];
     client.events.on('leaseLost', (event) => events.push(event));
     await inFlow(async () => {
       const holds = [await lock.acquire(), await lock.acquire(), await lock.acquire()];
       await admin().del(lock.name);
-      await until(() => holds.every(({ signal }) => signal.aborted), 'all are told', 200 + SLACK_MS);
+      await until(() => holds.every(({ signal }) => signal.aborted), 'all are told', 300 + SLACK_MS);
       expect(await outcome(lock.tryLock())).toBe('ERR_LOCK_LOST');
       for (const hold of holds) expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
       expect(events).toHaveLength(3);
@@ -150,7 +151,9 @@ describe('R11: a loss is told once, with its cause, by the local deadline', () =
 });
 
 test('R11: a listener that is slow, and one that throws, disturb no other renewal', async () => {
-  const client = await openClient({ lockWatchdogTimeout: 600 });
+  // A quarter of a second goes to the listeners, and the rest of the machine may want some as well.
+  const lockWatchdogTimeout = 1_500;
+  const client = await openClient({ lockWatchdogTimeout });
   const kept = await Promise.all(Array.from({ length: 20 }, () => holdElsewhere(client.getLock(freshName()))));
   const doomed = await Promise.all(Array.from({ length: 5 }, () => holdElsewhere(client.getLock(freshName()))));
   const seen: string[] = [];
@@ -159,7 +162,7 @@ test('R11: a listener that is slow, and one that throws, disturb no other renewa
   for (const { signal } of doomed) signal.addEventListener('abort', () => block(20));
   await admin().del(...doomed.map(({ lockName }) => lockName));
   await until(() => doomed.every(({ signal }) => signal.aborted), 'the losses are told');
-  await pause(900);
+  await pause(lockWatchdogTimeout + 100);
   expect(seen.sort()).toEqual(doomed.map(({ lockName }) => lockName).sort());
   expect(kept.filter(({ signal }) => signal.aborted)).toEqual([]);
   await Promise.allSettled(doomed.map((hold) => hold.release()));
@@ -178,7 +181,7 @@ test('R11: a listener that is slow, and one that throws, disturb no other renewa
 test('R11: 10,000 releases that race renewals raise no false loss', async () => {
   const FLOWS = 200;
   const random = new Random('R11');
-  const client = await openClient({ lockWatchdogTimeout: 600 });
+  const client = await openClient({ lockWatchdogTimeout: 900 });
   const lost: unknown[] = [];
   const renewed = new Set<string>();
   client.events.on('leaseLost', (event) => lost.push(event));
@@ -329,13 +332,13 @@ test.each(['tryLock', 'unlock', 'extend', 'validFor', 'signal'] as const)(
 test('R13: a process whose event loop was blocked for two leases tells of its losses and of nothing else', async () => {
   const worker = await startWorker();
   try {
-    await worker.createClient({ url: testRedisUrl(), lockWatchdogTimeout: 300 });
+    await worker.createClient({ url: testRedisUrl(), lockWatchdogTimeout: 900 });
     const names = [freshName(), freshName()] as const;
     const flow = worker.flow('a');
     const watched = await flow.lock(names[0]);
-    const leased = await flow.lock(names[1], 300);
+    const leased = await flow.lock(names[1], 900);
     const waiting = worker.flow('waiting').lock(names[0]);
-    const blocked = await worker.block(600);
+    const blocked = await worker.block(1_800);
     for (const hold of [watched, leased]) {
       const signal = await worker.nextEvent(({ type, detail }) => type === 'signal' && detail.hold === hold.hold);
       expect(signal.at - blocked.until).toBeLessThan(SLACK_MS);
@@ -458,6 +461,6 @@ test('R37: a jump while a call is under way grants nothing on the strength of th
   const hold = await taking;
   expect(hold.validFor()).toBeGreaterThan(0);
   const { deliveredAt } = proxy.log.findLast(({ name, args }) => name === 'EVALSHA' && args.includes(lock.name))!;
-  expect(performance.now() - deliveredAt!).toBeLessThan(500);
+  expect(elapsed(deliveredAt!)).toBeLessThan(500);
   await hold.release();
 });

@@ -117,13 +117,13 @@ test('R10: a renewal that was under way while the lease ended neither creates th
 });
 
 test('R10: a holder whose key was deleted and taken and freed by another is told by its next renewal', async () => {
-  const client = await openClient({ lockWatchdogTimeout: 600 });
+  const client = await openClient({ lockWatchdogTimeout: 900 });
   const other = await openClient();
   const name = freshName('r10');
   const hold = await holdElsewhere(client.getLock(name));
   await admin().del(name);
   await inFlow(() => other.getLock(name).withLock(() => undefined));
-  await until(() => hold.signal.aborted, 'the first holder is told', 200 + SLACK_MS);
+  await until(() => hold.signal.aborted, 'the first holder is told', 300 + SLACK_MS);
   expect(hold.signal.reason).toMatchObject({ code: 'ERR_LOCK_LOST', reason: 'gone' });
   expect(await admin().exists(name)).toBe(0);
   expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
@@ -148,7 +148,7 @@ test('R12: one failed renewal does not stop the later ones', async () => {
 });
 
 test('R12: a hold that was lost and taken again by another flow of the process is renewed for three periods', async () => {
-  const lockWatchdogTimeout = 600;
+  const lockWatchdogTimeout = 900;
   const client = await openClient({ lockWatchdogTimeout });
   const lock = client.getLock(freshName('r12'));
   const first = await holdElsewhere(lock);
@@ -199,7 +199,7 @@ test('R12: a batch that fails delays no other', async () => {
 
 test('R14: 10,000 locks stay held for five periods by one timer and one command per hundred of them and tick', async () => {
   const LOCKS = 10_000;
-  const lockWatchdogTimeout = 2_400;
+  const lockWatchdogTimeout = 4_800;
   const tick = lockWatchdogTimeout / 3;
   server = await startServer();
   const clock = new TestClock();
@@ -221,8 +221,8 @@ test('R14: 10,000 locks stay held for five periods by one timer and one command 
     expect(Number(await server.command('DBSIZE'))).toBe(LOCKS);
     mostTimers = Math.max(mostTimers, clock.timers);
   }
-  const ticks = Math.floor((performance.now() - startedAt) / tick) + 1;
   const sent = (await server.commandStats()).get('evalsha') ?? 0;
+  const ticks = Math.floor((performance.now() - startedAt) / tick) + 1;
   expect(lost).toEqual([]);
   expect(client.holds()).toHaveLength(LOCKS);
   expect(sent).toBeGreaterThanOrEqual(4 * (LOCKS / 100));

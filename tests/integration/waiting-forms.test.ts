@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
+import { elapsed } from '../support/elapsed.js';
 import { closeClients, inFlow, openClient, outcome, pause, TestClock } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -53,7 +54,7 @@ async function waitInLine(kind: WaitingKind, form: string, client: LockClient, o
   await clear();
   const clearAt = performance.now();
   const stayed = await staying.done;
-  return { timedOut, aborted, stayed, enteredEarly, afterMs: enteredAt! - clearAt };
+  return { timedOut, aborted, stayed, enteredEarly, afterMs: elapsed(clearAt, enteredAt) };
 }
 
 test.each(Object.entries(WAITING_KINDS))(

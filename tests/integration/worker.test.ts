@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startWorker, type Worker, type WorkerOptions } from '../support/child.js';
 import { check } from '../support/history.js';
+import { stamp } from '../support/history-recorder.mjs';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { SharedCounter } from '../support/shared-counter.js';
 import { until } from '../support/until.js';
@@ -172,6 +173,18 @@ test('a blocked event loop is over when the call answers, and is in the history'
   await until(() => worker.history().some(({ type }) => type === 'stalled'), 'the stall is written down');
   expect(check(worker.history())).toEqual([]);
   expect(worker.events.filter(({ type }) => type === 'unhandledRejection')).toEqual([]);
+});
+
+test('one that is killed while its event loop is blocked has done nothing since that began', async () => {
+  const worker = await start({ history: true });
+  const before = stamp();
+  const blocked = worker.block(60_000).catch(() => undefined);
+  const after = stamp();
+  await worker.kill9();
+  await blocked;
+  const died = worker.history().find(({ type }) => type === 'died')!;
+  expect(died.at).toBeGreaterThanOrEqual(before);
+  expect(died.at).toBeLessThanOrEqual(after);
 });
 
 test('a client on a connection with options of its own, and what the process has in use', async () => {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import { handOff, release } from '../../src/redis/scripts/read-write-lock.js';
-import { closeClients, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import { answered, closeClients, inFlow, openClient, openProxy, outcome } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 
@@ -30,10 +30,15 @@ async function inLine<T>(client: LockClient, calls: readonly (() => Promise<T>)[
   return results;
 }
 
+async function listeners(name: string): Promise<number> {
+  const [channel] = (await admin().pubsub('CHANNELS', `*${name}*`)) as string[];
+  return channel === undefined ? 0 : Number((await admin().pubsub('NUMSUB', channel))[1]);
+}
+
 /** A lock whose head is just trying is not handed to it: each subscription that is confirmed makes it try once more. */
-async function quiet(): Promise<void> {
-  await until(async () => ((await admin().pubsub('CHANNELS', '*')) as string[]).length > 0, 'they listen');
-  await pause(100);
+async function quiet(name: string, ...clients: readonly LockClient[]): Promise<void> {
+  await until(async () => (await listeners(name)) === clients.length, 'each of them listens');
+  for (const client of clients) await answered(client);
 }
 
 const times = <T>(count: number, call: () => Promise<T>): (() => Promise<T>)[] =>
@@ -49,7 +54,7 @@ test('writers of a client pass it on with one command each, and nothing is publi
   const order: number[] = [];
   const calls = Array.from({ length: LIMIT }, (_, i) => () => lock.withLock(() => void order.push(i)));
   const sections = await inLine(client, calls);
-  await quiet();
+  await quiet(lock.name, client);
   const before = proxy.log.length;
   await hold.release();
   await Promise.all(sections);
@@ -81,7 +86,7 @@ describe('R33: beside writers that pass it on', () => {
             [half]()
             .withLock(() => sections),
       ]);
-      await quiet();
+      await quiet(name, client, other);
       await hold.release();
       // The first release hands it on as well, and who was woken may come too late for the first chance.
       expect(await entered).toBeLessThanOrEqual(3 * (LIMIT + 1));
@@ -99,7 +104,7 @@ describe('R33: beside writers that pass it on', () => {
       times(4 * LIMIT, () => lock.writeLock().withLock(() => void (sections += 1))),
     );
     const [entered] = await inLine(client, [() => lock.readLock().withLock(() => sections)]);
-    await until(async () => ((await admin().pubsub('CHANNELS', '*')) as string[]).length === 1, 'it listens');
+    await until(async () => (await listeners(lock.name)) === 1, 'it listens');
     await hold.release();
     expect(await entered).toBeLessThanOrEqual(LIMIT + 1);
     await Promise.all(crowd);
@@ -115,7 +120,7 @@ test('R15: a writer that has become a reader hands nothing on: other readers sta
   await write.release();
   const reader = await inFlow(() => other.getReadWriteLock(name).readLock().acquire());
   const [next] = await inLine(client, [() => lock.writeLock().acquire()]);
-  await quiet();
+  await quiet(name, client);
   await read.release();
   expect(await outcome(inFlow(() => lock.writeLock().acquire({ waitTime: 100 })))).toBe('ERR_LOCK_TIMEOUT');
   expect(reader.validFor()).toBeGreaterThan(0);
@@ -130,7 +135,7 @@ test('R15: a writer that reads as well and gives both back at once hands the wri
   const write = await inFlow(() => lock.writeLock().acquire());
   const read = await inFlow(() => write.run(() => lock.readLock().acquire()));
   const [next] = await inLine(client, [() => lock.writeLock().acquire()]);
-  await quiet();
+  await quiet(name, client);
   await Promise.all([read.release(), write.release()]);
   const hold = await next!;
   expect(await admin().hgetall(name)).toEqual({ mode: 'write', [`${hold.owner}:write`]: '1' });
@@ -147,11 +152,11 @@ test.each(FAULTS)('R1, R5: %s strikes the hand-off: both calls settle well, and 
   // Known to the server, so that the fault meets the script itself.
   const warm: Hold = await inFlow(() => lock.acquire());
   const [first] = await inLine(client, [() => lock.acquire()]);
-  await quiet();
+  await quiet(name, client);
   await warm.release();
   const hold = await first!;
   const [next] = await inLine(client, [() => lock.acquire()]);
-  await quiet();
+  await quiet(name, client);
   const struck = proxy[fault]({ command: 'EVALSHA', sha: HAND_OFF });
   expect(await outcome(hold.release())).toBe('ok');
   const heir = await next!;

@@ -117,8 +117,15 @@ export function holdElsewhere(lock: Lock, leaseTime?: number): Promise<Hold> {
   return inFlow(async () => lock.acquire({ leaseTime }));
 }
 
+/** What has come meanwhile has been read: of a process that was held up timers come before its sockets. */
 export function pause(ms = 0): Promise<void> {
-  return new Promise((resume) => setTimeout(resume, ms));
+  return new Promise((resume) => setTimeout(() => setImmediate(resume), ms));
+}
+
+/** What the client has sent is answered: its commands keep their order. */
+export async function answered(client: LockClient): Promise<void> {
+  await pause();
+  await inFlow(() => client.getLock('answered').isLocked());
 }
 
 /** `ok`, or the code of the error. */

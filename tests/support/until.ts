@@ -1,3 +1,5 @@
+import { HeldUp } from './held-up.js';
+
 /** What a busy machine may take for something that needs no time of its own. */
 export const LONG_MS = 10_000;
 
@@ -7,9 +9,14 @@ export async function until(
   what: string,
   limitMs: number = LONG_MS,
 ): Promise<void> {
-  const deadline = performance.now() + limitMs;
-  while (!(await fact())) {
-    if (performance.now() > deadline) throw new Error(`still not true after ${limitMs} ms: ${what}`);
-    await new Promise((resume) => setImmediate(resume));
+  const heldUp = new HeldUp();
+  try {
+    const begun = performance.now();
+    while (!(await fact())) {
+      if (heldUp.elapsed(begun) > limitMs) throw new Error(`still not true after ${limitMs} ms: ${what}`);
+      await new Promise((resume) => setImmediate(resume));
+    }
+  } finally {
+    heldUp.stop();
   }
 }

@@ -5,7 +5,7 @@ import * as scripts from '../../src/redis/scripts/lock.js';
 import * as readWrite from '../../src/redis/scripts/read-write-lock.js';
 import { describeLockContract } from '../contracts/lock-contract.js';
 import { makePlainLock, plainLock } from '../contracts/plain-lock.js';
-import { closeClients, inFlow, pause, useUser } from '../support/lock-clients.js';
+import { closeClients, inFlow, openProxy, pause, useUser } from '../support/lock-clients.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { serverMajor } from '../support/server-version.js';
 import { permissionsFor, rulesOf, type Permissions } from '../support/user.js';
@@ -57,8 +57,8 @@ describe.each([
 });
 
 /** A client of that user, and one that may do everything. */
-async function openBoth(): Promise<[LockClient, LockClient]> {
-  const url = new URL(testRedisUrl());
+async function openBoth(way = testRedisUrl()): Promise<[LockClient, LockClient]> {
+  const url = new URL(way);
   url.username = user;
   url.password = 'secret';
   const both = [url.href, testRedisUrl()].map((each) =>
@@ -76,8 +76,8 @@ afterEach(async () => {
 });
 
 /** Everything that can be done with a lock, and what of it was refused. */
-async function refusals(): Promise<unknown[]> {
-  const [client, other] = await openBoth();
+async function refusals(way?: string): Promise<unknown[]> {
+  const [client, other] = await openBoth(way);
   const found: unknown[] = [];
   // A section whose lock cannot be given back or on has been done all the same.
   client.events.on('releaseFailed', ({ cause }) => found.push(cause));
@@ -142,8 +142,9 @@ describe('one permission is missing', () => {
 
   test('+eval: the error says so when the server has forgotten the scripts', async () => {
     await allow({ ...full, commands: full.commands.filter((each) => each !== '+eval') });
-    await admin().script('FLUSH');
-    const refused = (await refusals()).filter((error) => error instanceof RefusedError);
+    const { proxy, url } = await openProxy();
+    proxy.answer({ command: 'EVALSHA', times: Infinity }, '-NOSCRIPT No matching script. Please use EVAL.\r\n');
+    const refused = (await refusals(url)).filter((error) => error instanceof RefusedError);
     expect(new Set(refused.map(({ rule }) => rule))).toEqual(new Set(['+eval']));
   });
 

@@ -29,7 +29,7 @@ const HARMLESS = new Set(['HELLO', 'AUTH', 'CLIENT', 'INFO', 'CLUSTER', 'PING', 
 
 async function open(scaleReads: ClusterOptions['scaleReads']): Promise<LockClient> {
   const natMap = natMapOf(cluster.servers, proxies);
-  const client = createClient({ redis: cluster.connection({ natMap, scaleReads }), lockWatchdogTimeout: 600 });
+  const client = createClient({ redis: cluster.connection({ natMap, scaleReads }), lockWatchdogTimeout: 1_500 });
   clients.push(client);
   await client.ready();
   return client;

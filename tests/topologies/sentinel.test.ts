@@ -3,6 +3,7 @@ import type { RedisOptions } from 'ioredis';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
 import { contend } from '../support/contention.js';
+import { elapsed } from '../support/elapsed.js';
 import { runFixture } from '../support/fixture-process.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
 import { expectPassedOn } from '../support/passed-on.js';
@@ -63,7 +64,7 @@ test('R3: a planned failover while holding, waiting and renewing keeps the lock 
   await setup.failover();
   const switched = performance.now();
   while ((await outcome(holder.getLock(freshName('probe')).withLock(() => undefined))) !== 'ok') await pause(20);
-  expect(performance.now() - switched).toBeLessThan(5_250);
+  expect(elapsed(switched)).toBeLessThan(5_250);
   expect(hold.validFor()).toBeGreaterThan(0);
   await expectPassedOn(hold, waiting, 1_250);
 }, 60_000);
@@ -107,11 +108,11 @@ test('R3: a master that falls silent when it is asked for its replicas: every ca
     'ERR_LOCK_REDIS_UNAVAILABLE',
     'ERR_LOCK_REDIS_UNAVAILABLE',
   ]);
-  expect(performance.now() - asked).toBeLessThan(900 + 250);
+  expect(elapsed(asked)).toBeLessThan(900 + 250);
   silent.lift();
   const lifted = performance.now();
   while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(20);
-  expect(performance.now() - lifted).toBeLessThan(5_250);
+  expect(elapsed(lifted)).toBeLessThan(5_250);
   await client.close();
   await proxy.close();
 }, 30_000);
@@ -168,7 +169,7 @@ test('R3: news of a failover that come while connections ask for the master end 
   );
   await hold.release();
   await (await waiting).release();
-  expect(performance.now() - lifted).toBeLessThan(5_250);
+  expect(elapsed(lifted)).toBeLessThan(5_250);
 }, 60_000);
 
 interface OfFixture {
@@ -211,13 +212,13 @@ test('R3: a Sentinel that hangs keeps nobody from the master, nor from the next 
   const client = await open({ commandTimeout: 1_500 });
   const lock = client.getLock(freshName('hung-sentinel'));
   await inFlow(() => lock.withLock(() => undefined));
-  expect(performance.now() - asked).toBeLessThan(5_250);
+  expect(elapsed(asked)).toBeLessThan(5_250);
   const master = await setup.master(setup.sentinels[1]);
   await master.kill9();
   await setup.switchedFrom(master);
   const switched = performance.now();
   while ((await outcome(inFlow(() => lock.withLock({ waitTime: 1_000 }, () => undefined)))) !== 'ok') await pause(20);
-  expect(performance.now() - switched).toBeLessThan(5_250);
+  expect(elapsed(switched)).toBeLessThan(5_250);
 }, 60_000);
 
 test.each(['kill9', 'pause'] as const)(
@@ -230,11 +231,11 @@ test.each(['kill9', 'pause'] as const)(
     await master[how]();
     const asked = performance.now();
     await outcome(inFlow(() => lock.withLock({ waitTime: 300 }, () => undefined)));
-    expect(performance.now() - asked).toBeLessThan(300 + 3_250);
+    expect(elapsed(asked)).toBeLessThan(300 + 3_250);
     await setup.switchedFrom(master);
     const switched = performance.now();
     while ((await outcome(inFlow(() => lock.withLock({ waitTime: 5_000 }, () => undefined)))) !== 'ok') await pause(20);
-    expect(performance.now() - switched).toBeLessThan(5_250);
+    expect(elapsed(switched)).toBeLessThan(5_250);
   },
   60_000,
 );
@@ -258,7 +259,7 @@ test('R6: a demoted master that still answers gives no lock, and calls succeed w
   await master.replicaOf(undefined);
   const restored = performance.now();
   while ((await outcome(inFlow(() => lock.withLock({ waitTime: 5_000 }, () => undefined)))) !== 'ok') await pause(20);
-  expect(performance.now() - restored).toBeLessThan(5_250);
+  expect(elapsed(restored)).toBeLessThan(5_250);
 }, 60_000);
 
 test('no hold is reported valid by the word of a master that was left behind', async () => {

@@ -46,13 +46,13 @@ export function holdsContract(kind: LockKind): void {
 
     test('signal is one and the same, and aborts once when the hold is lost, with the reason', async () => {
       const bench = await open(kind);
-      const hold = await holdElsewhere(bench.lock, 100);
+      const hold = await holdElsewhere(bench.lock, 400);
       const { signal } = hold;
       expect(signal.aborted).toBe(false);
       expect(hold.signal).toBe(signal);
       let aborts = 0;
       signal.addEventListener('abort', () => (aborts += 1));
-      await until(() => signal.aborted, 'the hold is lost', 100 + SLACK_MS);
+      await until(() => signal.aborted, 'the hold is lost', 400 + SLACK_MS);
       expect(signal.reason).toBeInstanceOf(LockLostError);
       expect(signal.reason).toMatchObject({ lockName: bench.name, owner: hold.owner, reason: 'expired' });
       const error = await errorOf(hold.release());

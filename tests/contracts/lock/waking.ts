@@ -1,6 +1,7 @@
 import { expect } from '@jest/globals';
 import type { Hold } from '../../../src/core/hold.js';
 import { LockContext } from '../../../src/core/lock-context.js';
+import { elapsed } from '../../support/elapsed.js';
 import { block, holdElsewhere, inFlow } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';
 import { until } from '../../support/until.js';
@@ -59,7 +60,7 @@ export function wakingContract(kind: LockKind): void {
         const { result } = await startWaiting(waiter, () => waiter.lock.acquire());
         const ended = performance.now();
         await Promise.all([finish(), result]);
-        expect(performance.now() - ended).toBeLessThan(WAKE_MS + SLACK_MS);
+        expect(elapsed(ended)).toBeLessThan(WAKE_MS + SLACK_MS);
         await (await result).release();
       });
     }
@@ -79,9 +80,9 @@ export function wakingContract(kind: LockKind): void {
       const taken = performance.now();
       await kind.holdFromOutside(waiter.name, 400);
       const next = await inFlow(() => waiter.lock.acquire());
-      const after = performance.now() - taken;
-      expect(after).toBeGreaterThanOrEqual(399);
-      expect(after).toBeLessThan(400 + WAKE_MS + SLACK_MS);
+      const afterMs = elapsed(taken);
+      expect(performance.now() - taken).toBeGreaterThanOrEqual(399);
+      expect(afterMs).toBeLessThan(400 + WAKE_MS + SLACK_MS);
       await next.release();
     });
 
@@ -95,7 +96,7 @@ export function wakingContract(kind: LockKind): void {
       const published = performance.now();
       await admin().publish(channel, '0');
       await (await result).release();
-      expect(performance.now() - published).toBeLessThan(WAKE_MS + SLACK_MS);
+      expect(elapsed(published)).toBeLessThan(WAKE_MS + SLACK_MS);
       await errorOf(hold.release());
     });
 
@@ -108,7 +109,7 @@ export function wakingContract(kind: LockKind): void {
       let inside = 0;
       const wait = async ({ lock }: Bench): Promise<number> => {
         const own: Hold = await lock.acquire();
-        const after = performance.now() - freedAt;
+        const after = elapsed(freedAt);
         inside += 1;
         expect(inside).toBe(1);
         inside -= 1;
@@ -143,7 +144,7 @@ export function wakingContract(kind: LockKind): void {
       const left = await head.result.catch(() => undefined);
       await left?.release();
       await (await next.result).release();
-      expect(performance.now() - ended).toBeLessThan(WAKE_MS + SLACK_MS);
+      expect(elapsed(ended)).toBeLessThan(WAKE_MS + SLACK_MS);
       await released;
     }
   });
