@@ -15,7 +15,7 @@ interface Row {
   readonly holder?: Enter;
   /** How many servers it is over. */
   readonly servers?: number;
-  /** It sends these besides scripts, and no script of it does. */
+  /** Reads that it sends besides scripts. */
   readonly reads?: string[];
   /** Commands until it waits for a message; absent: a try, and one more when the subscription stands. */
   readonly tries?: number;
