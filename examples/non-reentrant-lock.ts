@@ -22,3 +22,10 @@ try {
   console.log(`${error.code}: "${error.lockName}"`);
 }
 console.log(`locked afterwards: ${await lock.isLocked()}`);
+
+// In the order in which it was asked for, and refused to its owner as well:
+const inTurn = client.getNonReentrantFairLock('example:rebuild-in-turn');
+await inTurn.withLock(async () => {
+  const again = await inTurn.tryLock().catch((error: unknown) => error);
+  console.log(`in turn: ${again instanceof NonReentrantError ? 'refused' : 'let in'}`);
+});

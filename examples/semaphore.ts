@@ -22,6 +22,11 @@ async function callService(): Promise<void> {
 await Promise.all(Array.from({ length: 10 }, callService));
 console.log(`at once: ${most}`);
 
+{
+  await using permits = await slots.acquirePermits({ permits: 2, waitTime: 1_000 }); // given back at the end of the block
+  console.log(`taken: ${permits.permits}`);
+}
+
 await slots.acquire(2); // nobody owns permits: any process may give them back
 console.log(`two more: ${await slots.tryAcquire(2, 100)}`);
 await slots.release(2);

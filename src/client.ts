@@ -44,9 +44,11 @@ export interface CloseOptions {
 export interface LockClient extends AsyncDisposable {
   /** Redisson's client id: the part before the colon of every owner of this client. */
   readonly id: string;
+  /** What it tells besides its promises. Redisson has nothing like it. */
   readonly events: EventBus;
   /**
    * Resolves when Redis can be used. Calls need not wait for it: they wait by themselves, within their own deadlines.
+   * Redisson connects in `Redisson#create(Config)`.
    *
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: not within `commandTimeout`.
    * @throws {RefusedError} `ERR_LOCK_REFUSED`: the credentials are wrong.
@@ -88,13 +90,15 @@ export interface LockClient extends AsyncDisposable {
   getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore;
   /** A gate that opens when it has been counted down. @see Redisson `RedissonClient#getCountDownLatch` */
   getCountDownLatch(name: string): CountDownLatch;
-  /** The locks that this client holds now. */
+  /** The locks that this client holds now. Redisson has no such call. */
   holds(): HoldInfo[];
-  /** What Redis has under a name, in one moment. */
+  /** What Redis has under a name, in one moment. Redisson has no such call. */
   inspect(name: string): Promise<Inspection>;
   /**
    * Ends the client: renewals stop, waiters reject and open holds abort with `ClientClosedError`. Settles within one
    * command deadline, also with Redis down. Every call returns the promise of the first one.
+   *
+   * @see Redisson `RedissonClient#shutdown()`; differs: with `releaseHolds` it gives the locks back.
    */
   close(options?: CloseOptions): Promise<void>;
 }

@@ -41,7 +41,7 @@ export class GroupMultiLock extends SingleLock {
     }
   }
 
-  /** Whether anybody holds any of the values. */
+  /** Whether anybody holds any of the values. @see Redisson `RLock#isLocked()` */
   override async isLocked(): Promise<boolean> {
     this.checkOpen();
     return (await this.protocol.state()).owners.length > 0;
@@ -53,7 +53,11 @@ export class GroupMultiLock extends SingleLock {
     return (await this.protocol.state()).leftMs;
   }
 
-  /** Whether this owner holds all of the values. */
+  /**
+   * Whether this owner holds all of the values.
+   *
+   * @see Redisson `RLock#isHeldByThread(long)`; differs: the first of them counts, too.
+   */
   override async isHeldBy(owner: LockContext | string): Promise<boolean> {
     this.checkOpen();
     if (typeof owner === 'string' && owner !== '') return (await this.protocol.state(owner)).holdCount > 0;

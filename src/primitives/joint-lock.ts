@@ -47,7 +47,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     this.#identity = members.map(identityOf).join('\n');
   }
 
-  /** The names of the members, in the order in which they are locked, with commas between. */
+  /** The names of the members, in the order in which they are locked, with commas between. Redisson gives none. */
   override get name(): string {
     return this.members.map(({ name }) => name).join(', ');
   }

@@ -36,6 +36,7 @@ export abstract class Lock<H extends Hold = Hold> {
     this.context = context;
   }
 
+  /** The name that it was asked for by. @see Redisson `RObject#getName()` */
   abstract get name(): string;
 
   /**
@@ -99,7 +100,7 @@ export abstract class Lock<H extends Hold = Hold> {
    * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost before. It is over now; a further call is `NotOwnerError`.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: unanswered. The hold is over for this process and
    *   goes on being given back in the background; a further `unlock()`, with no other hold around it, waits for that.
-   * @see Redisson `RLock#unlock()`.
+   * @see Redisson `RLock#unlock()`; differs: a hold that was lost is told apart from one that never was.
    */
   unlock(options?: ContextOptions): Promise<void> {
     try {
@@ -118,7 +119,7 @@ export abstract class Lock<H extends Hold = Hold> {
    *
    * @returns whether it was held.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: `outcome` says whether it may have been freed.
-   * @see Redisson `RLock#forceUnlock()`.
+   * @see Redisson `RLock#forceUnlock()`; differs: it frees whoever held it at the call, also when it is repeated.
    */
   abstract forceUnlock(): Promise<boolean>;
 
@@ -150,11 +151,15 @@ export abstract class Lock<H extends Hold = Hold> {
    */
   abstract getHoldCount(): Promise<number>;
 
-  /** The hold that the caller is inside of, also one that was lost and not given back yet. Asks nobody. */
+  /**
+   * The hold that the caller is inside of, also one that was lost and not given back yet. Asks nobody. Redisson has no
+   * such call.
+   */
   abstract currentHold(): H | undefined;
 
   /**
-   * Acquires the lock and gives the hold as an object, for `await using` or for giving it back elsewhere.
+   * Acquires the lock and gives the hold as an object, for `await using` or for giving it back elsewhere. Redisson has
+   * no such call.
    *
    * @param options.waitTime ms to wait; absent: without limit.
    * @throws {LockTimeoutError} `ERR_LOCK_TIMEOUT`: it was busy for all of `waitTime`.
@@ -170,7 +175,7 @@ export abstract class Lock<H extends Hold = Hold> {
   }
 
   /**
-   * As {@link acquire}, but answers `null` when the lock stays busy.
+   * As {@link acquire}, but answers `null` when the lock stays busy. Redisson has no such call.
    *
    * @param options.waitTime ms to wait; absent, 0 or less: one try.
    */
@@ -184,7 +189,7 @@ export abstract class Lock<H extends Hold = Hold> {
   }
 
   /**
-   * Runs `fn` inside a hold and gives it back afterwards. Waits like {@link acquire}.
+   * Runs `fn` inside a hold and gives it back afterwards. Waits like {@link acquire}. Redisson has no such call.
    *
    * - `fn` fails: its error is rethrown untouched; a release that fails as well goes to the event `releaseFailed`.
    * - `fn` is done and the hold was lost meanwhile: `LockLostError` with what `fn` returned as `result`.

@@ -110,14 +110,14 @@ export class PermitExpirableSemaphore extends SharedObject {
 
   /**
    * As {@link acquireMany}, for one permit unless `permits` says more; gives an object that gives them back, at the end
-   * of the block with `await using`.
+   * of the block with `await using`. Redisson has no such call.
    */
   async acquirePermit(options?: ExpirablePermitOptions): Promise<Permit> {
     const { permits, leaseTime, waitTime, signal } = checkOptions(options, OPTIONS);
     return this.#orTimeout(checkPermits(permits, 1, 1), leaseTime, waitTime, signal);
   }
 
-  /** As {@link acquirePermit}, but one try without `waitTime`, and `null` if there were not enough. */
+  /** As {@link acquirePermit}, but one try without `waitTime`, and `null` if there were not enough. Not in Redisson. */
   async tryAcquirePermit(options?: ExpirablePermitOptions): Promise<Permit | null> {
     const { permits, leaseTime, waitTime, signal } = checkOptions(options, OPTIONS);
     return (await this.#take(checkPermits(permits, 1, 1), leaseTime, checkWaitTime(waitTime, 0), signal)) ?? null;
@@ -125,7 +125,7 @@ export class PermitExpirableSemaphore extends SharedObject {
 
   /**
    * Runs `fn` with a permit and gives it back afterwards. Waits like {@link acquirePermit}. An error of `fn` is rethrown
-   * untouched; a release that fails goes to the event `releaseFailed`.
+   * untouched; a release that fails goes to the event `releaseFailed`. Redisson has no such call.
    *
    * @throws {LockLostError} `ERR_LOCK_LOST`: `fn` is done, but the lease was over before; `result` is what it returned.
    */
@@ -213,7 +213,7 @@ export class PermitExpirableSemaphore extends SharedObject {
     return left;
   }
 
-  /** Permits that are free; below 0 if `setPermits` took more away. @see Redisson `#availablePermits()` */
+  /** Free permits; below 0 if `setPermits` took more away. @see Redisson `RPermitExpirableSemaphore#availablePermits()` */
   async availablePermits(): Promise<number> {
     return (await this.#count()).free;
   }

@@ -10,7 +10,10 @@ export interface PermitKeeper {
   updateLeaseTime(id: string, leaseTime: number | undefined): Promise<boolean>;
 }
 
-/** One or several permits that were taken together: what `acquirePermit()` gives and `withPermit()` passes on. */
+/**
+ * One or several permits that were taken together: what `acquirePermit()` gives and `withPermit()` passes on. Redisson has
+ * no such object, but ids.
+ */
 export class Permit implements AsyncDisposable {
   readonly #keeper: PermitKeeper;
   readonly #clock: LeaseClock;

@@ -143,6 +143,7 @@ export class ReadWriteLock {
 
   /** @internal */
   constructor(
+    /** The name that it was asked for by. @see Redisson `RObject#getName()` */
     readonly name: string,
     read: Lock,
     write: Lock,

@@ -9,6 +9,7 @@ import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/semaphore.js';
 import { checkAnyPermits, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
+import { SemaphorePermits } from './semaphore-permits.js';
 import { SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
 
@@ -62,6 +63,23 @@ export class Semaphore extends SharedObject {
   }
 
   /**
+   * As {@link acquire}; gives an object that gives them back, at the end of the block with `await using`. Redisson has no
+   * such call.
+   */
+  async acquirePermits(options?: PermitsOptions): Promise<SemaphorePermits> {
+    const { permits = 1, waitTime, signal } = checkOptions(options, WITH_OPTIONS);
+    await this.acquire(permits, { waitTime, signal });
+    return new SemaphorePermits(this.name, permits, () => this.release(permits));
+  }
+
+  /** As {@link acquirePermits}, but one try without `waitTime`, and `null` if there were not enough. Not in Redisson. */
+  async tryAcquirePermits(options?: PermitsOptions): Promise<SemaphorePermits | null> {
+    const { permits = 1, waitTime, signal } = checkOptions(options, WITH_OPTIONS);
+    if (!(await this.tryAcquire(permits, waitTime, { signal }))) return null;
+    return new SemaphorePermits(this.name, permits, () => this.release(permits));
+  }
+
+  /**
    * Gives permits back, or adds some, and wakes waiters. Permits that this client has taken go straight to whoever is
    * first in line here, without a request, within the limits of `handOff`.
    *
@@ -89,7 +107,7 @@ export class Semaphore extends SharedObject {
     return count > 0 && (await this.#release(count, 0)) !== 'none';
   }
 
-  /** Another name of {@link releaseIfExists}. */
+  /** Another name of {@link releaseIfExists}, which Redisson has not. */
   tryRelease(permits?: number): Promise<boolean> {
     return this.releaseIfExists(permits);
   }
@@ -157,7 +175,7 @@ export class Semaphore extends SharedObject {
 
   /**
    * Runs `fn` with permits and gives them back afterwards. Waits like {@link acquire}. An error of `fn` is rethrown
-   * untouched; a release that fails goes to the event `releaseFailed`.
+   * untouched; a release that fails goes to the event `releaseFailed`. Redisson has no such call.
    */
   withPermits<T>(fn: () => T | PromiseLike<T>): Promise<T>;
   withPermits<T>(options: PermitsOptions, fn: () => T | PromiseLike<T>): Promise<T>;

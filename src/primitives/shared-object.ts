@@ -14,7 +14,7 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Options of `withPermits` and `withPermit`. */
+/** Options of `acquirePermits`, `tryAcquirePermits` and `withPermits`. */
 export interface PermitsOptions extends WaitOptions {
   /** Default 1. */
   permits?: number | undefined;
@@ -35,6 +35,7 @@ export abstract class SharedObject {
     protected readonly runtime: LockRuntime,
     /** @internal */
     protected readonly port: ProtocolPort,
+    /** The name that it was asked for by. @see Redisson `RObject#getName()` */
     readonly name: string,
   ) {
     this.key = port.keyPrefix + name;

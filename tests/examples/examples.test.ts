@@ -70,7 +70,12 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^holdfast {2}nested: entered, 2 holds$/,
   ],
   'multi-lock': [/^ann 110, bob 90$/],
-  'non-reentrant-lock': [/^rebuilt$/, /^ERR_LOCK_NON_REENTRANT: "example:rebuild"$/, /^locked afterwards: false$/],
+  'non-reentrant-lock': [
+    /^rebuilt$/,
+    /^ERR_LOCK_NON_REENTRANT: "example:rebuild"$/,
+    /^locked afterwards: false$/,
+    /^in turn: refused$/,
+  ],
   'permit-expirable-semaphore': [
     /^id: 32 hex digits, free: 1$/,
     /^valid for more than 9 s: true$/,
@@ -92,7 +97,7 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^balance: 133$/,
     /^locked afterwards: false$/,
   ],
-  semaphore: [/^made: true$/, /^at once: 3$/, /^two more: false$/, /^free: 3$/],
+  semaphore: [/^made: true$/, /^at once: 3$/, /^taken: 2$/, /^two more: false$/, /^free: 3$/],
   'spin-lock': [/^counter: 10$/, /^locked afterwards: false$/],
   'try-lock': [
     /^first: got it, its lease ends in (?:9\d\d\d|10000) ms$/,

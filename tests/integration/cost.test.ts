@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
 import { inFlow } from '../support/lock-clients.js';
-import { codeIn, tableUnder } from '../support/readme.js';
+import { codeIn, declarations, publicMembers, readme, tableUnder } from '../support/readme.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 
@@ -9,8 +9,22 @@ import { until } from '../support/until.js';
 type Enter = (client: LockClient, name: string) => Promise<() => Promise<unknown>>;
 const giving = (hold: { release(): Promise<void> }) => () => hold.release();
 
-/** The rows of README's table of costs: a section, and who has to leave for it if that is somebody else. */
-const ROWS: Record<string, { section: Enter; holder?: Enter }> = {
+interface Row {
+  readonly section: Enter;
+  /** Who has to leave for it, if that is somebody else. */
+  readonly holder?: Enter;
+  /** How many servers it is over. */
+  readonly servers?: number;
+  /** Reads that it sends besides scripts. */
+  readonly reads?: string[];
+  /** Commands until it waits for a message; absent: a try, and one more when the subscription stands. */
+  readonly tries?: number;
+}
+
+const VALUES = Array.from({ length: 500 }, (_, at) => `order ${at}`);
+
+/** The rows of README's table of costs. */
+const ROWS: Record<string, Row> = {
   '`getLock`': { section: async (client, name) => giving(await client.getLock(name).acquire()) },
   '`getNonReentrantLock`': {
     section: async (client, name) => giving(await client.getNonReentrantLock(name).acquire()),
@@ -23,6 +37,27 @@ const ROWS: Record<string, { section: Enter; holder?: Enter }> = {
   '`getReadWriteLock` writer': {
     section: async (client, name) => giving(await client.getReadWriteLock(name).writeLock().acquire()),
   },
+  '`getFairLock`': { section: async (client, name) => giving(await client.getFairLock(name).acquire()) },
+  '`getNonReentrantFairLock`': {
+    section: async (client, name) => giving(await client.getNonReentrantFairLock(name).acquire()),
+  },
+  '`getMultiLock` of 500 values': {
+    section: async (client, name) => giving(await client.getMultiLock(name, VALUES).acquire()),
+  },
+  '`getMultiLock` of two locks': {
+    section: async (client, name) =>
+      giving(await client.getMultiLock(client.getLock(`${name}:1`), client.getLock(`${name}:2`)).acquire()),
+    holder: async (client, name) => giving(await client.getLock(`${name}:1`).acquire()),
+    tries: 5,
+  },
+  '`getRedLock` of three servers': {
+    servers: 3,
+    async section(client, name) {
+      const locks = [client, ...others.get(client)!].map((each) => each.getLock(name));
+      return giving(await client.getRedLock(...locks).acquire());
+    },
+    tries: 5,
+  },
   '`getSpinLock`': { section: async (client, name) => giving(await client.getSpinLock(name).acquire()) },
   '`getSemaphore`': {
     async section(client, name) {
@@ -34,69 +69,149 @@ const ROWS: Record<string, { section: Enter; holder?: Enter }> = {
   '`getPermitExpirableSemaphore`': {
     section: async (client, name) => giving(await client.getPermitExpirableSemaphore(name).acquirePermit()),
   },
+  '`getCountDownLatch`, `await`': {
+    async section(client, name) {
+      await client.getCountDownLatch(name).await();
+      return () => Promise.resolve();
+    },
+    async holder(client, name) {
+      const latch = client.getCountDownLatch(name);
+      await latch.trySetCount(1);
+      return () => latch.countDown();
+    },
+    reads: ['get'],
+  },
 };
 
-let server: RedisServer;
+const servers: RedisServer[] = [];
 const clients: LockClient[] = [];
+/** Those of the other servers, for a client that locks at several. */
+const others = new Map<LockClient, readonly LockClient[]>();
 beforeAll(async () => {
-  server = await startServer();
+  servers.push(...(await Promise.all(Array.from({ length: 3 }, () => startServer()))));
 });
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-afterAll(() => server.stop());
+afterAll(() => Promise.all(servers.map((server) => server.stop())));
 
-/** Scripts that were run: everything that a section sends beside its subscription. */
-async function requests(): Promise<number> {
-  const stats = String(await server.command('INFO', 'commandstats'));
-  const count = (name: string): number => Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
-  const rejected = Number(/cmdstat_evalsha:.*failed_calls=(\d+)/.exec(stats)?.[1] ?? 0);
-  return count('evalsha') - rejected + count('eval');
+/** Commands that have run, of these names. */
+async function ran(...names: string[]): Promise<number> {
+  const counts = servers.map(async (server) => {
+    const stats = String(await server.command('INFO', 'commandstats'));
+    return names.map((name) => {
+      const [, calls, failed] = new RegExp(`cmdstat_${name}:calls=(\\d+).*failed_calls=(\\d+)`).exec(stats) ?? [];
+      return Number(calls ?? 0) - Number(failed ?? 0);
+    });
+  });
+  return (await Promise.all(counts)).flat().reduce((sum, each) => sum + each, 0);
 }
 
-async function open(): Promise<LockClient> {
-  const client = createClient({ url: server.url });
-  clients.push(client);
-  await client.ready();
+/** Scripts, and reads where there are some: everything that a section sends beside its subscription. */
+const requests = (read: string[] = []): Promise<number> => ran('evalsha', 'eval', ...read);
+
+async function open(count = 1): Promise<LockClient> {
+  const [client, ...rest] = servers.slice(0, count).map(({ url }) => createClient({ url })) as [
+    LockClient,
+    ...LockClient[],
+  ];
+  clients.push(client, ...rest);
+  others.set(client, rest);
+  await Promise.all([client, ...rest].map((each) => each.ready()));
   return client;
 }
 
 const rows = tableUnder('Primitive');
-test('the table has the primitives that are measured', () => {
+test('the table has the primitives that are measured, and every one that there is', () => {
   expect(rows.map(([name]) => name)).toEqual(Object.keys(ROWS));
-  expect(rows.every(([name]) => codeIn(name!).length === 1)).toBe(true);
+  const named = new Set(rows.flatMap(([name]) => codeIn(name!)));
+  const factories = publicMembers(declarations('src/client.ts').get('LockClient')).filter((name) => /^get/.test(name));
+  expect(factories.length).toBeGreaterThan(10);
+  expect(factories.filter((name) => !named.has(name))).toEqual([]);
 });
 
 test.each(Object.entries(ROWS))('a section of %s sends as many commands as README says', async (name, row) => {
   const [, free, more] = rows.find(([cell]) => cell === name)!;
-  const { section, holder = section } = row;
-  const [mine, other] = [await open(), await open()];
+  const { section, holder = section, servers: over = 1, tries = 2, reads } = row;
+  const [mine, other] = [await open(over), await open(over)];
   const key = `cost:${name}`;
   if (name.includes('Semaphore')) {
     // Both kinds keep what is free in the same way.
     await mine.getSemaphore(key).trySetPermits(1);
   }
-  const inside = (client: LockClient, enter: Enter) => inFlow(() => enter(client, key));
-  await (
-    await inside(mine, section)
-  )();
-  await (
-    await inside(mine, holder)
-  )();
-  const before = await requests();
-  for (let at = 0; at < 5; at += 1) await (await inside(mine, section))();
-  expect((await requests()) - before).toBe(5 * Number(free));
+  /** What it sends. A RedLock goes on when a majority has answered: the rest, `least` in all, may be on its way. */
+  const sentBy = async <T>(least: number, what: () => Promise<T>): Promise<{ result: T; sent: number }> => {
+    const before = await requests(reads);
+    const result = await what();
+    await until(async () => (await requests(reads)) - before >= least, 'all of it has been sent');
+    return { result, sent: (await requests(reads)) - before };
+  };
+  const enter = (client: LockClient, how: Enter) => inFlow(() => how(client, key));
+  const round = (how: Enter) => async () => (await enter(mine, how))();
+  await sentBy(Number(free), round(section)); // its scripts are loaded
+  if (holder !== section) await round(holder)();
+  for (let at = 0; at < 5; at += 1) expect((await sentBy(Number(free), round(section))).sent).toBe(Number(free));
   if (more === 'polls') return;
 
+  const { result: ahead } = await sentBy(over, () => enter(other, holder));
+  const { sent: leaving } = await sentBy(over, ahead);
+  const { result: leave } = await sentBy(over, () => enter(other, holder));
   let waits = false;
-  mine.events.on('waiting', () => (waits = true));
-  const leave = await inside(other, holder);
-  const began = await requests();
-  const entered = inside(mine, section);
+  for (const each of [mine, ...others.get(mine)!]) each.events.on('waiting', () => (waits = true));
+  const began = await requests(reads);
+  const entered = enter(mine, section);
   await until(() => waits, 'it waits');
-  // One try, and one more when the subscription stands.
-  await until(async () => (await requests()) - began >= 2, 'it has tried again');
+  await until(async () => (await requests(reads)) - began >= tries, 'it has asked in vain');
   await leave();
   await (
     await entered
   )();
-  expect((await requests()) - began).toBe(Number(more) + 1 + Number(free));
+  const expected = Number(/^(?:at least )?(\d+)$/.exec(more!)?.[1]) + Number(free);
+  const sent = async (): Promise<number> => (await requests(reads)) - began - leaving;
+  await until(async () => (await sent()) >= expected, 'all of it has been sent');
+  if (!more!.startsWith('at least')) expect(await sent()).toBe(expected);
+});
+
+test('what README says of single calls: one command each', async () => {
+  const client = await open();
+  const latch = client.getCountDownLatch('cost:latch');
+  const permits = client.getPermitExpirableSemaphore('cost:permits');
+  let id = '';
+  const calls: Record<string, () => Promise<unknown>> = {
+    trySetPermits: () => permits.trySetPermits(3),
+    acquireMany: async () => ([id = ''] = await permits.acquireMany(3, 5_000)),
+    updateLeaseTime: () => permits.updateLeaseTime(id, 9_000),
+    trySetCount: () => latch.trySetCount(1),
+    countDown: () => latch.countDown(),
+    await: () => latch.await(),
+  };
+  const [sentence = ''] = /`trySetPermits`, `acquireMany`,[^.]* one command each\./.exec(readme) ?? [];
+  expect(codeIn(sentence)).toEqual(Object.keys(calls));
+  for (const [name, call] of Object.entries(calls)) {
+    // To await is to read; the scripts of the others read as well.
+    const sent = (): Promise<number> => (name === 'await' ? ran('get') : requests());
+    const before = await sent();
+    await call();
+    expect([name, (await sent()) - before]).toEqual([name, 1]);
+  }
+});
+
+test('the fair lock: a call that waits, and one that gives up, with their subscriptions', async () => {
+  const [, entering, leaving] =
+    /^\| a call that waits, with its unlock \| (\d+): .*; (\d+) where it gives up \|$/m.exec(readme)!;
+  const [mine, other] = [await open(), await open()];
+  const [lock, theirs] = [mine.getFairLock('cost:queue'), other.getFairLock('cost:queue')];
+  await lock.withLock(() => undefined);
+  const sent = (): Promise<number> => ran('evalsha', 'eval', 'subscribe', 'unsubscribe');
+  for (const waitTime of [20_000, 300]) {
+    const gives = waitTime < 1_000;
+    const hold = await inFlow(async () => theirs.acquire());
+    const before = await sent();
+    const call = inFlow(() => lock.tryLock(waitTime).then(async (taken) => (taken ? lock.unlock() : undefined)));
+    await until(async () => (await sent()) - before >= 3, 'it is subscribed and has tried again');
+    if (!gives) await hold.release();
+    await call;
+    const expected = gives ? Number(leaving) : Number(entering) + 1;
+    await until(async () => (await sent()) - before >= expected, 'it has unsubscribed');
+    expect((await sent()) - before).toBe(expected);
+    await hold.release();
+  }
 });

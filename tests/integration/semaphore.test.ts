@@ -36,6 +36,27 @@ async function parked<T>(name: string, call: () => Promise<T>): Promise<{ done: 
 }
 
 describe('semaphore', () => {
+  test('permits as an object: given back once, at the end of the block, or not had in time', async () => {
+    const name = freshName();
+    const client = open(testRedisUrl());
+    const semaphore = client.getSemaphore(name);
+    await semaphore.trySetPermits(3);
+    {
+      await using held = await semaphore.acquirePermits({ permits: 2 });
+      expect([held.semaphoreName, held.permits, await semaphore.availablePermits()]).toEqual([name, 2, 1]);
+      expect(await semaphore.tryAcquirePermits({ permits: 2, waitTime: 20 })).toBeNull();
+      await using one = await semaphore.tryAcquirePermits();
+      expect([one?.permits, await semaphore.availablePermits()]).toEqual([1, 0]);
+    }
+    expect(await semaphore.availablePermits()).toBe(3);
+    const held = await semaphore.acquirePermits();
+    expect(held.release()).toBe(held.release());
+    await held.release();
+    expect(await semaphore.availablePermits()).toBe(3);
+    await expect(semaphore.acquirePermits({ permits: -1 })).rejects.toThrow(/^permits/);
+    await expect(semaphore.acquirePermits({ leaseTime: 1 } as never)).rejects.toThrow(/leaseTime/);
+  });
+
   test.each(['cutBefore', 'cutAfter', 'swallow'] as const)('R1: %s: every request counts once', async (fault) => {
     const { client, proxy } = await proxied({ commandTimeout: 600 });
     const name = freshName('semaphore');

@@ -126,6 +126,19 @@ export const WAITING_KINDS: Record<string, WaitingKind> = {
         await client.getSemaphore(name).release();
         return true;
       },
+      async acquirePermits(client, name, waiting, inside) {
+        const permits = await client.getSemaphore(name).acquirePermits(waiting);
+        inside();
+        await permits.release();
+        return true;
+      },
+      async tryAcquirePermits(client, name, waiting, inside) {
+        const permits = await client.getSemaphore(name).tryAcquirePermits(known(waiting));
+        if (permits === null) return false;
+        inside();
+        await permits.release();
+        return true;
+      },
       async withPermits(client, name, waiting, inside) {
         await client.getSemaphore(name).withPermits(waiting, inside);
         return true;

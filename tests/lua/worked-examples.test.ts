@@ -1,27 +1,34 @@
 import { afterEach, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
 import { LockContext } from '../../src/core/lock-context.js';
+
 import { closeClients, openClient, outcome } from '../support/lock-clients.js';
 import { Published } from '../support/published.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { readState } from '../support/redis-state.js';
 
 /*
- * The examples of the wire document, step by step, as two owners of ours make them. That of the fair lock, which is
- * about scores, is in fair-lock.test.ts.
+ * The examples of the wire document, step by step, as two owners of ours make them. Those with owners of the document
+ * are in worked-examples-by-script.test.ts, and that of the fair lock, which is about scores, in fair-lock.test.ts.
  */
 
+let published: Published | undefined;
 afterEach(async () => {
+  await published?.close();
+  published = undefined;
   await closeClients();
   await expectNothingLeft();
 });
 
+const ofItsOwn = (): { context: LockContext } => ({ context: new LockContext() });
+
 /** Types and values of every key with this name, and what was published since it was last asked. */
 async function watch(name: string): Promise<() => Promise<{ keys: Record<string, unknown>; said: string[] }>> {
-  const published = await Published.on(name);
+  const messages = (published = await Published.on(name));
   return async () => {
     const state = await readState(admin(), '');
     const keys = Object.entries(state).filter(([key]) => key.includes(name) && !key.startsWith('holdfast_'));
-    const said = (await published.take()).map(({ channel, payload }) => `${channel} ${payload}`);
+    const said = (await messages.take()).map(({ channel, payload }) => `${channel} ${payload}`);
     return { keys: Object.fromEntries(keys.map(([key, { value }]) => [key, value])), said };
   };
 }
@@ -110,4 +117,46 @@ test('section 9: each hold draws a token, a refused one draws none, and the coun
   expect(await admin().get(token)).toBe('2');
   expect(await n.lockAndGetToken()).toBe(3n);
   await n.unlock();
+});
+
+test.each([
+  ['non-reentrant', (client: LockClient, name: string) => client.getNonReentrantLock(name, ofItsOwn())],
+  ['non-reentrant fair', (client: LockClient, name: string) => client.getNonReentrantFairLock(name, ofItsOwn())],
+] as const)('section 8: the owner of a %s lock is refused, and nothing changes', async (_, lockOf) => {
+  const [ours, theirs] = [await openClient(), await openClient()];
+  const name = freshName();
+  const [a, n] = [lockOf(ours, name), lockOf(theirs, name)];
+  const now = await watch(name);
+  await a.lock(30_000);
+  const held = { keys: { [name]: { [a.currentHold()!.owner]: '1' } }, said: [] };
+  await admin().pexpire(name, 20_000);
+  expect(await outcome(a.lock(60_000))).toBe('ERR_LOCK_NON_REENTRANT');
+  expect(await n.tryLock()).toBe(false);
+  expect(await now()).toEqual(held);
+  expect(await admin().pttl(name)).toBeLessThanOrEqual(20_000);
+  await a.unlock();
+  expect((await now()).keys).toEqual({});
+});
+
+test('section 12.1: a RedLock over three locks of which another holds one', async () => {
+  const clients = [await openClient(), await openClient(), await openClient()];
+  const name = freshName();
+  const names = ['l1', 'l2', 'l3'].map((each) => `${name}:${each}`) as [string, string, string];
+  const a = (await openClient()).getLock(names[1], ofItsOwn());
+  await a.lock(30_000);
+  const locks = clients.map((client, at) => client.getLock(names[at]!));
+  const n = clients[0]!.getRedLock(...locks, ofItsOwn());
+  expect(await n.tryLock(3_000, 10_000)).toBe(true);
+  const now = await watch(name);
+  const holders = Object.values((await now()).keys).map((hash) => Object.entries(hash as Record<string, string>));
+  expect(holders.map((fields) => fields.map(([owner, count]) => [owner.split(':')[0], count]))).toEqual([
+    [[clients[0]!.id, '1']],
+    [[a.currentHold()!.owner.split(':')[0], '1']],
+    [[clients[2]!.id, '1']],
+  ]);
+  // Redisson sets it from half the wait that is left to the lease only when the last one has been asked.
+  for (const each of [names[0], names[2]]) expect(await admin().pttl(each)).toBeGreaterThan(8_000);
+  await n.unlock();
+  expect((await now()).said.sort()).toEqual([names[0], names[2]].map((each) => `redisson_lock__channel:{${each}} 0`));
+  await a.unlock();
 });

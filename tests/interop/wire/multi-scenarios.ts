@@ -10,20 +10,20 @@ const told = (name: string): string => `redisson_lock__channel:{${name}} 0`;
 const toldWrite = 'redisson_rwlock:{l3} 1';
 
 const hereToo = (ours: unknown): Difference => ({
-  why: 'Redisson has no such call on several locks',
+  why: 'supported',
   result: ['UnsupportedOperationException', ours],
 });
 const askedAtOnce = (theirs: readonly string[], ours: readonly string[]): Difference => ({
-  why: 'all members are asked at once and what was granted is given back; Redisson asks one after the other',
+  why: 'atOnce',
   published: [theirs, ours],
 });
 
 const keptByWatchdog: Difference = {
-  why: 'what a multi-lock has while it waits for the rest is renewed; with Redisson it has twice a time drawn at random',
+  why: 'keptByWatchdog',
   ownTimes: ['l1'],
 };
 const leftAlone: Difference = {
-  why: 'a release of some of the holds of a group lets nobody in: no message, and the rest keeps its own lease',
+  why: 'groupRest',
   published: [[told('grp')], []],
   ownTimes: ['grp'],
 };

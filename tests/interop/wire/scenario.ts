@@ -1,3 +1,4 @@
+import type { Reason } from '../../support/deviation-reasons.js';
 import type { JvmObject } from '../jvm.js';
 
 /** What both kinds are told to do at the same time, on keys of their own, and how it is compared afterwards. */
@@ -19,7 +20,7 @@ export interface Step {
 
 /** Where we do something else on purpose: what each of the two is to do. */
 export interface Difference {
-  readonly why: string;
+  readonly why: Reason;
   /** Result, or `ERR_...` and the Java class. */
   readonly result?: readonly [theirs: unknown, ours: unknown];
   readonly woken?: readonly [theirs: unknown, ours: unknown];

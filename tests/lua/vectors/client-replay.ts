@@ -2,7 +2,7 @@ import { createClient, type LockClient } from '../../../src/client.js';
 import { LockContext } from '../../../src/core/lock-context.js';
 import type { LockError } from '../../../src/errors.js';
 import { highwayHash128 } from '../../../src/primitives/highway-hash.js';
-import { takenPermitsKey } from '../../../src/redis/keys.js';
+import { fairQueueKey, fairTimeoutsKey, takenPermitsKey, tokenKey } from '../../../src/redis/keys.js';
 import { valueField } from '../../support/group-values.js';
 import { callLock, LOCKS, type AnyLock } from '../../support/java-lock-calls.js';
 import { SHARED_CALLS } from '../../support/java-shared-calls.js';
@@ -21,8 +21,8 @@ const recordedField = (value: string): string => highwayHash128(kryo(value)).toS
 /** What a call leaves to the background, like giving up a place in a queue, is done long before. */
 const BACKGROUND_MS = 500;
 
-/** A waiter that was woken is inside long before. */
-const STILL_WAITS_MS = 1_000;
+/** A waiter that was woken, or that looks once a second, is inside long before. */
+const STILL_WAITS_MS = 2_000;
 
 /** Makes the recorded calls on our client. A thread is a LockContext, and its interrupt is an AbortSignal. */
 export async function replayCalls(
@@ -50,6 +50,12 @@ export async function replayCalls(
     await stage.close();
   }
 }
+
+const codeFrom = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => undefined,
+    (error: unknown) => (error as LockError).code,
+  );
 
 interface Call {
   readonly thread: string;
@@ -141,7 +147,9 @@ class CallReplay {
     const reply = await this.stage.admin.call(word, this.names.ours(first), ...rest);
     // Whoever compares the messages listens, too.
     const receivers = word === 'PUBLISH' ? 1 : 0;
-    this.#comparison.value(step, `reply of ${word}`, step.result, step.at, Number(reply) - receivers, first, step.at);
+    const ours: unknown = Array.isArray(reply) ? this.#recorded(reply) : Number(reply) - receivers;
+    const { result = step.result } = this.#comparison.deviation(step);
+    this.#comparison.value(step, `reply of ${word}`, result, step.at, ours, first, step.at);
   }
 
   async #shared(step: Step, kind: string, object: string): Promise<void> {
@@ -152,12 +160,9 @@ class CallReplay {
     const name = this.names.prefix + object;
     const plain = method.replace(/Async$/, '');
     const given = args.map((arg) => this.#roles.ourPermits(arg)) as (string | number)[];
-    // Of every object of Redisson, and not of ours; what it is there for is to begin anew, or to end.
     const make = async (): Promise<unknown> => {
-      const { admin } = this.stage;
-      if (plain === 'delete' && kind !== 'latch') return Boolean(await admin.del(name, takenPermitsKey(name)));
-      if (plain === 'expire') return Boolean(await admin.pexpire(name, durationMs(args[0])));
-      return SHARED_CALLS[kind]!(this.clients.get(client)!, name, plain, given, abort.signal);
+      const byHand = kind === 'latch' ? undefined : this.#byHand(plain, name, durationMs(args[0]));
+      return byHand ?? SHARED_CALLS[kind]!(this.clients.get(client)!, name, plain, given, abort.signal);
     };
     const call: Call = {
       thread,
@@ -170,6 +175,17 @@ class CallReplay {
     };
     this.#calls.set(step.i, call);
     if (step.result !== PENDING) await call.promise;
+  }
+
+  /** What every object of Redisson has, and none of ours; it is there to begin anew, or to end. */
+  #byHand(method: string, name: string, ms: number | undefined): Promise<boolean> | undefined {
+    const { admin } = this.stage;
+    const keys = [name, takenPermitsKey(name), tokenKey(name), fairQueueKey(name), fairTimeoutsKey(name)];
+    const some = async (replies: Promise<number>[]): Promise<boolean> => (await Promise.all(replies)).includes(1);
+    if (method === 'delete') return some(keys.map((key) => admin.del(key)));
+    if (method === 'expire') return some([name, ...keys.slice(3)].map((key) => admin.pexpire(key, ms ?? 0)));
+    if (method === 'clearExpire') return some(keys.map((key) => admin.persist(key)));
+    return undefined;
   }
 
   async #call(step: Step, kind: string, object: string): Promise<void> {
@@ -189,7 +205,9 @@ class CallReplay {
       this.#calls.set(step.i, { ...refused, outcome: { code: (error as LockError).code } });
       return;
     }
-    if (this.#comparison.deviation(step).unlocksFirst) await lock.unlock().catch(() => undefined);
+    if (this.#comparison.deviation(step).unlocksFirst) {
+      while ((await codeFrom(lock.unlock())) === 'ERR_LOCK_LOST');
+    }
     this.#comparison.called(step);
     const abort = new AbortController();
     const asked = this.#context(client, of);
@@ -197,7 +215,7 @@ class CallReplay {
       thread,
       abort,
       from: this.#pace.now(),
-      promise: callLock(lock, method, times, abort.signal, asked).then(
+      promise: (this.#byHand(method, name, times[0]) ?? callLock(lock, method, times, abort.signal, asked)).then(
         (result) => {
           call.outcome = { result: method === 'getName' ? this.names.recorded(lock.name) : result };
           const hold = lock.currentHold();
@@ -242,13 +260,14 @@ class CallReplay {
 
   async #compareOutcomes(step: Step): Promise<void> {
     const key = step.call.object.slice(step.call.object.indexOf(':') + 1);
-    for (const { step: i, ...recorded } of step.completed ?? []) {
+    const { completed = step.completed, ...own } = this.#comparison.deviation(step);
+    for (const { step: i, ...recorded } of completed ?? []) {
       if (this.#comparison.deviation({ i }).doesNotWait) continue;
       await Promise.race([this.#calls.get(i)?.promise, new Promise((resume) => setTimeout(resume, STILL_WAITS_MS))]);
-      this.#outcome(step, i, recorded, key);
+      this.#outcome(step, i, recorded, completed === step.completed ? own : {}, key);
     }
     if (step.actor === null || step.call.object === 'client') return;
-    if (step.result !== PENDING) this.#outcome(step, step.i, step, key);
+    if (step.result !== PENDING) this.#outcome(step, step.i, step, own, key);
     else if (
       (this.#calls.get(step.i)?.outcome !== undefined) !==
       (this.#comparison.deviation(step).doesNotWait ?? false)
@@ -256,15 +275,19 @@ class CallReplay {
       this.#comparison.differs(step, 'the call does not wait when it should');
   }
 
-  #outcome(step: Step, i: number, recorded: { result?: unknown; error?: JavaError }, key: string): void {
+  #outcome(
+    step: Step,
+    i: number,
+    recorded: { result?: unknown; error?: JavaError },
+    own: Pick<Deviation, 'code' | 'result'>,
+    key: string,
+  ): void {
     const call = this.#calls.get(i);
     if (call?.outcome === undefined) return this.#comparison.differs(step, `the call of step ${i} still waits`);
     const { outcome, from } = call;
-    const expected = this.#comparison.deviation(step);
-    const code = (expected.code ?? (!('result' in expected) && recorded.error && codeOf(recorded.error))) || undefined;
+    const code = (own.code ?? (!('result' in own) && recorded.error && codeOf(recorded.error))) || undefined;
     this.#comparison.value(step, `error of step ${i}`, code, step.at, outcome.code, key, from);
     if (code !== undefined) return;
-    const own = this.#comparison.deviation(step);
     const result = 'result' in own ? own.result : recorded.result === '<void>' ? undefined : recorded.result;
     if (typeof outcome.result === 'string') outcome.result = this.names.recorded(outcome.result);
     this.#roles.learnPermits(result, outcome.result);
@@ -279,6 +302,13 @@ class CallReplay {
     return context;
   }
 
+  /** With the recorded names of owners and values. */
+  #recorded(ours: unknown): unknown {
+    let text = this.#roles.recorded(JSON.stringify(ours));
+    for (const value of VALUES) text = text.replaceAll(valueField(value), recordedField(value));
+    return JSON.parse(text);
+  }
+
   async #state(): Promise<Record<string, KeyState>> {
     const state = Object.entries(await readState(this.stage.admin)).filter(
       ([key]) => key.includes(this.names.prefix) && !key.startsWith('holdfast_'),
@@ -287,8 +317,7 @@ class CallReplay {
       if (!key.startsWith('redisson_lock_queue:')) continue;
       this.#roles.seenInQueue(value as string[]);
     }
-    let text = this.#roles.recorded(JSON.stringify(state.map(([key, value]) => [this.names.recorded(key), value])));
-    for (const value of VALUES) text = text.replaceAll(valueField(value), recordedField(value));
-    return Object.fromEntries(JSON.parse(text) as [string, KeyState][]);
+    const recorded = this.#recorded(state.map(([key, value]) => [this.names.recorded(key), value]));
+    return Object.fromEntries(recorded as [string, KeyState][]);
   }
 }

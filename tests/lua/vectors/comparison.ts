@@ -1,4 +1,5 @@
 import { isDeepStrictEqual, inspect } from 'node:util';
+import type { Reason } from '../../support/deviation-reasons.js';
 import type { Message } from '../../support/published.js';
 import type { KeyState } from '../../support/redis-state.js';
 import type { Pace, Scenario, Step } from './recording.js';
@@ -10,7 +11,7 @@ export interface Deviation {
   readonly steps: readonly number[];
   /** Absent: in our scripts and in the client. */
   readonly in?: 'scripts' | 'client';
-  readonly why: string;
+  readonly why: Reason | readonly Reason[];
   /** The lease of each key ends `ms` after the call of step `after`, instead of when it was recorded to end. */
   readonly leaseEnd?: Readonly<Record<string, { readonly after: number; readonly ms: number }>>;
   /** When the leases end is not compared: a hold keeps its own, and they were recorded shorter or longer than that. */
@@ -26,9 +27,13 @@ export interface Deviation {
   readonly scoresLater?: Readonly<Record<string, number>>;
   /** What the call rejects with. */
   readonly code?: string;
+  /** The calls that end in this step, if they are not those of the recording. */
+  readonly completed?: Step['completed'];
+  /** Whether it was before or after something else is chance: what the server has at that moment is not compared. */
+  readonly anyState?: true;
   /** The call was recorded to wait, and does not. */
   readonly doesNotWait?: true;
-  /** The actor first gives back what it has lost: a lost hold stays around its flow until then. */
+  /** The actor first gives back all that it has lost: a lost hold stays around its flow until then. */
   readonly unlocksFirst?: true;
 }
 
@@ -61,7 +66,7 @@ export class Comparison {
 
   deviation({ i }: { readonly i: number }): Deviation {
     const all = this.#deviations.filter(({ steps }) => steps.includes(i));
-    return Object.assign({ scenario: '', steps: [], why: '' }, ...all) as Deviation;
+    return Object.assign({ scenario: '', steps: [], why: [] }, ...all) as Deviation;
   }
 
   /** A reply or result that was read since `from`. A time to live is one of `key`. */
@@ -83,6 +88,7 @@ export class Comparison {
 
   /** Whether the server has what it should, but for times: what goes on in the background may still be on its way. */
   hasContent(step: Step, ours: Readonly<Record<string, KeyState>>): boolean {
+    if (this.deviation(step).anyState) return true;
     return isDeepStrictEqual(contentOf(this.#expected(step)), contentOf(ours));
   }
 
@@ -92,6 +98,7 @@ export class Comparison {
 
   /** What the server had, read since `from`. */
   state(step: Step, ours: Readonly<Record<string, KeyState>>, from: number): void {
+    if (this.deviation(step).anyState) return;
     const recorded = this.#expected(step);
     this.#same(step, 'state', contentOf(recorded), contentOf(ours));
     for (const [key, { type, value }] of Object.entries(recorded)) {
@@ -202,9 +209,9 @@ function withoutEnds(value: unknown): unknown {
 
 type Score = readonly [member: string, score: string];
 
-/** `<T+1234>` of a recording, or epoch ms; undefined: no moment. */
+/** `<T+1234>` or `<T-1234>` of a recording, or epoch ms; undefined: no moment. */
 function momentOf(score: string): number | undefined {
-  const recorded = /^<T\+(-?\d+)>$/.exec(score)?.[1];
+  const recorded = /^<T([+-]\d+)>$/.exec(score)?.[1];
   if (recorded !== undefined) return Number(recorded);
   return Number(score) > 1e12 && Number(score) !== NO_EXPIRY ? Number(score) : undefined;
 }

@@ -1,10 +1,10 @@
 import { lockChannel } from '../../../src/redis/keys.js';
-import type { Operation } from '../../../src/redis/script.js';
 import * as scripts from '../../../src/redis/scripts/lock.js';
 import * as reads from '../../../src/redis/scripts/reads.js';
 import { Published } from '../../support/published.js';
 import { admin } from '../../support/redis.js';
 import { readState } from '../../support/redis-state.js';
+import { runOperation as run } from '../../support/run-operation.js';
 import { Comparison, type Deviation } from './comparison.js';
 import { Names, Pace, type Scenario, type Step } from './recording.js';
 
@@ -23,20 +23,6 @@ export async function replayScripts(
     const left = await admin().keys(`${names.prefix}*`);
     if (left.length > 0) await admin().del(left);
   }
-}
-
-type AnyOperation = Operation<readonly string[], readonly (string | number)[], unknown>;
-
-async function run<Reply>(
-  operation: Pick<Operation<never, never, Reply>, 'script' | 'name' | 'notAfter' | 'args' | 'reply'>,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-): Promise<Reply> {
-  const { script, name, notAfter } = operation as AnyOperation;
-  if (script === undefined) return operation.reply(await admin().call(name, ...keys, ...args));
-  const limit = notAfter ? ['0'] : [];
-  const all = operation.args === 'variable' ? [...limit, ...args] : [...args, ...limit];
-  return operation.reply(await admin().eval(script.source, keys.length, ...keys, ...all));
 }
 
 /**

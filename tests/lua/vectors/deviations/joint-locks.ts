@@ -1,10 +1,5 @@
-import { FREE, lost, LOST, NOT_FREED, NOT_OURS, ownLease, WE_CAN, type Deviations } from './reasons.js';
+import { FREE, lost, ownLease, type Deviations } from './forms.js';
 
-const PARTLY = 'a stranger’s release changes nothing (hazard 46)';
-const GIVEN_BACK = 'what its owner let expire is given back, by the owner or by the next one';
-const AT_ONCE =
-  'all are asked at once, and what was granted is given back; a leased hold is given back when it is lost';
-const EVERY_MEMBER = 'an unlock tries every member';
 /** A value that one thread has, in the hash of its group. */
 const value = (field: string, owner: string, end: number): Record<string, string> => ({
   [field]: owner,
@@ -12,89 +7,109 @@ const value = (field: string, owner: string, end: number): Record<string, string
   [`${field}:${owner}:lock_count`]: '1',
 });
 const [V1, V2] = ['OdjxgHrO+8OZHkSYKdaZ7g', 'B1pmxHlkmfILXSZFOsChHA'];
+/** Of three, and its lease ends: its holder gives it back just before that, or it is over by then. */
+const firstIsBusy = {
+  why: ['atOnce', 'endsItself'],
+  published: [FREE('l2'), FREE('l3'), FREE('l1')],
+  orPublished: [FREE('l2'), FREE('l3')],
+} as const;
 const A1 = '<A>:<t1>';
 
 export const jointLocks: Deviations = {
   'group-multi-lock': [
-    { scenario: 'lease', steps: [5], why: WE_CAN, result: 1 },
-    { scenario: 'lease', steps: [6], why: WE_CAN, result: 9_743 },
-    { scenario: 'lease', steps: [8], why: NOT_FREED, published: [] },
-    { scenario: 'lease', steps: [10], why: NOT_OURS, published: [] },
+    { scenario: 'lease', steps: [5], why: 'supported', result: 1 },
+    { scenario: 'lease', steps: [6], why: 'supported', result: 9_743 },
+    { scenario: 'lease', steps: [8], why: 'notFreed', published: [] },
+    { scenario: 'lease', steps: [10], why: 'notOwner', published: [] },
     {
       scenario: 'partial-release',
       steps: [2],
-      why: PARTLY,
+      why: 'groupAllOrNone',
       published: [],
       state: { grp: { type: 'hash', value: { ...value(V1, A1, 10_000), ...value(V2, A1, 10_000) } } },
     },
     {
       scenario: 'partial-release',
       steps: [3],
-      why: PARTLY,
+      why: 'groupAllOrNone',
       result: undefined,
       published: [{ channel: 'redisson_lock__channel:{grp}', payload: '0' }],
       state: { grp: undefined },
     },
-    { scenario: 'partial-release', steps: [7], why: 'no error where nothing is held (hazard 46)', result: false },
-    { scenario: 'partial-release', steps: [7], why: 'nothing came free: nothing is published', published: [] },
-    { scenario: 'partial-release', steps: [8], why: LOST, unlocksFirst: true },
-    { scenario: 'partial-release', steps: [9], why: 'true if any was held, not only for exactly one', result: true },
+    { scenario: 'partial-release', steps: [7], why: 'groupForce', result: false },
+    { scenario: 'partial-release', steps: [7], why: 'notFreed', published: [] },
+    { scenario: 'partial-release', steps: [8], why: 'lost', unlocksFirst: true },
+    { scenario: 'partial-release', steps: [9], why: 'groupForce', result: true },
     {
       scenario: 'expiry',
       steps: [3, 4, 5],
-      why: GIVEN_BACK,
+      why: 'groupExpired',
       state: { grp: { type: 'hash', value: value(V2, A1, 9_038) } },
     },
     {
       scenario: 'expiry',
       steps: [3],
-      why: GIVEN_BACK,
+      why: 'groupExpired',
       published: [{ channel: 'redisson_lock__channel:{grp}', payload: '0' }],
     },
-    { scenario: 'expiry', steps: [5], why: 'the first value counts, too (hazard 46)', result: false },
+    { scenario: 'expiry', steps: [5], why: 'groupFirst', result: false },
     {
       scenario: 'expiry',
       steps: [6, 7],
-      why: GIVEN_BACK,
+      why: 'groupExpired',
       state: { grp: { type: 'hash', value: { ...value(V2, A1, 9_038), ...value(V1, '<B>:<t1>', 5_399) } } },
     },
     lost('expiry', 7),
-    { scenario: 'expiry', steps: [8], why: GIVEN_BACK, state: { grp: { type: 'hash', value: value(V2, A1, 9_038) } } },
-    { scenario: 'expiry', steps: [9], why: GIVEN_BACK, state: { grp: undefined } },
+    {
+      scenario: 'expiry',
+      steps: [8],
+      why: 'groupExpired',
+      state: { grp: { type: 'hash', value: value(V2, A1, 9_038) } },
+    },
+    { scenario: 'expiry', steps: [9], why: 'groupExpired', state: { grp: undefined } },
   ],
   'multi-lock': [
-    { ...ownLease('lease', 1, 2, 3, 4), why: AT_ONCE },
-    { scenario: 'lease', steps: [3], why: WE_CAN, result: true },
-    { scenario: 'lease', steps: [4], why: WE_CAN, result: 1 },
+    { ...ownLease('lease', 1, 2, 3, 4), why: 'atOnce' },
+    { scenario: 'lease', steps: [3], why: 'supported', result: true },
+    { scenario: 'lease', steps: [4], why: 'supported', result: 1 },
     {
       scenario: 'failing-member',
       steps: [2],
-      why: AT_ONCE,
+      why: 'atOnce',
       published: [FREE('l1'), FREE('l3')],
     },
     {
       scenario: 'failing-member',
       steps: [3, 4],
-      why: AT_ONCE,
+      why: 'atOnce',
       published: [FREE('l1'), FREE('l3'), FREE('l1')],
+    },
+    { scenario: 'wait-for-member-with-lock', steps: [2, 5], ...firstIsBusy },
+    { scenario: 'wait-for-member-with-lock', steps: [4], why: 'staysInside', unlocksFirst: true },
+    { scenario: 'lease-in-seconds', steps: [2], ...firstIsBusy },
+    {
+      scenario: 'lease-in-seconds',
+      steps: [2],
+      why: 'leaseOnce',
+      leaseEnd: Object.fromEntries(['l1', 'l2', 'l3'].map((name) => [name, { after: 2, ms: 2_969 + 2_000 }])),
     },
     lost('lost-member', 4),
     {
       scenario: 'lost-member',
       steps: [4],
-      why: EVERY_MEMBER,
+      why: 'everyMember',
       state: { l3: undefined },
       published: [FREE('l1'), FREE('l3')],
     },
-    { scenario: 'lost-member', steps: [5], why: EVERY_MEMBER, result: false, published: [] },
+    { scenario: 'lost-member', steps: [5], why: 'everyMember', result: false, published: [] },
   ],
   'red-lock': [
-    { ...ownLease('minority-busy', 2, 3), why: 'a busy server is not waited for when the others are a majority' },
-    { scenario: 'minority-busy', steps: [3], why: 'a majority holds it', result: true },
+    { ...ownLease('minority-busy', 2, 3), why: 'busyServer' },
+    { scenario: 'minority-busy', steps: [3], why: 'majority', result: true },
     {
       scenario: 'unlock-not-held',
       steps: [1],
-      why: 'an unlock of what is not held is told',
+      why: 'strangersUnlock',
       code: 'ERR_LOCK_NOT_OWNER',
     },
   ],

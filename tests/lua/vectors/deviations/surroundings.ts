@@ -1,9 +1,4 @@
-import { type Deviations } from './reasons.js';
-
-const AT_MOST_ONCE = 'a request whose reply was lost is repeated, runs once and is answered as it would have been';
-const NO_LATCH = 'a release that runs twice is told apart by the hold count: there is no latch';
-const REFUSED_NAME =
-  'a name that cannot have key and channel in one slot is refused before anything is sent (hazard 40)';
+import { type Deviations } from './forms.js';
 
 const BAD_NAMES = ['a{b', 'a}b', '{}x'];
 
@@ -14,67 +9,67 @@ export const surroundings: Deviations = {
     {
       scenario: 'bad-names',
       steps: [1, 2, 3, 4, 5, 6, 7],
-      why: REFUSED_NAME,
+      why: 'refusedName',
       code: 'ERR_LOCK_INVALID_ARGUMENT',
       state: Object.fromEntries(BAD_NAMES.map((name) => [name, undefined])),
     },
   ],
   'lost-reply': [
-    { scenario: 'acquire', steps: [3], why: AT_MOST_ONCE, result: undefined },
-    { scenario: 'release', steps: [4], why: AT_MOST_ONCE, result: undefined },
+    { scenario: 'acquire', steps: [3], why: 'atMostOnce', result: undefined },
+    { scenario: 'release', steps: [4], why: 'atMostOnce', result: undefined },
     {
       scenario: 'release',
       steps: [4, 5, 6, 7],
-      why: NO_LATCH,
+      why: 'noLatch',
       state: { 'redisson_unlock_latch:{lk}:<id1>': undefined },
     },
-    { scenario: 'trylock-first', steps: [3], why: AT_MOST_ONCE, result: true },
+    { scenario: 'trylock-first', steps: [3], why: 'atMostOnce', result: true },
     {
       scenario: 'trylock-first',
       steps: [3, 4, 5],
-      why: 'the repeat of an acquire gives it its whole lease again',
+      why: 'wholeLeaseAgain',
       ownLease: true,
     },
-    { scenario: 'force', steps: [3], why: AT_MOST_ONCE, result: true },
-    { scenario: 'expirable', steps: [4], why: AT_MOST_ONCE, result: true },
-    { scenario: 'expirable', steps: [6], why: AT_MOST_ONCE, result: '<id2>' },
-    { scenario: 'latch', steps: [3], why: AT_MOST_ONCE, result: true },
-    { scenario: 'latch', steps: [5], why: AT_MOST_ONCE, result: undefined },
+    { scenario: 'force', steps: [3], why: 'atMostOnce', result: true },
+    { scenario: 'expirable', steps: [4], why: 'atMostOnce', result: true },
+    { scenario: 'expirable', steps: [6], why: 'atMostOnce', result: '<id2>' },
+    { scenario: 'latch', steps: [3], why: 'atMostOnce', result: true },
+    { scenario: 'latch', steps: [5], why: 'atMostOnce', result: undefined },
   ],
   replica: [
     {
       scenario: 'family',
       steps: [24],
-      why: 'whoever waits has learned when the lease would end: of an earlier end it is told',
+      why: 'expiryTold',
       published: [{ channel: 'redisson_sc:{ps}', payload: '1' }],
     },
     {
       scenario: 'lock-reply-lost',
       steps: [3, 4, 5],
-      why: `${AT_MOST_ONCE} (hazard 1)`,
+      why: 'atMostOnce',
       state: { lk: { type: 'hash', value: { '<A>:<t1>': '1' } } },
       leaseEnd: { lk: { after: 3, ms: 30_000 } },
     },
-    { scenario: 'lock-reply-lost', steps: [5], why: `${AT_MOST_ONCE} (hazard 1)`, result: 1 },
+    { scenario: 'lock-reply-lost', steps: [5], why: 'atMostOnce', result: 1 },
     {
       scenario: 'other-replies-lost',
       steps: [3, 4, 5, 6, 7],
-      why: `${AT_MOST_ONCE} (hazard 10)`,
+      why: 'atMostOnce',
       state: { sem: { value: '4' } },
     },
-    { scenario: 'other-replies-lost', steps: [4], why: `${AT_MOST_ONCE} (hazard 10)`, result: 4 },
+    { scenario: 'other-replies-lost', steps: [4], why: 'atMostOnce', result: 4 },
     {
       scenario: 'other-replies-lost',
       steps: [8, 9, 10, 11, 12, 13, 14],
-      why: `${AT_MOST_ONCE} (hazard 10)`,
+      why: 'atMostOnce',
       state: { sem: { value: '4' }, ps: { value: '4' } },
     },
-    { scenario: 'other-replies-lost', steps: [10], why: `${AT_MOST_ONCE} (hazard 10)`, result: 5 },
-    { scenario: 'other-replies-lost', steps: [12], why: `${AT_MOST_ONCE} (hazard 13)`, result: undefined },
+    { scenario: 'other-replies-lost', steps: [10], why: 'atMostOnce', result: 5 },
+    { scenario: 'other-replies-lost', steps: [12], why: 'atMostOnce', result: undefined },
     {
       scenario: 'other-replies-lost',
       steps: [12, 13, 14],
-      why: AT_MOST_ONCE,
+      why: 'atMostOnce',
       leaseEnd: { nr: { after: 12, ms: 9_000 } },
     },
   ],
