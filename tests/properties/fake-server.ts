@@ -150,7 +150,7 @@ export class FakeServer {
     return 1;
   }
 
-  #handOff([key]: string[], [from, to, lease, , ours, notAfter]: string[]): unknown {
+  #handOff([key]: string[], [from, to, lease, , , ours, notAfter]: string[]): unknown {
     if (this.#late(notAfter)) return TOO_LATE;
     const found = this.#find(key!);
     if (found?.fields.has(to!)) return 1;

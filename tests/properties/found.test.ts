@@ -82,6 +82,15 @@ const schedules: Readonly<Record<string, readonly Step[]>> = {
     nest(),
     { do: 'extend', hold: 0, lease: 50 },
   ],
+  'R2: a hand-off that comes late, to a call that was aborted meanwhile, changes nothing': [
+    acquire(),
+    acquire(undefined, Infinity),
+    pass(30),
+    release,
+    { do: 'weather', client: 0, weather: { ...CALM, late: 100 } },
+    { do: 'abort', call: 0 },
+    pass(700),
+  ],
   'R17: who waits elsewhere learns of it when a shorter lease follows a longer one': [
     { do: 'acquire', client: 1, lock: 0, wait: 0, lease: 20_000 },
     pass(700),

@@ -2,6 +2,9 @@ import type { EventOf, HistoryEvent } from './history-events.js';
 import { ms, named, type HeldLock, type HistoryFacts } from './history-facts.js';
 import type { Violate } from './history-violations.js';
 
+/** `validFor()` tells whole ms. */
+const WHOLE_MS = 1;
+
 /** That whoever holds something is told when it ends, and that calls settle in time. */
 export class LossCheck {
   constructor(
@@ -15,7 +18,10 @@ export class LossCheck {
     const { ok, confirmedUntil: deadline, releaseInvoke, releaseOutcome, loss } = hold;
     if (releaseInvoke && releaseOutcome?.type === 'release-ok') {
       const until = loss ? Math.min(loss.at, deadline) : deadline;
-      if (releaseInvoke.at > until && !(until === deadline && this.facts.keptAsleep(hold, releaseInvoke.at))) {
+      if (
+        releaseInvoke.at > until + (loss ? 0 : WHOLE_MS) &&
+        !(until === deadline && this.facts.keptAsleep(hold, releaseInvoke.at))
+      ) {
         const message = `${named(hold)} was released as if held, ${ms(releaseInvoke.at - until)} after it had been lost`;
         this.violate('success after the loss', message, ok, releaseInvoke, releaseOutcome);
       }
