@@ -32,11 +32,13 @@ export abstract class SharedWaiter extends Waiter {
     super(runtime, name, patience, leaseMs, site);
   }
 
-  /** How many it takes of what anybody may give back for anybody else; 0: it cannot be given to it like that. */
-  readonly takes: number = 0;
-
   /** How many it wants: what is too little for it may be enough for who wants less. */
   readonly wants: number = 0;
+
+  /** How many of them anybody may give back for anybody else; 0: it cannot be given to it like that. */
+  get takes(): number {
+    return 0;
+  }
 
   /** What one got all in line get, without a try of their own. */
   readonly forAll: boolean = false;

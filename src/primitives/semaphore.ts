@@ -249,7 +249,6 @@ interface PermitPort {
 
 /** Each try has a lane to itself, for as long as it may be repeated or has to be taken back. */
 class PermitWaiter extends SharedWaiter {
-  override readonly takes: number;
   override readonly wants: number;
   #lane: Lane | undefined;
 
@@ -262,7 +261,11 @@ class PermitWaiter extends SharedWaiter {
     fail: (error: unknown) => void,
   ) {
     super(runtime, name, waiting, NO_LEASE_MS, undefined, fail);
-    this.takes = this.wants = permit.permits;
+    this.wants = permit.permits;
+  }
+
+  override get takes(): number {
+    return this.wants;
   }
 
   send(): ScriptRequest<AcquireReply> {

@@ -71,26 +71,33 @@ test('R11: who waits for an inner hold while the outer one is given back is told
   expect(lost).toMatchObject([{ reason: 'expired' }, { reason: 'expired' }]);
 });
 
-test('R11: with the last unlock unanswered, that of a hold around it whose lease was over tells of that loss', async () => {
-  const { proxy, url } = await openProxy();
-  const client = await openClient({ url, commandTimeout: 600 });
-  const lock = client.getLock(freshName());
-  await inFlow(async () => {
-    await lock.lock(100);
-    const outer = lock.currentHold()!;
-    await lock.lock(20_000);
-    await pause(120);
-    const swallowed = proxy.swallow({ sha: RELEASE, times: Infinity });
-    expect(await outcome(lock.unlock())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
-    expect(outer.signal.aborted).toBe(true);
-    expect(await outcome(lock.unlock())).toBe('ERR_LOCK_LOST');
-    swallowed.lift();
-    // Nothing but the first is left to wait for.
-    expect(await outcome(lock.unlock())).toBe('ok');
-    expect(await admin().exists(lock.name)).toBe(0);
-    expect(await outcome(lock.unlock())).toBe('ERR_LOCK_NOT_OWNER');
-  });
-});
+test.each([
+  ['lock', 1, 'ERR_LOCK_REDIS_UNAVAILABLE'],
+  ['multi-lock', 2, 'ERR_LOCK_MULTI_UNLOCK'],
+])(
+  'R11: %s: with the last unlock unanswered, that of a hold around it whose lease was over tells of that loss',
+  async (_, members, failure) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout: 600 });
+    const locks = Array.from({ length: members }, () => client.getLock(freshName()));
+    const lock = members === 1 ? locks[0]! : client.getMultiLock(...locks);
+    await inFlow(async () => {
+      await lock.lock(100);
+      const outer = lock.currentHold()!;
+      await lock.lock(20_000);
+      await pause(120);
+      const swallowed = proxy.swallow({ sha: RELEASE, times: Infinity });
+      expect(await outcome(lock.unlock())).toBe(failure);
+      expect(outer.signal.aborted).toBe(true);
+      expect(await outcome(lock.unlock())).toBe('ERR_LOCK_LOST');
+      swallowed.lift();
+      // Nothing but the first is left to wait for.
+      expect(await outcome(lock.unlock())).toBe('ok');
+      expect(await Promise.all(locks.map(({ name }) => admin().exists(name)))).toEqual(locks.map(() => 0));
+      expect(await outcome(lock.unlock())).toBe('ERR_LOCK_NOT_OWNER');
+    });
+  },
+);
 
 test('R3: an unanswered partial release of which nothing is left in the end is given back in the background', async () => {
   const { proxy, url } = await openProxy();

@@ -1,47 +1,28 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
-import { nameOn, RedisCluster } from '../support/cluster.js';
+import { expect, test } from '@jest/globals';
+import { nameOn } from '../support/cluster.js';
 import { elapsed } from '../support/elapsed.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
-import { natMapOf } from '../support/nat-map.js';
-import { FaultProxy } from '../support/proxy.js';
+import { ProxiedCluster } from '../support/proxied-cluster.js';
+import type { FaultProxy } from '../support/proxy.js';
 import type { RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 
 const DEADLINE_MS = 900;
 const SLACK_MS = 250;
 
-let cluster: RedisCluster;
-const proxies: FaultProxy[] = [];
-const clients: LockClient[] = [];
-beforeAll(async () => {
-  cluster = await RedisCluster.start({ masters: 3, replicas: 0 });
-  for (const server of cluster.servers) proxies.push(await FaultProxy.start(server.address));
-}, 60_000);
-afterEach(async () => {
-  for (const proxy of proxies) proxy.lift();
-  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
-});
-afterAll(async () => {
-  await Promise.all(proxies.map((proxy) => proxy.close()));
-  await cluster.stop();
-});
+const behind = new ProxiedCluster();
 
 test.each([
   ['whose handshake is not answered', (proxy: FaultProxy) => proxy.stall({ direction: 'to-client' })],
   ['that is asked nothing in time', (proxy: FaultProxy) => proxy.stall({ direction: 'to-server' })],
   ['that accepts nobody', (proxy: FaultProxy) => proxy.refuse('reset')],
 ])('R2: of a call at a node %s nothing takes effect once it has rejected', async (_, away) => {
+  const { cluster, proxies } = behind;
   const node = cluster.servers[1] as RedisServer;
   const proxy = proxies[1]!;
   const stalled = away(proxy);
   // The map comes from another node; to this one the client has no connection yet.
-  const client = createClient({
-    redis: cluster.connection({ natMap: natMapOf(cluster.servers, proxies) }),
-    commandTimeout: DEADLINE_MS,
-    lockWatchdogTimeout: 1_500,
-  });
-  clients.push(client);
+  const client = behind.open({ commandTimeout: DEADLINE_MS, lockWatchdogTimeout: 1_500 });
   const name = await nameOn(cluster, node, 'unconnected');
   const log = await node.monitor();
   const called = performance.now();

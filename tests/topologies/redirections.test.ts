@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { describe, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
-import { nameOn, RedisCluster } from '../support/cluster.js';
+import { nameOn } from '../support/cluster.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
-import { natMapOf } from '../support/nat-map.js';
-import { FaultProxy } from '../support/proxy.js';
+import { ProxiedCluster } from '../support/proxied-cluster.js';
+import type { FaultProxy } from '../support/proxy.js';
 import type { RedisServer } from '../support/servers.js';
 
 /*
@@ -15,33 +15,17 @@ import type { RedisServer } from '../support/servers.js';
 const COUNTED_MS = 3_000;
 const MOST_A_SECOND = 10;
 
-let cluster: RedisCluster;
-const proxies: FaultProxy[] = [];
-const clients: LockClient[] = [];
-beforeAll(async () => {
-  cluster = await RedisCluster.start({ masters: 3, replicas: 0 });
-  for (const server of cluster.servers) proxies.push(await FaultProxy.start(server.address));
-}, 60_000);
-afterEach(async () => {
-  for (const proxy of proxies) proxy.lift();
-  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
-  expect((await cluster.leftovers()).keys).toEqual([]);
-});
-afterAll(async () => {
-  await Promise.all(proxies.map((proxy) => proxy.close()));
-  await cluster.stop();
-});
+const behind = new ProxiedCluster();
 
 async function open(): Promise<LockClient> {
-  const client = createClient({ redis: cluster.connection({ natMap: natMapOf(cluster.servers, proxies) }) });
-  clients.push(client);
+  const client = behind.open();
   await client.ready();
   return client;
 }
 
 /** All that was sent to each node so far, and the tries among it. */
 const sent = (): { asked: number; tried: number }[] =>
-  proxies.map(({ log }) => ({
+  behind.proxies.map(({ log }) => ({
     asked: log.length,
     tried: log.filter(({ name }) => name.startsWith('EVAL')).length,
   }));
@@ -78,13 +62,13 @@ describe('R22: a waiter sends at most 10 commands a second', () => {
   test('R22: while nobody serves its slot: CLUSTERDOWN', async () => {
     const name = 'unserved';
     const slot = keySlot(name);
-    const { master } = await cluster.shardOfSlot(slot);
+    const { master } = await behind.cluster.shardOfSlot(slot);
     const asked = await waitsPolitely(
       name,
-      () => Promise.all(cluster.servers.map((server) => server.command('CLUSTER', 'DELSLOTS', slot))),
+      () => Promise.all(behind.cluster.servers.map((server) => server.command('CLUSTER', 'DELSLOTS', slot))),
       async () => {
         await master.command('CLUSTER', 'ADDSLOTS', slot);
-        await cluster.settled();
+        await behind.cluster.settled();
       },
     );
     // Most of it is the question who has the slot by now, which is asked once for all who wait.
@@ -92,25 +76,25 @@ describe('R22: a waiter sends at most 10 commands a second', () => {
   });
 
   test('R22: while its node names one that is not there: MOVED', async () => {
-    const [named] = cluster.servers as [RedisServer];
-    const name = await nameOn(cluster, named, 'astray');
+    const [named] = behind.cluster.servers as [RedisServer];
+    const name = await nameOn(behind.cluster, named, 'astray');
     await waitsPolitely(
       name,
       async () =>
-        proxies[0]!.answer(
+        behind.proxies[0]!.answer(
           { command: ['EVAL', 'EVALSHA'], contains: name, times: Infinity },
           `-MOVED ${keySlot(name)} 127.0.0.1:1\r\n`,
         ),
-      async () => proxies[0]!.lift(),
+      async () => behind.proxies[0]!.lift(),
     );
   });
 
   test.each([2, 3])('R22: while %i nodes name one another in a circle: MOVED', async (nodes) => {
-    const circle = cluster.servers.slice(0, nodes);
-    const name = await nameOn(cluster, circle[0] as RedisServer, 'circle');
+    const circle = behind.cluster.servers.slice(0, nodes);
+    const name = await nameOn(behind.cluster, circle[0] as RedisServer, 'circle');
     const moved = circle.map((_, at): [FaultProxy, string] => {
       const { host, port } = circle[(at + 1) % nodes] as RedisServer;
-      return [proxies[at] as FaultProxy, `-MOVED ${keySlot(name)} ${host}:${port}\r\n`];
+      return [behind.proxies[at] as FaultProxy, `-MOVED ${keySlot(name)} ${host}:${port}\r\n`];
     });
     await waitsPolitely(
       name,
@@ -119,7 +103,7 @@ describe('R22: a waiter sends at most 10 commands a second', () => {
           proxy.answer({ command: ['EVAL', 'EVALSHA'], contains: name, times: Infinity }, answer);
       },
       async () => {
-        for (const proxy of proxies) proxy.lift();
+        for (const proxy of behind.proxies) proxy.lift();
       },
     );
   });
