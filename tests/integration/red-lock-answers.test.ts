@@ -5,10 +5,10 @@ import type { RedLock } from '../../src/primitives/red-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import type { Timer } from '../../src/clock.js';
 import { inFlow, outcome, pause, TestClock } from '../support/lock-clients.js';
-import { FaultProxy } from '../support/proxy.js';
+import type { FaultProxy } from '../support/proxy.js';
 import type { RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
-import { clients, holders, open, servers, timed } from './red-lock-stage.js';
+import { clients, holders, open, servers, startProxies, timed } from './red-lock-stage.js';
 
 test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and is let in', async (size) => {
   const { clients: opened, name } = await open();
@@ -24,39 +24,31 @@ test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and i
   await (await waits).release();
 });
 
-describe('through proxies', () => {
-  const proxies: FaultProxy[] = [];
-  afterEach(() => Promise.all(proxies.splice(0).map((proxy) => proxy.close())));
-
-  test('who has its turn at one server asks the others right behind the release that gave it', async () => {
-    for (const server of servers) {
-      const { hostname, port } = new URL(server.url);
-      proxies.push(await FaultProxy.start({ host: hostname, port: Number(port) }));
-    }
-    const opened = proxies.map(({ url }) => createClient({ url }));
-    clients.push(...opened);
-    const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock('red:behind')));
-    const [acquire, release] = [scripts.acquire.script!.sha, scripts.release.script!.sha];
-    const hold = await inFlow(async () => lock.acquire());
-    const waits = inFlow(async () => lock.acquire());
-    const listens = ({ log }: FaultProxy): boolean => log.some(({ name }) => name === 'SUBSCRIBE');
-    await until(() => proxies.some(listens), 'it stands in line');
-    const others = proxies.filter((proxy) => !listens(proxy));
-    expect(others).toHaveLength(2);
-    await Promise.all(opened.map((client) => client.getLock('red:behind').isLocked()));
-    // There nobody hears anything from here on, and what they answer to the release comes later.
-    const silence = others.map((proxy) => proxy.stall({ kind: 'subscriber', direction: 'to-client' }));
-    const held = others.map((proxy) => proxy.holdReply({ sha: release }));
-    const released = hold.release();
-    const behind = ({ log }: FaultProxy): boolean => {
-      const at = log.findLastIndex(({ args }) => args[0] === release);
-      return at >= 0 && log.slice(at).some(({ args }) => args[0] === acquire);
-    };
-    await until(() => others.every(behind), 'the others are asked');
-    for (const fault of [...held, ...silence]) fault.lift();
-    await released;
-    await (await waits).release();
-  });
+test('who has its turn at one server asks the others right behind the release that gave it', async () => {
+  const proxies = await startProxies();
+  const opened = proxies.map(({ url }) => createClient({ url }));
+  clients.push(...opened);
+  const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock('red:behind')));
+  const [acquire, release] = [scripts.acquire.script!.sha, scripts.release.script!.sha];
+  const hold = await inFlow(async () => lock.acquire());
+  const waits = inFlow(async () => lock.acquire());
+  const listens = ({ log }: FaultProxy): boolean => log.some(({ name }) => name === 'SUBSCRIBE');
+  await until(() => proxies.some(listens), 'it stands in line');
+  const others = proxies.filter((proxy) => !listens(proxy));
+  expect(others).toHaveLength(2);
+  await Promise.all(opened.map((client) => client.getLock('red:behind').isLocked()));
+  // There nobody hears anything from here on, and what they answer to the release comes later.
+  const silence = others.map((proxy) => proxy.stall({ kind: 'subscriber', direction: 'to-client' }));
+  const held = others.map((proxy) => proxy.holdReply({ sha: release }));
+  const released = hold.release();
+  const behind = ({ log }: FaultProxy): boolean => {
+    const at = log.findLastIndex(({ args }) => args[0] === release);
+    return at >= 0 && log.slice(at).some(({ args }) => args[0] === acquire);
+  };
+  await until(() => others.every(behind), 'the others are asked');
+  for (const fault of [...held, ...silence]) fault.lift();
+  await released;
+  await (await waits).release();
 });
 
 /** The chance that is left to others, of 20 ms, never ends. */

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
 import type { RedLock, RedLockOptions } from '../../src/primitives/red-lock.js';
+import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 
@@ -11,6 +12,7 @@ import { until } from '../support/until.js';
 
 export const servers: RedisServer[] = [];
 export const clients: LockClient[] = [];
+const proxies: FaultProxy[] = [];
 let names = 0;
 
 beforeAll(async () => {
@@ -20,6 +22,8 @@ afterAll(() => Promise.all(servers.map((server) => server.stop())));
 afterEach(async () => {
   for (const server of servers) server.resume();
   await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  // Not before: a call ends with a majority, and what it left under way at the others goes through these.
+  await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
   for (const server of servers) {
     await until(async () => (await server.keys()).length === 0, 'no key is left');
     await until(async () => (await server.channels()).length === 0, 'no channel is left');
@@ -38,6 +42,12 @@ export async function open(options: ClientOptions & { name?: string; red?: RedLo
   clients.push(...opened);
   await Promise.all(opened.map((client) => client.ready()));
   return { clients: opened, lock: opened[0]!.getRedLock(...opened.map((client) => client.getLock(name)), red), name };
+}
+
+/** A proxy in front of each server. */
+export async function startProxies(): Promise<readonly FaultProxy[]> {
+  proxies.push(...(await Promise.all(servers.map(({ address }) => FaultProxy.start(address)))));
+  return proxies;
 }
 
 export const holders = async (name: string): Promise<number[]> =>
