@@ -41,6 +41,8 @@ export class CommandConnection implements CommandPort {
   readonly #answersDirectly: boolean;
   /** Commands written since the socket was corked; 0: it is not. */
   #corked = 0;
+  /** The last turn that corked it wrote more than one. */
+  #crowded = false;
   #leftAt = -Infinity;
   #retired = false;
   #lastError: Error | undefined;
@@ -234,7 +236,8 @@ export class CommandConnection implements CommandPort {
 
   /**
    * Under load the commands of one turn leave together, a system call for up to CORK_MOST of them, so that the server
-   * has work while we still write. A lone command leaves at once.
+   * has work while we still write. A lone command leaves at once, but not where the last turn brought more than one: with
+   * the answers to all of them in one read nothing is under way when their callers go on.
    */
   #cork(): void {
     if (this.#corked > 0) {
@@ -242,11 +245,12 @@ export class CommandConnection implements CommandPort {
       if (this.#corked % CORK_MOST !== 0) return;
       this.redis.stream.uncork();
       this.redis.stream.cork();
-    } else if (this.#deadlines.size > 0) {
+    } else if (this.#deadlines.size > 0 || this.#crowded) {
       const stream = this.redis.stream;
       this.#corked = 1;
       stream.cork();
       process.nextTick(() => {
+        this.#crowded = this.#corked > 1;
         this.#corked = 0;
         stream.uncork();
       });

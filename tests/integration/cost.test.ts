@@ -215,3 +215,15 @@ test('the fair lock: a call that waits, and one that gives up, with their subscr
     await hold.release();
   }
 });
+
+test('commands of one turn reach the server together, also when all before them had been answered', async () => {
+  const client = await open();
+  const turn = (): Promise<unknown> =>
+    Promise.all(Array.from({ length: 10 }, (_, at) => client.getLock(`cost:turn:${at}`).isLocked()));
+  const reads = async (): Promise<number> =>
+    Number(/total_reads_processed:(\d+)/.exec(String(await servers[0]!.command('INFO', 'stats')))![1]);
+  await turn();
+  const before = await reads();
+  for (let turns = 0; turns < 100; turns += 1) await turn();
+  expect((await reads()) - before).toBeLessThan(1.2 * 100);
+});
