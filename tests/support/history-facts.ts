@@ -15,6 +15,8 @@ export interface HeldLock {
   deadline: number;
   /** The same without the times at which nobody could say: a doubt may end well. */
   confirmedUntil: number;
+  /** When that was said. */
+  confirmedAt: number;
   releaseInvoke?: EventOf<'release-invoke'>;
   releaseOutcome?: EventOf<'release-ok' | 'release-fail'>;
   loss?: EventOf<'loss-signal'>;
@@ -116,7 +118,8 @@ export class HistoryFacts {
     const { invoke } = call;
     const { at, validUntil } = event;
     const confirmedUntil = validUntil > at ? validUntil : Infinity;
-    this.holds.set(event.hold, { lock: invoke.lock, invoke, ok: event, deadline: validUntil, confirmedUntil });
+    const until = { deadline: validUntil, confirmedUntil, confirmedAt: at };
+    this.holds.set(event.hold, { lock: invoke.lock, invoke, ok: event, ...until });
   }
 
   #withHold(event: HistoryEvent & { hold: string }, then: (hold: HeldLock) => void): void {
@@ -152,6 +155,18 @@ export class HistoryFacts {
     return slept && held.some((seen) => seen.from <= ok.at && seen.at >= at);
   }
 
+  /**
+   * When the lease would have ended without the sleep in which it did: until then its holder may be waiting for Redis to
+   * say which it was, and need not be told.
+   */
+  doubtfulUntil({ ok, confirmedAt, confirmedUntil }: HeldLock): number {
+    let until = confirmedUntil;
+    for (const { process, from, at } of this.slept) {
+      if (process === ok.process && from >= confirmedAt && from <= until) until += at - from;
+    }
+    return until;
+  }
+
   isInside(inner: HeldLock, outer: HeldLock): boolean {
     for (let parent = this.parentOf(inner); parent; parent = this.parentOf(parent)) if (parent === outer) return true;
     return false;
@@ -181,7 +196,9 @@ export class HistoryFacts {
 /** A word that comes when the lease is over by the last one changes nothing. */
 function believe(hold: HeldLock, at: number, until: number): void {
   hold.deadline = until > at ? until : Math.min(hold.deadline, at);
-  if (until > at) hold.confirmedUntil = until;
+  if (until <= at) return;
+  hold.confirmedUntil = until;
+  hold.confirmedAt = at;
 }
 
 export const isOf = (locks: readonly string[] | 'all', lock: string): boolean =>

@@ -29,7 +29,8 @@ export class LossCheck {
     // Whoever gives the hold back is told of its loss by the release.
     const watchedUntil = Math.min(releaseInvoke?.at ?? Infinity, this.facts.died.get(ok.process) ?? Infinity);
     const toldAt = loss?.at ?? Infinity;
-    const late = this.facts.ranBetween(ok.process, deadline, Math.min(toldAt, watchedUntil, this.facts.end));
+    const due = this.facts.doubtfulUntil(hold);
+    const late = this.facts.ranBetween(ok.process, due, Math.min(toldAt, watchedUntil, this.facts.end));
     if (late <= this.graceMs) return;
     if (toldAt <= Math.min(watchedUntil, this.facts.end)) {
       this.violate(

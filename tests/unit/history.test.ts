@@ -327,6 +327,21 @@ test('a deadline while the machine slept is a doubt: given back is what Redis ha
   expect(kinds([...hold, ...history({ type: 'slept', process: 'B', from: 150, at: 290 }), ...kept(305)])).toEqual(late);
 });
 
+test('a deadline while the machine slept: who waits for word from Redis is told before the lease is over without it', () => {
+  const asleep = (process: string, from = 150) => history({ type: 'slept', process, from, at: from + 1_000 });
+  const told = (at: number) => [
+    ...held('a', { from: 100, validUntil: 600, until: 'never' }),
+    ...history({ type: 'loss-signal', at, hold: 'a', cause: 'gone' }),
+    { ...history({ type: 'stalled', from: 150, at: 1_150 })[0]!, process: 'A' },
+  ];
+  expect(kinds([...told(1_600), ...asleep('A')])).toEqual([]);
+  expect(kinds([...told(1_600 + 249), ...asleep('A')])).toEqual([]);
+  const late = ['loss signal too late'];
+  expect(kinds([...told(1_600 + 251), ...asleep('A')])).toEqual(late);
+  expect(kinds([...told(1_600), ...asleep('B')])).toEqual(late);
+  expect(kinds([...told(1_600), ...asleep('A', 601)])).toEqual(late);
+});
+
 test('a doubt that ends well is no loss, and nobody is valid while it lasts', () => {
   const doubted = [
     ...held('a', { from: 100, validUntil: 500, until: 400 }),
