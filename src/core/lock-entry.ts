@@ -80,6 +80,11 @@ export class LockEntry implements ChannelListener {
     return this.#line.waiterCount === 0 && this.holders.size === 0 && this.#trying.size === 0;
   }
 
+  /** Somebody of this client asks Redis for it just now. */
+  get asked(): boolean {
+    return this.#trying.size > 0;
+  }
+
   get wanted(): boolean {
     return this.#subscription.wanted;
   }

@@ -104,8 +104,9 @@ export class RedLock extends JointLock {
     const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
     let gate = this.members.find((member) => !isAway(member)) ?? this.#first;
     let awayMs = AWAY_PAUSE_MS.first;
-    const busy = this.members.filter((member) => member.isKnownBusy(call.context)).length;
-    if (until === -Infinity || busy <= this.members.length - this.quorum) {
+    // Of those who come at the same moment one asks everywhere: they would only split the servers among themselves.
+    const wanted = this.members.filter((member) => member.isWanted(call.context)).length;
+    if (until === -Infinity || wanted <= this.members.length - this.quorum) {
       const round = await this.#askAll(call, leftovers, 0);
       if ('hold' in round) return round.hold;
       const away = this.#away(round.asks);

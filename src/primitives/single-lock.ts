@@ -123,6 +123,13 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
     return line.waiterCount > 0 || line.holders.size > 0;
   }
 
+  /** @internal It is busy as far as we know, or will be if another call of this client gets what it asks for just now. */
+  isWanted(context: LockContext | undefined): boolean {
+    if (this.isKnownBusy(context)) return true;
+    const nested = innermostHold(this.runtime, this.protocol, context) !== undefined;
+    return !nested && lineOf(this.runtime, this.protocol).asked;
+  }
+
   /** @internal */
   protected override take(call: LockCall, settle: LockSettle): void {
     const { runtime, protocol } = this;
