@@ -175,7 +175,9 @@ export class Grants {
     const ours = this.#streak.asksForOthers() ? Number(alone()) : -1;
     heir.busy = true;
     const { leaseMs } = heir.terms;
-    const request = await heir.protocol.handOff(tenure.owner, heir.owner, leaseMs, ours).done;
+    const handing = heir.protocol.handOff(tenure.owner, heir.owner, leaseMs, ours).done;
+    if (ours < 0) heir.comes(true);
+    const request = await handing;
     heir.busy = false;
     const named = heir.owner;
     const sentAt = request.firstSentAt + jumped;
@@ -192,6 +194,7 @@ export class Grants {
     heir.owner = this.runtime.newOwner();
     heir.doubts(request);
     if (heir.leaving !== undefined) heir.reject(heir.leaving);
+    else if (ours < 0) heir.comes(false);
     if (request.error !== undefined && !(request.error instanceof NotReplicatedError)) {
       return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
     }

@@ -35,6 +35,8 @@ export function patience(
 export interface Settle {
   granted(hold: SingleHold): void;
   failed(error: unknown): void;
+  /** It is being handed the lock: `true` when that begins, `false` if it came to nothing and it stays in line. */
+  coming?(comes: boolean): void;
 }
 
 /**
@@ -189,6 +191,10 @@ export class LockWaiter extends Waiter {
       notBefore,
       until: latestEnd(runtime, lastsMs),
     });
+  }
+
+  comes(comes: boolean): void {
+    this.settle.coming?.(comes);
   }
 
   resolve(hold: SingleHold): void {

@@ -6,6 +6,7 @@ import { ConcurrentContextError, LockTimeoutError, RedisUnavailableError, type S
 import { isAway, noteAnswer, noteAway } from './away-servers.js';
 import { isMisuse, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
+import type { MemberCall } from './single-lock.js';
 
 /** Nobody gets to see it; without a reason of its own every abort would make an error with a stack. */
 const OVER = 'the round is over';
@@ -18,81 +19,122 @@ export interface Ask {
   error: unknown;
   /** The hold that was made without its answer is told of it. */
   expected?: true;
+  /** Nobody wants its answer any more. */
+  dropped?: true;
 }
+
+const unasked = (member: Member): Ask => ({ member, outcome: 'pending', hold: undefined, error: undefined });
 
 /** What a round is begun with. */
 export interface RoundTerms {
   readonly members: readonly [Member, ...Member[]];
   readonly quorum: number;
   readonly call: LockCall;
-  /** ms that each server may take to be free. */
-  readonly waitTime: number;
-  readonly owner: (member: Member) => string;
+  readonly owners: () => (member: Member) => string;
   readonly drift: (leaseMs: number) => number;
   /** Requests of rounds before that have not been answered, to which those of this one are added. */
   readonly pending: Map<Member, Promise<void>>;
-  /** What is held already. */
-  readonly has: { readonly member: Member; readonly hold: SingleHold } | undefined;
+  /** Where to stand in line first, for so many ms, and how many ms each of the others may then take to be free. */
+  readonly gate?: { readonly member: Member; readonly waitTime: number; readonly othersMs: number } | undefined;
   /** Who has been asked already, and failed. */
-  readonly failed: { readonly member: Member; readonly error: unknown } | undefined;
+  readonly failed?: { readonly member: Member; readonly error: unknown } | undefined;
 }
 
 /**
  * Asks every server that has no request of ours under way, all at once, and decides as soon as the answers allow. What
  * is granted after it has been closed joins the hold that was made of it, or is given back if there is none.
+ *
+ * With a gate it stands in line there first. The others are asked when the gate grants, or as soon as it is being handed
+ * over: right behind the releases of the hold before, instead of a round trip later.
  */
 export class QuorumRound {
-  readonly asks: readonly Ask[];
   readonly #terms: RoundTerms;
+  #asks: Ask[];
+  readonly #gate: Ask | undefined;
+  #owner: (member: Member) => string;
   /** A single try ends by itself; a controller and its listeners would cost more than the rest of the bookkeeping. */
-  readonly #abort: AbortController | undefined;
+  readonly #abortGate: AbortController | undefined;
+  #abortOthers: AbortController | undefined;
+  /** The gate is ours, or about to be. */
+  #mayAsk: boolean;
+  /** The others were asked. */
+  #asked = false;
   #decided = false;
   #closed = false;
   #joint: MultiHold | undefined;
   #timer: Timer | undefined;
   #unwatch: (() => void) | undefined;
-  #decide: (() => void) | undefined;
+  #goOn: (() => void) | undefined;
 
   constructor(terms: RoundTerms) {
-    const { members, has, failed, pending } = terms;
+    const { members, owners, gate, failed } = terms;
     this.#terms = terms;
-    this.#abort = terms.waitTime === 0 ? undefined : new AbortController();
-    this.asks = members.map((member): Ask => {
-      if (member === has?.member) return { member, outcome: 'acquired', hold: has.hold, error: undefined };
-      if (member === failed?.member) return { member, outcome: 'failed', hold: undefined, error: failed.error };
-      if (pending.has(member)) return { member, outcome: 'failed', hold: undefined, error: undefined };
-      return { member, outcome: 'pending', hold: undefined, error: undefined };
+    this.#owner = owners();
+    this.#mayAsk = gate === undefined;
+    this.#asks = members.map((member): Ask => {
+      if (member === failed?.member) return { ...unasked(member), outcome: 'failed', error: failed.error };
+      return unasked(member);
     });
+    if (gate === undefined) return;
+    this.#gate = this.#asks.find(({ member }) => member === gate.member);
+    this.#abortGate = new AbortController();
+  }
+
+  get asks(): readonly Ask[] {
+    return this.#asks;
+  }
+
+  /** The gate, if it did not come to asking the others. */
+  get stoppedAt(): Ask | undefined {
+    return this.#asked ? undefined : this.#gate;
   }
 
   /** Resolves when it is decided. */
-  run(): Promise<void> {
-    return new Promise((decide) => {
-      this.#decide = decide;
-      const { members, call, waitTime } = this.#terms;
-      const { clock, options } = members[0].inner.runtime;
-      const giveUp = (): void => this.#giveUp();
-      // A server that has not answered an attempt by then counts as away, for this round.
-      this.#timer = clock.setTimer(clock.now() + options.attemptMs + waitTime, giveUp);
-      this.#unwatch = call.signal === undefined ? undefined : onAbort(call.signal, giveUp);
-      for (const ask of this.asks) if (ask.outcome === 'pending') this.#send(ask);
-      this.#look();
-    });
+  async run(): Promise<void> {
+    const { call, gate, drift } = this.#terms;
+    this.#unwatch = call.signal === undefined ? undefined : onAbort(call.signal, () => this.#end());
+    if (gate !== undefined) {
+      const { member, waitTime } = gate;
+      const signal = this.#abortGate?.signal;
+      this.#send(this.#gate as Ask, { ...call, waitTime, signal, owner: this.#owner(member), drift });
+    }
+    while (!this.#decided) {
+      // Here, in the flow of the call: whoever hands over does so in a flow of its own.
+      if (this.#mayAsk && !this.#asked) this.#askOthers();
+      else await new Promise<void>((goOn) => (this.#goOn = goOn));
+    }
   }
 
-  #send(ask: Ask): void {
-    const { call, waitTime, owner, drift, pending, has } = this.#terms;
+  #askOthers(): void {
+    const { members, call, gate, drift, pending } = this.#terms;
+    const waitTime = gate?.othersMs ?? 0;
+    const { clock, options } = members[0].inner.runtime;
+    this.#asked = true;
+    if (waitTime > 0) this.#abortOthers = new AbortController();
+    // A server that has not answered an attempt by then counts as away, for this round.
+    this.#timer = clock.setTimer(clock.now() + options.attemptMs + waitTime, () => this.#giveUp());
+    const signal = this.#abortOthers === undefined ? call.signal : this.#abortOthers.signal;
+    for (const ask of this.#asks) {
+      if (ask === this.#gate || ask.outcome !== 'pending') continue;
+      const owner = this.#owner(ask.member);
+      if (pending.has(ask.member)) ask.outcome = 'failed';
+      else this.#send(ask, { ...call, waitTime, signal, owner, drift, hurried: gate !== undefined });
+    }
+    this.#look();
+  }
+
+  #send(ask: Ask, request: MemberCall): void {
+    const { pending } = this.#terms;
     const { member } = ask;
-    const signal = this.#abort === undefined ? call.signal : this.#abort.signal;
-    const request = { ...call, waitTime, signal, owner: owner(member), drift, hurried: has !== undefined };
+    const before = pending.get(member);
     const settled = new Promise<void>((done) => {
       member.takeAsMember(request, {
         granted: (hold) => {
           noteAnswer(member);
           done();
           if (ask.expected) return this.#joint?.arrived(hold);
-          if (this.#joint !== undefined) return this.#joint.join(hold);
-          if (this.#closed) return void hold.release().catch(() => undefined);
+          if (this.#joint !== undefined && !ask.dropped) return this.#joint.join(hold);
+          if (this.#closed || ask.dropped) return void hold.release().catch(() => undefined);
           ask.outcome = 'acquired';
           ask.hold = hold;
           this.#look();
@@ -102,41 +144,72 @@ export class QuorumRound {
           else noteAnswer(member);
           done();
           if (ask.expected) this.#joint?.arrived(undefined);
-          if (this.#decided) return;
+          if (this.#decided || ask.dropped) return;
           ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
           ask.error = error instanceof LockTimeoutError ? undefined : error;
           this.#look();
         },
+        coming: (comes) => {
+          if (ask !== this.#gate || this.#decided) return;
+          this.#mayAsk = comes;
+          if (comes) this.#goOn?.();
+          else if (this.#asked) this.#backInLine();
+        },
       });
     });
-    const over = settled.then(() => {
+    const over = Promise.all([before, settled]).then(() => {
       if (pending.get(member) === over) pending.delete(member);
     });
     pending.set(member, over);
   }
 
+  /** The gate was not handed over after all: what the others have granted goes back. */
+  #backInLine(): void {
+    this.#asked = false;
+    this.#timer?.cancel();
+    this.#abortOthers?.abort(OVER);
+    this.#owner = this.#terms.owners();
+    this.#asks = this.#asks.map((ask) => {
+      if (ask === this.#gate) return ask;
+      ask.dropped = true;
+      ask.hold?.release().catch(() => undefined); // what fails goes on in the background
+      return unasked(ask.member);
+    });
+  }
+
   /** Decides, if there is nothing more to wait for. */
   #look(): void {
-    if (this.#decided) return;
-    const { asks } = this;
+    if (this.#decided || this.#gate?.outcome === 'pending') return;
     const { quorum } = this.#terms;
-    const acquired = asks.filter(({ outcome }) => outcome === 'acquired').length;
-    const pending = asks.filter(({ outcome }) => outcome === 'pending').length;
-    const misused = this.misuse !== undefined;
-    if (acquired < quorum && acquired + pending >= quorum && !misused) return;
+    if (this.#asked) {
+      const acquired = this.#asks.filter(({ outcome }) => outcome === 'acquired').length;
+      const pending = this.#asks.filter(({ outcome }) => outcome === 'pending').length;
+      if (acquired < quorum && acquired + pending >= quorum && this.misuse === undefined) return;
+    } else if (this.#gate?.outcome === 'acquired') {
+      this.#mayAsk = true;
+      this.#goOn?.();
+      return;
+    }
+    this.#decide();
+  }
+
+  #decide(): void {
     this.#decided = true;
     this.#timer?.cancel();
     this.#unwatch?.();
-    this.#decide?.();
+    this.#goOn?.();
   }
 
   #giveUp(): void {
-    for (const ask of this.asks) {
-      if (ask.outcome !== 'pending') continue;
-      ask.outcome = 'failed';
-      noteAway(ask.member);
-    }
-    this.#look();
+    for (const { outcome, member } of this.#asks) if (outcome === 'pending') noteAway(member);
+    this.#end();
+  }
+
+  /** Whoever has not answered has failed. */
+  #end(): void {
+    if (this.#decided) return;
+    for (const ask of this.#asks) if (ask.outcome === 'pending') ask.outcome = 'failed';
+    this.#decide();
   }
 
   /** The call itself was wrong, and would be at every server. */
@@ -151,23 +224,23 @@ export class QuorumRound {
   /** Gives what was granted in time. */
   close(): SingleHold[] {
     this.#closed = true;
-    return this.asks.flatMap(({ hold }) => (hold === undefined ? [] : [hold]));
+    return this.#asks.flatMap(({ hold }) => (hold === undefined ? [] : [hold]));
   }
 
   /** The hold that what is granted late joins. */
   becomes(joint: MultiHold): void {
     this.#joint = joint;
-    for (const ask of this.asks) {
+    for (const ask of this.#asks) {
       if (ask.outcome !== 'pending' || isAway(ask.member)) continue;
       ask.expected = true;
       joint.expect(1);
     }
-    const abort = this.#abort;
-    if (abort !== undefined) joint.whenReleased(() => abort.abort(OVER));
+    if (this.#gate !== undefined) joint.whenReleased(() => this.abandon());
   }
 
-  /** It came to nothing: requests that are under way want nothing any more. */
+  /** It came to nothing, or is over: requests that are under way want nothing any more. */
   abandon(): void {
-    this.#abort?.abort(OVER);
+    this.#abortGate?.abort(OVER);
+    this.#abortOthers?.abort(OVER);
   }
 }

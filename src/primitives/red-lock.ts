@@ -1,7 +1,6 @@
 import { onAbort } from '../core/abort-watch.js';
 import type { LockContext } from '../core/lock-context.js';
 import type { MultiHold } from '../core/multi-hold.js';
-import type { SingleHold } from '../core/single-hold.js';
 import {
   ClientClosedError,
   ConcurrentContextError,
@@ -16,7 +15,7 @@ import { isAway, noteAway } from './away-servers.js';
 import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
 import { giveBack } from './multi-lock.js';
-import { QuorumRound, type Ask } from './quorum-round.js';
+import { QuorumRound, type Ask, type RoundTerms } from './quorum-round.js';
 
 /** Options of a RedLock's handle. */
 export interface RedLockOptions extends ContextOptions {
@@ -107,7 +106,7 @@ export class RedLock extends JointLock {
     // Of those who come at the same moment one asks everywhere: they would only split the servers among themselves.
     const wanted = this.members.filter((member) => member.isWanted(call.context)).length;
     if (until === -Infinity || wanted <= this.members.length - this.quorum) {
-      const round = await this.#askAll(call, leftovers, 0);
+      const round = await this.#askAll(call, leftovers);
       if ('hold' in round) return round.hold;
       const away = this.#away(round.asks);
       if (until === -Infinity) throw away ?? new LockTimeoutError(this.name, waitTime);
@@ -117,7 +116,7 @@ export class RedLock extends JointLock {
     for (;;) {
       const through = await this.#throughGate(gate, call, leftovers, until);
       if (through === undefined && clock.now() >= until) throw new LockTimeoutError(this.name, waitTime);
-      const round = through ?? (await this.#askAll(call, leftovers, 0));
+      const round = through ?? (await this.#askAll(call, leftovers));
       if ('hold' in round) return round.hold;
       if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
       const away = this.#away(round.asks);
@@ -139,38 +138,41 @@ export class RedLock extends JointLock {
   /** Stands in line at one server, and asks the others from inside. Undefined: it stayed busy there for a while. */
   async #throughGate(gate: Member, call: LockCall, leftovers: Leftovers, until: number): Promise<Round | undefined> {
     const { clock } = this.#first.inner.runtime;
-    const owner = this.owners();
     const waitTime = Math.min(GATE_MS, Math.max(1, Math.ceil(until - clock.now())));
-    let first: SingleHold;
-    try {
-      first = await this.takeMember(gate, { ...call, waitTime, owner: owner(gate), drift: this.#drift });
-    } catch (error) {
-      if (error instanceof LockTimeoutError) return undefined;
-      const unanswered = error instanceof ConcurrentContextError; // a request of a call before is still under way there
-      if ((isMisuse(error) && !unanswered) || error instanceof LockAbortedError) throw error;
-      // That server is away. Whoever is next in order takes its place.
-      noteAway(gate);
-      return this.#askAll(call, leftovers, 0, undefined, { member: gate, error });
-    }
-    return this.#askAll(call, leftovers, OTHERS_MS, { member: gate, hold: first, owner });
+    const terms = { gate: { member: gate, waitTime, othersMs: OTHERS_MS } };
+    const round = await this.#run(call, leftovers, terms);
+    const { stoppedAt } = round;
+    if (stoppedAt === undefined || call.signal?.aborted === true) return this.#conclude(round, call);
+    const { outcome, error } = stoppedAt;
+    if (outcome === 'busy') return undefined;
+    const unanswered = error instanceof ConcurrentContextError; // a request of a call before is still under way there
+    if (isMisuse(error) && !unanswered) throw error;
+    // That server is away. Whoever is next in order takes its place.
+    noteAway(gate);
+    return this.#askAll(call, leftovers, { member: gate, error });
   }
 
-  /** One round with all servers. If it came to nothing it has given back what it was granted. */
   async #askAll(
     call: LockCall,
     leftovers: Leftovers,
-    waitTime: number,
-    has?: { readonly member: Member; readonly hold: SingleHold; readonly owner: (member: Member) => string },
     failed?: { readonly member: Member; readonly error: unknown },
   ): Promise<Round> {
-    const { pending } = leftovers;
-    const owner = has?.owner ?? this.owners();
+    return this.#conclude(await this.#run(call, leftovers, { failed }), call);
+  }
+
+  async #run(call: LockCall, { pending }: Leftovers, terms: Pick<RoundTerms, 'gate' | 'failed'>): Promise<QuorumRound> {
     const { members, quorum } = this;
-    const round = new QuorumRound({ members, quorum, call, waitTime, owner, drift: this.#drift, pending, has, failed });
+    const owners = (): ((member: Member) => string) => this.owners();
+    const round = new QuorumRound({ members, quorum, call, owners, drift: this.#drift, pending, ...terms });
     await round.run();
+    return round;
+  }
+
+  /** Of a round that came to nothing what it was granted is given back. */
+  async #conclude(round: QuorumRound, call: LockCall): Promise<Round> {
     const granted = round.close();
     const { misuse } = round;
-    if (granted.length >= quorum && misuse === undefined && call.signal?.aborted !== true) {
+    if (granted.length >= this.quorum && misuse === undefined && call.signal?.aborted !== true) {
       const joint = this.hold(granted, call);
       if (joint.validFor() > 0) {
         round.becomes(joint);

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
 import type { NoQuorumError } from '../../src/errors.js';
 import type { RedLock } from '../../src/primitives/red-lock.js';
+import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import type { Timer } from '../../src/clock.js';
 import { inFlow, outcome, pause, TestClock } from '../support/lock-clients.js';
@@ -24,30 +25,78 @@ test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and i
   await (await waits).release();
 });
 
-test('who has its turn at one server asks the others right behind the release that gave it', async () => {
+test('who is handed its turn at one server asks the others right behind their releases, before any answer', async () => {
   const proxies = await startProxies();
   const opened = proxies.map(({ url }) => createClient({ url }));
   clients.push(...opened);
   const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock('red:behind')));
   const [acquire, release] = [scripts.acquire.script!.sha, scripts.release.script!.sha];
+  const handOff = scripts.handOff.script!.sha;
   const hold = await inFlow(async () => lock.acquire());
   const waits = inFlow(async () => lock.acquire());
   const listens = ({ log }: FaultProxy): boolean => log.some(({ name }) => name === 'SUBSCRIBE');
   await until(() => proxies.some(listens), 'it stands in line');
   const others = proxies.filter((proxy) => !listens(proxy));
   expect(others).toHaveLength(2);
+  const gate = proxies.find(listens)!;
+  const last = (which: (seen: FaultProxy['log'][number]) => boolean): number => gate.log.findLastIndex(which);
+  const tried = (): boolean => last(({ args }) => args[0] === acquire) > last(({ name }) => name === 'SUBSCRIBE');
+  await until(tried, 'it has tried once more when it listened');
   await Promise.all(opened.map((client) => client.getLock('red:behind').isLocked()));
   // There nobody hears anything from here on, and what they answer to the release comes later.
   const silence = others.map((proxy) => proxy.stall({ kind: 'subscriber', direction: 'to-client' }));
-  const held = others.map((proxy) => proxy.holdReply({ sha: release }));
+  const held = [...others.map((proxy) => proxy.holdReply({ sha: release })), gate.holdReply({ sha: handOff })];
   const released = hold.release();
   const behind = ({ log }: FaultProxy): boolean => {
     const at = log.findLastIndex(({ args }) => args[0] === release);
     return at >= 0 && log.slice(at).some(({ args }) => args[0] === acquire);
   };
   await until(() => others.every(behind), 'the others are asked');
+  expect(gate.log.filter(({ args }) => args[0] === handOff)).toHaveLength(1);
   for (const fault of [...held, ...silence]) fault.lift();
   await released;
+  await (await waits).release();
+});
+
+test('of those of one client who come at the same moment one asks every server, the others stand in line', async () => {
+  const proxies = await startProxies();
+  const opened = proxies.map(({ url }) => createClient({ url }));
+  clients.push(...opened);
+  const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock('red:together')));
+  const asked = ({ log }: FaultProxy): number =>
+    log.filter(({ args }) => args[0] === scripts.acquire.script!.sha && args[2] === 'red:together').length;
+  let when: number[] | undefined;
+  const section = (): Promise<void> =>
+    inFlow(() =>
+      lock.withLock(() => {
+        when ??= proxies.map(asked);
+      }),
+    );
+  await Promise.all(Array.from({ length: 8 }, section));
+  expect(when!.filter((tries) => tries <= 1).length).toBeGreaterThanOrEqual(2);
+});
+
+test('what the others granted goes back where its turn was not handed over after all', async () => {
+  const { lock, name } = await open();
+  const hold = await inFlow(async () => lock.acquire());
+  const waits = inFlow(async () => lock.acquire());
+  const channels = (): Promise<unknown[][]> => Promise.all(servers.map((server) => server.channels()));
+  await until(async () => (await channels()).flat().length > 0, 'it stands in line');
+  const at = (await channels()).findIndex(({ length }) => length > 0);
+  const gate = servers[at]!;
+  // Somebody else has it there when it is to be handed over.
+  await gate.command('DEL', name);
+  await gate.command('HSET', name, 'somebody:1', '1');
+  await hold.release();
+  const onlyTheirs = async (): Promise<boolean> =>
+    (await holders(name)).every((count, server) => count === Number(server === at));
+  await until(onlyTheirs, 'it keeps nothing');
+  for (let looks = 0; looks < 20; looks += 1) {
+    expect(await onlyTheirs()).toBe(true);
+    await pause(10);
+  }
+  await gate.command('DEL', name);
+  await gate.command('PUBLISH', lockChannel(name), '0');
   await (await waits).release();
 });
 

@@ -176,7 +176,7 @@ describe('R28: a RedLock', () => {
       const again = inFlow(() => timed(outcome(other.lock.acquire({ waitTime: 2_500 }))));
       expect((await again).value).toBe('ERR_LOCK_TIMEOUT');
       // The time of a call is its own, however often it asks.
-      expect((await again).ms).toBeGreaterThan(2_500 - 5);
+      expect((await again).ms).toBeGreaterThan(2_500 - 50);
       expect((await again).ms).toBeLessThan(2_500 + 500);
       await entered.release();
       await kept.release();
