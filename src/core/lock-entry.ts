@@ -91,6 +91,8 @@ export class LockEntry implements ChannelListener {
 
   /** Takes the lock for `waiter`, in its turn. A call that does not wait makes one try beside the line. */
   acquire(waiter: Waiter): void {
+    // A call over several locks may come here when close() has rejected all who wait, and looks at nobody new.
+    if (this.runtime.closed) return waiter.reject(new ClientClosedError());
     waiter.watchSignal((reason) => this.#leave(waiter, reason));
     if (waiter.patience.until === -Infinity) {
       this.#try(waiter);

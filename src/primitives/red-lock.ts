@@ -108,6 +108,7 @@ export class RedLock extends JointLock {
     if (until === -Infinity || wanted <= this.members.length - this.quorum) {
       const round = await this.#askAll(call, leftovers);
       if ('hold' in round) return round.hold;
+      this.checkOpen();
       const away = this.#away(round.asks);
       if (until === -Infinity) throw away ?? new LockTimeoutError(this.name, waitTime);
       if (away !== undefined && until === Infinity) throw away;
@@ -119,6 +120,7 @@ export class RedLock extends JointLock {
       const round = through ?? (await this.#askAll(call, leftovers));
       if ('hold' in round) return round.hold;
       if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
+      this.checkOpen();
       const away = this.#away(round.asks);
       if (away !== undefined && until === Infinity) throw away;
       gate = this.#gateAmong(round.asks);

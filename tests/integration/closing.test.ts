@@ -3,6 +3,7 @@ import { createClient } from '../../src/client.js';
 import { ClientClosedError } from '../../src/errors.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { startWorker } from '../support/child.js';
+import type { SeenCommand } from '../support/fault.js';
 import {
   closeClients,
   holdElsewhere,
@@ -17,7 +18,9 @@ import { elapsed } from '../support/elapsed.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
+import { WAITING_KINDS } from './waiting-forms.js';
 
+const ACQUIRE = scripts.acquire.script!.sha;
 const RENEW = scripts.renew.script!.sha;
 const SLACK_MS = 250;
 const DEADLINE_MS = 600;
@@ -105,6 +108,55 @@ test('R32: close() rejects waiters, aborts holds, stops renewals and leaves no t
   expect(proxy.log).toHaveLength(sent);
   expect(await outcome(lock.tryLock())).toBe('ERR_LOCK_CLIENT_CLOSED');
 });
+
+test.each(Object.entries(WAITING_KINDS))(
+  'R32: %s: close() ends every wait, with a limit or without',
+  async (_, kind) => {
+    const [client, other] = [await openClient({ commandTimeout: DEADLINE_MS }), await openClient()];
+    let waiting = 0;
+    client.events.on('waiting', () => (waiting += 1));
+    const names: string[] = [];
+    const calls: Promise<unknown>[] = [];
+    const clears: (() => Promise<unknown>)[] = [];
+    for (const form of Object.values(kind.forms)) {
+      for (const limit of [{}, { waitTime: 60_000 }]) {
+        const name = freshName('waits');
+        names.push(name);
+        clears.push(await kind.block(other, name));
+        const before = waiting;
+        calls.push(outcome(inFlow(() => form(client, name, limit, () => undefined))));
+        await until(() => waiting > before, 'it waits');
+      }
+    }
+    const at = performance.now();
+    await client.close();
+    expect(await Promise.all(calls)).toEqual(calls.map(() => 'ERR_LOCK_CLIENT_CLOSED'));
+    expect(elapsed(at)).toBeLessThan(DEADLINE_MS + SLACK_MS);
+    for (const clear of clears) await clear();
+    await admin().del(...names); // the number of permits stays, by design
+  },
+);
+
+test.each([undefined, 60_000])(
+  'R32: a RedLock that waits where it is busy, for %s ms, asks nobody else when its client is closed',
+  async (waitTime) => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const names = ['a', 'b', 'c'].map((each) => freshName(each));
+    const holds = await Promise.all(names.slice(0, 2).map((name) => holdElsewhere(other.getLock(name))));
+    const waits = new Promise((resolve) => client.events.on('waiting', resolve));
+    const lock = client.getRedLock(...names.map((name) => client.getLock(name)));
+    const call = outcome(inFlow(() => lock.acquire({ waitTime })));
+    await waits;
+    const sent = proxy.log.length;
+    await client.close();
+    expect(await call).toBe('ERR_LOCK_CLIENT_CLOSED');
+    // What it was granted there in the beginning may still be on its way back.
+    const asks = ({ args }: SeenCommand): boolean => args[0] === ACQUIRE && args.includes(names[2]!);
+    expect(proxy.log.slice(sent).filter(asks)).toEqual([]);
+    for (const hold of holds) await hold.release();
+  },
+);
 
 test('R32: close({ releaseHolds }) gives back every open hold, and wakes who waits elsewhere', async () => {
   const [client, other] = [await openClient(), await openClient()];
