@@ -3,7 +3,7 @@ import { createClient, type LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import type { Lock } from '../../src/primitives/lock.js';
 import { elapsed } from '../support/elapsed.js';
-import { holdElsewhere, inFlow, outcome } from '../support/lock-clients.js';
+import { holdElsewhere, inFlow, outcome, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
@@ -172,7 +172,7 @@ describe('R3: a server that falls silent while locks are held', () => {
   test.each(Object.entries(silences))('R3: it %s: every call of a holder settles in its time', async (_, silence) => {
     const { proxy, url } = await openProxied();
     const client = clientAt(url);
-    await client.ready();
+    await ready(client);
     const held = async (): Promise<[Lock, Hold]> => {
       const lock = client.getLock(freshName());
       return [lock, await holdElsewhere(lock, 10_000)];
@@ -227,7 +227,7 @@ describe('R3: a server that falls silent while locks are held', () => {
 test('R3: calls of one holder that have to wait for one another settle in their time all the same', async () => {
   const { proxy, url } = await openProxied();
   const client = clientAt(url);
-  await client.ready();
+  await ready(client);
   const lock = client.getLock(freshName());
   const outer = await holdElsewhere(lock, 10_000);
   const nested = await outer.run(() => lock.acquire());
@@ -261,7 +261,7 @@ describe('R3: a server that falls silent at a subscription', () => {
     async (_, silence) => {
       const { proxy, url } = await openProxied();
       const client = clientAt(url);
-      await client.ready();
+      await ready(client);
       const name = freshName();
       const theirs = createClient(reach(`${server.url}/1`));
       clients.push(theirs);

@@ -4,7 +4,7 @@ import type { Hold } from '../../src/core/hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import type { Fault } from '../support/fault.js';
-import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
+import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
 import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { MonitorLine, MonitorLog } from '../support/monitor-log.js';
 import { FaultProxy } from '../support/proxy.js';
@@ -59,7 +59,7 @@ async function stage(commandTimeout = DEADLINE_MS): Promise<Stage> {
     createClient({ ...reach(url), commandTimeout, lockWatchdogTimeout: WATCHDOG_MS }),
   ) as [LockClient, LockClient];
   clients.push(client, other);
-  await Promise.all([client.ready(), other.ready()]);
+  await ready(client, other);
   return { proxy, client, other, name: `late:${++names}` };
 }
 

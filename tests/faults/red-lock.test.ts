@@ -5,7 +5,7 @@ import type { RedLock } from '../../src/primitives/red-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { startWorker, type Worker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
-import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { inFlow, outcome, pause, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { SharedCounter } from '../support/shared-counter.js';
@@ -52,7 +52,7 @@ async function open(options: ClientOptions = {}): Promise<{ lock: RedLock; name:
   const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout: WATCHDOG_MS, ...options };
   const opened = proxies.map((proxy) => createClient({ url: proxy.url, ...terms }));
   clients.push(...opened);
-  await Promise.all(opened.map((client) => client.ready()));
+  await ready(...opened);
   return { lock: opened[0]!.getRedLock(...opened.map((client) => client.getLock(name))), name };
 }
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
 import { elapsed } from '../support/elapsed.js';
-import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
+import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { allChannels } from '../support/server-version.js';
 import { startServer, type RedisServer, type ServerOptions } from '../support/servers.js';
@@ -42,7 +42,7 @@ async function serverWith(options: ServerOptions): Promise<RedisServer> {
 async function clientAt(url: string, options: ClientOptions = {}): Promise<LockClient> {
   const client = createClient({ ...reach(url), commandTimeout: DEADLINE_MS, ...options });
   clients.push(client);
-  await client.ready();
+  await ready(client);
   return client;
 }
 
@@ -210,7 +210,7 @@ describe('R6: a server that refuses commands for good', () => {
     clients.push(client);
     let told = 0;
     client.events.on('clockUnavailable', () => (told += 1));
-    await client.ready();
+    await ready(client);
     await everything(client, await clientAt(url));
     expect(told).toBe(1);
   });

@@ -4,7 +4,7 @@ import { LockContext } from '../../src/core/lock-context.js';
 import { LockLostError, MultiUnlockError } from '../../src/errors.js';
 import { startWorker, type Worker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
-import { closeClients, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import { closeClients, inFlow, openClient, openProxy, outcome, pause, ready } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { SharedCounter } from '../support/shared-counter.js';
@@ -178,7 +178,7 @@ describe('R27: a call that ends without the lock', () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient();
     const away = createClient({ url: other.url, commandTimeout: 600 });
-    await away.ready();
+    await ready(away);
     const lock = client.getMultiLock(client.getLock(a), away.getLock(b));
     await lock.withLock(() => undefined);
     await other.pause();
@@ -215,7 +215,7 @@ describe('unlock()', () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient();
     const away = createClient({ url: other.url, commandTimeout: 600 });
-    await away.ready();
+    await ready(away);
     const hold = await inFlow(async () => client.getMultiLock(client.getLock(a), away.getLock(b)).acquire());
     await other.pause();
     const released = hold.release().catch((reason: unknown) => reason);

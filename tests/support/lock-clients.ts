@@ -75,19 +75,17 @@ async function loadScripts(): Promise<void> {
   for (const { script } of Object.values(scripts)) if (script) await admin().script('LOAD', script.source);
 }
 
+/** Clients with a short command deadline may need several on a busy machine. */
+export async function ready(...opened: readonly LockClient[]): Promise<void> {
+  const isReady = async (client: LockClient): Promise<boolean> => (await outcome(client.ready())) === 'ok';
+  await Promise.all(opened.map((client) => until(() => isReady(client), 'the client is ready')));
+}
+
 /** A client that knows Redis already, closed by `closeClients`. */
 export async function openClient({ url = clientUrl(), clock, ...options }: ClientSettings = {}): Promise<LockClient> {
   const client = createClient({ ...reach(url), ...options }, clock === undefined ? {} : { clock });
   clients.push(client);
-  // A client with a short command deadline may need several on a busy machine.
-  await until(
-    () =>
-      client.ready().then(
-        () => true,
-        () => false,
-      ),
-    'the client is ready',
-  );
+  await ready(client);
   await (scriptsLoaded ??= loadScripts());
   return client;
 }
