@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
 import type { RedLock, RedLockOptions } from '../../src/primitives/red-lock.js';
+import { elapsed } from '../support/elapsed.js';
+import { answered, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
@@ -40,7 +42,7 @@ export async function open(options: ClientOptions & { name?: string; red?: RedLo
   const { name = `red:${(names += 1)}`, red = {}, ...rest } = options;
   const opened = servers.map((server) => createClient({ url: server.url, ...rest }));
   clients.push(...opened);
-  await Promise.all(opened.map((client) => client.ready()));
+  await ready(...opened);
   return { clients: opened, lock: opened[0]!.getRedLock(...opened.map((client) => client.getLock(name)), red), name };
 }
 
@@ -53,8 +55,18 @@ export async function startProxies(): Promise<readonly FaultProxy[]> {
 export const holders = async (name: string): Promise<number[]> =>
   Promise.all(servers.map(async (server) => Number(await server.command('HLEN', name))));
 
+/**
+ * A call ends with a majority: until what it left under way at the others has run, and what came of it has been given
+ * back.
+ */
+export async function freeEverywhere({ clients, name }: Omit<Red, 'lock'>): Promise<void> {
+  await Promise.all(clients.map(answered));
+  await until(async () => (await holders(name)).every((held) => held === 0), 'it is free everywhere');
+}
+
+/** How long it takes, for a limit. */
 export async function timed<T>(call: Promise<T>): Promise<{ value: T; ms: number }> {
   const began = performance.now();
   const value = await call;
-  return { value, ms: performance.now() - began };
+  return { value, ms: elapsed(began) };
 }
