@@ -4,6 +4,7 @@ import type { LockError } from '../../../src/errors.js';
 import { highwayHash128 } from '../../../src/primitives/highway-hash.js';
 import { fairQueueKey, fairTimeoutsKey, takenPermitsKey, tokenKey } from '../../../src/redis/keys.js';
 import { valueField } from '../../support/group-values.js';
+import { answered } from '../../support/lock-clients.js';
 import { callLock, LOCKS, type AnyLock } from '../../support/java-lock-calls.js';
 import { SHARED_CALLS } from '../../support/java-shared-calls.js';
 import { readState, type KeyState } from '../../support/redis-state.js';
@@ -20,6 +21,9 @@ const recordedField = (value: string): string => highwayHash128(kryo(value)).toS
 
 /** What a call leaves to the background, like giving up a place in a queue, is done long before. */
 const BACKGROUND_MS = 500;
+
+/** A waiter that was woken is inside within this, on a busy machine. */
+const WAKE_MS = 200;
 
 /** A waiter that was woken, or that looks once a second, is inside long before. */
 const STILL_WAITS_MS = 2_000;
@@ -63,6 +67,7 @@ interface Call {
   readonly promise: Promise<void>;
   readonly from: number;
   outcome?: { result?: unknown; readonly code?: string };
+  settledAt?: number;
 }
 
 class CallReplay {
@@ -91,12 +96,12 @@ class CallReplay {
       await this.#replay(step);
       await this.#pace.until(step.stateAt);
       await this.#compareOutcomes(step);
-      for (const learn of this.#joining) learn();
       let from = this.#pace.now();
       let state = await this.#state();
       for (const until = from + BACKGROUND_MS; from < until && !this.#comparison.hasContent(step, state);) {
         from = this.#pace.now();
         state = await this.#state();
+        this.#pace.did(step.stateAt, Math.min(this.#pace.now(), step.stateAt + WAKE_MS));
       }
       this.#comparison.state(step, state, from);
       const messages = await this.messages.take();
@@ -174,7 +179,9 @@ class CallReplay {
       ),
     };
     this.#calls.set(step.i, call);
-    if (step.result !== PENDING) await call.promise;
+    void call.promise.then(() => (call.settledAt = this.#pace.now()));
+    if (step.result === PENDING) await this.#parked(call, client);
+    else await call.promise;
   }
 
   /** What every object of Redisson has, and none of ours; it is there to begin anew, or to end. */
@@ -234,12 +241,26 @@ class CallReplay {
       ),
     };
     this.#calls.set(step.i, call);
+    void call.promise.then(() => (call.settledAt = this.#pace.now()));
     if (step.result === PENDING) {
       this.#roles.queues(Roles.of(client, owner));
+      if (kind !== 'spin') await this.#parked(call, client);
       return;
     }
     await call.promise;
     if (method !== 'tryLock') this.#pace.did(callAt(step));
+  }
+
+  /** A call that waits listens, and has looked once more since: what is done next finds it where it was recorded. */
+  async #parked(call: Call, client: string): Promise<void> {
+    const of = `*${this.names.prefix}*`;
+    const channels = async (kind: 'CHANNELS' | 'SHARDCHANNELS'): Promise<unknown[]> =>
+      (await this.stage.admin.call('PUBSUB', kind, of).catch(() => [])) as unknown[];
+    const listens = async (): Promise<boolean> =>
+      (await Promise.all([channels('CHANNELS'), channels('SHARDCHANNELS')])).flat().length > 0;
+    const limit = performance.now() + BACKGROUND_MS;
+    while (call.outcome === undefined && !(await listens()) && performance.now() < limit);
+    await answered(this.clients.get(client)!);
   }
 
   /** Of a group the name has the values, too: `g(v1,v2)`. */
@@ -263,7 +284,9 @@ class CallReplay {
     const { completed = step.completed, ...own } = this.#comparison.deviation(step);
     for (const { step: i, ...recorded } of completed ?? []) {
       if (this.#comparison.deviation({ i }).doesNotWait) continue;
-      await Promise.race([this.#calls.get(i)?.promise, new Promise((resume) => setTimeout(resume, STILL_WAITS_MS))]);
+      const call = this.#calls.get(i);
+      await Promise.race([call?.promise, new Promise((resume) => setTimeout(resume, STILL_WAITS_MS))]);
+      if (call?.settledAt !== undefined) this.#pace.did(callAt(step), Math.min(call.settledAt, callAt(step) + WAKE_MS));
       this.#outcome(step, i, recorded, completed === step.completed ? own : {}, key);
     }
     if (step.actor === null || step.call.object === 'client') return;
@@ -310,6 +333,7 @@ class CallReplay {
   }
 
   async #state(): Promise<Record<string, KeyState>> {
+    for (const learn of this.#joining) learn();
     const state = Object.entries(await readState(this.stage.admin)).filter(
       ([key]) => key.includes(this.names.prefix) && !key.startsWith('holdfast_'),
     );

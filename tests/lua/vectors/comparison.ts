@@ -145,10 +145,10 @@ export class Comparison {
   }
 
   #time(step: Step, what: string, key: string, recordedEnd: number, left: number, from: number, slack = 0): void {
+    this.#renewed ||= step.scripts.some(({ reply }) => Array.isArray(reply));
     if (this.deviation(step).ownLease) return;
     const own = this.deviation(step).leaseEnd?.[key];
     const end = own === undefined ? recordedEnd : (this.#calledAt.get(own.after) ?? NaN) + own.ms;
-    this.#renewed ||= step.scripts.some(({ reply }) => Array.isArray(reply));
     const tolerance = this.scenario.settings.toleranceMs + (this.#renewed ? TICK_MS : 0) + this.pace.lateMs + slack;
     const least = left + from - tolerance;
     const most = left + this.pace.now() + tolerance;

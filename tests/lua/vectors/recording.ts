@@ -103,8 +103,8 @@ export class Pace {
     this.did(at);
   }
 
-  /** What was to be done at `at` has been done by now. */
-  did(at: number): void {
-    this.#lateMs = Math.max(this.#lateMs, this.now() - at);
+  /** What was to be done at `at` has been done by now, or by `doneAt`. */
+  did(at: number, doneAt = this.now()): void {
+    this.#lateMs = Math.max(this.#lateMs, doneAt - at);
   }
 }
