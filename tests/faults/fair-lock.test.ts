@@ -4,12 +4,21 @@ import type { Hold } from '../../src/core/hold.js';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/fair-lock.js';
 import { elapsed } from '../support/elapsed.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import {
+  answered,
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+} from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 
-const DEADLINE_MS = 450;
+const DEADLINE_MS = 600;
 const SLACK_MS = 250;
 const ACQUIRE = scripts.acquire.script!.sha;
 const RELEASE = scripts.release.script!.sha;
@@ -207,7 +216,7 @@ test('a sign of life that is not answered is followed by others: no place is los
 
 test('a waiter whose request was never answered queues again under another owner, and is told on its channel', async () => {
   const each = await stage();
-  const { proxy, other, name } = each;
+  const { proxy, client, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));
   const [waiting] = await parked(each);
   const [before] = await queue(name);
@@ -222,9 +231,9 @@ test('a waiter whose request was never answered queues again under another owner
     async () => ((await admin().pubsub('CHANNELS', fairChannel(name, mine!))) as string[]).length === 1,
     'it listens there',
   );
-  // No sign of life may tell it instead.
-  proxy.swallow({ sha: REFRESH, contains: name, times: Infinity });
-  await pause(50);
+  // No sign of life may tell it instead, nor silence its connection.
+  proxy.answer({ sha: REFRESH, contains: name, times: Infinity }, '-LOADING later\r\n');
+  await answered(client);
   await hold.release();
   const at = performance.now();
   const next = await waiting!;

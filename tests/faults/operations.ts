@@ -1,8 +1,9 @@
 import type { LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { holdElsewhere, inFlow, pause } from '../support/lock-clients.js';
+import { answered, holdElsewhere, inFlow } from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';
+import { until } from '../support/until.js';
 
 /** Longer than any of these tests. */
 export const LEASE_MS = 20_000;
@@ -49,11 +50,15 @@ const inside = ({ client, name }: Stage, hold: Hold, leaseTime = LEASE_MS): Prom
  * goes on waiting while Redis is away, which a call without a limit would not.
  */
 export async function parkedBehind({ client, proxy, name }: Stage, leaseTime = LEASE_MS): Promise<Promise<Hold>[]> {
-  const tried = proxy.observe({ command: 'EVALSHA', sha: sha(scripts.acquire), contains: name });
+  const tries = (): number =>
+    proxy.log.filter(
+      ({ args, answeredAt }) => args[0] === sha(scripts.acquire) && args.includes(name) && answeredAt !== undefined,
+    ).length;
+  const before = tries();
   const waiting = inFlow(async () => client.getLock(name).acquire({ leaseTime, waitTime: LEASE_MS }));
   waiting.catch(() => undefined);
-  await tried.executed;
-  await pause(20); // the answer is on its last few microseconds
+  await until(() => tries() > before, 'it is told that the lock is busy');
+  await answered(client);
   return [waiting];
 }
 

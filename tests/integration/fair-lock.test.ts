@@ -7,7 +7,16 @@ import * as scripts from '../../src/redis/scripts/fair-lock.js';
 import { startWorker, type Worker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
 import { JvmWaiter } from '../support/jvm-fair-lock.js';
-import { closeClients, holdElsewhere, inFlow, openClient, outcome, pause, TestClock } from '../support/lock-clients.js';
+import {
+  answered,
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  outcome,
+  pause,
+  TestClock,
+} from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -37,6 +46,14 @@ async function worker(options: ClientSettings = {}): Promise<Worker> {
 /** So that the first of each is not counted twice. */
 async function loadScripts(server: RedisServer): Promise<void> {
   for (const { script } of Object.values(scripts)) await server.command('SCRIPT', 'LOAD', script!.source);
+}
+
+/** All who wait at this server listen, and each has looked once more since. */
+async function parked(server: RedisServer, waiters: number, clients: readonly LockClient[]): Promise<void> {
+  await until(async () => (await server.channels()).length === waiters, 'all listen');
+  const scripts = async (): Promise<number> => (await server.commandStats()).get('evalsha') ?? 0;
+  await until(async () => (await scripts()) >= 2 * waiters, 'each has asked twice');
+  await Promise.all(clients.map(answered));
 }
 
 const queue = (name: string): Promise<string[]> => admin().lrange(fairQueueKey(name), 0, -1);
@@ -224,8 +241,7 @@ describe('R26: a client that is killed', () => {
       const waits = clients.flatMap((client) =>
         Array.from({ length: 20 }, () => inFlow(() => client.getFairLock(name).withLock(() => undefined))),
       );
-      await until(async () => (await server.command('LLEN', fairQueueKey(name))) === 41, 'all are queued');
-      await pause(50);
+      await parked(server, 41, clients);
       await doomed.kill9();
       await hold.release();
       await pause(50);
@@ -410,14 +426,16 @@ describe('R26, R30: a live waiter of ours is not evicted', () => {
 });
 
 test('a waiter whose place was deleted queues again, in the order of this client, and gets in', async () => {
-  const { lock, name } = await open();
+  const { client, lock, name } = await open();
   const hold = await holdElsewhere(lock);
   const order: number[] = [];
   const waits = [];
   for (let at = 0; at < 5; at += 1) {
     waits.push(await queued(name, at + 1, () => lock.withLock(() => void order.push(at))));
   }
-  await pause(100); // each has looked once more since its subscription stands
+  const channels = async (): Promise<number> => ((await admin().pubsub('CHANNELS', `*${name}*`)) as string[]).length;
+  await until(async () => (await channels()) === 5, 'all listen');
+  await answered(client); // each has looked once more since
   await admin().del(fairQueueKey(name), fairTimeoutsKey(name), fairAliveKey(name));
   await until(async () => (await queue(name)).length === 5, 'all are queued again', REFRESH_MS + SLACK_MS);
   await hold.release();
@@ -450,8 +468,7 @@ test('many waiters of a client cost one command a second, and no other', async (
     const hold = await holdElsewhere(lock);
     const abort = new AbortController();
     const waits = Array.from({ length: 300 }, () => outcome(inFlow(() => lock.lock({ signal: abort.signal }))));
-    await until(async () => (await server.command('LLEN', fairQueueKey('idle'))) === 300, 'all wait');
-    await pause(200);
+    await parked(server, 300, [client]);
     const began = performance.now();
     const log = await server.monitor();
     await pause(3_500);
