@@ -3,7 +3,7 @@ import { createClient, type LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import { startWorker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
-import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
+import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 
@@ -16,7 +16,7 @@ let told: string[];
 beforeEach(async () => {
   server = await startServer();
   client = createClient({ url: server.url, lockWatchdogTimeout: 3_000, commandTimeout: 600 });
-  await client.ready();
+  await ready(client);
   told = [];
   client.events.on('leaseLost', ({ lockName, reason }) => told.push(`${lockName} ${reason}`));
 });
@@ -37,13 +37,18 @@ function lossOf(hold: Hold): { at: number; count: number } {
 }
 
 test('R11: with a server that is killed half a second into a lease of 3 s the losses are told before the 3 s are over', async () => {
-  const taken = performance.now();
-  const holds = [await holdElsewhere(client.getLock('watched')), await holdElsewhere(client.getLock('leased'), 3_000)];
+  const taken: number[] = [];
+  const take = (name: string, leaseTime?: number): Promise<Hold> => {
+    taken.push(performance.now());
+    return holdElsewhere(client.getLock(name), leaseTime);
+  };
+  const holds = [await take('watched'), await take('leased', 3_000)];
   const losses = holds.map(lossOf);
   await pause(500);
   await server.kill9();
   await until(() => losses.every(({ at }) => at < Infinity), 'both are told');
-  for (const { at } of losses) expect(at - taken).toBeLessThan(3_000);
+  // A hundredth of the lease before that, and then as soon as this process is let run.
+  for (const [hold, { at }] of losses.entries()) expect(elapsed(taken[hold]! + 3_000 - 30, at)).toBeLessThan(30);
   for (const hold of holds) expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
   expect(losses.map(({ count }) => count)).toEqual([1, 1]);
   expect(told.sort()).toEqual(['leased expired', 'watched expired']);

@@ -243,7 +243,8 @@ describe('R22: what waiting costs', () => {
     await hold.release();
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['ok']));
     expect(entered).toBe(clients.length * WAITERS);
-    const { evalsha, unsubscribe = 0, ...others } = sent(await server.commandStats());
+    // Signs of life go by the clock, however long all this takes.
+    const { evalsha, unsubscribe = 0, ping: _, ...others } = sent(await server.commandStats());
     expect(evalsha).toBeLessThan(1.5 * entered);
     expect(unsubscribe).toBeLessThanOrEqual(clients.length);
     expect(others).toEqual({});
