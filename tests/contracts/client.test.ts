@@ -270,8 +270,8 @@ describe('holds()', () => {
 
   test('does not list what is lost', async () => {
     const { client, lock } = await open(kind);
-    const hold = await holdElsewhere(lock, 50);
-    const end = performance.now() + 60;
+    const hold = await holdElsewhere(lock, 250);
+    const end = performance.now() + 260;
     while (performance.now() < end);
     expect(client.holds()).toEqual([]);
     await errorOf(hold.release());

@@ -253,7 +253,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
     });
 
     test('R1: what is taken by a request of unknown outcome is taken back; a release is repeated until done', async () => {
-      const { name, permits, proxy } = await stage(5, { settings: { commandTimeout: 300 } });
+      const { name, permits, proxy } = await stage(5, { settings: { commandTimeout: 600 } });
       const kept = await permits.take(1);
       const silence = proxy.swallow({ contains: kind.key(name), times: Infinity });
       await expect(permits.tryTake(2)).rejects.toMatchObject({
@@ -268,7 +268,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
     });
 
     test('R2: a request that is delivered after its call rejected takes nothing', async () => {
-      const { name, permits, proxy } = await stage(5, { settings: { commandTimeout: 300 } });
+      const { name, permits, proxy } = await stage(5, { settings: { commandTimeout: 600 } });
       await permits.give(await permits.take(1));
       const held = proxy.holdCommand({ command: 'EVALSHA', contains: kind.key(name), times: Infinity });
       await expect(permits.tryTake(2)).rejects.toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE' });
@@ -375,7 +375,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
     });
 
     test('a release that fails after the body is told by an event, and goes on', async () => {
-      const { name, client, permits, proxy } = await stage(1, { settings: { commandTimeout: 300 } });
+      const { name, client, permits, proxy } = await stage(1, { settings: { commandTimeout: 600 } });
       await permits.give(await permits.take(1));
       const failed: unknown[] = [];
       client.events.on('releaseFailed', (event) => failed.push(event));

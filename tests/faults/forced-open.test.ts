@@ -11,7 +11,7 @@ afterEach(async () => {
 
 test('R2: a hold whose own client may have forced it open is lost, and given back once Redis answers', async () => {
   const { proxy, url } = await openProxy();
-  const client = await openClient({ url, commandTimeout: 300 });
+  const client = await openClient({ url, commandTimeout: 600 });
   const name = freshName();
   const hold = await holdElsewhere(client.getLock(name), 20_000);
   const { signal } = hold;

@@ -12,7 +12,7 @@ afterEach(async () => {
 
 test('R1: while it is unknown what a request took, the next one does not push it out of its lane', async () => {
   const { proxy, url } = await openProxy();
-  const client = await openClient({ url, commandTimeout: 300 });
+  const client = await openClient({ url, commandTimeout: 600 });
   const name = freshName();
   const semaphore = client.getSemaphore(name);
   await semaphore.trySetPermits(2);
@@ -33,7 +33,7 @@ test.each(['cutBefore', 'cutAfter'] as const)(
   'R1: %s: a release that has rejected goes on until it is answered, and counts once',
   async (fault) => {
     const { proxy, url } = await openProxy();
-    const client = await openClient({ url, commandTimeout: 300 });
+    const client = await openClient({ url, commandTimeout: 600 });
     const name = freshName();
     const semaphore = client.getSemaphore(name);
     await semaphore.trySetPermits(2);

@@ -86,7 +86,8 @@ async function outcomeOf(
   connection: (url: string) => Reached,
 ): Promise<{ seen: unknown; wanted: unknown }> {
   const { proxy, url } = await openProxy();
-  const client = await opened({ ...connection(url), lockWatchdogTimeout: WATCHDOG_MS });
+  // A dozen of these run side by side, and each connects up to three times more: none of that is to run out of time.
+  const client = await opened({ ...connection(url), lockWatchdogTimeout: WATCHDOG_MS, commandTimeout: 10_000 });
   const other = await opened(reach(testRedisUrl()));
   const name = freshName();
   const prepared = await operation.prepare({ client, other, proxy, name });

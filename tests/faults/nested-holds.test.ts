@@ -82,10 +82,10 @@ test.each([
     const locks = Array.from({ length: members }, () => client.getLock(freshName()));
     const lock = members === 1 ? locks[0]! : client.getMultiLock(...locks);
     await inFlow(async () => {
-      await lock.lock(100);
+      await lock.lock(400);
       const outer = lock.currentHold()!;
       await lock.lock(20_000);
-      await pause(120);
+      await pause(420);
       const swallowed = proxy.swallow({ sha: RELEASE, times: Infinity });
       expect(await outcome(lock.unlock())).toBe(failure);
       expect(outer.signal.aborted).toBe(true);
@@ -181,7 +181,7 @@ test('R2: a call that is aborted between two attempts sends nothing any more', a
 
 test('R20: twenty commands that a hanging server leaves unanswered at once raise no warning about listeners', async () => {
   const { proxy, url } = await openProxy();
-  const client = await openClient({ url, commandTimeout: 300 });
+  const client = await openClient({ url, commandTimeout: 600 });
   const warnings: Error[] = [];
   const warned = (warning: Error): number => warnings.push(warning);
   process.on('warning', warned);

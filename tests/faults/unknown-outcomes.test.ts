@@ -12,7 +12,7 @@ import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 import { LEASE_MS, parkedBehind } from './operations.js';
 
-const DEADLINE_MS = 450;
+const DEADLINE_MS = 600;
 const SLACK_MS = 250;
 /** When Redis answers again, what nobody owns is given back in so long. */
 const GIVEN_BACK_MS = 1_000;

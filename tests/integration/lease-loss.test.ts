@@ -240,8 +240,8 @@ test('R11: of holds given back together, beside one whose lease is over, only th
   const lock = client.getLock(freshName());
   await inFlow(async () => {
     const holds = [await lock.acquire(), await lock.acquire()];
-    const short = await lock.acquire({ leaseTime: 150 });
-    await pause(170);
+    const short = await lock.acquire({ leaseTime: 400 });
+    await pause(420);
     expect(await Promise.all(holds.map((hold) => outcome(hold.release())))).toEqual(['ok', 'ok']);
     expect(short.signal.aborted).toBe(true);
     expect(await outcome(short.release())).toBe('ERR_LOCK_LOST');
@@ -258,8 +258,8 @@ test.each(['outer first', 'inner first'])(
     client.events.on('leaseLost', (event) => lost.push(event));
     const lock = client.getLock(freshName());
     await inFlow(async () => {
-      const holds = [await lock.acquire(), await lock.acquire(), await lock.acquire({ leaseTime: 150 })];
-      await pause(170);
+      const holds = [await lock.acquire(), await lock.acquire(), await lock.acquire({ leaseTime: 400 })];
+      await pause(420);
       if (order === 'inner first') holds.reverse();
       const released = await Promise.all(holds.map((hold) => outcome(hold.release())));
       // With the others around it the key was kept for it, too.

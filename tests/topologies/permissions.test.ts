@@ -75,8 +75,8 @@ afterEach(async () => {
   await admin().flushdb();
 });
 
-/** Everything that can be done with a lock, and what of it was refused. */
-async function refusals(way?: string): Promise<unknown[]> {
+/** Everything that can be done with a lock, and what of it failed; a busy lock is waited for so long. */
+async function failures({ way, waitTime = 300 }: { way?: string; waitTime?: number } = {}): Promise<unknown[]> {
   const [client, other] = await openBoth(way);
   const found: unknown[] = [];
   // A section whose lock cannot be given back or on has been done all the same.
@@ -92,15 +92,13 @@ async function refusals(way?: string): Promise<unknown[]> {
   await attempt(() => lock.remainTimeToLive());
   await attempt(() => lock.isHeldBy(hold?.owner ?? 'nobody:1'));
   // The second of them is beyond what may stay here in a row while others wait.
-  const local = Promise.all([1, 2].map(() => attempt(() => lock.withLock({ waitTime: 300 }, () => undefined))));
-  const remote = inFlow(() => other.getLock(lock.name).withLock({ waitTime: 300 }, () => undefined)).catch(
-    () => undefined,
-  );
+  const local = Promise.all([1, 2].map(() => attempt(() => lock.withLock({ waitTime }, () => undefined))));
+  const remote = inFlow(() => other.getLock(lock.name).withLock({ waitTime }, () => undefined)).catch(() => undefined);
   await pause(100);
   await attempt(async () => hold?.release());
   await Promise.all([local, remote]);
   const theirs = await inFlow(() => other.getLock(lock.name).tryAcquire({ leaseTime: 20_000, waitTime: 500 }));
-  const waiting = attempt(() => lock.withLock({ waitTime: 300 }, () => undefined));
+  const waiting = attempt(() => lock.withLock({ waitTime }, () => undefined));
   await pause(100);
   await theirs?.release().catch(() => undefined);
   await waiting;
@@ -116,7 +114,7 @@ describe('one permission is missing', () => {
 
   test('nothing is refused with all of them', async () => {
     await allow(full);
-    expect(await refusals()).toEqual([]);
+    expect(await failures({ waitTime: 10_000 })).toEqual([]);
   });
 
   const needed = full.commands.filter(
@@ -125,7 +123,7 @@ describe('one permission is missing', () => {
   test.each(needed)('%s: the error says so', async (rule) => {
     // Else it would be told the scripts first.
     await allow({ ...full, commands: full.commands.filter((each) => each !== rule) });
-    const found = await refusals();
+    const found = await failures();
     const refused = found.filter((error) => error instanceof RefusedError);
     expect(refused.length).toBeGreaterThan(0);
     for (const error of refused) {
@@ -137,14 +135,14 @@ describe('one permission is missing', () => {
 
   test.each(['+time', '+pubsub', '+ping'])('%s may be: nothing is refused', async (rule) => {
     await allow({ ...full, commands: full.commands.filter((each) => each !== rule) });
-    expect(await refusals()).toEqual([]);
+    expect(await failures({ waitTime: 10_000 })).toEqual([]);
   });
 
   test('+eval: the error says so when the server has forgotten the scripts', async () => {
     await allow({ ...full, commands: full.commands.filter((each) => each !== '+eval') });
     const { proxy, url } = await openProxy();
     proxy.answer({ command: 'EVALSHA', times: Infinity }, '-NOSCRIPT No matching script. Please use EVAL.\r\n');
-    const refused = (await refusals(url)).filter((error) => error instanceof RefusedError);
+    const refused = (await failures({ way: url })).filter((error) => error instanceof RefusedError);
     expect(new Set(refused.map(({ rule }) => rule))).toEqual(new Set(['+eval']));
   });
 
@@ -161,7 +159,7 @@ describe('one permission is missing', () => {
   if (serverMajor() >= 7)
     test('the channel: waiters and releases name its pattern', async () => {
       await allow({ ...full, channels: [] });
-      const refused = (await refusals()).filter((error) => error instanceof RefusedError);
+      const refused = (await failures()).filter((error) => error instanceof RefusedError);
       expect(refused.length).toBeGreaterThan(1);
       expect(new Set(refused.map(({ rule }) => rule))).toEqual(new Set(['&redisson_lock__channel:*']));
     });

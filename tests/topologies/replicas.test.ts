@@ -159,7 +159,7 @@ test('hazard 9: a WAIT that was not answered is not made up for by one without i
 });
 
 test('with more acknowledgements asked for than there are replicas nothing is granted', async () => {
-  const client = await open({ replicas: { acks: 2, timeout: 50 } });
+  const client = await open({ replicas: { acks: 2, timeout: 2 * TIMEOUT_MS } });
   const error = await inFlow(() =>
     client
       .getLock(freshName('too-many'))

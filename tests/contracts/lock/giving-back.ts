@@ -99,7 +99,7 @@ export function givingBackContract(kind: LockKind): void {
 
     test('of a lost hold lets its flow take the lock anew; before, nothing is acquired inside of it', async () => {
       const { lock, name, events } = await open(kind);
-      await lock.lock(60);
+      await lock.lock(250);
       await inFlow(async () => lock.withLock(() => undefined)); // when the lease has ended
       for (const call of [() => lock.lock(), () => lock.tryLock(), () => lock.acquire(), () => lock.tryAcquire()]) {
         expect(await errorOf(call())).toMatchObject({ code: 'ERR_LOCK_LOST', reason: 'expired' });

@@ -65,8 +65,11 @@ export function holdsContract(kind: LockKind): void {
 
     test('signal and validFor() look at the clock first', async () => {
       const { lock, client } = await open(kind);
-      const [first, second] = [await holdElsewhere(lock, 80), await holdElsewhere(kind.make(client, freshName()), 80)];
-      block(100); // no timer has run meanwhile
+      const [first, second] = [
+        await holdElsewhere(lock, 250),
+        await holdElsewhere(kind.make(client, freshName()), 250),
+      ];
+      block(270); // no timer has run meanwhile
       expect(first.signal.aborted).toBe(true);
       expect(second.validFor()).toBe(0);
       await errorOf(first.release());

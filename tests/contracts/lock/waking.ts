@@ -152,8 +152,8 @@ export function wakingContract(kind: LockKind): void {
   test('a holder whose event loop stood still is no longer inside when another gets in', async () => {
     const holder = await open(kind);
     const other = await open(kind, { name: holder.name });
-    const hold = await holdElsewhere(holder.lock, 100);
-    block(150);
+    const hold = await holdElsewhere(holder.lock, 250);
+    block(300);
     const next = await inFlow(() => other.lock.acquire());
     expect(hold.validFor()).toBe(0);
     expect(hold.signal.aborted).toBe(true);

@@ -108,7 +108,7 @@ export function withLockContract(kind: LockKind): void {
 
     test('a body that is done while Redis does not answer: its result, and the release goes to the events and on', async () => {
       const { proxy, url } = await openProxy();
-      const { lock, name, events } = await open(kind, { url, commandTimeout: 240 });
+      const { lock, name, events } = await open(kind, { url, commandTimeout: 600 });
       const result = await lock.withLock(() => {
         proxy.stall({ kind: 'command' });
         return 'done';
