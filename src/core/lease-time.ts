@@ -15,3 +15,9 @@ export function checkLease(value: unknown, alternative = ''): number {
   }
   return value;
 }
+
+/** Sums of fractions of a ms are off by less. */
+const ROUNDING_MS = 1e-6;
+
+/** ms from one moment to another as Redis takes them: no fewer, and of a whole lease that begins now none more. */
+export const wholeMs = (from: number, until: number): number => Math.ceil(until - from - ROUNDING_MS);

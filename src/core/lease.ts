@@ -8,6 +8,7 @@ import type { ScriptRequest } from '../redis/script-request.js';
 import type { HeldReply } from '../redis/scripts/lock.js';
 import { latestEnd } from './compensations.js';
 import type { HoldRecord } from './hold-record.js';
+import { wholeMs } from './lease-time.js';
 import type { RenewalItem } from './lock-protocol.js';
 import type { Tenure } from './tenure.js';
 
@@ -244,7 +245,7 @@ export class Lease {
     const remaining = tenure.holds.map(({ half, protocol, leaseEnd }) => ({
       half,
       protocol,
-      leftMs: Math.ceil(leaseEnd - now),
+      leftMs: wholeMs(now, leaseEnd),
     }));
     const leaseMs = Math.max(...remaining.map(({ leftMs }) => leftMs));
     this.#partials += 1;
