@@ -24,6 +24,8 @@ export function sharesOwner(one, other) {
 
 const TICK_MS = 10;
 const STALL_MS = 40;
+/** Longer than anybody may take to tell of a loss, and only of the time in which the process runs. */
+const TICKS_TO_BE_TOLD = 40;
 
 /** Writes down what one process does with its locks. */
 export class HistoryRecorder {
@@ -31,7 +33,7 @@ export class HistoryRecorder {
   events = [];
   /** @type {number | undefined} */
   #file;
-  /** @type {Map<RecordedHold, string>} */
+  /** @type {Map<RecordedHold, { readonly id: string, until: number, overdue: number }>} */
   #open = new Map();
   /**
    * Of the closed ones too: a child granted just before its parent is given back may be written down just after.
@@ -89,18 +91,19 @@ export class HistoryRecorder {
     const id = `${call}!`;
     const { owner, token } = hold;
     const above = parent && this.#ids.get(parent);
+    const until = stamp() + hold.validFor();
     this.write({
       type: 'acquire-ok',
       call,
       hold: id,
       owner,
-      validUntil: stamp() + hold.validFor(),
+      validUntil: until,
       ...(above !== undefined && { parent: above }),
       ...(token !== undefined && { token: String(token) }),
       ...(shared !== undefined && { shared }),
     });
     this.confirm(owner); // the holds around it may last longer now
-    this.#open.set(hold, id);
+    this.#open.set(hold, { id, until, overdue: 0 });
     this.#ids.set(hold, id);
     const { signal } = hold;
     const told = () => this.write({ type: 'loss-signal', hold: id, cause: reasonOf(signal.reason) });
@@ -188,11 +191,19 @@ export class HistoryRecorder {
    * @param {string} [owner]
    */
   confirm(owner) {
-    for (const [hold, id] of this.#open) {
-      if (owner !== undefined && !sharesOwner(hold.owner, owner)) continue;
-      const at = stamp();
-      this.write({ type: 'valid', hold: id, at, until: at + hold.validFor() });
+    for (const hold of this.#open.keys()) {
+      if (owner === undefined || sharesOwner(hold.owner, owner)) this.#ask(hold);
     }
+  }
+
+  /** @param {RecordedHold} hold */
+  #ask(hold) {
+    const open = this.#open.get(hold);
+    if (open === undefined) return;
+    const at = stamp();
+    open.until = at + hold.validFor();
+    open.overdue = 0;
+    this.write({ type: 'valid', hold: open.id, at, until: open.until });
   }
 
   close() {
@@ -208,14 +219,20 @@ export class HistoryRecorder {
    * @param {(id: string) => Unstamped<HistoryEvent>} event
    */
   #write(hold, event) {
-    const id = this.#open.get(hold);
-    if (id !== undefined) this.write(event(id));
+    const open = this.#open.get(hold);
+    if (open !== undefined) this.write(event(open.id));
   }
 
   #tick() {
     const now = stamp();
     if (now - this.#lastTick > STALL_MS) this.write({ type: 'stalled', from: this.#lastTick, at: now });
     this.#lastTick = now;
+    for (const [hold, open] of this.#open) {
+      if (now <= open.until) continue;
+      // Of several locks that one call inside takes, some may have made it good for longer. To ask may be what tells it.
+      open.overdue += 1;
+      if (open.overdue === TICKS_TO_BE_TOLD) this.#ask(hold);
+    }
   }
 }
 

@@ -144,3 +144,18 @@ test.each(['withLock', 'unlock'] as const)(
     recorder.close();
   },
 );
+
+test('what a call inside made good for longer is asked for, later than anybody may take to tell of a loss', async () => {
+  const recorder = new HistoryRecorder('A');
+  const hold = new Held('o:1');
+  hold.leftMs = 20;
+  recorder.granted(recorder.invoked('x'), hold);
+  const granted = stamp();
+  hold.leftMs = 500;
+  const asked = () => recorder.events.filter(({ type }) => type === 'valid');
+  await until(() => asked().length > 0, 'it is asked');
+  expect(asked()[0]!.at - granted).toBeGreaterThan(20 + 250);
+  hold.lose({ code: 'ERR_LOCK_LOST' });
+  recorder.close();
+  expect(check(recorder.events)).toEqual([]);
+});
