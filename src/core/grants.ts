@@ -99,7 +99,7 @@ export class Grants {
     this.line.remove(waiter);
     this.look.granted();
     if (!waiter.wantsGrant) {
-      waiter.takeBack(request);
+      void waiter.takeBack(request);
       waiter.reject(waiter.leaving as LockError);
     } else {
       this.#permits += waiter.takes;

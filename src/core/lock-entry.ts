@@ -217,9 +217,9 @@ export class LockEntry implements ChannelListener {
     }
     if (!taken && !request.inDoubt) return;
     waiter.doubts(request);
-    waiter.takeBack(request);
+    // Of some kinds nobody is told that it is free again.
+    void waiter.takeBack(request)?.then(() => this.#look.wake());
     if (waiter instanceof LockWaiter) this.#follow(waiter);
-    this.#look.markAt(request.openUntil);
   }
 
   /** Nobody will tell it when the lock is free. */

@@ -127,14 +127,6 @@ export class NextLook {
     this.step();
   }
 
-  /** An attempt that may still run is settled by then (monotonic ms), one way or the other. */
-  markAt(monotonic: number): void {
-    const { clock } = this.runtime.clock;
-    clock.setTimer(monotonic - clock.monotonic() + 1, () => {
-      this.wake();
-    });
-  }
-
   wakeAt(at: number): void {
     if (this.#timerAt === at) return;
     this.#timer?.cancel();

@@ -80,8 +80,8 @@ export abstract class Waiter {
   whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
     request.onDone(fn);
   }
-  /** What the request took, or may have taken, is nobody's: it goes back in the background. */
-  abstract takeBack(request: ScriptRequest<AcquireReply>): void;
+  /** What the request took, or may have taken, is nobody's: it goes back in the background. Resolves when it has. */
+  abstract takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined;
   /** The failure of the call, when nothing of it can take effect any more. */
   protected abstract failed(error: unknown): void;
   /** The try is answered or given up, and what it took is granted or being taken back. */
@@ -173,10 +173,11 @@ export class LockWaiter extends Waiter {
     return this.protocol.acquire(this.owner, this.terms.leaseMs, waits);
   }
 
-  takeBack(request: ScriptRequest<AcquireReply>): void {
-    this.#giveBack(request.openUntil, this.terms.leaseMs);
+  takeBack(request: ScriptRequest<AcquireReply>): Promise<void> {
+    const givenBack = this.#giveBack(request.openUntil, this.terms.leaseMs);
     this.#queued = false;
     this.owner = this.runtime.newOwner();
+    return givenBack;
   }
 
   /** Its owner has the lock, and left the queue with that. */
@@ -184,9 +185,9 @@ export class LockWaiter extends Waiter {
     this.#queued = false;
   }
 
-  #giveBack(notBefore: number, lastsMs: number): void {
+  #giveBack(notBefore: number, lastsMs: number): Promise<void> {
     const { runtime, protocol, owner } = this;
-    void runtime.compensations.add({
+    return runtime.compensations.add({
       send: () => protocol.release([owner]),
       notBefore,
       until: latestEnd(runtime, lastsMs),
@@ -204,7 +205,7 @@ export class LockWaiter extends Waiter {
 
   protected failed(error: unknown): void {
     // Whoever stands behind it must not wait for it. Unanswered for so long, nobody takes it for alive any more.
-    if (this.#queued) this.#giveBack(0, this.runtime.options.fairWaiterTimeout);
+    if (this.#queued) void this.#giveBack(0, this.runtime.options.fairWaiterTimeout);
     this.settle.failed(error);
   }
 }

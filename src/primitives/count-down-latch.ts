@@ -127,7 +127,7 @@ class LatchWaiter extends SharedWaiter {
     this.resolve(undefined);
   }
 
-  takeBack(): void {
+  takeBack(): undefined {
     // Looking takes nothing.
   }
 

@@ -57,10 +57,10 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     this.resolve({ ids: this.#ids as readonly string[], sentAt: request.sentAt + this.#jumped });
   }
 
-  takeBack(request: ScriptRequest<AcquireReply>): void {
+  takeBack(request: ScriptRequest<AcquireReply>): Promise<void> {
     const ids = this.#ids as readonly string[];
     this.#ids = undefined;
-    void this.runtime.compensations.add({
+    return this.runtime.compensations.add({
       send: () => this.protocol.release(ids),
       notBefore: request.openUntil,
       until: latestEnd(this.runtime, this.leaseMs),

@@ -278,11 +278,11 @@ class PermitWaiter extends SharedWaiter {
     this.resolve(undefined);
   }
 
-  takeBack(): void {
+  takeBack(): Promise<void> | undefined {
     const lane = this.#lane;
-    if (lane === undefined) return;
+    if (lane === undefined) return undefined;
     this.#lane = undefined;
-    void this.runtime.lanes.settle(lane, () => this.permit.cancel(lane));
+    return this.runtime.lanes.settle(lane, () => this.permit.cancel(lane));
   }
 
   override over(): void {

@@ -30,8 +30,8 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   #awaiting = false;
   #written = 0;
   #useSource = false;
-  /** Sendings of the current attempt that were answered with where else to go. */
-  #redirected: RequestAttempt[] | undefined;
+  /** How often the current attempt was answered with where else to go. */
+  #redirections = 0;
   /** What the newest attempt that has ended ended with. */
   #lastError: Error | undefined;
   #attemptOver: ((error?: Error) => void) | undefined;
@@ -178,7 +178,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
       // What a script did before one of its commands was refused stays done.
       if (isRefusedInside(error)) this.mustBeUndone();
       this.#fail(this.#refusal(error));
-    } else if (route !== undefined && this.#mayFollow(attempt, route)) {
+    } else if (route !== undefined && this.#mayFollow(route)) {
       this.#useSource = false;
       this.#sendAlso(route, error);
     } else if (kind === 'unknown-script' && !this.#useSource) {
@@ -191,12 +191,10 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     }
   }
 
-  /** Not back to where it came from: two servers that name each other would be asked as fast as they can answer. */
-  #mayFollow(from: RequestAttempt, { connection, asking }: Route): boolean {
-    const redirected = (this.#redirected ??= []);
-    redirected.push(from);
-    if (this.#abandoned || redirected.length > MOST_REDIRECTIONS[asking ? 'asking' : 'moved']) return false;
-    return !redirected.some((each) => each.connection === connection && each.asking === asking);
+  /** Two servers that name each other would be asked as fast as they can answer. */
+  #mayFollow({ asking }: Route): boolean {
+    this.#redirections += 1;
+    return !this.#abandoned && this.#redirections <= MOST_REDIRECTIONS[asking ? 'asking' : 'moved'];
   }
 
   /** Within the attempt: the server did nothing but say what else to send, or to whom. */
@@ -260,7 +258,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     if (this.#settled) return;
     if (this.#abandoned || this.#outOfTime) throw new AbortError('out of time');
     this.#useSource = false;
-    this.#redirected = undefined;
+    this.#redirections = 0;
     await new Promise<void>((resolve, reject) => {
       this.#attemptOver = (error) => {
         this.#attemptOver = undefined;

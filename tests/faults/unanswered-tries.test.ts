@@ -100,6 +100,24 @@ test('R2: a waiter whose earlier attempt takes the lock late gets in, and the ho
   expect(await outcome(each.holder.release())).toBe('ERR_LOCK_LOST');
 });
 
+test('R17: a waiter that polls looks when what its earlier attempt took late has gone back: nobody tells it', async () => {
+  const each = await bench();
+  const lock = each.client.getSpinLock(each.name, { backOff: { delay: LEASE_MS } });
+  let hold: Hold | undefined;
+  const [called, late] = await firstAttemptLate(each, async () => {
+    hold = await lock.acquire({ leaseTime: LEASE_MS });
+  });
+  await admin().del(each.name);
+  late.lift();
+  let stray: string[] = [];
+  await until(async () => (stray = await admin().hkeys(each.name)).length > 0, 'the late attempt has the lock');
+  await until(() => hold !== undefined, 'the waiter is in', 2_000); // its next look but for that is in 20 s
+  expect(await called).toBe('ok');
+  expect(stray).not.toEqual([hold!.owner]);
+  await hold!.release();
+  expect(await outcome(each.holder.release())).toBe('ERR_LOCK_LOST');
+});
+
 test('R2: readers try side by side, and one that Redis did not answer fails nobody whose try is under way', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 900 });

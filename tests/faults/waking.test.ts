@@ -317,3 +317,21 @@ test('R17: a call that looks only once takes no wake-up from those in line', asy
   expect(elapsed(freeAt, await wait.inside)).toBeLessThan(100 + SLACK_MS);
   await wait.hold!.release();
 });
+
+test('R17: a loss that a hold of this client finds out lets the waiter in that has learned its lease from Redis', async () => {
+  const client = await openClient();
+  const name = freshName();
+  // One call that looks once beside the line, and one that waits: both ask before either is answered.
+  const [holding, wait] = [
+    inFlow(() => client.getLock(name).acquire({ waitTime: 0, leaseTime: LEASE_MS })),
+    waitFor(client, name),
+  ];
+  const hold = await holding;
+  await parked(client, name);
+  expect(wait.hold).toBe(undefined);
+  await admin().del(name); // unheard
+  const lostAt = performance.now();
+  expect(await outcome(hold.extend(LEASE_MS))).toBe('ERR_LOCK_LOST');
+  expect(elapsed(lostAt, await wait.inside)).toBeLessThan(100 + SLACK_MS);
+  await wait.hold!.release();
+});

@@ -1,10 +1,14 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
+import * as scripts from '../../src/redis/scripts/semaphore.js';
 import { elapsed } from '../support/elapsed.js';
+import type { SeenCommand } from '../support/fault.js';
 import { outcome, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
+
+const ACQUIRE = scripts.acquire.script!.sha;
 
 const clients: LockClient[] = [];
 const proxies: FaultProxy[] = [];
@@ -228,6 +232,29 @@ describe('semaphore', () => {
       expect(proxy.log.length).toBeGreaterThan(before);
       await waits.done;
     });
+  });
+
+  test('R21: who waits and was not answered asks again, whatever a call that wants more has learned since', async () => {
+    const name = freshName('semaphore');
+    const other = open().getSemaphore(name);
+    await other.trySetPermits(1);
+    await other.acquire();
+    const { client, proxy } = await proxied({ commandTimeout: 1_500 });
+    const asks = ({ args }: SeenCommand): boolean => args[0] === ACQUIRE && args[2] === name && args[4] === '1';
+    const requests = (): number => new Set(proxy.log.filter(asks).map(({ args }) => `${args[5]}:${args[6]}`)).size;
+    const { done } = await parked(name, () => client.getSemaphore(name).tryAcquire(1, 20_000));
+    await until(() => requests() === 2, 'it looks once more');
+    await client.getSemaphore(name).availablePermits(); // that is answered
+    const failing = proxy.answer({ where: asks, times: Infinity }, '-LOADING later\r\n');
+    await other.release();
+    await failing.applied;
+    // Newer, and of no use to who wants less.
+    expect(await client.getSemaphore(name).tryAcquire(2)).toBe(false);
+    await until(() => requests() > 3, 'it asks again', 5_000);
+    failing.lift();
+    expect(await done).toBe(true);
+    expect(await admin().get(name)).toBe('0');
+    await client.getSemaphore(name).release();
   });
 });
 

@@ -150,3 +150,17 @@ test('R34: an answer may take longer than the commandTimeout of the given one, a
   await client.getLock('slow').acquire();
   expect(asked.count).toBe(1);
 });
+
+test.each(['by its address', 'with a connection'])(
+  'R34: a server that was named %s and refuses HELLO, as Redis 6.0 does where the default user is off, serves',
+  async (how) => {
+    const proxy = await FaultProxy.start((await start()).address);
+    stops.push(() => proxy.close());
+    const { hostname: host, port } = new URL(proxy.url);
+    const rest = "no permissions to run the 'hello' command or its subcommand\r\n";
+    proxy.answer({ command: 'HELLO', times: Infinity }, `-NOPERM this user has ${rest}`);
+    await expectExclusion(
+      how === 'by its address' ? { url: proxy.url } : given({ host, port: Number(port), protocol: 3 }),
+    );
+  },
+);

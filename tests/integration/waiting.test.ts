@@ -6,7 +6,16 @@ import type { Hold } from '../../src/core/hold.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import {
+  answered,
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+} from '../support/lock-clients.js';
 import { expectNothingLeft, freshName } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
@@ -268,6 +277,26 @@ describe('R22: what waiting costs', () => {
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['ERR_LOCK_ABORTED']));
     expect(proxy.log.filter(({ args }) => args.includes(lock.name))).toHaveLength(1);
     await holder.release();
+  });
+
+  test('R22: who waits for a hot lock section after section does not subscribe each time', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const lock = client.getLock(freshName());
+    const sections = 20;
+    for (let section = 0; section < sections; section += 1) {
+      const holder = await holdElsewhere(other.getLock(lock.name), LEASE_MS);
+      const next = holdElsewhere(lock, LEASE_MS);
+      await answered(client); // it waits
+      await holder.release();
+      await (await next).release();
+      await answered(client);
+    }
+    const channel = lockChannel(lock.name);
+    const subscribed = proxy.log.filter(({ name, args }) => /^S?SUBSCRIBE$/.test(name) && args.includes(channel));
+    // Once, but for a machine that stood still for longer than a subscription lingers.
+    expect(subscribed.length).toBeGreaterThan(0);
+    expect(subscribed.length).toBeLessThan(sections / 2);
   });
 
   test('R22: a lease that is shorter than the way to Redis costs few tries', async () => {

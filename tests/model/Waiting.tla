@@ -1,11 +1,12 @@
 ------------------------------- MODULE Waiting -------------------------------
 (* Waiting and waking: one lock, a lock entry per client, FIFO of local waiters *)
 (* of which only the head contends. There is no ttl timer in this model: every  *)
-(* wake-up must come from a message, a confirmed subscription or a not-after    *)
-(* that has passed. Leases do not end here. An outsider ("ext") holds the lock  *)
-(* at the start and may take it again. Pub/sub is a FIFO per connection, lost   *)
-(* whole when the connection is cut. src/core/lock-entry.ts, next-look.ts (the  *)
-(* mark, the ttl), entry-subscription.ts; src/redis/subscriber.ts.              *)
+(* wake-up must come from a message, a confirmed subscription or what has gone  *)
+(* back after its not-after. Leases do not end here. An outsider ("ext") holds  *)
+(* the lock at the start and may take it again. Pub/sub is a FIFO per           *)
+(* connection, lost whole when the connection is cut. src/core/lock-entry.ts,   *)
+(* next-look.ts (the mark, the ttl), entry-subscription.ts;                     *)
+(* src/redis/subscriber.ts.                                                     *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS Clients, Waiters, Home,     \* Home: waiter -> client
@@ -106,7 +107,7 @@ TryAnswer(t) == LET c == Home[t.w] IN
   /\ mark' = IF On("clearAtReply") THEN [mark EXCEPT ![c] = FALSE] ELSE mark
   /\ UNCHANGED <<parked, srv, up, toS, sub, pend, wanted, by, Luck>>
 
-(* next-look.ts: markAt: the not-after of an unanswered try has passed: it cannot run any more *)
+(* #takeBack: the not-after of an unanswered try has passed: it cannot run any more, and what it took goes back *)
 NaPassed(t) == LET c == Home[t.w] IN
   /\ t.r = "lost" /\ tries' = tries \ {t}
   /\ mark' = IF On("noNaMark") THEN mark ELSE [mark EXCEPT ![c] = TRUE]

@@ -2,10 +2,11 @@
 // npm run test:mutants [-- PATTERN]: takes one mechanism after the other out of a copy of the project and runs the
 // tests that must notice. A mechanism without which all of them pass is not tested, or not needed.
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MECHANISMS } from './mechanisms.mjs';
+import { progressFile } from './progress.mjs';
 
 const root = join(import.meta.dirname, '../..');
 const pattern = new RegExp(process.argv[2] ?? '');
@@ -27,10 +28,27 @@ const TEST_MS = 12_000;
 /** Longer where the nemesis takes its minutes and then shrinks its schedule. @type {(tests: readonly string[]) => number} */
 const limitMs = (tests) => (tests.some((test) => test.includes('/soak/')) ? 480_000 : SHORT_MS);
 
+/** Of a run that came to no end: what failed before, and what it stands in. */
+function unfinished() {
+  /** @type {Map<string, string>} */
+  const last = new Map();
+  const lines = existsSync(progressFile(copy)) ? readFileSync(progressFile(copy), 'utf8').trim().split('\n') : [];
+  for (const line of lines) {
+    /** @type {{ name: string, status: string }} */
+    const { name, status } = JSON.parse(line);
+    last.set(name, status);
+  }
+  const failed = [...last].flatMap(([name, status]) => (status === 'failed' ? [name] : []));
+  const stuck = [...last].flatMap(([name, status]) => (status === 'begun' ? [`came to no end: ${name}`] : []));
+  return failed.length + stuck.length > 0 ? [...failed, ...stuck] : ['the run came to no end'];
+}
+
 /** The names of the tests that fail; undefined if none was run. @type {(tests: readonly string[]) => string[] | undefined} */
 function failingTests(tests) {
   rmSync(results, { force: true });
+  rmSync(progressFile(copy), { force: true });
   const options = ['--testPathIgnorePatterns=/node_modules/', '--runInBand', '--json', `--outputFile=${results}`];
+  options.push('--reporters=<rootDir>/tests/mutants/progress.mjs');
   options.push(`--testTimeout=${limitMs(tests) > SHORT_MS ? limitMs(tests) : TEST_MS}`);
   const jest = ['node_modules/jest/bin/jest.js', ...options, ...tests];
   spawnSync('node', ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', ...jest], {
@@ -43,7 +61,7 @@ function failingTests(tests) {
   try {
     report = JSON.parse(readFileSync(results, 'utf8'));
   } catch {
-    return ['the run came to no end'];
+    return unfinished();
   }
   if (report.testResults.length === 0) return undefined;
   return report.testResults.flatMap(({ assertionResults, message }) => {

@@ -110,8 +110,8 @@ export const REQUESTS = [
     'src/redis/command-connection.ts',
     '0.9 * (deadline - sentAt)',
     '1.5 * (deadline - sentAt)',
+    'tests/integration/semaphore',
     LATE,
-    'tests/integration',
   ),
   without(
     'a grant that comes too late',
