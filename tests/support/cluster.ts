@@ -209,7 +209,8 @@ export class RedisCluster {
     const ranges = (await asked.command('CLUSTER', 'SLOTS')) as [number, number, ...[string, number][]][];
     const [, , ...nodes] = ranges.find(([from, to]) => from <= slot && slot <= to) ?? [0, 0];
     const [master, ...replicas] = nodes.map(
-      ([, port]) => this.servers.find((server) => server.port === port) as RedisServer,
+      // Redis 6.0 names the TLS port to whoever asks.
+      ([, port]) => this.servers.find((each) => each.port === port || this.#tlsPorts.get(each) === port) as RedisServer,
     );
     if (master === undefined) throw new Error(`nobody has slot ${slot}`);
     return { master, replicas };
