@@ -81,6 +81,8 @@ export class ClusterTopology implements Topology {
   async connect(key: string, confirmed: boolean, until: number): Promise<CommandPort> {
     const slot = keySlot(key);
     for (;;) {
+      // No map comes any more that could say where else to ask.
+      if (this.#closed) throw new NotSentError('the connection is closed');
       const connection = this.#owners[slot]?.master.connection(confirmed);
       if (connection?.ready) return connection;
       if (connection === undefined) this.#look();

@@ -11,7 +11,7 @@ import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/re
 import { startServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 import { plainLockKind as kind } from './plain-lock.js';
-import { errorOf, leaveNothing, open, SLACK_MS, startWaiting, timed, type Bench } from './lock-kind.js';
+import { ATTEMPT_MS, errorOf, leaveNothing, open, SLACK_MS, startWaiting, timed, type Bench } from './lock-kind.js';
 import { reach } from '../support/topology.mjs';
 
 leaveNothing();
@@ -207,7 +207,7 @@ describe('ready()', () => {
   });
 
   test('rejects at once where there is no such database, or none for this user, and no lock gets into another', async () => {
-    const server = await startServer();
+    const server = await startServer({ loneMaster: false }); // a cluster has no databases
     const reader = new Redis(server.url);
     await reader.call('ACL', 'SETUSER', 'narrow', 'on', '>secret', '~*', '+@all', '-select');
     const narrow = new URL(`${server.url}/1`);
@@ -482,6 +482,19 @@ describe('R32: close()', () => {
       expect(lock.name).toBe(name);
     }
     await expectNothingLeft(500);
+  });
+
+  test('with a question under way ends it at once', async () => {
+    const { proxy, url } = await openProxy();
+    const { client, lock, name } = await open(kind, { url });
+    const held = proxy.holdReply({ contains: name });
+    const asked = errorOf(lock.isLocked());
+    await held.executed;
+    const { ms } = await timed(async () => {
+      await client.close();
+      expect(await asked).toBeInstanceOf(ClientClosedError);
+    });
+    expect(ms).toBeLessThan(ATTEMPT_MS);
   });
 
   test('with a nested acquire and an extend under way ends both, and the lock is given back all the same', async () => {

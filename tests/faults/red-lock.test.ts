@@ -132,9 +132,10 @@ test('R28: three processes exclude each other by a plain counter, while replies 
   for (let process = 0; process < 3; process += 1) {
     const worker = await startWorker({ execArgv: ['--import', 'tsx'] });
     workers.push(worker);
-    for (const [at, { url }] of proxies.entries()) {
+    for (const [at, { host, port }] of proxies.entries()) {
       const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout: WATCHDOG_MS };
-      await worker.createClient({ url, ...terms }, `server ${at}`);
+      // By no URL: wherever the suite runs, these are no servers of its topology.
+      await worker.createClient({ redisOptions: { host, port }, ...terms }, `server ${at}`);
     }
   }
   const flows = new URL('./fixtures/red-lock-flows.mjs', import.meta.url);

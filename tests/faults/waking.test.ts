@@ -51,11 +51,16 @@ function waitFor(client: LockClient, name: string, waitTime?: number): Wait {
   return Object.assign(wait, { inside });
 }
 
-/** Those who wait are subscribed, and the first of them has looked once more since. */
-async function parked(client: LockClient, name: string): Promise<void> {
-  const subscribers = async (): Promise<number> => Number((await admin().pubsub('NUMSUB', lockChannel(name)))[1]);
-  await until(async () => (await subscribers()) === 1, 'they are subscribed');
-  await answered(client);
+/** Those who wait are subscribed, and the first of them has been told since that the lock is busy. */
+async function parked(proxy: FaultProxy, client: LockClient, name: string): Promise<void> {
+  const channel = lockChannel(name);
+  await until(() => {
+    const subscribed = proxy.log.findIndex((each) => each.name === 'SUBSCRIBE' && each.args.includes(channel));
+    if (subscribed < 0) return false;
+    const since = proxy.log.slice(subscribed).filter(({ args }) => args[0] === ACQUIRE && args.includes(name));
+    return since.some(({ answeredAt }) => answeredAt !== undefined);
+  }, 'they are subscribed, and the first has looked since');
+  await answered(client); // from the proxy to the client it is still a way, and no longer one than this
 }
 
 /** Where a wait can be when something happens: each fault holds up one step of a waiter, and what follows it. */
@@ -89,11 +94,12 @@ describe('R17: a waiter is inside soon after the release, whatever it was doing'
   });
 
   test('R17: parked', async () => {
-    const [client, other] = [await openClient(), await openClient()];
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
     const name = freshName();
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const wait = waitFor(client, name);
-    await parked(client, name);
+    await parked(proxy, client, name);
     const freeAt = performance.now();
     await holder.release();
     expect(elapsed(freeAt, await wait.inside)).toBeLessThan(100 + SLACK_MS);
@@ -177,7 +183,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const head = waitFor(client, name);
     const next = waitFor(client, name);
-    await parked(client, name);
+    await parked(proxy, client, name);
     const slow = proxy.delay(40, { kind: 'subscriber', direction: 'to-client' });
     await holder.release();
     head.controller.abort();
@@ -194,7 +200,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const head = waitFor(client, name);
     const next = waitFor(client, name);
-    await parked(client, name);
+    await parked(proxy, client, name);
     const granted = proxy.holdReply({ command: 'EVALSHA', sha: ACQUIRE, contains: name });
     await holder.release();
     await granted.executed;
@@ -214,7 +220,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const head = waitFor(client, name, 10_000);
     const next = waitFor(client, name, 10_000);
-    await parked(client, name);
+    await parked(proxy, client, name);
     const failing = proxy.answer({ sha: ACQUIRE, contains: name, times: Infinity }, '-LOADING not yet\r\n');
     await holder.release();
     await failing.applied;
@@ -233,7 +239,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const name = freshName();
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const [first, second, third] = [waitFor(client, name), waitFor(client, name), waitFor(client, name)];
-    await parked(client, name);
+    await parked(proxy, client, name);
     const busy = proxy.holdReply({ sha: ACQUIRE, contains: name });
     const failing = proxy.answer({ sha: ACQUIRE, contains: name, nth: 2, times: Infinity }, '-LOADING not yet\r\n');
     // A message without a release, as those to a crowd are for all but one.
@@ -265,7 +271,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     const holder = await holdElsewhere(client.getLock(name), LEASE_MS);
     const head = waitFor(client, name);
     const next = waitFor(client, name);
-    await parked(client, name);
+    await parked(proxy, client, name);
     const handing = proxy.holdReply({ command: 'EVALSHA', sha: HAND_OFF, contains: name });
     const released = holder.release();
     await handing.executed;
@@ -319,7 +325,8 @@ test('R17: a call that looks only once takes no wake-up from those in line', asy
 });
 
 test('R17: a loss that a hold of this client finds out lets the waiter in that has learned its lease from Redis', async () => {
-  const client = await openClient();
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url });
   const name = freshName();
   // One call that looks once beside the line, and one that waits: both ask before either is answered.
   const [holding, wait] = [
@@ -327,7 +334,7 @@ test('R17: a loss that a hold of this client finds out lets the waiter in that h
     waitFor(client, name),
   ];
   const hold = await holding;
-  await parked(client, name);
+  await parked(proxy, client, name);
   expect(wait.hold).toBe(undefined);
   await admin().del(name); // unheard
   const lostAt = performance.now();

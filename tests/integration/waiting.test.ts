@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import type { LockClient } from '../../src/client.js';
+import type { Timer } from '../../src/clock.js';
 import type { LockEvents } from '../../src/events.js';
 import type { Hold } from '../../src/core/hold.js';
 import { lockChannel } from '../../src/redis/keys.js';
@@ -15,6 +16,7 @@ import {
   openProxy,
   outcome,
   pause,
+  TestClock,
 } from '../support/lock-clients.js';
 import { expectNothingLeft, freshName } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers.js';
@@ -358,4 +360,23 @@ test('a call that waits is announced once', async () => {
   await holder.release();
   await Promise.all(waits);
   expect(announced.map(({ waiters }) => waiters).sort()).toEqual([2, 3, 3]);
+});
+
+/** As timers do now and then, by a part of a ms. */
+class EarlyTimers extends TestClock {
+  override setTimer(ms: number, fn: () => void): Timer {
+    return super.setTimer(ms - 20, fn);
+  }
+}
+
+test.each(['in line', 'for its turn inside a hold'])('a call that waits %s waits for all of its time', async (how) => {
+  const lock = (await openClient({ clock: new EarlyTimers() })).getLock(freshName());
+  const outer = await holdElsewhere(lock, LEASE_MS);
+  const branch = await outer.run(() => lock.acquire());
+  const began = performance.now();
+  const wait = (): Promise<boolean> => lock.tryLock(60);
+  expect(await (how === 'in line' ? inFlow(wait) : outer.run(wait))).toBe(false);
+  expect(performance.now() - began).toBeGreaterThanOrEqual(60);
+  await branch.release();
+  await outer.release();
 });

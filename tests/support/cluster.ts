@@ -2,12 +2,16 @@ import { Cluster, type ClusterOptions, type RedisOptions } from 'ioredis';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { freePort } from './free-port.js';
 import { hasCaughtUp, replicationOf } from './replication.js';
+import { serverMajor } from './server-version.js';
 import { startServer, type RedisServer, type ServerAddress, type ServerOptions } from './servers.js';
 import type { TlsFiles } from './tls.js';
 import { until } from './until.js';
 
 const SLOTS = 16_384;
 const FORMED_LIMIT_MS = 30_000;
+/** Nodes tell each other what they have this often, by Redis's own clock. */
+const GOSSIP_MS = 1_000;
+const pause = (ms: number): Promise<void> => new Promise((resume) => setTimeout(resume, ms));
 
 export interface ClusterSettings {
   masters?: number;
@@ -179,8 +183,8 @@ export class RedisCluster {
   }
 
   async #owners(by: RedisServer): Promise<string> {
-    const ranges = (await by.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
-    const slots = ranges.map(([from, to, [, port]]) => ({ from, to, port })).sort((a, b) => a.from - b.from);
+    const ranges = await rangesBy(by);
+    const slots = ranges.map(([from, to, master]) => ({ from, to, port: master?.[1] })).sort((a, b) => a.from - b.from);
     // One node may split a range that another one has in a piece.
     const changes = slots.filter(({ port }, i) => port !== slots[i - 1]?.port);
     return changes.map(({ from, port }) => `${from}:${port}`).join(' ');
@@ -204,13 +208,23 @@ export class RedisCluster {
     return this.shardOfSlot(keySlot(key));
   }
 
+  /** By the word of the node that has it: others may not have heard yet. */
   async shardOfSlot(slot: number): Promise<{ master: RedisServer; replicas: RedisServer[] }> {
-    const asked = this.servers.find(({ running }) => running) as RedisServer;
-    const ranges = (await asked.command('CLUSTER', 'SLOTS')) as [number, number, ...[string, number][]][];
-    const [, , ...nodes] = ranges.find(([from, to]) => from <= slot && slot <= to) ?? [0, 0];
-    const [master, ...replicas] = nodes.map(
-      ([, port]) => this.servers.find((server) => server.port === port) as RedisServer,
-    );
+    const nodesBy = async (asked: RedisServer): Promise<RedisServer[]> => {
+      const [, , ...nodes] = (await rangesBy(asked)).find(([from, to]) => from <= slot && slot <= to) ?? [0, 0];
+      // Redis 6.0 names the TLS port to whoever asks.
+      return nodes.flatMap(([, port]) =>
+        this.servers.filter((each) => each.port === port || this.#tlsPorts.get(each) === port),
+      );
+    };
+    const answering = this.servers.filter(({ running, stopped }) => running && !stopped);
+    let heard: RedisServer[] = [];
+    for (const asked of answering) {
+      const nodes = await nodesBy(asked);
+      if (nodes.length > 0 && (heard.length === 0 || nodes[0] === asked)) heard = nodes;
+      if (nodes[0] === asked) break;
+    }
+    const [master, ...replicas] = heard;
     if (master === undefined) throw new Error(`nobody has slot ${slot}`);
     return { master, replicas };
   }
@@ -279,8 +293,35 @@ export class RedisCluster {
         });
         for (const server of await this.masters())
           await server.command('CLUSTER', 'SETSLOT', slot, 'NODE', id).catch(() => undefined); // gossip tells it too
+        if (serverMajor() < 7) await this.#heardOf(slot, to);
       },
     };
+  }
+
+  /**
+   * Redis 6.0 goes by the epoch of the owner it knows, although that one claims the slot no more: where it is above that
+   * of the new owner, as after a collision, nobody hears of the new one, or even that one forgets it. It claims again.
+   */
+  async #heardOf(slot: number, owner: RedisServer): Promise<void> {
+    const hasHeard = async (server: RedisServer): Promise<boolean> => {
+      const [, , master] = (await rangesBy(server)).find(([from, to]) => from <= slot && slot <= to) ?? [];
+      return master?.[1] === this.#addressOf(owner).port || master?.[1] === owner.port;
+    };
+    const allHeard = async (): Promise<boolean> =>
+      (await Promise.all(this.servers.filter(({ running, stopped }) => running && !stopped).map(hasHeard))).every(
+        Boolean,
+      );
+    await until(
+      async () => {
+        for (const begun = performance.now(); performance.now() - begun < GOSSIP_MS; await pause(20))
+          if (await allHeard()) return true;
+        await owner.command('CLUSTER', 'SETSLOT', slot, 'NODE', await this.idOf(owner));
+        await owner.command('CLUSTER', 'BUMPEPOCH');
+        return false;
+      },
+      'all nodes know who has the slot',
+      FORMED_LIMIT_MS,
+    );
   }
 
   async moveSlot(slot: number, to: RedisServer): Promise<void> {
@@ -319,6 +360,11 @@ export class RedisCluster {
     await Promise.all(this.servers.map((server) => server.stop()));
   }
 }
+
+type SlotRanges = [from: number, to: number, ...[host: string, port: number][]][];
+
+const rangesBy = async (server: RedisServer): Promise<SlotRanges> =>
+  (await server.command('CLUSTER', 'SLOTS')) as SlotRanges;
 
 function firstSlot(master: number, masters: number, lopsided: boolean): number {
   if (!lopsided || master === 0) return Math.ceil((SLOTS * master) / masters);

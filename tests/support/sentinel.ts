@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Redis, type RedisOptions } from 'ioredis';
 import { hasCaughtUp, replicationOf } from './replication.js';
 import { startServer, type RedisServer, type ServerAddress, type ServerOptions } from './servers.js';
@@ -37,6 +38,8 @@ export class SentinelSetup {
         startServer({
           sentinel: true,
           config: {
+            // Started again it is the same one: Redis 6.0 goes on counting one that comes back under another name twice.
+            'sentinel myid': randomBytes(20).toString('hex'),
             'sentinel monitor': `${MASTER_NAME} ${master.host} ${master.port} ${Math.floor(sentinels / 2) + 1}`,
             'sentinel down-after-milliseconds': `${MASTER_NAME} ${downAfterMs}`,
             'sentinel failover-timeout': `${MASTER_NAME} 3000`,

@@ -14,6 +14,7 @@ test('100 flows on 30 locks while slots move and masters change places: no overl
   let moves = 0;
   let failovers = 0;
   const enough = (): boolean => failovers >= 2 && moves >= 10;
+  let over = false;
   const nemesis = (async () => {
     while (!enough()) {
       for (let i = 0; i < 5; i++) {
@@ -31,10 +32,10 @@ test('100 flows on 30 locks while slots move and masters change places: no overl
       await bench.cluster.settled();
       failovers += 1;
     }
-  })();
-  const more = (): boolean => !enough();
-  const result = await contend({ clients: all, names: locks, flows: 100, sections: 40, holdMs: 5, more });
-  await nemesis;
+  })().finally(() => (over = true));
+  const more = (): boolean => !over;
+  const load = contend({ clients: all, names: locks, flows: 100, sections: 40, holdMs: 5, more });
+  const [result] = await Promise.all([load, nemesis]);
   expect(result.overlaps).toBe(0);
   expect(result.values).toEqual(result.entered);
   expect(result.longestWaitMs).toBeLessThan(10_000);
