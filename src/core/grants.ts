@@ -81,6 +81,7 @@ export class Grants {
     this.look.flowing = this.shared;
     if (!waiter.wantsGrant) {
       tenure.endUnclaimed(waiter.terms.leaseMs);
+      waiter.doubts(request);
       waiter.reject(waiter.leaving as LockError);
       return;
     }

@@ -50,10 +50,6 @@ export class Tenure {
     return (this.#turns ??= new Turns(this));
   }
 
-  get #busy(): boolean {
-    return this.#turns?.busy === true;
-  }
-
   /** An attempt of a nested acquire or partial release may still run. */
   get strayIsOpen(): boolean {
     return this.#turns?.strayIsOpen === true;
@@ -119,7 +115,9 @@ export class Tenure {
 
   /** Nothing to wait for and nothing in doubt: the short way of an uncontended section. */
   #isLast(hold: HoldRecord): boolean {
-    return !this.#busy && this.holds.length === 1 && hold.state === 'open' && this.lease.check() === 'valid';
+    return (
+      this.#turns?.busy !== true && this.holds.length === 1 && hold.state === 'open' && this.lease.check() === 'valid'
+    );
   }
 
   #releaseLast(hold: HoldRecord): Promise<void> {
@@ -147,7 +145,7 @@ export class Tenure {
     // Not one command deadline more for the release itself.
     if (unconfirmed instanceof RedisUnavailableError)
       return this.turns.take(() => Promise.reject(this.#unreleased(unsent(unconfirmed), hold, deadline)), giveUp);
-    if (!this.#busy && this.holds.length === 0) return this.#end(hold, deadline);
+    if (this.#turns?.busy !== true && this.holds.length === 0) return this.#end(hold, deadline);
     this.#leaving += 1;
     return this.turns
       .take(() => this.#giveBack(hold, deadline), giveUp)
@@ -335,6 +333,13 @@ export class Tenure {
       notBefore: Math.max(this.#strayUntil, openUntil),
       until: Math.max(this.lease.lastEnd, until),
     });
+  }
+
+  /** Resolves when no attempt of the first acquire may run any more. */
+  async whenNoStray(): Promise<void> {
+    const { clock } = this.runtime.clock;
+    const over = (resume: () => void) => clock.setTimer(this.#strayUntil - clock.monotonic() + 1, resume);
+    while (this.#strayIsDue()) await new Promise<void>(over);
   }
 
   /** Another attempt of the first acquire may still run, and create the key anew. */

@@ -100,7 +100,11 @@ export class MultiLock extends JointLock {
   }
 }
 
-/** All at once. What cannot be given back now goes on being given back in the background. */
+/**
+ * All at once. What cannot be given back now goes on being given back in the background. Where an attempt to take one
+ * may still run, and take it anew for a moment, that is waited for: the call is about to say that it has nothing.
+ */
 export async function giveBack(holds: readonly SingleHold[]): Promise<void> {
   await Promise.allSettled(holds.map((hold) => hold.release()));
+  await Promise.all(holds.map((hold) => SingleHold.recordOf(hold).tenure.whenNoStray()));
 }

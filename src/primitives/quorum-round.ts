@@ -6,6 +6,7 @@ import { ConcurrentContextError, LockTimeoutError, RedisUnavailableError, type S
 import { isAway, noteAnswer, noteAway } from './away-servers.js';
 import { isMisuse, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
+import { giveBack } from './multi-lock.js';
 import type { MemberCall } from './single-lock.js';
 
 /** Nobody gets to see it; without a reason of its own every abort would make an error with a stack. */
@@ -124,17 +125,16 @@ export class QuorumRound {
   }
 
   #send(ask: Ask, request: MemberCall): void {
-    const { pending } = this.#terms;
     const { member } = ask;
-    const before = pending.get(member);
     const settled = new Promise<void>((done) => {
       member.takeAsMember(request, {
         granted: (hold) => {
           noteAnswer(member);
+          const joint = ask.dropped ? undefined : this.#joint;
+          if (joint === undefined && (this.#closed || ask.dropped)) return void giveBack([hold]).then(done);
           done();
-          if (ask.expected) return this.#joint?.arrived(hold);
-          if (this.#joint !== undefined && !ask.dropped) return this.#joint.join(hold);
-          if (this.#closed || ask.dropped) return void hold.release().catch(() => undefined);
+          if (ask.expected) return joint?.arrived(hold);
+          if (joint !== undefined) return joint.join(hold);
           ask.outcome = 'acquired';
           ask.hold = hold;
           this.#look();
@@ -157,7 +157,12 @@ export class QuorumRound {
         },
       });
     });
-    const over = Promise.all([before, settled]).then(() => {
+    this.#underWay(member, settled);
+  }
+
+  #underWay(member: Member, settled: Promise<void>): void {
+    const { pending } = this.#terms;
+    const over = Promise.all([pending.get(member), settled]).then(() => {
       if (pending.get(member) === over) pending.delete(member);
     });
     pending.set(member, over);
@@ -172,7 +177,7 @@ export class QuorumRound {
     this.#asks = this.#asks.map((ask) => {
       if (ask === this.#gate) return ask;
       ask.dropped = true;
-      ask.hold?.release().catch(() => undefined); // what fails goes on in the background
+      if (ask.hold !== undefined) this.#underWay(ask.member, giveBack([ask.hold]));
       return unasked(ask.member);
     });
   }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
+import type { Lock } from '../../src/primitives/lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import type { Fault } from '../support/fault.js';
@@ -284,6 +285,47 @@ describe('R4: a copy of a repeated request that comes late', () => {
     await until(async () => (await server.keys()).length === 0, 'the key is gone');
     expect(elapsed(sent)).toBeLessThan(0.3 * commandTimeout + 1_000 + SLACK_MS);
     expect(each.proxy.log.filter(({ args }) => args[0] === RENEW)).toEqual([]);
+  });
+
+  const joint: Readonly<Record<string, (locks: readonly Lock[]) => Lock>> = {
+    'multi-lock': ([first, ...others]) => clients[0]!.getMultiLock(first!, ...others),
+    RedLock: ([first, ...others]) => clients[0]!.getRedLock(first!, ...others),
+  };
+  test.each(Object.entries(joint))(
+    'R2: of an acquire of one of a %s that is not to be had: refused',
+    async (_, lock) => {
+      const each = await stage(3_000);
+      const [first = '', ...others] = ['a', 'b', 'c'].map((part) => `${each.name}:${part}`);
+      const theirs = await Promise.all(others.map((name) => holdElsewhere(each.other.getLock(name), LEASE_MS)));
+      const beside = createClient(reach(server.url));
+      clients.push(beside);
+      const all = lock([each.client.getLock(first), ...others.map((name) => beside.getLock(name))]);
+      const [taken, late] = await secondAttempt(each, ACQUIRE, () => inFlow(() => all.tryLock()));
+      expect(taken).toBe(false);
+      const answered = Date.now();
+      await delivered(late);
+      expect((await changes(first, answered)).filter(createsOrExtends)).toEqual([]);
+      await Promise.all(theirs.map((hold) => hold.release()));
+    },
+  );
+
+  test('R2: of an acquire that was granted to a call that had been aborted: refused', async () => {
+    const each = await stage(3_000);
+    const controller = new AbortController();
+    const late = each.proxy.holdCommand({ sha: ACQUIRE });
+    const ids = each.proxy.connections({ kind: 'command' }).map(({ id }) => id);
+    const { signal } = controller;
+    const call = outcome(inFlow(async () => each.client.getLock(each.name).acquire({ waitTime: 10_000, signal })));
+    await late.applied;
+    const reply = each.proxy.holdReply({ sha: ACQUIRE });
+    each.proxy.cut({ connection: ids, side: 'client' });
+    await reply.executed;
+    controller.abort();
+    reply.lift();
+    expect(await call).toBe('ERR_LOCK_ABORTED');
+    const answered = Date.now();
+    await delivered(late);
+    expect((await changes(each.name, answered)).filter(createsOrExtends)).toEqual([]);
   });
 
   test('R4: of a hand-off, when the next owner has given the lock back: nobody gets it', async () => {
