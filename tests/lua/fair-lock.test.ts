@@ -386,6 +386,11 @@ describeScript(refresh, {
       await keep(bench, ['a', 'b']);
       expect(await queue(bench)).toEqual({ a: left(W), j: left(W + up), b: left(2 * W + up) });
     },
+    'a wait is wanted for every place in front': async (bench) => {
+      await given(bench, 'h', { owner: 'j', timeout: 3 * W }, { owner: 'b', timeout: W, aliveFor: LIVE });
+      await keep(bench, ['b']);
+      expect(await queue(bench)).toEqual({ j: left(3 * W), b: left(2 * W) });
+    },
     'less than that is left alone': async (bench) => {
       await given(bench, 'h', { owner: 'a', timeout: W / 2 + 2_000, aliveFor: LIVE }, { owner: 'j', timeout: W });
       await keep(bench, ['a']);

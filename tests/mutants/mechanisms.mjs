@@ -1,5 +1,6 @@
 // @ts-check
 import { CLOCKS } from './clocks.mjs';
+import { LANES_AND_QUEUES } from './models.mjs';
 import { PROMISES } from './promises.mjs';
 import { REQUESTS } from './requests.mjs';
 import { SHARING } from './sharing.mjs';
@@ -7,4 +8,12 @@ import { TENURES } from './tenures.mjs';
 import { WAITING } from './waiting.mjs';
 
 /** All that can be taken out. */
-export const MECHANISMS = [...REQUESTS, ...TENURES, ...CLOCKS, ...WAITING, ...SHARING, ...PROMISES];
+export const MECHANISMS = [
+  ...REQUESTS,
+  ...TENURES,
+  ...CLOCKS,
+  ...WAITING,
+  ...SHARING,
+  ...LANES_AND_QUEUES,
+  ...PROMISES,
+];
