@@ -5,12 +5,22 @@ import { fileURLToPath } from 'node:url';
 import type { LockClient } from '../../src/client.js';
 import { YIELD_MS } from '../../src/core/next-look.js';
 import { lockChannel } from '../../src/redis/keys.js';
+import { acquire } from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { FakeClock } from '../support/fake-clock.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
+import {
+  answered,
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  pause,
+} from '../support/lock-clients.js';
+import type { FaultProxy } from '../support/proxy.js';
 import { Random } from '../support/random.js';
 import { reaped, reapWithUs } from '../support/reaper.js';
-import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
 
 const CROWD = fileURLToPath(new URL('./fixtures/crowd.mjs', import.meta.url));
@@ -67,19 +77,25 @@ test.each([0, 20])(
 
 test('R33: who waits where it was released leaves others so much time to ask first', async () => {
   const clock = new FakeClock(); // time does not pass there, unless the test says so
-  const { proxy, url } = await openProxy();
-  const [here, there] = [await openClient({ clock, handOff: false }), await openClient({ url })];
+  const [{ proxy: ourWay, url: by }, { proxy, url }] = [await openProxy(), await openProxy()];
+  const [here, there] = [await openClient({ url: by, clock, handOff: false }), await openClient({ url })];
   const name = freshName();
   const hold = await holdElsewhere(here.getLock(name));
   const order: string[] = [];
   const enter = (client: LockClient, label: string): Promise<void> =>
     inFlow(() => client.getLock(name).withLock(() => void order.push(label)));
-  const waits = async (count: number): Promise<void> =>
-    until(async () => Number((await admin().pubsub('NUMSUB', lockChannel(name)))[1]) === count, `${count} wait`);
+  const waits = async (client: LockClient, { log }: FaultProxy): Promise<void> => {
+    await until(() => {
+      const listens = log.findIndex((each) => each.name === 'SUBSCRIBE' && each.args.includes(lockChannel(name)));
+      const since = listens < 0 ? [] : log.slice(listens);
+      return since.some(({ args, answeredAt }) => args[0] === acquire.script!.sha && answeredAt !== undefined);
+    }, 'it listens, and was told since that the lock is busy');
+    await answered(client);
+  };
   const ours = enter(here, 'here');
-  await waits(1);
+  await waits(here, ourWay);
   const theirs = enter(there, 'there');
-  await waits(2);
+  await waits(there, proxy);
   const late = proxy.stall({ kind: 'subscriber', direction: 'to-client' });
   await hold.release();
   // It asks through the connection that a try would have gone through before.
