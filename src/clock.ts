@@ -19,7 +19,7 @@ export function systemClock(outside: (fn: () => void) => void): Clock {
     monotonic: () => performance.now(),
     wall: () => Date.now(),
     setTimer(ms, fn) {
-      // A longer wait fires early and is looked at again by whoever set it.
+      // A longer wait fires early.
       let handle: NodeJS.Timeout | undefined;
       outside(() => {
         handle = setTimeout(fn, Math.min(Math.max(Math.ceil(ms), 0), MAX_TIMER_MS));
@@ -68,8 +68,13 @@ export class LeaseClock {
     return this.#jumped;
   }
 
-  /** Runs `fn` once this clock has reached `at`, by the monotonic clock alone. */
+  /** Runs `fn` once this clock has reached `at`. A timer goes by the monotonic clock alone, and may fire early. */
   setTimer(at: number, fn: () => void): Timer {
-    return this.clock.setTimer(at - this.now(), fn);
+    let timer: Timer;
+    const wait = (): void => {
+      timer = this.clock.setTimer(at - this.now(), () => (this.now() < at ? wait() : fn()));
+    };
+    wait();
+    return { cancel: () => timer.cancel() };
   }
 }

@@ -2,7 +2,6 @@
  * From a call to a hold. A call from inside a hold of the same lock re-enters: it becomes a child of that hold, in its
  * turn. Every other call is a stranger and gets an owner id of its own.
  */
-import type { Timer } from '../clock.js';
 import {
   ClientClosedError,
   ConcurrentContextError,
@@ -211,15 +210,10 @@ function takeTurn(
       leave();
       resolve(parent.state === 'open');
     };
-    let timer: Timer | undefined;
-    const watchTime = (): void => {
-      timer = clock.setTimer(until, () => {
-        // A timer may fire early.
-        if (clock.now() < until) watchTime();
-        else fail(new LockTimeoutError(protocol.name, patience.waitTime));
-      });
-    };
-    if (until < Infinity) watchTime();
+    const timer =
+      until === Infinity
+        ? undefined
+        : clock.setTimer(until, () => fail(new LockTimeoutError(protocol.name, patience.waitTime)));
     const longWait = clock.clock.setTimer(LONG_WAIT_MS, () =>
       warnLongWait(protocol.name, protocol.key, terms.site, parent.site),
     );

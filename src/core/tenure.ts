@@ -11,6 +11,7 @@ import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { failedEnd, freeingEnd, type TenureEnd } from './tenure-end.js';
+import { tellLoss, tellReentered, tellReleased } from './tenure-events.js';
 import { Turns, unsent } from './turns.js';
 
 export class Tenure {
@@ -48,6 +49,10 @@ export class Tenure {
   /** Made by the first request that others may have to wait for: most tenures have none but their first and last. */
   get turns(): Turns {
     return (this.#turns ??= new Turns(this));
+  }
+
+  get #busy(): boolean {
+    return this.#turns?.busy === true;
   }
 
   /** An attempt of a nested acquire or partial release may still run. */
@@ -95,7 +100,7 @@ export class Tenure {
       }
       const hold = this.open(terms, sentAt, now, parent, protocol);
       if (typeof request.reply === 'bigint') hold.token = request.reply;
-      this.#emitReentered();
+      tellReentered(this);
       return hold;
     };
     return turns.take(open, (error) => {
@@ -115,9 +120,7 @@ export class Tenure {
 
   /** Nothing to wait for and nothing in doubt: the short way of an uncontended section. */
   #isLast(hold: HoldRecord): boolean {
-    return (
-      this.#turns?.busy !== true && this.holds.length === 1 && hold.state === 'open' && this.lease.check() === 'valid'
-    );
+    return !this.#busy && this.holds.length === 1 && hold.state === 'open' && this.lease.check() === 'valid';
   }
 
   #releaseLast(hold: HoldRecord): Promise<void> {
@@ -145,7 +148,7 @@ export class Tenure {
     // Not one command deadline more for the release itself.
     if (unconfirmed instanceof RedisUnavailableError)
       return this.turns.take(() => Promise.reject(this.#unreleased(unsent(unconfirmed), hold, deadline)), giveUp);
-    if (this.#turns?.busy !== true && this.holds.length === 0) return this.#end(hold, deadline);
+    if (!this.#busy && this.holds.length === 0) return this.#end(hold, deadline);
     this.#leaving += 1;
     return this.turns
       .take(() => this.#giveBack(hold, deadline), giveUp)
@@ -165,14 +168,18 @@ export class Tenure {
     if (this.holds.length > 0) await this.turns.whenNoStray();
     if (this.#ending !== undefined) return this.#ending;
     this.throwIfLost();
-    const { clock } = this.runtime;
-    // Nothing is left to the others: they are told, before anybody else can be inside, and the lock is freed.
-    if (this.holds.length > 0 && this.lease.deadline <= clock.now()) this.expire();
+    // If nothing is left to the others they are told by this look, before anybody else can be inside, and the lock is
+    // freed. After a jump of the clock Redis says what is left.
+    while (this.holds.length > 0 && this.lease.check() === 'unconfirmed') {
+      const error = await this.lease.confirm();
+      this.throwIfLost();
+      if (error instanceof RedisUnavailableError) throw this.#unreleased(unsent(error), hold, deadline);
+      if (error !== undefined) throw error;
+    }
     // Releases that were begun together find nothing left, and end the tenure together.
     if (this.holds.length === 0) return (this.#ending = this.#end(hold, deadline));
-    const now = clock.now();
     const holdCount = this.holds.length;
-    const request = await this.lease.setRemaining(now);
+    const request = await this.lease.setRemaining(this.runtime.clock.now());
     if (request.error !== undefined) {
       // No undoing: the next request carries an absolute count again.
       return this.turns.failed(request).catch((error: unknown) => {
@@ -180,7 +187,7 @@ export class Tenure {
       });
     }
     if (request.reply === 'gone') throw this.lose('gone');
-    this.#emitReleased(holdCount);
+    tellReleased(this, holdCount);
     if (this.holds.length > 0) return;
     // The others were lost meanwhile. What the key has left, if anything, is nobody's.
     this.#ending = this.#end(undefined, Infinity).catch((error: unknown) => {
@@ -251,11 +258,11 @@ export class Tenure {
     if (end.kind === 'gone' && !(end.inDoubt && this.runtime.clock.now() < deadline)) {
       this.loss = this.#lossBy('gone');
       this.entry.ended(this, 'lost');
-      if (hold !== undefined) this.#emitLoss(hold, this.loss);
+      if (hold !== undefined) tellLoss(this, hold, this.loss);
       return this.loss;
     }
     this.entry.ended(this, end.kind === 'handed' ? 'handed' : 'freed');
-    this.#emitReleased(0);
+    tellReleased(this, 0);
     return undefined;
   }
 
@@ -303,28 +310,7 @@ export class Tenure {
   #tellLoss(hold: HoldRecord, loss: LockLostError): void {
     if (hold.state !== 'open') return;
     hold.lose(loss);
-    this.#emitLoss(hold, loss);
-  }
-
-  #emitLoss(hold: HoldRecord, loss: LockLostError): void {
-    hold.loss ??= loss;
-    const { reason, cause } = loss;
-    this.runtime.events.emit('leaseLost', { lockName: this.protocol.name, owner: this.owner, reason, cause });
-  }
-
-  #emitReentered(): void {
-    const { events } = this.runtime;
-    if (events.heard('acquired')) {
-      const holdCount = this.holds.length;
-      events.emit('acquired', { lockName: this.protocol.name, owner: this.owner, holdCount, handedOff: false });
-    }
-  }
-
-  #emitReleased(holdCount: number): void {
-    const { events } = this.runtime;
-    if (events.heard('released')) {
-      events.emit('released', { lockName: this.protocol.name, owner: this.owner, holdCount });
-    }
+    tellLoss(this, hold, loss);
   }
 
   #compensate(owners: readonly string[], openUntil: number, until: number): Promise<void> {

@@ -104,14 +104,7 @@ export abstract class Waiter {
   watchTime(leave: (reason: LockError) => void): void {
     const { until, waitTime } = this.patience;
     if (until === Infinity || this.#timer !== undefined) return;
-    this.#watchTime(until, () => leave(new LockTimeoutError(this.name, waitTime)));
-  }
-
-  #watchTime(until: number, expire: () => void): void {
-    this.#timer = this.runtime.clock.setTimer(until, () => {
-      if (this.runtime.clock.now() < until) this.#watchTime(until, expire);
-      else expire();
-    });
+    this.#timer = this.runtime.clock.setTimer(until, () => leave(new LockTimeoutError(this.name, waitTime)));
   }
 
   unwatch(): void {

@@ -56,8 +56,8 @@ export class QuorumRound {
   /** A single try ends by itself; a controller and its listeners would cost more than the rest of the bookkeeping. */
   readonly #abortGate: AbortController | undefined;
   #abortOthers: AbortController | undefined;
-  /** The gate is ours, or about to be. */
-  #mayAsk: boolean;
+  /** The gate is being handed over. */
+  #coming = false;
   /** The others were asked. */
   #asked = false;
   #decided = false;
@@ -71,7 +71,6 @@ export class QuorumRound {
     const { members, owners, gate, failed } = terms;
     this.#terms = terms;
     this.#owner = owners();
-    this.#mayAsk = gate === undefined;
     this.#asks = members.map((member): Ask => {
       if (member === failed?.member) return { ...unasked(member), outcome: 'failed', error: failed.error };
       return unasked(member);
@@ -79,6 +78,10 @@ export class QuorumRound {
     if (gate === undefined) return;
     this.#gate = this.#asks.find(({ member }) => member === gate.member);
     this.#abortGate = new AbortController();
+  }
+
+  get #mayAsk(): boolean {
+    return this.#gate === undefined || this.#coming || this.#gate.outcome === 'acquired';
   }
 
   get asks(): readonly Ask[] {
@@ -151,7 +154,7 @@ export class QuorumRound {
         },
         coming: (comes) => {
           if (ask !== this.#gate || this.#decided) return;
-          this.#mayAsk = comes;
+          this.#coming = comes;
           if (comes) this.#goOn?.();
           else if (this.#asked) this.#backInLine();
         },
@@ -190,11 +193,7 @@ export class QuorumRound {
       const acquired = this.#asks.filter(({ outcome }) => outcome === 'acquired').length;
       const pending = this.#asks.filter(({ outcome }) => outcome === 'pending').length;
       if (acquired < quorum && acquired + pending >= quorum && this.misuse === undefined) return;
-    } else if (this.#gate?.outcome === 'acquired') {
-      this.#mayAsk = true;
-      this.#goOn?.();
-      return;
-    }
+    } else if (this.#mayAsk) return this.#goOn?.();
     this.#decide();
   }
 

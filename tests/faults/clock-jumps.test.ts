@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
+import { renew } from '../../src/redis/scripts/lock.js';
 import {
   closeClients,
   holdElsewhere,
@@ -79,6 +80,25 @@ test.each([
     // Given back in the background, long before the lease ends.
     await until(async () => (await admin().exists(name)) === 0, 'it is given back', 6_000);
   });
+});
+
+test('R37: a jump while a nested release waits for its turn: Redis says what is left to the outer hold', async () => {
+  const { proxy, client, clock, name } = await bench();
+  const lock = client.getLock(name);
+  const outer = await holdElsewhere(lock, 60_000);
+  const inner = await outer.run(() => lock.acquire({ leaseTime: 60_000 }));
+  const reply = proxy.holdReply({ sha: renew.script!.sha });
+  const extended = outer.extend(90_000);
+  await reply.executed;
+  const released = inner.release();
+  clock.jumpWall(HOUR);
+  reply.lift();
+  await Promise.all([extended, released]);
+  expect(outer.signal.aborted).toBe(false);
+  expect(outer.validFor()).toBeGreaterThan(0);
+  expect(await admin().hget(name, outer.owner)).toBe('1');
+  expect(await admin().pttl(name)).toBeGreaterThan(50_000);
+  await outer.release();
 });
 
 test('R37: the end of a lease that was given after a jump is told in time, also beside one given before', async () => {

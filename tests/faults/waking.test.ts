@@ -4,19 +4,11 @@ import type { Hold } from '../../src/core/hold.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';
-import {
-  answered,
-  closeClients,
-  holdElsewhere,
-  inFlow,
-  openClient,
-  openProxy,
-  outcome,
-  pause,
-} from '../support/lock-clients.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
 import type { Fault } from '../support/fault.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { Random } from '../support/random.js';
+import { parked } from '../support/parked.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { topology } from '../support/topology.mjs';
 import { until } from '../support/until.js';
@@ -49,18 +41,6 @@ function waitFor(client: LockClient, name: string, waitTime?: number): Wait {
   });
   inside.catch(() => undefined);
   return Object.assign(wait, { inside });
-}
-
-/** Those who wait are subscribed, and the first of them has been told since that the lock is busy. */
-async function parked(proxy: FaultProxy, client: LockClient, name: string): Promise<void> {
-  const channel = lockChannel(name);
-  await until(() => {
-    const subscribed = proxy.log.findIndex((each) => each.name === 'SUBSCRIBE' && each.args.includes(channel));
-    if (subscribed < 0) return false;
-    const since = proxy.log.slice(subscribed).filter(({ args }) => args[0] === ACQUIRE && args.includes(name));
-    return since.some(({ answeredAt }) => answeredAt !== undefined);
-  }, 'they are subscribed, and the first has looked since');
-  await answered(client); // from the proxy to the client it is still a way, and no longer one than this
 }
 
 /** Where a wait can be when something happens: each fault holds up one step of a waiter, and what follows it. */

@@ -7,6 +7,7 @@ import * as scripts from '../../src/redis/scripts/lock.js';
 import type { Timer } from '../../src/clock.js';
 import { elapsed } from '../support/elapsed.js';
 import { inFlow, outcome, pause, TestClock } from '../support/lock-clients.js';
+import { parked } from '../support/parked.js';
 import type { FaultProxy } from '../support/proxy.js';
 import type { RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
@@ -40,9 +41,7 @@ test('who is handed its turn at one server asks the others right behind their re
   const others = proxies.filter((proxy) => !listens(proxy));
   expect(others).toHaveLength(2);
   const gate = proxies.find(listens)!;
-  const last = (which: (seen: FaultProxy['log'][number]) => boolean): number => gate.log.findLastIndex(which);
-  const tried = (): boolean => last(({ args }) => args[0] === acquire) > last(({ name }) => name === 'SUBSCRIBE');
-  await until(tried, 'it has tried once more when it listened');
+  await parked(gate, opened[proxies.indexOf(gate)]!, 'red:behind');
   await Promise.all(opened.map((client) => client.getLock('red:behind').isLocked()));
   // There nobody hears anything from here on, and what they answer to the release comes later.
   const silence = others.map((proxy) => proxy.stall({ kind: 'subscriber', direction: 'to-client' }));

@@ -4,24 +4,13 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { LockClient } from '../../src/client.js';
 import { YIELD_MS } from '../../src/core/next-look.js';
-import { lockChannel } from '../../src/redis/keys.js';
-import { acquire } from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { FakeClock } from '../support/fake-clock.js';
-import {
-  answered,
-  closeClients,
-  holdElsewhere,
-  inFlow,
-  openClient,
-  openProxy,
-  pause,
-} from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
+import { parked } from '../support/parked.js';
 import { Random } from '../support/random.js';
 import { reaped, reapWithUs } from '../support/reaper.js';
 import { expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { until } from '../support/until.js';
 
 const CROWD = fileURLToPath(new URL('./fixtures/crowd.mjs', import.meta.url));
 const SLACK_MS = 250;
@@ -84,18 +73,10 @@ test('R33: who waits where it was released leaves others so much time to ask fir
   const order: string[] = [];
   const enter = (client: LockClient, label: string): Promise<void> =>
     inFlow(() => client.getLock(name).withLock(() => void order.push(label)));
-  const waits = async (client: LockClient, { log }: FaultProxy): Promise<void> => {
-    await until(() => {
-      const listens = log.findIndex((each) => each.name === 'SUBSCRIBE' && each.args.includes(lockChannel(name)));
-      const since = listens < 0 ? [] : log.slice(listens);
-      return since.some(({ args, answeredAt }) => args[0] === acquire.script!.sha && answeredAt !== undefined);
-    }, 'it listens, and was told since that the lock is busy');
-    await answered(client);
-  };
   const ours = enter(here, 'here');
-  await waits(here, ourWay);
+  await parked(ourWay, here, name);
   const theirs = enter(there, 'there');
-  await waits(there, proxy);
+  await parked(proxy, there, name);
   const late = proxy.stall({ kind: 'subscriber', direction: 'to-client' });
   await hold.release();
   // It asks through the connection that a try would have gone through before.
