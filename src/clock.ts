@@ -12,6 +12,13 @@ export interface Timer {
   cancel(): void;
 }
 
+/** Resolves when the work is over, after so many ms at the latest; then it goes on by itself. */
+export async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: Timer | undefined;
+  await Promise.race([work, new Promise<void>((over) => (timer = clock.setTimer(ms, over)))]);
+  timer?.cancel();
+}
+
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export function systemClock(outside: (fn: () => void) => void): Clock {

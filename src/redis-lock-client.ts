@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { assemble, type Assembly } from './assembly.js';
 import type { CloseOptions, HoldInfo, LockClient } from './client.js';
-import type { Clock, Timer } from './clock.js';
+import { within, type Clock } from './clock.js';
 import { boundRejection, supportsBoundPromises } from './core/bound-promise.js';
 import { runOutside } from './core/flow.js';
 import type { LockProtocol } from './core/lock-protocol.js';
@@ -194,7 +194,7 @@ export class RedisLockClient implements LockClient {
     runtime.compensations.hurry();
     // What is being given back already is waited for.
     if (!releaseHolds) for (const tenure of [...this.#tenures()]) if (!tenure.ending) tenure.abandon(closed);
-    await this.#within(runtime.options.commandTimeout, this.#giveBack(releaseHolds));
+    await within(runtime.clock.clock, runtime.options.commandTimeout, this.#giveBack(releaseHolds));
     for (const tenure of [...this.#tenures()]) tenure.abandon(closed);
     runtime.watchdog.close();
     runtime.entries.close(closed);
@@ -211,12 +211,6 @@ export class RedisLockClient implements LockClient {
     // A try that was under way when its call was rejected may yet take the lock, and is then given back.
     await this.#runtime.entries.whenQuiet();
     await this.#runtime.compensations.whenDone();
-  }
-
-  async #within(ms: number, work: Promise<void>): Promise<void> {
-    let timer: Timer | undefined;
-    await Promise.race([work, new Promise<void>((over) => (timer = this.#runtime.clock.clock.setTimer(ms, over)))]);
-    timer?.cancel();
   }
 
   *#tenures(): Iterable<Tenure> {

@@ -85,23 +85,26 @@ export class Tenure {
       const open = this.holds.map((hold) => hold.protocol);
       const request = await protocol.acquireNested(this.owner, held + 1, terms.leaseMs, open).done;
       turns.doubt(request);
-      this.throwIfLost();
-      if (request.error !== undefined) return turns.failed(request, parent);
-      if (request.reply === 'gone') throw this.lose('gone');
-      // Not given back either: the outer hold's release, which waits, frees the lock.
-      parent.throwIfLost();
-      if (this.runtime.closed) throw new ClientClosedError(); // not given back either, as below
-      const sentAt = request.sentAt + jumped;
-      const now = clock.now();
-      if (now >= grantDeadline(sentAt, terms.leaseMs)) {
-        // Not given back: the next request carries an absolute count, and a release would free the outer hold.
+      try {
+        this.throwIfLost();
+        if (request.error !== undefined) return await turns.failed(request, parent);
+        if (request.reply === 'gone') throw this.lose('gone');
+        // From here on nothing is given back: the next request carries an absolute count, or the release of the outer
+        // hold, which waits, frees the lock.
+        parent.throwIfLost();
+        if (this.runtime.closed) throw new ClientClosedError();
+        const sentAt = request.sentAt + jumped;
+        const now = clock.now();
+        if (now >= grantDeadline(sentAt, terms.leaseMs)) throw answeredTooLate();
+        const hold = this.open(terms, sentAt, now, parent, protocol);
+        if (typeof request.reply === 'bigint') hold.token = request.reply;
+        tellReentered(this);
+        return hold;
+      } catch (error) {
+        // Nobody fails while an attempt may still run.
         await request.whenQuiet();
-        throw answeredTooLate();
+        throw error;
       }
-      const hold = this.open(terms, sentAt, now, parent, protocol);
-      if (typeof request.reply === 'bigint') hold.token = request.reply;
-      tellReentered(this);
-      return hold;
     };
     return turns.take(open, (error) => {
       parent.tellAway(error);

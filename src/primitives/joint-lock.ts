@@ -218,6 +218,10 @@ export abstract class JointLock extends Lock<MultiHold> {
   }
 }
 
+/** ms in which every request to any of them has settled. */
+export const longestDeadline = (members: Members): number =>
+  Math.max(...members.map(({ inner }) => inner.runtime.options.commandTimeout));
+
 /** What is wrong with the call, whatever the other members say. */
 export const isMisuse = (error: unknown): boolean =>
   error instanceof ConcurrentContextError ||

@@ -1,8 +1,9 @@
+import { within } from '../clock.js';
 import type { LockContext } from '../core/lock-context.js';
 import type { MultiHold } from '../core/multi-hold.js';
 import { SingleHold } from '../core/single-hold.js';
 import { LockAbortedError, LockTimeoutError } from '../errors.js';
-import { isMisuse, JointLock, orderedMembers } from './joint-lock.js';
+import { isMisuse, JointLock, longestDeadline, orderedMembers } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
 
 /**
@@ -32,27 +33,31 @@ export class MultiLock extends JointLock {
   protected override async acquireMembers(call: LockCall): Promise<MultiHold> {
     const { clock } = this.members[0].inner.runtime;
     const { waitTime } = call;
-    const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
+    const now = clock.now();
+    const until = waitTime > 0 ? now + waitTime : -Infinity;
+    const settleBy = Math.max(now, until) + longestDeadline(this.members);
+    // Without a limit of its own what is asked for at once takes one command deadline.
+    const atOnceBy = settleBy === Infinity ? now + longestDeadline(this.members) : settleBy;
     if (this.members.length > 1 && !this.members.some((member) => member.isKnownBusy(call.context))) {
-      const hold = await this.#atOnce(call);
+      const hold = await this.#atOnce(call, atOnceBy);
       if (hold !== undefined) return hold;
     }
-    if (waitTime <= 0 && this.members.length > 1) throw new LockTimeoutError(this.name, waitTime);
+    if (this.members.length > 1 && clock.now() >= until) throw new LockTimeoutError(this.name, waitTime);
     for (;;) {
-      const hold = await this.#inOrder(call, until);
+      const hold = await this.#inOrder(call, until, settleBy);
       if (hold !== undefined) return hold;
     }
   }
 
   /** One round trip, if all are free. Undefined: some are busy, and nothing is held. */
-  async #atOnce(call: LockCall): Promise<MultiHold | undefined> {
+  async #atOnce(call: LockCall, settleBy: number): Promise<MultiHold | undefined> {
     const owner = this.owners();
     const results = await Promise.allSettled(
       this.members.map((member) => this.takeMember(member, { ...call, waitTime: 0, owner: owner(member) })),
     );
     const taken = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     if (taken.length === this.members.length) return this.hold(taken, call);
-    await giveBack(taken);
+    await giveBack(taken, settleBy);
     const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     const failure = errors.find(isMisuse) ?? errors.find((error) => !(error instanceof LockTimeoutError));
     if (failure !== undefined) throw this.#named(failure, call);
@@ -60,7 +65,7 @@ export class MultiLock extends JointLock {
   }
 
   /** Undefined: one was lost while we waited for another. */
-  async #inOrder(call: LockCall, until: number): Promise<MultiHold | undefined> {
+  async #inOrder(call: LockCall, until: number, settleBy: number): Promise<MultiHold | undefined> {
     const { clock } = this.members[0].inner.runtime;
     const owner = this.owners();
     const taken: SingleHold[] = [];
@@ -69,10 +74,11 @@ export class MultiLock extends JointLock {
     try {
       for (const member of this.members) {
         const waitTime = until === -Infinity ? call.waitTime : Math.ceil(until - clock.now());
+        if (taken.length > 0 && waitTime <= 0) throw new LockTimeoutError(this.name, call.waitTime);
         taken.push(await this.takeMember(member, { ...call, waitTime, leaseTime, owner: owner(member) }));
       }
       if (taken.some((hold) => hold.validFor() === 0)) {
-        await giveBack(taken);
+        await giveBack(taken, settleBy);
         return undefined;
       }
       const { signal } = call;
@@ -88,7 +94,7 @@ export class MultiLock extends JointLock {
       }
       return this.hold(taken, call);
     } catch (error) {
-      await giveBack(taken);
+      await giveBack(taken, settleBy);
       throw this.#named(error, call);
     }
   }
@@ -101,10 +107,14 @@ export class MultiLock extends JointLock {
 }
 
 /**
- * All at once. What cannot be given back now goes on being given back in the background. Where an attempt to take one
- * may still run, and take it anew for a moment, that is waited for: the call is about to say that it has nothing.
+ * All at once. What is not given back at `settleBy` (lease clock ms), or cannot be, goes on being given back in the
+ * background. Where an attempt to take one may still run, and take it anew for a moment, that is waited for: the call is
+ * about to say that it has nothing.
  */
-export async function giveBack(holds: readonly SingleHold[]): Promise<void> {
-  await Promise.allSettled(holds.map((hold) => hold.release()));
+export async function giveBack(holds: readonly SingleHold[], settleBy: number): Promise<void> {
+  const [first] = holds;
+  if (first === undefined) return;
+  const { clock } = SingleHold.recordOf(first).tenure.runtime;
+  await within(clock.clock, settleBy - clock.now(), Promise.allSettled(holds.map((hold) => hold.release())));
   await Promise.all(holds.map((hold) => SingleHold.recordOf(hold).tenure.whenNoStray()));
 }

@@ -4,7 +4,7 @@ import type { MultiHold } from '../core/multi-hold.js';
 import type { SingleHold } from '../core/single-hold.js';
 import { ConcurrentContextError, LockTimeoutError, RedisUnavailableError, type ServerResult } from '../errors.js';
 import { isAway, noteAnswer, noteAway } from './away-servers.js';
-import { isMisuse, type Member } from './joint-lock.js';
+import { isMisuse, longestDeadline, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
 import { giveBack } from './multi-lock.js';
 import type { MemberCall } from './single-lock.js';
@@ -50,6 +50,8 @@ export interface RoundTerms {
  */
 export class QuorumRound {
   readonly #terms: RoundTerms;
+  /** Lease clock ms at which whoever waits for its leftovers does not wait any longer. */
+  readonly settleBy: number;
   #asks: Ask[];
   readonly #gate: Ask | undefined;
   #owner: (member: Member) => string;
@@ -69,7 +71,9 @@ export class QuorumRound {
 
   constructor(terms: RoundTerms) {
     const { members, owners, gate, failed } = terms;
+    const { clock } = members[0].inner.runtime;
     this.#terms = terms;
+    this.settleBy = clock.now() + (gate?.waitTime ?? 0) + longestDeadline(members);
     this.#owner = owners();
     this.#asks = members.map((member): Ask => {
       if (member === failed?.member) return { ...unasked(member), outcome: 'failed', error: failed.error };
@@ -134,7 +138,7 @@ export class QuorumRound {
         granted: (hold) => {
           noteAnswer(member);
           const joint = ask.dropped ? undefined : this.#joint;
-          if (joint === undefined && (this.#closed || ask.dropped)) return void giveBack([hold]).then(done);
+          if (joint === undefined && (this.#closed || ask.dropped)) return void this.#giveBack(hold).then(done);
           done();
           if (ask.expected) return joint?.arrived(hold);
           if (joint !== undefined) return joint.join(hold);
@@ -163,6 +167,10 @@ export class QuorumRound {
     this.#underWay(member, settled);
   }
 
+  #giveBack(hold: SingleHold): Promise<void> {
+    return giveBack([hold], this.settleBy);
+  }
+
   #underWay(member: Member, settled: Promise<void>): void {
     const { pending } = this.#terms;
     const over = Promise.all([pending.get(member), settled]).then(() => {
@@ -180,7 +188,7 @@ export class QuorumRound {
     this.#asks = this.#asks.map((ask) => {
       if (ask === this.#gate) return ask;
       ask.dropped = true;
-      if (ask.hold !== undefined) this.#underWay(ask.member, giveBack([ask.hold]));
+      if (ask.hold !== undefined) this.#underWay(ask.member, this.#giveBack(ask.hold));
       return unasked(ask.member);
     });
   }

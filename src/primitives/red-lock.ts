@@ -151,6 +151,8 @@ export class RedLock extends JointLock {
     if (isMisuse(error) && !unanswered) throw error;
     // That server is away. Whoever is next in order takes its place.
     noteAway(gate);
+    // There would be a command deadline more to wait for.
+    if (clock.now() >= until) return this.#conclude(round, call);
     return this.#askAll(call, leftovers, { member: gate, error });
   }
 
@@ -182,7 +184,7 @@ export class RedLock extends JointLock {
       }
     }
     round.abandon();
-    await giveBack(granted);
+    await giveBack(granted, round.settleBy);
     if (misuse instanceof Error) throw misuse;
     if (call.signal?.aborted === true) throw new LockAbortedError(this.name, call.signal.reason);
     return { asks: round.asks };

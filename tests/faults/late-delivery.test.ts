@@ -328,6 +328,29 @@ describe('R4: a copy of a repeated request that comes late', () => {
     expect((await changes(each.name, answered)).filter(createsOrExtends)).toEqual([]);
   });
 
+  test('R2: of a nested acquire inside a hold that was lost meanwhile: refused', async () => {
+    const each = await stage(3_000);
+    const lock = each.client.getLock(each.name);
+    const outer = await holdElsewhere(lock, 500);
+    const late = each.proxy.holdCommand({ sha: NESTED });
+    const ids = each.proxy.connections({ kind: 'command' }).map(({ id }) => id);
+    const call = outcome(outer.run(() => lock.acquire({ waitTime: 0, leaseTime: LEASE_MS })));
+    await late.applied;
+    const reply = each.proxy.holdReply({ sha: NESTED });
+    each.proxy.cut({ connection: ids, side: 'client' });
+    await reply.executed;
+    // What is left of it in Redis would else be given back before the late attempt comes.
+    const givenBack = each.proxy.holdCommand({ sha: RELEASE });
+    await until(() => outer.signal.aborted, 'the outer hold is lost');
+    reply.lift();
+    expect(await call).toBe('ERR_LOCK_LOST');
+    const answered = Date.now();
+    await delivered(late);
+    givenBack.lift();
+    expect((await changes(each.name, answered)).filter((change) => /^(HSET|PEXPIRE) /.test(change))).toEqual([]);
+    expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
+  });
+
   test('R4: of a hand-off, when the next owner has given the lock back: nobody gets it', async () => {
     const each = await stage(1_500);
     const hold = await holdElsewhere(each.client.getLock(each.name), LEASE_MS);

@@ -5,7 +5,7 @@ import type { RedLock } from '../../src/primitives/red-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { startWorker, type Worker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
-import { inFlow, outcome, pause, ready } from '../support/lock-clients.js';
+import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { SharedCounter } from '../support/shared-counter.js';
@@ -124,6 +124,54 @@ test('R1: two of three that answer nothing any more: the acquire fails, and what
   // Long before its lease ends.
   await until(() => free(name), 'it is free everywhere', 5_000);
   expect(await inFlow(() => lock.tryLock(2_000))).toBe(true);
+});
+
+test('R3, R28: what is granted late and cannot be given back delays no call past one command deadline', async () => {
+  const { lock, name } = await open();
+  const beside = createClient({ url: servers[0]!.url });
+  clients.push(beside);
+  const theirs = await holdElsewhere(beside.getLock(name));
+  proxies[1]!.swallow({ command: 'EVALSHA', times: Infinity });
+  const granted = proxies[2]!.holdReply({ command: 'EVALSHA', sha: scripts.acquire.script!.sha, times: Infinity });
+  const unreleased = proxies[2]!.swallow({ command: 'EVALSHA', sha: scripts.release.script!.sha, times: Infinity });
+  const began = performance.now();
+  let tookMs = Infinity;
+  const call = outcome(inFlow(() => lock.tryLock(0, 20_000)));
+  void call.then(() => (tookMs = elapsed(began)));
+  await granted.executed;
+  await pause(0.8 * COMMAND_TIMEOUT_MS);
+  granted.lift();
+  expect(await call).toBe('ERR_LOCK_NO_QUORUM');
+  expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + 250);
+  await unreleased.applied;
+  for (const proxy of proxies) proxy.lift();
+  await until(async () => (await counts(name)).slice(1).flat().length === 0, 'what was granted is given back', 1_000);
+  await theirs.release();
+});
+
+test('R3, R28: who finds no server where it stood in line, and has no time left, asks the others no more', async () => {
+  const { lock, name } = await open();
+  const beside = [servers[0]!, servers[1]!].map(({ url }) => createClient({ url }));
+  clients.push(...beside);
+  const theirs = await Promise.all(beside.map((client) => holdElsewhere(client.getLock(name))));
+  const terms = { waitTime: COMMAND_TIMEOUT_MS + 300, leaseTime: 20_000 };
+  const call = outcome(inFlow(async () => lock.acquire(terms)));
+  let gate = -1;
+  const findGate = async (): Promise<boolean> => {
+    const channels = await Promise.all(servers.map((server) => server.channels()));
+    gate = channels.findIndex(({ length }) => length > 0);
+    return gate >= 0;
+  };
+  await until(findGate, 'it stands in line');
+  const tried = proxies[gate]!.swallow({ command: 'EVALSHA', times: Infinity });
+  const others = proxies.filter((_, at) => at !== gate);
+  const asked = others.map((proxy) => proxy.swallow({ command: 'EVALSHA', times: Infinity }));
+  await Promise.all(theirs.map((hold) => hold.release()));
+  await tried.applied;
+  expect(await call).toBe('ERR_LOCK_NO_QUORUM');
+  expect(asked.map(({ count }) => count)).toEqual([0, 0]);
+  for (const proxy of proxies) proxy.lift();
+  await until(() => free(name), 'it is free everywhere', 1_000);
 });
 
 test('R28: three processes exclude each other by a plain counter, while replies of a minority are lost', async () => {

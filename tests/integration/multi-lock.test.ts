@@ -2,9 +2,21 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client.js';
 import { LockContext } from '../../src/core/lock-context.js';
 import { LockLostError, MultiUnlockError } from '../../src/errors.js';
+import type { Lock } from '../../src/primitives/lock.js';
+import { acquire, release } from '../../src/redis/scripts/lock.js';
 import { startWorker, type Worker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
-import { closeClients, inFlow, openClient, openProxy, outcome, pause, ready } from '../support/lock-clients.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+  ready,
+} from '../support/lock-clients.js';
+import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { SharedCounter } from '../support/shared-counter.js';
@@ -192,6 +204,68 @@ describe('R27: a call that ends without the lock', () => {
     other.resume();
     await until(async () => (await other.command('EXISTS', b)) === 0, 'what it was asked for is given back');
     await away.close();
+  });
+});
+
+test('R3: a multi-lock that cannot be had, nor given back where it was granted: an error within one command deadline', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: 600 });
+  const away = createClient({ url: other.url, commandTimeout: 600 });
+  await ready(away);
+  const [a, b] = [freshName('a'), freshName('b')];
+  const lock = client.getMultiLock(client.getLock(a), away.getLock(b));
+  for (const call of [() => lock.tryLock(), () => lock.lock(), () => lock.acquire({ waitTime: 100 })]) {
+    const unreleased = proxy.swallow({ command: 'EVALSHA', sha: release.script!.sha, times: Infinity });
+    await other.pause();
+    const began = performance.now();
+    expect(await inFlow(() => outcome(call()))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    expect(elapsed(began)).toBeLessThan(100 + 600 + 250);
+    await unreleased.applied;
+    unreleased.lift();
+    other.resume();
+    const left = async (): Promise<number> => (await admin().exists(a)) + (await other.keys()).length;
+    await until(async () => (await left()) === 0, 'all is given back', 1_000);
+  }
+  await away.close();
+});
+
+describe('a multi-lock whose time is up', () => {
+  async function bench(): Promise<{ proxy: FaultProxy; lock: Lock; a: Lock; b: Lock }> {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const [a, b] = [client.getLock(freshName('a')), elsewhere.getLock(freshName('b'))];
+    return { proxy, lock: client.getMultiLock(a, b), a, b };
+  }
+
+  test('when it has given back what it got at once, begins no more', async () => {
+    const { proxy, lock, a, b } = await bench();
+    const beside = await openClient({ url: other.url });
+    const theirs = await holdElsewhere(beside.getLock(b.name));
+    const tried = proxy.observe({ command: 'EVALSHA', sha: acquire.script!.sha, times: Infinity });
+    const released = proxy.holdReply({ command: 'EVALSHA', sha: release.script!.sha });
+    const call = outcome(inFlow(async () => lock.acquire({ waitTime: 100 })));
+    await released.executed;
+    await pause(120);
+    released.lift();
+    expect(await call).toBe('ERR_LOCK_TIMEOUT');
+    expect(tried.count).toBe(1);
+    await theirs.release();
+  });
+
+  test('when one is granted late, asks for no other one', async () => {
+    const { proxy, lock, a, b } = await bench();
+    const beside = (await openClient()).getLock(a.name);
+    const theirs = await holdElsewhere(beside);
+    const call = outcome(inFlow(async () => lock.acquire({ waitTime: 200 })));
+    await until(async () => (await admin().pubsub('CHANNELS', `*{${a.name}}`)).length > 0, 'it stands in line');
+    const granted = proxy.holdReply({ command: 'EVALSHA', sha: acquire.script!.sha });
+    await theirs.release();
+    await granted.executed;
+    await pause(220);
+    granted.lift();
+    expect(await call).toBe('ERR_LOCK_TIMEOUT');
+    expect(await held(a.name)).toEqual([false]);
+    expect(await b.isLocked()).toBe(false);
   });
 });
 

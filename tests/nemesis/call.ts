@@ -1,4 +1,5 @@
 import type { Hold, LockContext } from 'holdfast';
+import { isRed } from './kinds.js';
 import type { Load } from './load.js';
 import { partHolds, type Target } from './target.js';
 
@@ -31,8 +32,8 @@ export class Call {
     }
     const { recorder, options } = load;
     const { parts, joint } = target;
-    // Inside a hold it may have to let the request before it end first; of several, what it got has to be given back.
-    const deadlines = (around ? 2 : 1) * (joint ? 2 * parts.length : 1);
+    // Inside a hold it may have to let the request before it end first; a multi-lock's lease begins when it has all.
+    const deadlines = (around ? 2 : 1) * (joint && !isRed(target.name) ? 2 : 1);
     const settlesWithin = waitTime === Infinity ? undefined : waitTime + deadlines * options.commandTimeout;
     this.#ids = parts.map(({ name }) => recorder.invoked(name, settlesWithin, leaseTime, joint));
   }
