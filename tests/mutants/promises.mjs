@@ -178,14 +178,14 @@ export const PROMISES = [
     'src/primitives/multi-lock.ts',
     'within(clock.clock, settleBy - clock.now(), ',
     'within(clock.clock, Infinity, ',
-    RED,
+    'tests/faults/red-lock',
   ),
   without(
     'R3: a RedLock without an answer in line and without time that asks no more',
     'src/primitives/red-lock.ts',
     'if (clock.now() >= until) return this.#conclude(round, call);',
     '',
-    RED,
+    'tests/faults/red-lock',
   ),
   without(
     'R3: a multi-lock that begins no more when its time is up',
