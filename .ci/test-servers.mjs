@@ -26,6 +26,8 @@ function run(binary) {
     'jest',
     '--',
     '--testPathIgnorePatterns=/node_modules/',
+    // Most of the time they wait.
+    '--maxWorkers=4',
     '--testTimeout=60000',
     '--forceExit',
   ];

@@ -124,8 +124,8 @@ export const REQUESTS = [
   without(
     'a nested grant that comes too late',
     tenure,
-    'if (now >= grantDeadline(sentAt, terms.leaseMs)) {',
-    'if (now < 0) {',
+    'if (now >= grantDeadline(sentAt, terms.leaseMs)) throw answeredTooLate();',
+    '',
     LOSS,
     PROPERTIES,
   ),
