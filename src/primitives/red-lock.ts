@@ -110,7 +110,7 @@ export class RedLock extends JointLock {
       if ('hold' in round) return round.hold;
       this.checkOpen();
       const away = this.#away(round.asks);
-      if (until === -Infinity) throw away ?? new LockTimeoutError(this.name, waitTime);
+      if (clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);
       if (away !== undefined && until === Infinity) throw away;
       gate = this.#gateAmong(round.asks);
     }

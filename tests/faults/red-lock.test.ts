@@ -149,6 +149,21 @@ test('R3, R28: what is granted late and cannot be given back delays no call past
   await theirs.release();
 });
 
+test('R3, R28: whose time is up when all were asked once stands in line nowhere', async () => {
+  const { lock, name } = await open();
+  const beside = createClient({ url: servers[0]!.url });
+  clients.push(beside);
+  const theirs = await holdElsewhere(beside.getLock(name));
+  const asked = proxies[0]!.observe({ command: 'EVALSHA', sha: scripts.acquire.script!.sha, times: Infinity });
+  for (const at of [1, 2]) proxies[at]!.swallow({ command: 'EVALSHA', times: Infinity });
+  const terms = { waitTime: COMMAND_TIMEOUT_MS / 6, leaseTime: 20_000 };
+  expect(await outcome(inFlow(async () => lock.acquire(terms)))).toBe('ERR_LOCK_NO_QUORUM');
+  expect(asked.count).toBe(1);
+  for (const proxy of proxies) proxy.lift();
+  await until(async () => (await counts(name)).slice(1).flat().length === 0, 'what was granted is given back', 1_000);
+  await theirs.release();
+});
+
 test('R3, R28: who finds no server where it stood in line, and has no time left, asks the others no more', async () => {
   const { lock, name } = await open();
   const beside = [servers[0]!, servers[1]!].map(({ url }) => createClient({ url }));

@@ -18,6 +18,7 @@ import {
   pause,
   TestClock,
 } from '../support/lock-clients.js';
+import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import { expectNothingLeft, freshName } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
@@ -183,16 +184,7 @@ describe('R22: what waiting costs', () => {
   /** A server that knows the scripts already. */
   async function warmServer(): Promise<RedisServer> {
     const warm = await startServer();
-    const client = await openClient({ url: warm.url });
-    const lock = client.getLock('warm');
-    await inFlow(async () => {
-      const hold = await lock.acquire();
-      const next = holdElsewhere(lock);
-      await pause(20);
-      await hold.release();
-      await (await next).release();
-    });
-    await client.close();
+    for (const { source } of LOCK_SCRIPTS.values()) await warm.command('SCRIPT', 'LOAD', source);
     return warm;
   }
 

@@ -188,6 +188,13 @@ export const PROMISES = [
     'tests/faults/red-lock',
   ),
   without(
+    'R3: a RedLock whose time is up when all were asked once',
+    'src/primitives/red-lock.ts',
+    'if (clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);',
+    'if (until === -Infinity) throw away ?? new LockTimeoutError(this.name, waitTime);',
+    'tests/faults/red-lock',
+  ),
+  without(
     'R3: a multi-lock that begins no more when its time is up',
     'src/primitives/multi-lock.ts',
     'if (this.members.length > 1 && clock.now() >= until) throw',
