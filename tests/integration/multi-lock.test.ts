@@ -238,7 +238,7 @@ describe('a multi-lock whose time is up', () => {
   }
 
   test('when it has given back what it got at once, begins no more', async () => {
-    const { proxy, lock, a, b } = await bench();
+    const { proxy, lock, b } = await bench();
     const beside = await openClient({ url: other.url });
     const theirs = await holdElsewhere(beside.getLock(b.name));
     const tried = proxy.observe({ command: 'EVALSHA', sha: acquire.script!.sha, times: Infinity });
