@@ -122,6 +122,9 @@ export class ServerTruth {
     }
     view.apply(at, command, args);
     if (this.#at.get(lock) !== node) return;
+    // It follows another one now, which had an older entry end. Whether that one had this one its own lines say.
+    if (source === FROM_MASTER && command === 'DEL' && this.#isUnknownElsewhere(lock, node))
+      return this.#goOnAt(view, lock, at, `the master of ${node} let it end`);
     this.#apply(at, command, args, node);
     const now = this.#owned.get(lock);
     const states = this.#states.get(lock) ?? [];
@@ -131,6 +134,14 @@ export class ServerTruth {
     if (last?.owner === now?.owner && last?.expiresAt === expiresAt) return;
     states.push({ at, owner: now?.owner, expiresAt });
     if (states.length > REMEMBERED) states.shift();
+  }
+
+  /** Some other server never had the lock as its owner's. */
+  #isUnknownElsewhere(lock: string, node: number): boolean {
+    const owner = this.#owned.get(lock)?.owner;
+    return (
+      owner !== undefined && this.#views.some((view, other) => other !== node && view.entry(lock)?.owner !== owner)
+    );
   }
 
   /**

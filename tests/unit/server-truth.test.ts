@@ -79,6 +79,22 @@ describe('a replica takes over', () => {
     ]);
   });
 
+  test('that never heard of a grant, and lets what it had before end, as its former master hears: counted as lost', () => {
+    const told = new Told().acquire(FIRST, 'b', 50, SECOND).wait(60).acquire(FIRST, 'a', 5_000).wait(100);
+    const { truth } = told.say(FIRST, '127.0.0.1:7002', 'DEL', 'lock');
+    expect(truth.lost).toEqual([expect.objectContaining({ before: 'a', after: undefined })]);
+    expect(truth.contradictions).toEqual([]);
+  });
+
+  test('that had the grant, and takes it away: nothing says that it was lost', () => {
+    const told = new Told().acquire(FIRST, 'a', 5_000, SECOND, THIRD).wait(100);
+    const { truth } = told.say(FIRST, '127.0.0.1:7002', 'DEL', 'lock');
+    expect(truth.lost).toEqual([]);
+    expect(truth.held).toEqual([
+      expect.objectContaining({ owner: 'a', ended: expect.stringContaining('another command') }),
+    ]);
+  });
+
   test('that had the grant, and then lets somebody else in: a contradiction, since nothing was lost', () => {
     const { truth } = new Told().acquire(FIRST, 'a', 5_000, SECOND).wait(100).acquire(SECOND, 'b', 5_000);
     expect(truth.lost).toEqual([]);
