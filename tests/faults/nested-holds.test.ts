@@ -45,6 +45,26 @@ test('R11: with the release of a longer nested hold unanswered, the loss of the 
   expect(await admin().exists(name)).toBe(0);
 });
 
+test('R11: a longer nested hold that is given back by who hears of another loss leaves the outer one its deadline', async () => {
+  const { client, name } = await bench();
+  const lock = client.getLock(name);
+  const outer = await holdElsewhere(lock, 700);
+  const nested = await outer.run(() => lock.acquire({ leaseTime: 20_000 }));
+  const other = await holdElsewhere(client.getLock(freshName()), 100);
+  let released: Promise<unknown> | undefined;
+  // While the client looks at all deadlines: that of this lock was the nested hold's.
+  other.signal.addEventListener('abort', () => (released = outcome(nested.release())));
+  let toldAt = Infinity;
+  outer.signal.addEventListener('abort', () => (toldAt = performance.now()));
+  await until(() => released !== undefined, 'the other one is lost');
+  expect(await released).toBe('ok');
+  const deadline = performance.now() + outer.validFor();
+  await pause(outer.validFor() + SLACK_MS);
+  expect(elapsed(deadline, toldAt)).toBeLessThan(SLACK_MS);
+  await outcome(other.release());
+  expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
+});
+
 test('R11: who waits for an inner hold while the outer one is given back is told that it is lost', async () => {
   const { proxy, client, name } = await bench();
   const lock = client.getLock(name);
