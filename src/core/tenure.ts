@@ -191,7 +191,8 @@ export class Tenure {
     }
     if (request.reply === 'gone') throw this.lose('gone');
     tellReleased(this, holdCount);
-    if (this.holds.length > 0) return;
+    // Whoever gives back the last one behind us ends the tenure, and is told if it was lost.
+    if (this.holds.length > 0 || this.#leaving > 1) return;
     // The others were lost meanwhile. What the key has left, if anything, is nobody's.
     this.#ending = this.#end(undefined, Infinity).catch((error: unknown) => {
       if (!(error instanceof LockLostError)) throw error;

@@ -119,6 +119,23 @@ test.each([
   },
 );
 
+test('R11: an outer release that waited for an inner one, and finds the lock gone, rejects and tells of the loss', async () => {
+  const { proxy, client, name } = await bench();
+  const lock = client.getLock(name);
+  const lost: unknown[] = [];
+  client.events.on('leaseLost', (event) => lost.push(event));
+  const outer = await holdElsewhere(lock);
+  const inner = await outer.run(() => lock.acquire());
+  const held = proxy.holdReply({ sha: PARTIAL });
+  const released = [outcome(inner.release())];
+  await held.executed;
+  released.push(outcome(outer.release()));
+  await admin().del(name);
+  held.lift();
+  expect(await Promise.all(released)).toEqual(['ok', 'ERR_LOCK_LOST']);
+  expect(lost).toMatchObject([{ lockName: name, reason: 'gone' }]);
+});
+
 test('R3: an unanswered partial release of which nothing is left in the end is given back in the background', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 600 });
