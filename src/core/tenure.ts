@@ -71,13 +71,22 @@ export class Tenure {
     return hold;
   }
 
-  /** A hold inside `parent`, or undefined if the parent was given back meanwhile. */
-  openNested(parent: HoldRecord, terms: HoldTerms, protocol: LockProtocol): Promise<HoldRecord | undefined> {
+  /**
+   * A hold inside `parent`, or undefined if the parent was given back meanwhile. `begins` is called before anything is
+   * sent, and nothing is if it throws.
+   */
+  openNested(
+    parent: HoldRecord,
+    terms: HoldTerms,
+    protocol: LockProtocol,
+    begins: () => void,
+  ): Promise<HoldRecord | undefined> {
     const { turns } = this;
     const open = async (): Promise<HoldRecord | undefined> => {
       await turns.ready(parent);
       parent.throwIfLost();
       if (parent.state !== 'open' || this.state !== 'held' || !parent.holds(protocol)) return undefined;
+      begins();
       const { clock } = this.runtime;
       const jumped = clock.jumped;
       this.lease.mayLast(terms.leaseMs);

@@ -7,8 +7,10 @@ import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 
+const NESTED = scripts.acquireNested.script!.sha;
 const PARTIAL = scripts.releasePartial.script!.sha;
 const RELEASE = scripts.release.script!.sha;
+const RENEW = scripts.renew.script!.sha;
 const SLACK_MS = 250;
 
 afterEach(async () => {
@@ -196,6 +198,50 @@ test('R24: a child that outlives its parent keeps the branches beside that paren
     await Promise.all(children);
   });
   expect(most).toBe(1);
+});
+
+test('R23: a nested call that is aborted while it waits for a request before it rejects at once, and sends nothing', async () => {
+  const { proxy, client, name } = await bench();
+  const lock = client.getLock(name);
+  const outer = await holdElsewhere(lock);
+  const held = proxy.holdReply({ sha: RENEW });
+  const extended = outcome(outer.extend(60_000));
+  await held.applied;
+  const controller = new AbortController();
+  const called = outer.run(() => outcome(lock.acquire({ signal: controller.signal })));
+  await pause(20); // it has its turn among the branches, and waits for the answer
+  const aborted = performance.now();
+  controller.abort();
+  expect(await called).toBe('ERR_LOCK_ABORTED');
+  expect(elapsed(aborted)).toBeLessThan(50 + SLACK_MS);
+  held.lift();
+  expect(await extended).toBe('ok');
+  // The next one has its place, and the count that would have been its own.
+  const nested = await outer.run(() => lock.acquire());
+  expect(proxy.log.filter(({ args }) => args[0] === NESTED)).toHaveLength(1);
+  expect(await admin().hgetall(name)).toEqual({ [outer.owner]: '2' });
+  await nested.release();
+  await outer.release();
+});
+
+test('R23: a nested call that is aborted in flight rejects when it is answered, not when what it got is given back', async () => {
+  const { proxy, client, name } = await bench();
+  const lock = client.getLock(name);
+  const outer = await holdElsewhere(lock);
+  const answer = proxy.holdReply({ sha: NESTED });
+  const givenBack = proxy.holdReply({ sha: PARTIAL });
+  const controller = new AbortController();
+  const called = outer.run(() => outcome(lock.acquire({ signal: controller.signal })));
+  await answer.executed;
+  controller.abort();
+  const answeredAt = performance.now();
+  answer.lift();
+  expect(await called).toBe('ERR_LOCK_ABORTED');
+  expect(elapsed(answeredAt)).toBeLessThan(SLACK_MS);
+  await givenBack.executed;
+  expect(await admin().hgetall(name)).toEqual({ [outer.owner]: '1' });
+  givenBack.lift();
+  await outer.release();
 });
 
 test('R2: a call that is aborted between two attempts sends nothing any more', async () => {
