@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
+import type { Hold } from '../../src/core/hold.js';
 import { LockContext } from '../../src/core/lock-context.js';
 import { LockLostError, MultiUnlockError } from '../../src/errors.js';
 import type { Lock } from '../../src/primitives/lock.js';
@@ -164,6 +165,24 @@ describe('R27: the lease', () => {
       });
     });
   });
+});
+
+test('R13: a multi-lock of which one member was over when the last was granted is not granted as it is', async () => {
+  const { proxy, url } = await openProxy();
+  const [client, away] = [await openClient(), await openClient({ url, commandTimeout: 1_500 })];
+  const [a, b] = [freshName('a'), freshName('b')];
+  const lock = client.getMultiLock(client.getLock(a), away.getLock(b));
+  const take = async (waitTime: number): Promise<Hold> => {
+    // The next attempt is made when the lease of the other member is over.
+    const lost = proxy.swallow({ sha: acquire.script!.sha, contains: b });
+    const taken = inFlow(async () => lock.acquire({ waitTime, leaseTime: 300 }));
+    return taken.finally(() => lost.lift());
+  };
+  expect(await outcome(take(0))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  const hold = await take(5_000);
+  expect(hold.validFor()).toBeGreaterThan(0);
+  expect(await held(a, b)).toEqual([true, true]);
+  await hold.release();
 });
 
 describe('R27: a call that ends without the lock', () => {
