@@ -91,7 +91,7 @@ export class MultiLock extends JointLock {
         await Promise.all(
           taken.map((hold) => {
             const record = SingleHold.recordOf(hold);
-            return record.tenure.lease.begin(record, lease);
+            return record.tenure.lease.begin(record, lease, settleBy);
           }),
         );
       }
