@@ -191,14 +191,14 @@ export class Lease {
   extend(hold: HoldRecord, leaseMs: number): Promise<void> {
     const { tenure } = this;
     const { protocol, turns } = tenure;
-    return turns.take(async () => {
+    return turns.take(async (settleBy) => {
       await turns.ready();
       hold.throwIfLost();
       if (hold.state !== 'open') {
         throw new NotOwnerError(protocol.name, `extend(): this hold of "${protocol.name}" was given back.`);
       }
       const ticket = this.renewalTicket(leaseMs);
-      const request = await protocol.renewal.renew([this.renewalItem(leaseMs, hold)]).done;
+      const request = await turns.answered(protocol.renewal.renew([this.renewalItem(leaseMs, hold)]), settleBy);
       turns.doubt(request);
       tenure.throwIfLost();
       if (request.error !== undefined) return turns.failed(request);
@@ -240,9 +240,8 @@ export class Lease {
   }
 
   /** A partial release: sets what the open holds have left, as absolute counts and times. */
-  async setRemaining(now: number, settleBy = Infinity): Promise<ScriptRequest<HeldReply>> {
+  async setRemaining(now: number, settleBy: number): Promise<ScriptRequest<HeldReply>> {
     const { tenure } = this;
-    const { clock, options } = tenure.runtime;
     const remaining = tenure.holds.map(({ half, protocol, leaseEnd }) => ({
       half,
       protocol,
@@ -251,11 +250,7 @@ export class Lease {
     const leaseMs = Math.max(...remaining.map(({ leftMs }) => leftMs));
     this.#partials += 1;
     const sent = tenure.protocol.releasePartial(tenure.owner, remaining, leaseMs);
-    // The attempt that is under way by then is the last.
-    const lastAttempt =
-      settleBy === Infinity ? undefined : clock.setTimer(settleBy - options.attemptMs, () => sent.abandon());
-    const request = await sent.done;
-    lastAttempt?.cancel();
+    const request = await tenure.turns.answered(sent, settleBy);
     this.#partials += 1;
     tenure.turns.doubt(request);
     tenure.throwIfLost();

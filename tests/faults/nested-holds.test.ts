@@ -200,6 +200,43 @@ test('R24: a child that outlives its parent keeps the branches beside that paren
   expect(most).toBe(1);
 });
 
+test.each(['acquire', 'release', 'extend'] as const)(
+  'R3: %s inside a hold, behind an attempt that may still run: it settles by one command deadline, that wait included',
+  async (request) => {
+    const commandTimeout = 1_800;
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout });
+    const lock = client.getLock(freshName());
+    const outer = await holdElsewhere(lock, 20_000);
+    const nested = await outer.run(() => lock.acquire({ leaseTime: 20_000 }));
+    // The first attempt lies in the network while its connection is gone; the second one is answered.
+    const late = proxy.holdCommand({ sha: NESTED });
+    const ids = proxy.connections({ kind: 'command' }).map(({ id }) => id);
+    const third = nested.run(() => lock.acquire({ leaseTime: 20_000 }));
+    await late.applied;
+    proxy.cut({ connection: ids, side: 'client' });
+    const last = await third;
+    const swallowed = proxy.swallow({
+      where: ({ args }) => [NESTED, PARTIAL, RENEW].includes(args[0]!),
+      times: Infinity,
+    });
+    const called = performance.now();
+    const asked =
+      request === 'acquire'
+        ? last.run(() => lock.acquire({ waitTime: 0 }))
+        : request === 'release'
+          ? last.release()
+          : last.extend(30_000);
+    expect(await outcome(asked)).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    expect(elapsed(called)).toBeLessThan(commandTimeout + SLACK_MS);
+    swallowed.lift();
+    late.lift();
+    if (request !== 'release') await last.release();
+    await nested.release();
+    await outer.release();
+  },
+);
+
 test('R23: a nested call that is aborted while it waits for a request before it rejects at once, and sends nothing', async () => {
   const { proxy, client, name } = await bench();
   const lock = client.getLock(name);
