@@ -55,7 +55,7 @@ test('R11: a longer nested hold that is given back by who hears of another loss 
   const other = await holdElsewhere(client.getLock(freshName()), 100);
   let released: Promise<unknown> | undefined;
   // While the client looks at all deadlines: that of this lock was the nested hold's.
-  other.signal.addEventListener('abort', () => (released = outcome(nested.release())));
+  other.signal.addEventListener('abort', () => void (released = outcome(nested.release())));
   let toldAt = Infinity;
   outer.signal.addEventListener('abort', () => (toldAt = performance.now()));
   await until(() => released !== undefined, 'the other one is lost');
