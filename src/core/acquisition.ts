@@ -133,7 +133,7 @@ function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promi
 }
 
 async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, parent: HoldRecord): Promise<SingleHold> {
-  const { protocol, terms, patience } = acquisition;
+  const { protocol, patience } = acquisition;
   parent.tenure.lease.check();
   parent.throwIfLost();
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
@@ -141,7 +141,7 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   let record: HoldRecord | undefined;
   if (await takeTurn(runtime, acquisition, parent)) {
     try {
-      record = await parent.tenure.openNested(parent, terms, protocol);
+      record = await openInside(acquisition, parent);
     } finally {
       if (record === undefined) parent.leave();
     }
@@ -153,10 +153,29 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
     return acquireOutermost(runtime, acquisition);
   }
   if (patience.signal?.aborted === true) {
-    await parent.tenure.release(record).catch(() => undefined); // a lost parent is told by its own means
+    // In the background: nobody waits for it but what comes next. A lost parent is told by its own means.
+    parent.tenure.release(record).catch(() => undefined);
     throw new LockAbortedError(protocol.name, patience.signal.reason);
   }
   return holdFor(record);
+}
+
+/** An aborted call does not wait for the requests before its own, which is not sent then. */
+function openInside(
+  { protocol, terms, patience: { signal } }: Acquisition,
+  parent: HoldRecord,
+): Promise<HoldRecord | undefined> {
+  if (signal === undefined) return parent.tenure.openNested(parent, terms, protocol, () => undefined);
+  return new Promise((opened, failed) => {
+    const aborted = (): LockAbortedError => new LockAbortedError(protocol.name, signal.reason);
+    if (signal.aborted) return failed(aborted());
+    const unwatch = onAbort(signal, () => failed(aborted()));
+    const begins = (): void => {
+      unwatch();
+      if (signal.aborted) throw aborted();
+    };
+    void parent.tenure.openNested(parent, terms, protocol, begins).then(opened, failed).finally(unwatch);
+  });
 }
 
 /** Else it would wait for the end of a read hold that waits for it, or may do so. */

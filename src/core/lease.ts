@@ -191,14 +191,14 @@ export class Lease {
   extend(hold: HoldRecord, leaseMs: number): Promise<void> {
     const { tenure } = this;
     const { protocol, turns } = tenure;
-    return turns.take(async () => {
+    return turns.take(async (settleBy) => {
       await turns.ready();
       hold.throwIfLost();
       if (hold.state !== 'open') {
         throw new NotOwnerError(protocol.name, `extend(): this hold of "${protocol.name}" was given back.`);
       }
       const ticket = this.renewalTicket(leaseMs);
-      const request = await protocol.renewal.renew([this.renewalItem(leaseMs, hold)]).done;
+      const request = await turns.answered(protocol.renewal.renew([this.renewalItem(leaseMs, hold)]), settleBy);
       turns.doubt(request);
       tenure.throwIfLost();
       if (request.error !== undefined) return turns.failed(request);
@@ -212,9 +212,9 @@ export class Lease {
 
   /**
    * Gives a hold that the watchdog has kept the lease that was asked for, counted from now. With other holds around it
-   * the key lasts as long as theirs.
+   * the key lasts as long as theirs. It is over at `settleBy` (lease clock ms), done or failed.
    */
-  begin(hold: HoldRecord, leaseMs: number): Promise<void> {
+  begin(hold: HoldRecord, leaseMs: number, settleBy: number): Promise<void> {
     const { tenure } = this;
     const { turns } = tenure;
     return turns.take(async () => {
@@ -231,7 +231,7 @@ export class Lease {
       hold.leaseEnd = now + leaseMs;
       this.mayLast(leaseMs);
       watchdog.deadlineMoved(tenure);
-      const request = await this.setRemaining(now);
+      const request = await this.setRemaining(now, settleBy);
       if (request.error !== undefined) return turns.failed(request);
       if (request.reply === 'gone') throw tenure.lose('gone');
       hold.throwIfLost();
@@ -240,7 +240,7 @@ export class Lease {
   }
 
   /** A partial release: sets what the open holds have left, as absolute counts and times. */
-  async setRemaining(now: number): Promise<ScriptRequest<HeldReply>> {
+  async setRemaining(now: number, settleBy: number): Promise<ScriptRequest<HeldReply>> {
     const { tenure } = this;
     const remaining = tenure.holds.map(({ half, protocol, leaseEnd }) => ({
       half,
@@ -249,7 +249,8 @@ export class Lease {
     }));
     const leaseMs = Math.max(...remaining.map(({ leftMs }) => leftMs));
     this.#partials += 1;
-    const request = await tenure.protocol.releasePartial(tenure.owner, remaining, leaseMs).done;
+    const sent = tenure.protocol.releasePartial(tenure.owner, remaining, leaseMs);
+    const request = await tenure.turns.answered(sent, settleBy);
     this.#partials += 1;
     tenure.turns.doubt(request);
     tenure.throwIfLost();

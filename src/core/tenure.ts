@@ -71,19 +71,29 @@ export class Tenure {
     return hold;
   }
 
-  /** A hold inside `parent`, or undefined if the parent was given back meanwhile. */
-  openNested(parent: HoldRecord, terms: HoldTerms, protocol: LockProtocol): Promise<HoldRecord | undefined> {
+  /**
+   * A hold inside `parent`, or undefined if the parent was given back meanwhile. `begins` is called before anything is
+   * sent, and nothing is if it throws.
+   */
+  openNested(
+    parent: HoldRecord,
+    terms: HoldTerms,
+    protocol: LockProtocol,
+    begins: () => void,
+  ): Promise<HoldRecord | undefined> {
     const { turns } = this;
-    const open = async (): Promise<HoldRecord | undefined> => {
+    const open = async (settleBy: number): Promise<HoldRecord | undefined> => {
       await turns.ready(parent);
       parent.throwIfLost();
       if (parent.state !== 'open' || this.state !== 'held' || !parent.holds(protocol)) return undefined;
+      begins();
       const { clock } = this.runtime;
       const jumped = clock.jumped;
       this.lease.mayLast(terms.leaseMs);
       const held = this.holds.filter(({ half }) => half === protocol.half).length;
       const open = this.holds.map((hold) => hold.protocol);
-      const request = await protocol.acquireNested(this.owner, held + 1, terms.leaseMs, open).done;
+      const sent = protocol.acquireNested(this.owner, held + 1, terms.leaseMs, open);
+      const request = await turns.answered(sent, settleBy);
       turns.doubt(request);
       try {
         this.throwIfLost();
@@ -154,7 +164,7 @@ export class Tenure {
     if (!this.#busy && this.holds.length === 0) return this.#end(hold, deadline);
     this.#leaving += 1;
     return this.turns
-      .take(() => this.#giveBack(hold, deadline), giveUp)
+      .take((settleBy) => this.#giveBack(hold, deadline, settleBy), giveUp)
       .finally(() => {
         this.#leaving -= 1;
       });
@@ -167,7 +177,7 @@ export class Tenure {
     return this.#ended(failedEnd(error), hold, deadline) ?? error;
   }
 
-  async #giveBack(hold: HoldRecord, deadline: number): Promise<void> {
+  async #giveBack(hold: HoldRecord, deadline: number, settleBy: number): Promise<void> {
     if (this.holds.length > 0) await this.turns.whenNoStray();
     if (this.#ending !== undefined) return this.#ending;
     this.throwIfLost();
@@ -182,7 +192,7 @@ export class Tenure {
     // Releases that were begun together find nothing left, and end the tenure together.
     if (this.holds.length === 0) return (this.#ending = this.#end(hold, deadline));
     const holdCount = this.holds.length;
-    const request = await this.lease.setRemaining(this.runtime.clock.now());
+    const request = await this.lease.setRemaining(this.runtime.clock.now(), settleBy);
     if (request.error !== undefined) {
       // No undoing: the next request carries an absolute count again.
       return this.turns.failed(request).catch((error: unknown) => {
@@ -191,7 +201,8 @@ export class Tenure {
     }
     if (request.reply === 'gone') throw this.lose('gone');
     tellReleased(this, holdCount);
-    if (this.holds.length > 0) return;
+    // Whoever gives back the last one behind us ends the tenure, and is told if it was lost.
+    if (this.holds.length > 0 || this.#leaving > 1) return;
     // The others were lost meanwhile. What the key has left, if anything, is nobody's.
     this.#ending = this.#end(undefined, Infinity).catch((error: unknown) => {
       if (!(error instanceof LockLostError)) throw error;

@@ -3,6 +3,9 @@ import type { RequestAttempts } from '../redis/request-attempts.js';
 import type { HoldRecord } from './hold-record.js';
 import type { Tenure } from './tenure.js';
 
+/** A call that has waited for less has waited for nothing. */
+const ROUNDING_MS = 5;
+
 /**
  * The requests that change a tenure while it is held: one after the other, and none beside an attempt of one before
  * that may still run. So the client always knows the hold count, and sends it as an absolute number.
@@ -20,20 +23,25 @@ export class Turns {
     return this.#last !== undefined;
   }
 
-  /** One after the other. One command deadline without Redis is enough for all that wait: they do not take one each. */
+  /**
+   * One after the other. One command deadline without Redis is enough for all that wait: they do not take one each.
+   * `work` is told when its call has to settle (lease clock ms).
+   */
   take<T>(
-    work: () => Promise<T>,
+    work: (settleBy: number) => Promise<T>,
     giveUp = (error: RedisUnavailableError): T => {
       throw error;
     },
   ): Promise<T> {
     const before = this.#last;
+    const { clock, options } = this.tenure.runtime;
+    const settleBy = clock.now() + options.commandTimeout;
     const next = (): Promise<T> | T => {
-      if (this.#away === undefined) return work();
+      if (this.#away === undefined) return work(settleBy);
       this.tenure.throwIfLost();
       return giveUp(unsent(this.#away));
     };
-    const run = before === undefined ? work() : before.then(next);
+    const run = before === undefined ? work(settleBy) : before.then(next);
     const turn = run.then(
       () => undefined,
       () => undefined,
@@ -82,6 +90,17 @@ export class Turns {
   /** Monotonic ms. */
   get strayUntil(): number {
     return this.#stray?.openUntil ?? 0;
+  }
+
+  /** The request, answered or failed. What its call has waited for before comes off its deadline: fewer attempts. */
+  async answered<R extends RequestAttempts & { readonly done: Promise<R> }>(request: R, settleBy: number): Promise<R> {
+    const { clock, options } = this.tenure.runtime;
+    if (clock.now() + options.commandTimeout < settleBy + ROUNDING_MS) return request.done;
+    // The attempt that is under way by then is the last.
+    const last = clock.setTimer(settleBy - options.attemptMs, () => request.abandon());
+    const done = await request.done;
+    last.cancel();
+    return done;
   }
 
   /** Nobody fails while an attempt may still run. */

@@ -109,15 +109,15 @@ export class Watchdog {
   }
 
   #checkDeadlines(now: number): void {
-    let next = Infinity;
+    // Whoever is told of a loss may give back a hold of another tenure: what is left to that one counts from here on.
+    this.#nextDeadline = Infinity;
+    const notAfter = (deadline: number): number => (this.#nextDeadline = Math.min(this.#nextDeadline, deadline));
     for (const tenure of [...this.#tenures]) {
       const deadline = tenure.lease.deadline;
-      if (deadline > now + SLACK_MS) next = Math.min(next, deadline);
+      if (deadline > now + SLACK_MS) notAfter(deadline);
       // Its confirmation moves the deadline, or loses it; by neither clock does the doubt last longer than the lease.
-      else if (tenure.lease.expire() === 'unconfirmed')
-        next = Math.min(next, tenure.lease.deadlineByAnyClock + SLACK_MS);
+      else if (tenure.lease.expire() === 'unconfirmed') notAfter(tenure.lease.deadlineByAnyClock + SLACK_MS);
     }
-    this.#nextDeadline = next;
   }
 
   /** No batch waits for the answer of another, so each fails alone. */

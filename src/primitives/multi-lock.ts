@@ -1,4 +1,5 @@
 import { within } from '../clock.js';
+import { answeredTooLate } from '../core/hold-record.js';
 import type { LockContext } from '../core/lock-context.js';
 import type { MultiHold } from '../core/multi-hold.js';
 import { SingleHold } from '../core/single-hold.js';
@@ -39,7 +40,7 @@ export class MultiLock extends JointLock {
     // Without a limit of its own what is asked for at once takes one command deadline.
     const atOnceBy = settleBy === Infinity ? now + longestDeadline(this.members) : settleBy;
     if (this.members.length > 1 && !this.members.some((member) => member.isKnownBusy(call.context))) {
-      const hold = await this.#atOnce(call, atOnceBy);
+      const hold = await this.#atOnce(call, until, atOnceBy);
       if (hold !== undefined) return hold;
     }
     if (this.members.length > 1 && clock.now() >= until) throw new LockTimeoutError(this.name, waitTime);
@@ -49,15 +50,17 @@ export class MultiLock extends JointLock {
     }
   }
 
-  /** One round trip, if all are free. Undefined: some are busy, and nothing is held. */
-  async #atOnce(call: LockCall, settleBy: number): Promise<MultiHold | undefined> {
+  /** One round trip, if all are free. Undefined: some are busy, or were over before the last came; nothing is held. */
+  async #atOnce(call: LockCall, until: number, settleBy: number): Promise<MultiHold | undefined> {
     const owner = this.owners();
     const results = await Promise.allSettled(
       this.members.map((member) => this.takeMember(member, { ...call, waitTime: 0, owner: owner(member) })),
     );
     const taken = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-    if (taken.length === this.members.length) return this.hold(taken, call);
+    const all = taken.length === this.members.length;
+    if (all && taken.every((hold) => hold.validFor() > 0)) return this.hold(taken, call);
     await giveBack(taken, settleBy);
+    if (all && this.members[0].inner.runtime.clock.now() >= until) throw answeredTooLate();
     const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     const failure = errors.find(isMisuse) ?? errors.find((error) => !(error instanceof LockTimeoutError));
     if (failure !== undefined) throw this.#named(failure, call);
@@ -88,7 +91,7 @@ export class MultiLock extends JointLock {
         await Promise.all(
           taken.map((hold) => {
             const record = SingleHold.recordOf(hold);
-            return record.tenure.lease.begin(record, lease);
+            return record.tenure.lease.begin(record, lease, settleBy);
           }),
         );
       }

@@ -18,6 +18,8 @@ export class Permit implements AsyncDisposable {
   readonly #keeper: PermitKeeper;
   readonly #clock: LeaseClock;
   #deadline: number;
+  /** Updates that overlap: nobody knows which of them Redis came to last. */
+  #updates: { open: number; earliest: number } | undefined;
   #released: Promise<void> | undefined;
 
   /** @internal `sentAt`: lease clock ms, before the request that took it. */
@@ -62,14 +64,26 @@ export class Permit implements AsyncDisposable {
     const leaseMs = checkLeaseTime(leaseTime, 'for none') ?? Infinity;
     const deadline = deadlineOf(this.#clock.now(), leaseMs);
     // Until it is answered only what holds in either case is sure.
-    const before = this.#deadline;
-    this.#deadline = Math.min(before, deadline);
-    const known = await Promise.all(this.ids.map((id) => this.#keeper.updateLeaseTime(id, leaseTime)));
-    if (known.includes(false)) {
-      this.#deadline = -Infinity;
-      throw new UnknownPermitError(this.semaphoreName, this.ids);
+    this.#deadline = Math.min(this.#deadline, deadline);
+    const updates = (this.#updates ??= { open: 0, earliest: Infinity });
+    updates.open += 1;
+    updates.earliest = Math.min(updates.earliest, deadline);
+    try {
+      const known = await Promise.all(this.ids.map((id) => this.#keeper.updateLeaseTime(id, leaseTime)));
+      if (known.includes(false)) {
+        this.#deadline = -Infinity;
+        throw new UnknownPermitError(this.semaphoreName, this.ids);
+      }
+    } catch (error) {
+      updates.earliest = Math.min(updates.earliest, this.#deadline);
+      throw error;
+    } finally {
+      updates.open -= 1;
+      if (updates.open === 0) {
+        this.#updates = undefined;
+        this.#deadline = updates.earliest;
+      }
     }
-    this.#deadline = deadline;
   }
 
   /**

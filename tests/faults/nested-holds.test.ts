@@ -7,8 +7,10 @@ import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 
+const NESTED = scripts.acquireNested.script!.sha;
 const PARTIAL = scripts.releasePartial.script!.sha;
 const RELEASE = scripts.release.script!.sha;
+const RENEW = scripts.renew.script!.sha;
 const SLACK_MS = 250;
 
 afterEach(async () => {
@@ -43,6 +45,26 @@ test('R11: with the release of a longer nested hold unanswered, the loss of the 
   expect(await released).toBe('ok'); // its own lease was not over
   expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
   expect(await admin().exists(name)).toBe(0);
+});
+
+test('R11: a longer nested hold that is given back by who hears of another loss leaves the outer one its deadline', async () => {
+  const { client, name } = await bench();
+  const lock = client.getLock(name);
+  const outer = await holdElsewhere(lock, 700);
+  const nested = await outer.run(() => lock.acquire({ leaseTime: 20_000 }));
+  const other = await holdElsewhere(client.getLock(freshName()), 100);
+  let released: Promise<unknown> | undefined;
+  // While the client looks at all deadlines: that of this lock was the nested hold's.
+  other.signal.addEventListener('abort', () => void (released = outcome(nested.release())));
+  let toldAt = Infinity;
+  outer.signal.addEventListener('abort', () => (toldAt = performance.now()));
+  await until(() => released !== undefined, 'the other one is lost');
+  expect(await released).toBe('ok');
+  const deadline = performance.now() + outer.validFor();
+  await pause(outer.validFor() + SLACK_MS);
+  expect(elapsed(deadline, toldAt)).toBeLessThan(SLACK_MS);
+  await outcome(other.release());
+  expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
 });
 
 test('R11: who waits for an inner hold while the outer one is given back is told that it is lost', async () => {
@@ -98,6 +120,23 @@ test.each([
     });
   },
 );
+
+test('R11: an outer release that waited for an inner one, and finds the lock gone, rejects and tells of the loss', async () => {
+  const { proxy, client, name } = await bench();
+  const lock = client.getLock(name);
+  const lost: unknown[] = [];
+  client.events.on('leaseLost', (event) => lost.push(event));
+  const outer = await holdElsewhere(lock);
+  const inner = await outer.run(() => lock.acquire());
+  const held = proxy.holdReply({ sha: PARTIAL });
+  const released = [outcome(inner.release())];
+  await held.executed;
+  released.push(outcome(outer.release()));
+  await admin().del(name);
+  held.lift();
+  expect(await Promise.all(released)).toEqual(['ok', 'ERR_LOCK_LOST']);
+  expect(lost).toMatchObject([{ lockName: name, reason: 'gone' }]);
+});
 
 test('R3: an unanswered partial release of which nothing is left in the end is given back in the background', async () => {
   const { proxy, url } = await openProxy();
@@ -159,6 +198,87 @@ test('R24: a child that outlives its parent keeps the branches beside that paren
     await Promise.all(children);
   });
   expect(most).toBe(1);
+});
+
+test.each(['acquire', 'release', 'extend'] as const)(
+  'R3: %s inside a hold, behind an attempt that may still run: it settles by one command deadline, that wait included',
+  async (request) => {
+    const commandTimeout = 1_800;
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout });
+    const lock = client.getLock(freshName());
+    const outer = await holdElsewhere(lock, 20_000);
+    const nested = await outer.run(() => lock.acquire({ leaseTime: 20_000 }));
+    // The first attempt lies in the network while its connection is gone; the second one is answered.
+    const late = proxy.holdCommand({ sha: NESTED });
+    const ids = proxy.connections({ kind: 'command' }).map(({ id }) => id);
+    const third = nested.run(() => lock.acquire({ leaseTime: 20_000 }));
+    await late.applied;
+    proxy.cut({ connection: ids, side: 'client' });
+    const last = await third;
+    const swallowed = proxy.swallow({
+      where: ({ args }) => [NESTED, PARTIAL, RENEW].includes(args[0]!),
+      times: Infinity,
+    });
+    const called = performance.now();
+    const asked =
+      request === 'acquire'
+        ? last.run(() => lock.acquire({ waitTime: 0 }))
+        : request === 'release'
+          ? last.release()
+          : last.extend(30_000);
+    expect(await outcome(asked)).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    expect(elapsed(called)).toBeLessThan(commandTimeout + SLACK_MS);
+    swallowed.lift();
+    late.lift();
+    if (request !== 'release') await last.release();
+    await nested.release();
+    await outer.release();
+  },
+);
+
+test('R23: a nested call that is aborted while it waits for a request before it rejects at once, and sends nothing', async () => {
+  const { proxy, client, name } = await bench();
+  const lock = client.getLock(name);
+  const outer = await holdElsewhere(lock);
+  const held = proxy.holdReply({ sha: RENEW });
+  const extended = outcome(outer.extend(60_000));
+  await held.applied;
+  const controller = new AbortController();
+  const called = outer.run(() => outcome(lock.acquire({ signal: controller.signal })));
+  await pause(20); // it has its turn among the branches, and waits for the answer
+  const aborted = performance.now();
+  controller.abort();
+  expect(await called).toBe('ERR_LOCK_ABORTED');
+  expect(elapsed(aborted)).toBeLessThan(50 + SLACK_MS);
+  held.lift();
+  expect(await extended).toBe('ok');
+  // The next one has its place, and the count that would have been its own.
+  const nested = await outer.run(() => lock.acquire());
+  expect(proxy.log.filter(({ args }) => args[0] === NESTED)).toHaveLength(1);
+  expect(await admin().hgetall(name)).toEqual({ [outer.owner]: '2' });
+  await nested.release();
+  await outer.release();
+});
+
+test('R23: a nested call that is aborted in flight rejects when it is answered, not when what it got is given back', async () => {
+  const { proxy, client, name } = await bench();
+  const lock = client.getLock(name);
+  const outer = await holdElsewhere(lock);
+  const answer = proxy.holdReply({ sha: NESTED });
+  const givenBack = proxy.holdReply({ sha: PARTIAL });
+  const controller = new AbortController();
+  const called = outer.run(() => outcome(lock.acquire({ signal: controller.signal })));
+  await answer.executed;
+  controller.abort();
+  const answeredAt = performance.now();
+  answer.lift();
+  expect(await called).toBe('ERR_LOCK_ABORTED');
+  expect(elapsed(answeredAt)).toBeLessThan(SLACK_MS);
+  await givenBack.executed;
+  expect(await admin().hgetall(name)).toEqual({ [outer.owner]: '1' });
+  givenBack.lift();
+  await outer.release();
 });
 
 test('R2: a call that is aborted between two attempts sends nothing any more', async () => {

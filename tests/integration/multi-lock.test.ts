@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
+import type { Hold } from '../../src/core/hold.js';
 import { LockContext } from '../../src/core/lock-context.js';
 import { LockLostError, MultiUnlockError } from '../../src/errors.js';
 import type { Lock } from '../../src/primitives/lock.js';
-import { acquire, release } from '../../src/redis/scripts/lock.js';
+import { acquire, release, releasePartial } from '../../src/redis/scripts/lock.js';
 import { startWorker, type Worker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
 import {
@@ -166,6 +167,24 @@ describe('R27: the lease', () => {
   });
 });
 
+test('R13: a multi-lock of which one member was over when the last was granted is not granted as it is', async () => {
+  const { proxy, url } = await openProxy();
+  const [client, away] = [await openClient(), await openClient({ url, commandTimeout: 1_500 })];
+  const [a, b] = [freshName('a'), freshName('b')];
+  const lock = client.getMultiLock(client.getLock(a), away.getLock(b));
+  const take = async (waitTime: number): Promise<Hold> => {
+    // The next attempt is made when the lease of the other member is over.
+    const lost = proxy.swallow({ sha: acquire.script!.sha, contains: b });
+    const taken = inFlow(async () => lock.acquire({ waitTime, leaseTime: 300 }));
+    return taken.finally(() => lost.lift());
+  };
+  expect(await outcome(take(0))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  const hold = await take(5_000);
+  expect(hold.validFor()).toBeGreaterThan(0);
+  expect(await held(a, b)).toEqual([true, true]);
+  await hold.release();
+});
+
 describe('R27: a call that ends without the lock', () => {
   test('by false, a time limit or an abort holds and renews no member', async () => {
     const [a, b, c] = [freshName('a'), freshName('b'), freshName('c')];
@@ -227,6 +246,27 @@ test('R3: a multi-lock that cannot be had, nor given back where it was granted: 
     await until(async () => (await left()) === 0, 'all is given back', 1_000);
   }
   await away.close();
+});
+
+test('R3: a multi-lock whose last member is granted late, and whose lease nobody answers: one command deadline after its time', async () => {
+  const [a, b] = [freshName('a'), freshName('b')];
+  const [commandTimeout, waitTime] = [2_100, 350];
+  const { proxy, url } = await openProxy();
+  const [client, beside] = [await openClient({ url, commandTimeout }), await openClient()];
+  const theirs = await holdElsewhere(beside.getLock(b));
+  const lock = client.getMultiLock(client.getLock(a), client.getLock(b));
+  const called = performance.now();
+  const call = outcome(inFlow(async () => lock.acquire({ waitTime, leaseTime: 20_000 })));
+  await until(async () => (await admin().pubsub('CHANNELS', `*{${b}}`)).length > 0, 'it stands in line');
+  await pause(200);
+  const granted = proxy.holdReply({ sha: acquire.script!.sha, contains: b }, 630); // of 700 for one attempt
+  const lost = proxy.swallow({ sha: releasePartial.script!.sha, times: Infinity });
+  await theirs.release();
+  expect(await call).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  expect(elapsed(called)).toBeLessThan(waitTime + commandTimeout + 250);
+  expect(granted.count).toBe(1);
+  lost.lift();
+  await until(async () => (await admin().exists(a, b)) === 0, 'all is given back', 1_000);
 });
 
 describe('a multi-lock whose time is up', () => {

@@ -31,6 +31,25 @@ async function endsIn(name: string, id: string, ms: number): Promise<void> {
   await admin().zadd(takenPermitsKey(name), 'XX', now + ms, Buffer.from(id, 'hex'));
 }
 
+test('R11: while one of two updates of a lease is unanswered, a permit is valid for the shorter of both', async () => {
+  const { proxy, url } = await openProxy();
+  const { semaphore } = await semaphoreOf(1, await openClient({ url }));
+  const permit = await semaphore.acquirePermit({ leaseTime: 5_000 });
+  await permit.updateLeaseTime(4_000); // the server knows the script by now
+  const shorter = proxy.holdReply({ contains: '1234' });
+  const updates = [permit.updateLeaseTime(60_000), permit.updateLeaseTime(1_234)];
+  await shorter.executed;
+  await updates[0];
+  expect(permit.validFor()).toBeLessThanOrEqual(1_234);
+  shorter.lift();
+  await updates[1];
+  expect(permit.validFor()).toBeLessThanOrEqual(1_234);
+  // What is asked for afterwards counts for itself.
+  await permit.updateLeaseTime(30_000);
+  expect(permit.validFor()).toBeGreaterThan(29_000);
+  await permit.release();
+});
+
 describe('ids', () => {
   test('a permit is given back by its id, at any client, once', async () => {
     const { semaphore, other } = await semaphoreOf(2);

@@ -143,8 +143,8 @@ export const TENURES = [
   without(
     'one request at a time',
     turns,
-    'const run = before === undefined ? work() : before.then(next);',
-    'const run = before === undefined ? work() : Promise.resolve().then(next);',
+    'const run = before === undefined ? work(settleBy) : before.then(next);',
+    'const run = before === undefined ? work(settleBy) : Promise.resolve().then(next);',
     PROPERTIES,
   ),
   without(
