@@ -131,10 +131,10 @@ export class GroupLockProtocol implements LockProtocol {
   }
 }
 
-/** One hold per script: it may have as many values as others have locks. */
+/** One hold per script: it may have as many values as others have locks. Groups of a multi-lock have one owner. */
 export function groupRenewal(executor: ScriptExecutor): RenewalScript {
   return {
-    groupOf: ({ owner }) => owner,
+    groupOf: ({ key, owner }) => `${owner} ${key}`,
     renew(items: readonly RenewalItem[]) {
       return executor.run(
         scripts.renew,

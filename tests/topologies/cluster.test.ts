@@ -172,6 +172,19 @@ test('R12: locks of one slot are renewed while it has taken some of them along a
   for (const hold of holds) await hold.release();
 }, 60_000);
 
+test('R12: groups of values that a multi-lock has in several slots are renewed, each for itself', async () => {
+  const client = await bench.open({ lockWatchdogTimeout: 600 });
+  const groups = [bench.freshName('group'), bench.freshName('group'), bench.freshName('group')];
+  expect(new Set(groups.map(keySlot)).size).toBe(3);
+  const renewed = new Map(groups.map((group) => [group, 0]));
+  client.events.on('renewed', ({ lockName }) => renewed.set(lockName, renewed.get(lockName)! + 1));
+  const lock = client.getMultiLock(...groups.map((group) => client.getMultiLock(group, ['a', 'b'])));
+  const hold = await inFlow(() => lock.acquire());
+  await until(() => [...renewed.values()].every((times) => times >= 4), 'each was renewed for longer than one lease');
+  expect(hold.signal.aborted).toBe(false);
+  await hold.release();
+}, 60_000);
+
 test('R12: while one shard hangs, calls and renewals on the others go on', async () => {
   const client = await bench.open({ lockWatchdogTimeout: 1_500 });
   const [hung, ...healthy] = await bench.cluster.masters();
