@@ -24,16 +24,25 @@ for k = 1, #KEYS, 2 do
     left = whole
     if write == '1' and left < lease then left = lease end
   end
-  if redis.call('HEXISTS', lock, owner) == 1 then
-    for i = 1, reads do
-      -- Only the owner's own keys, and none that has expired: a dead reader must not live on through us.
-      local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i
-      local ttl = redis.call('PTTL', hold)
-      if ttl >= 0 and ttl < lease and ARGV[a + 3 + i] == '1' then
+  local counted, over = tonumber(redis.call('HGET', lock, owner) or '0'), {}
+  for i = 1, math.min(reads, counted) do
+    -- Only the owner's own keys: a dead reader must not live on through us.
+    local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i
+    local ttl = redis.call('PTTL', hold)
+    if ARGV[a + 3 + i] == '1' then
+      if ttl == -2 then over[#over + 1] = hold end
+      if ttl >= 0 and ttl < lease then
         redis.call('PEXPIRE', hold, ARGV[a + 1])
         ttl = lease
       end
-      if ttl > left then left = ttl end
+    end
+    if ttl > left then left = ttl end
+  end
+  -- One whose own lease is over is held by the others of its owner; where there are none it does not come back.
+  if left > 0 then
+    for _, hold in ipairs(over) do
+      redis.call('SET', hold, '1', 'PX', ARGV[a + 1])
+      left = math.max(left, lease)
     end
   end
   if left > whole then redis.call('PEXPIRE', lock, left) end

@@ -283,6 +283,24 @@ test('a read hold is made longer by itself', async () => {
   await short.release();
 });
 
+test.each(['readLock', 'writeLock'] as const)(
+  'R15: a read hold whose own lease is over inside a longer one of the %s is made longer by itself',
+  async (half) => {
+    const name = freshName('rw');
+    const lock = (await openClient()).getReadWriteLock(name);
+    const outer = await inFlow(() => lock[half]().acquire({ leaseTime: 10_000 }));
+    const inner = await outer.run(() => lock.readLock().acquire({ leaseTime: 50 }));
+    const read = `{${name}}:${inner.owner}:rwlock_timeout:${half === 'readLock' ? 2 : 1}`;
+    await until(async () => (await admin().exists(read)) === 0, 'its own lease is over');
+    await inner.extend(40_000);
+    expect(inner.validFor()).toBeGreaterThan(38_000);
+    expect(await admin().pttl(name)).toBeGreaterThan(38_000);
+    await outer.release();
+    expect(await admin().pttl(name)).toBeGreaterThan(38_000);
+    await inner.release();
+  },
+);
+
 test('a force unlock of one half leaves the other alone', async () => {
   const name = freshName('rw');
   const lock = (await openClient()).getReadWriteLock(name);

@@ -332,6 +332,21 @@ describeScript(renew, {
       expect(await bench.run(readKeys(bench), 0, 'a', 30_000, 1, 1, 1)).toEqual([30_000]);
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [30_000] } });
     },
+    'R15: a read hold whose own lease is over gets the lease, while its owner has another': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [9_000, 0] } });
+      expect(await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 2, 0, 1)).toEqual([30_000]);
+      await expectHolds(bench, { mode: 'read', reads: { a: [9_000, 30_000] } });
+    },
+    'R15: and while its owner writes': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [0] }, lease: 9_000 });
+      expect(await bench.run(readKeys(bench), 0, 'a', 40_000, 0, 1, 1)).toEqual([40_000]);
+      await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [40_000] } });
+    },
+    'no key is made for a read hold that was given back meanwhile': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [9_000] } });
+      expect(await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 2, 0, 1)).toEqual([between(8_000, 9_000)]);
+      await expectHolds(bench, { mode: 'read', reads: { a: [9_000] } });
+    },
     'R10: what is gone, taken or over is 0, is not created and not prolonged': async (bench) => {
       const [gone, taken] = [`${bench.name}:gone`, bench.name];
       await given(bench, { mode: 'read', reads: { b: [20_000], a: [0] } });
