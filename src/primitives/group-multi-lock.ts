@@ -27,11 +27,10 @@ export class GroupMultiLock extends SingleLock {
     for (;;) {
       const { owners } = await this.protocol.state();
       if (owners.length === 0) return false;
-      const holders = [...this.runtime.entries.holdersOf(this.protocol.key)];
       const request = await this.protocol.release(owners).done;
       const freed = request.error === undefined ? request.reply !== 'gone' || request.inDoubt : request.inDoubt;
       if (freed) {
-        for (const tenure of holders) {
+        for (const tenure of [...this.runtime.entries.holdersOf(this.protocol.key)]) {
           const has = tenure.protocol.parts?.overlaps(this.protocol.parts) === true;
           if (has && owners.includes(tenure.owner)) tenure.force(request.inDoubt);
         }

@@ -49,14 +49,15 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   override async forceUnlock(): Promise<boolean> {
     this.checkOpen();
     for (;;) {
-      const holders = [...this.runtime.entries.holdersOf(this.protocol.key)];
       // Only the owners that were there at the call: a repeat after a lost reply must not free the next one's hold.
       const fields = await this.executor.ask(reads.hkeys, [this.protocol.key], []);
       const owners = this.protocol.forceableAmong?.(fields) ?? this.protocol.holdersAmong(fields);
       if (owners.length === 0) return false;
       const request = await this.protocol.release(owners).done;
       const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
-      if (freed) for (const tenure of holders) if (owners.includes(tenure.owner)) tenure.force(request.inDoubt);
+      // Also those that came to know of their hold since the call.
+      const holders = freed ? [...this.runtime.entries.holdersOf(this.protocol.key)] : [];
+      for (const tenure of holders) if (owners.includes(tenure.owner)) tenure.force(request.inDoubt);
       if (request.error !== undefined) throw request.error;
       if (freed) return true;
     }

@@ -158,6 +158,18 @@ export function givingBackContract(kind: LockKind): void {
       expect(await errorOf(nested.release())).toBeInstanceOf(LockLostError);
     });
 
+    test('R11: of the own client tells a hold that was on its way at the call', async () => {
+      const { lock, events } = await open(kind);
+      await lock.isLocked(); // connected: what is sent first runs first
+      const taken = inFlow(() => lock.acquire());
+      const forced = lock.forceUnlock();
+      const hold = await taken;
+      expect(await forced).toBe(true);
+      expect(hold.validFor()).toBe(0);
+      expect(events.leaseLost.map(({ reason }) => reason)).toEqual(['forced']);
+      expect(await errorOf(hold.release())).toMatchObject({ code: 'ERR_LOCK_LOST', reason: 'forced' });
+    });
+
     test('wakes a waiter of the own client', async () => {
       const bench = await open(kind);
       const hold = await holdElsewhere(bench.lock);
