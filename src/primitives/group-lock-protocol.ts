@@ -118,8 +118,8 @@ export class GroupLockProtocol implements LockProtocol {
   }
 
   /** What a force unlock needs, and the reads: they ask for the values, not for the key. */
-  state(owner = ''): Promise<scripts.GroupState> {
-    return this.port.executor.ask(scripts.state, [this.key], [owner, ...this.parts]);
+  state(owner = '', until?: number): Promise<scripts.GroupState> {
+    return this.port.executor.ask(scripts.state, [this.key], [owner, ...this.parts], until);
   }
 
   fieldOf(owner: string): string {

@@ -24,10 +24,11 @@ export class GroupMultiLock extends SingleLock {
    */
   override async forceUnlock(): Promise<boolean> {
     this.checkOpen();
+    const until = this.oneDeadline();
     for (;;) {
-      const { owners } = await this.protocol.state();
+      const { owners } = await this.protocol.state('', until);
       if (owners.length === 0) return false;
-      const request = await this.protocol.release(owners).done;
+      const request = await this.protocol.release(owners).doneBy(until);
       const freed = request.error === undefined ? request.reply !== 'gone' || request.inDoubt : request.inDoubt;
       if (freed) {
         for (const tenure of [...this.runtime.entries.holdersOf(this.protocol.key)]) {

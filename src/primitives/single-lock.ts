@@ -48,12 +48,13 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
 
   override async forceUnlock(): Promise<boolean> {
     this.checkOpen();
+    const until = this.oneDeadline();
     for (;;) {
       // Only the owners that were there at the call: a repeat after a lost reply must not free the next one's hold.
-      const fields = await this.executor.ask(reads.hkeys, [this.protocol.key], []);
+      const fields = await this.executor.ask(reads.hkeys, [this.protocol.key], [], until);
       const owners = this.protocol.forceableAmong?.(fields) ?? this.protocol.holdersAmong(fields);
       if (owners.length === 0) return false;
-      const request = await this.protocol.release(owners).done;
+      const request = await this.protocol.release(owners).doneBy(until);
       const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
       // Also those that came to know of their hold since the call.
       const holders = freed ? [...this.runtime.entries.holdersOf(this.protocol.key)] : [];
@@ -61,6 +62,12 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
       if (request.error !== undefined) throw request.error;
       if (freed) return true;
     }
+  }
+
+  /** @internal Monotonic ms by which a call that makes several requests, one after the other, has settled. */
+  protected oneDeadline(): number {
+    const { clock, options } = this.runtime;
+    return clock.clock.monotonic() + options.commandTimeout;
   }
 
   override async isLocked(): Promise<boolean> {

@@ -22,13 +22,15 @@ export class ScriptExecutor {
     return new ScriptRequest(this, operation, keys, args);
   }
 
-  /** For calls whose effect needs no bookkeeping: the reply, or the request's error. */
+  /** For calls whose effect needs no bookkeeping: the reply, or the request's error. `until`: monotonic ms. */
   async ask<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
     operation: Operation<Keys, Args, Reply>,
     keys: Keys,
     args: Args,
+    until?: number,
   ): Promise<Reply> {
-    const request = await this.run(operation, keys, args).done;
+    const sent = this.run(operation, keys, args);
+    const request = await (until === undefined ? sent.done : sent.doneBy(until));
     if (request.error !== undefined) throw request.error;
     return request.reply as Reply;
   }

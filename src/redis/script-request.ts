@@ -1,4 +1,5 @@
 import pRetry, { AbortError } from 'p-retry';
+import { within } from '../clock.js';
 import { ClientClosedError, LockError, RedisUnavailableError, type RefusedError } from '../errors.js';
 import { Notice, type CommandPort } from './attempt.js';
 import { RequestAttempt } from './request-attempt.js';
@@ -54,6 +55,15 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   /** Resolves with the request itself, never rejects. */
   get done(): Promise<this> {
     return new Promise((resolve) => this.onDone(() => resolve(this)));
+  }
+
+  /** As `done`, but no later than `until` (monotonic ms), for a call that has one deadline for several requests. */
+  async doneBy(until: number): Promise<this> {
+    const { clock } = this.executor;
+    await within(clock, until - clock.monotonic(), this.done);
+    this.#abandoned = true;
+    this.#fail(undefined);
+    return this;
   }
 
   /** What `done` tells, without the promise: an uncontended section is short enough to notice one. */

@@ -1,5 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import * as groupScripts from '../../src/redis/scripts/group-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
+import { elapsed } from '../support/elapsed.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -23,3 +26,32 @@ test('R2: a hold whose own client may have forced it open is lost, and given bac
   await until(async () => (await admin().exists(name)) === 0, 'it is given back', 6_000);
   expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
 });
+
+const kinds = {
+  'a lock': (client: LockClient, name: string) => client.getLock(name),
+  'values of a group': (client: LockClient, name: string) => client.getMultiLock(name, ['a']),
+};
+const asks = { 'a lock': { command: 'HKEYS' }, 'values of a group': { sha: groupScripts.state.script!.sha } };
+const frees = { 'a lock': scripts.release.script!.sha, 'values of a group': groupScripts.release.script!.sha };
+
+test.each(['a lock', 'values of a group'] as const)(
+  'R3: to force %s open takes one command deadline, though it first has to be asked who has it',
+  async (kind) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout: 900 });
+    const name = freshName();
+    const hold = await holdElsewhere(kinds[kind](await openClient(), name), 20_000);
+    // Two of three attempts go by until that is known, and what follows is not answered any more.
+    const slow = proxy.swallow({ ...asks[kind], times: 2 });
+    const hung = proxy.swallow({ sha: frees[kind], times: Infinity });
+    const began = performance.now();
+    const error: unknown = await kinds[kind](client, name)
+      .forceUnlock()
+      .catch((reason: unknown) => reason);
+    expect(elapsed(began)).toBeLessThan(900 + 250);
+    expect(error).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', outcome: 'unknown' });
+    expect([slow.count, hung.count > 0]).toEqual([2, true]);
+    hung.lift();
+    await outcome(hold.release()); // lost or not: nobody can say
+  },
+);

@@ -27,13 +27,13 @@ export const acquire = defineScript<
 
 export const acquireNested = defineScript<
   [lock: string, token: string],
-  [owner: string, holdCount: number, leaseMs: number, tokens: TokenSource],
+  [owner: string, holdCount: number, leaseMs: number, tokens: TokenSource, known: string],
   HeldReply
 >({
   file: 'fenced-lock/acquire-nested',
   source: acquireNestedSource,
   keys: 2,
-  args: 4,
+  args: 5,
   notAfter: true,
   reply: (raw) => tokenOr(raw, () => 'gone' as const),
 });
