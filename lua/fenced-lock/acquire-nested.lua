@@ -5,14 +5,15 @@
 -- ARGV[2]  count     int     hold count after this call; absolute, so a repeated request counts once
 -- ARGV[3]  lease     int     ms
 -- ARGV[4]  tokens    string  counter, or clock: at least this server's time in microseconds
--- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[5]  known     string  the last token that a hold of the owner was given; '' = none
+-- ARGV[6]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  text  held with that count: its token
 --          0     the owner does not hold the lock any more; nothing changed
 --          -3    too late; nothing changed
 -- Used by  src/redis/scripts/fenced-lock.ts (acquireNested)
 
 local lock, token = KEYS[1], KEYS[2]
-local owner, count, lease, tokens, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local owner, count, lease, tokens, known, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 local time = redis.call('TIME')
 if notAfter > 0 and time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
@@ -20,7 +21,10 @@ if notAfter > 0 and time[1] * 1000 + time[2] / 1000 > notAfter then return -3 en
 local counted = redis.call('HGET', lock, owner)
 if not counted then return 0 end
 local left = redis.call('PTTL', lock)
-local drawn = counted == count and redis.call('GET', token)
+local drawn = false
+-- A repeat, or the count was left by the release of a hold that did not arrive: then that hold has the last token.
+if counted == count and known ~= '' then drawn = redis.call('GET', token) end
+if drawn == known then drawn = false end
 if not drawn then
   redis.call('INCR', token)
   local micros = time[1] * 1000000 + time[2]

@@ -86,7 +86,7 @@ export class Grants {
       return;
     }
     const record = tenure.open(waiter.terms, sentAt, now);
-    if (typeof request.reply === 'bigint') record.token = request.reply;
+    if (typeof request.reply === 'bigint') record.token = tenure.token = request.reply;
     this.line.holderChanged();
     const { events } = this.runtime;
     if (events.heard('acquired')) {

@@ -64,12 +64,16 @@ export interface LockProtocol {
 
   /** `waits`: the owner is to get a place in the queue, if the kind has one. */
   acquire(owner: string, leaseMs: number, waits: boolean): ScriptRequest<AcquireReply>;
-  /** `holdCount`: of this half, after the call; `open`: what the owner's holds so far were asked for with. */
+  /**
+   * `holdCount`: of this half, after the call; `open`: what the owner's holds so far were asked for with; `token`: the
+   * newest that any of them was given.
+   */
   acquireNested(
     owner: string,
     holdCount: number,
     leaseMs: number,
     open: readonly LockProtocol[],
+    token?: bigint,
   ): ScriptRequest<HeldReply>;
   /** `leaseMs`: the longest that is left to the remaining holds. */
   releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply>;

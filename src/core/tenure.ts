@@ -21,6 +21,8 @@ export class Tenure {
   state: 'held' | 'releasing' | 'over' = 'held';
   loss: LockLostError | undefined;
   readonly lease: Lease;
+  /** The newest fencing token of its holds, open or not. */
+  token: bigint | undefined;
   #abandoned: ClientClosedError | undefined;
   /** Attempts of the first acquire that were unanswered at the grant may run until then (monotonic ms). */
   readonly #strayUntil: number;
@@ -92,7 +94,7 @@ export class Tenure {
       this.lease.mayLast(terms.leaseMs);
       const held = this.holds.filter(({ half }) => half === protocol.half).length;
       const open = this.holds.map((hold) => hold.protocol);
-      const sent = protocol.acquireNested(this.owner, held + 1, terms.leaseMs, open);
+      const sent = protocol.acquireNested(this.owner, held + 1, terms.leaseMs, open, this.token);
       const request = await turns.answered(sent, settleBy);
       turns.doubt(request);
       try {
@@ -107,7 +109,7 @@ export class Tenure {
         const now = clock.now();
         if (now >= grantDeadline(sentAt, terms.leaseMs)) throw answeredTooLate();
         const hold = this.open(terms, sentAt, now, parent, protocol);
-        if (typeof request.reply === 'bigint') hold.token = request.reply;
+        if (typeof request.reply === 'bigint') hold.token = this.token = request.reply;
         tellReentered(this);
         return hold;
       } catch (error) {

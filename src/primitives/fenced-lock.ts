@@ -1,4 +1,5 @@
 import { boundRejection } from '../core/bound-promise.js';
+import type { LockProtocol } from '../core/lock-protocol.js';
 import type { FencedHold } from '../core/single-hold.js';
 import { InvalidArgumentError } from '../errors.js';
 import { tokenKey } from '../redis/keys.js';
@@ -40,9 +41,15 @@ export class FencedLockProtocol extends PlainLockProtocol {
     return this.port.executor.run(scripts.acquire, [this.key, this.tokenKey], [owner, leaseMs, this.tokens]);
   }
 
-  override acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply> {
-    const { executor } = this.port;
-    return executor.run(scripts.acquireNested, [this.key, this.tokenKey], [owner, holdCount, leaseMs, this.tokens]);
+  override acquireNested(
+    owner: string,
+    holdCount: number,
+    leaseMs: number,
+    _open?: readonly LockProtocol[],
+    token?: bigint,
+  ): ScriptRequest<HeldReply> {
+    const args = [owner, holdCount, leaseMs, this.tokens, String(token ?? '')] as const;
+    return this.port.executor.run(scripts.acquireNested, [this.key, this.tokenKey], [...args]);
   }
 
   override handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
+import { FencedHold } from '../../src/core/single-hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
@@ -174,6 +175,29 @@ test('R15: a nested release after the outer lease has ended tells of that loss b
   expect(await admin().exists(name)).toBe(0);
   expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
 });
+
+test.each(['getFencedLock', 'getLock'] as const)(
+  'R29: a nested hold has a token of its own after the release of another from %s that Redis never saw',
+  async (factory) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout: 300 });
+    const name = freshName();
+    const lock = client.getFencedLock(name);
+    const before = await inFlow(() => lock.acquire());
+    await before.release();
+    const outer = await inFlow(() => client[factory](name).acquire());
+    const other = await outer.run(() => client[factory](name).acquire());
+    const cut = proxy.cutBefore({ command: ['EVALSHA', 'EVAL'], times: Infinity });
+    expect(await outcome(other.release())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    cut.lift();
+    const nested = await outer.run(() => lock.acquire());
+    expect(await admin().hget(name, outer.owner)).toBe('2');
+    const largest = other instanceof FencedHold ? other.token : before.token;
+    expect(nested.token).toBeGreaterThan(largest);
+    await nested.release();
+    await outer.release();
+  },
+);
 
 test('R24: a child that outlives its parent keeps the branches beside that parent out', async () => {
   const { client, name } = await bench();

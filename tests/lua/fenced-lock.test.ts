@@ -98,26 +98,37 @@ describeScript(acquireNested, {
   text: {
     'the owner has the count it was told to have, and a new token once': async (bench) => {
       await given(bench, { a: '1' });
-      expect(await bench.run(pair(bench), 'a', 2, 90_000, 'counter', 0)).toBe('8');
-      expect(await bench.run(pair(bench), 'a', 2, 90_000, 'counter', 0)).toBe('8');
+      expect(await bench.run(pair(bench), 'a', 2, 90_000, 'counter', '7', 0)).toBe('8');
+      expect(await bench.run(pair(bench), 'a', 2, 90_000, 'counter', '7', 0)).toBe('8');
       expect(await bench.state()).toEqual({
         [bench.name]: heldBy('a', 2, 90_000),
         [tokenKey(bench.name)]: counter('8'),
       });
     },
+    'R29: the count that the lost release of another hold left is no repeat: that hold has the last token': async (
+      bench,
+    ) => {
+      await given(bench, { a: '2' });
+      expect(await bench.run(pair(bench), 'a', 2, 30_000, 'counter', '7', 0)).toBe('8');
+      expect(await bench.run(pair(bench), 'a', 2, 30_000, 'counter', '7', 0)).toBe('8');
+    },
+    'R29: nor is it where no hold of the owner has a token: the last one is of an owner before': async (bench) => {
+      await given(bench, { a: '2' });
+      expect(await bench.run(pair(bench), 'a', 2, 30_000, 'counter', '', 0)).toBe('8');
+    },
     'with clock the token is the time': async (bench) => {
       await given(bench, { a: '1' });
       const before = await micros();
-      expect(Number(await bench.run(pair(bench), 'a', 2, 30_000, 'clock', 0))).toEqual(between(before, Infinity));
+      expect(Number(await bench.run(pair(bench), 'a', 2, 30_000, 'clock', '7', 0))).toEqual(between(before, Infinity));
     },
   },
   '0': {
     'a lock that is gone is not created, and no token is drawn': async (bench) => {
-      expect(await bench.run(pair(bench), 'a', 2, 30_000, 'counter', 0)).toBe(0);
+      expect(await bench.run(pair(bench), 'a', 2, 30_000, 'counter', '7', 0)).toBe(0);
       expect(await bench.state()).toEqual({});
     },
   },
-  '-3': { 'too late: nothing is changed': tooLate(pair, 'a', 2, 30_000, 'counter') },
+  '-3': { 'too late: nothing is changed': tooLate(pair, 'a', 2, 30_000, 'counter', '7') },
 });
 
 describeScript(handOff, {
