@@ -26,6 +26,7 @@ local free = tonumber(redis.call('GET', semaphore) or '0')
 -- More were taken away than there are: that stays.
 if free < 0 then free = 0 end
 if free > 0 then redis.call('DECRBY', semaphore, free) end
-redis.call('HSET', requests, lane, sequence .. ':' .. free)
+-- Whole: Lua would write a number of 15 digits or more rounded, and so many would be told to a repeat, or given back.
+redis.call('HSET', requests, lane, sequence .. ':' .. string.format('%.0f', free))
 redis.call('PEXPIRE', requests, '3600000')
 return free

@@ -137,6 +137,14 @@ describeScript(drain, {
       expect(await free(bench)).toBe('0');
     },
     'a repeat tells the same number': repeated(draining, 4),
+    'R7: also of very many a repeat tells all, and all are given back': async (bench) => {
+      const many = 999_999_999_999_999;
+      await admin().set(bench.name, many);
+      expect(await draining(bench, 1)).toBe(many);
+      expect(await draining(bench, 1)).toBe(many);
+      expect(await run(cancel, two(bench), -1, 'PUBLISH', channel(bench), 0, 1)).toBe(1);
+      expect(await free(bench)).toBe(String(many));
+    },
     'no semaphore, or fewer than none: nothing': async (bench) => {
       expect(await draining(bench, 1)).toBe(0);
       await admin().set(bench.name, '-2');
