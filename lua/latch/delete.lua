@@ -26,7 +26,10 @@ if seen then
   if done == sequence then return tonumber(answer) end
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
+-- A JVM stores any count that it is given: with none left to count down it was open.
+local open = (tonumber(redis.call('GET', latch) or '0') or 1) <= 0
 local opened = redis.call('DEL', latch)
+if open then opened = 0 end
 redis.call('HSET', requests, lane, sequence .. ':' .. opened)
 redis.call('PEXPIRE', requests, '3600000')
 if opened == 0 then return 0 end

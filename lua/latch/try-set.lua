@@ -27,6 +27,8 @@ if seen then
   if done == sequence then return tonumber(answer) end
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
+-- A JVM stores any count that it is given: with none left to count down it is open, as without a key.
+if (tonumber(redis.call('GET', latch) or '1') or 1) <= 0 then redis.call('DEL', latch) end
 local closed = redis.call('SETNX', latch, count)
 redis.call('HSET', requests, lane, sequence .. ':' .. closed)
 redis.call('PEXPIRE', requests, '3600000')

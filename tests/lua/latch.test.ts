@@ -74,6 +74,14 @@ describeScript(countDown, {
 
 describeScript(trySet, {
   '1': {
+    'one that a JVM has given a count of 0 or less is open, and is closed': async (bench) => {
+      for (const [sequence, stored] of [-3, 0].entries()) {
+        await admin().set(bench.name, stored);
+        expect(await set(bench, sequence + 1)).toBe(1);
+        expect(await count(bench)).toBe('3');
+        expect(await bench.published()).toEqual(message(bench, '1'));
+      }
+    },
     'an open latch is closed': async (bench) => {
       expect(await set(bench, 1)).toBe(1);
       expect(await count(bench)).toBe('3');
@@ -103,6 +111,12 @@ describeScript(remove, {
     },
   },
   '0': {
+    'one that a JVM has given a count of 0 was open: its key goes, and nobody is told': async (bench) => {
+      await admin().set(bench.name, '0');
+      expect(await open(bench, 1)).toBe(0);
+      expect(await count(bench)).toBeNull();
+      expect(await bench.published()).toEqual([]);
+    },
     'an open one stays open': async (bench) => {
       expect(await down(bench, 1)).toBe(0);
       expect(await open(bench, 2)).toBe(0);
