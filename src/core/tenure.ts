@@ -73,10 +73,7 @@ export class Tenure {
     return hold;
   }
 
-  /**
-   * A hold inside `parent`, or undefined if the parent was given back meanwhile. `begins` is called before anything is
-   * sent, and nothing is if it throws.
-   */
+  /** A hold inside `parent`, or undefined if that was given back meanwhile. If `begins` throws, nothing is sent. */
   openNested(
     parent: HoldRecord,
     terms: HoldTerms,

@@ -1,5 +1,4 @@
 import type { Hold, LockContext } from 'holdfast';
-import { isRed } from './kinds.js';
 import type { Load } from './load.js';
 import { partHolds, type Target } from './target.js';
 
@@ -32,8 +31,8 @@ export class Call {
     }
     const { recorder, options } = load;
     const { parts, joint } = target;
-    // Inside a hold it may have to let the request before it end first; a multi-lock's lease begins when it has all.
-    const deadlines = (around ? 2 : 1) * (joint && !isRed(target.name) ? 2 : 1);
+    // Inside a hold it may have to let the request before it end first.
+    const deadlines = around ? 2 : 1;
     const settlesWithin = waitTime === Infinity ? undefined : waitTime + deadlines * options.commandTimeout;
     this.#ids = parts.map(({ name }) => recorder.invoked(name, settlesWithin, leaseTime, joint));
   }
