@@ -44,6 +44,8 @@ export class CommandConnection implements CommandPort {
   /** The last turn that corked it wrote more than one. */
   #crowded = false;
   #leftAt = -Infinity;
+  /** The socket is being closed; until it is ioredis says that it is ready, and each order to close it listens anew. */
+  #leaving = false;
   #retired = false;
   #lastError: Error | undefined;
   readonly #waiting = new Set<{ resolve(): void; reject(error: Error): void }>();
@@ -60,6 +62,7 @@ export class CommandConnection implements CommandPort {
     this.#deadlines = new AttemptDeadlines(clock, (attempt) => this.#overdue(attempt));
     redis.on('ready', () => void this.#becomeReady());
     redis.on('close', () => {
+      this.#leaving = false;
       redis.options.socketTimeout = attemptMs;
       if (this.#state === 'ready') this.#state = 'away';
       reports.away();
@@ -158,7 +161,9 @@ export class CommandConnection implements CommandPort {
   /** Nothing more goes over this socket, whether or not ioredis has noticed. */
   reconnect(): void {
     if (this.#state === 'ready') this.#state = 'away';
-    if (this.redis.status === 'ready') this.redis.disconnect(true);
+    if (this.#leaving || this.redis.status !== 'ready') return;
+    this.#leaving = true;
+    this.redis.disconnect(true);
   }
 
   /** Another look at who is the master, by name or through Sentinel. */
