@@ -322,18 +322,3 @@ test('R2: a call that is aborted between two attempts sends nothing any more', a
   await pause(500);
   expect(proxy.log.filter(({ args }) => args.includes(name))).toHaveLength(count);
 });
-
-test('R20: twenty commands that a hanging server leaves unanswered at once raise no warning about listeners', async () => {
-  const { proxy, url } = await openProxy();
-  const client = await openClient({ url, commandTimeout: 600 });
-  const warnings: Error[] = [];
-  const warned = (warning: Error): number => warnings.push(warning);
-  process.on('warning', warned);
-  const stalled = proxy.stall({ direction: 'to-client' });
-  const calls = Array.from({ length: 20 }, () => outcome(inFlow(() => client.getLock(freshName()).tryLock())));
-  expect(new Set(await Promise.all(calls))).toEqual(new Set(['ERR_LOCK_REDIS_UNAVAILABLE']));
-  stalled.lift();
-  await client.getLock(freshName()).withLock(() => undefined);
-  process.off('warning', warned);
-  expect(warnings.map(({ message }) => message)).toEqual([]);
-});

@@ -188,6 +188,13 @@ export const PROMISES = [
     'tests/faults/red-lock',
   ),
   without(
+    'R20: a connection that is left once',
+    'src/redis/command-connection.ts',
+    'if (this.#leaving || this.redis.status',
+    'if (this.redis.status',
+    'tests/integration/command-connection',
+  ),
+  without(
     'R3: a RedLock whose time is up when all were asked once',
     'src/primitives/red-lock.ts',
     'if (clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);',

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { inspect } from 'node:util';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
@@ -112,8 +112,7 @@ test('R34: credentials appear in no error, event, warning or inspection', async 
   const server = await startServer({ users: [`app on >hidden-word ~* ${allChannels()} +@all`, 'default off'] });
   stops.push(() => server.stop());
   const seen: unknown[] = [];
-  const warn = (warning: Error): void => void seen.push(warning);
-  process.on('warning', warn);
+  const warned = jest.spyOn(process, 'emitWarning');
   for (const options of [
     { url: `redis://app:hidden-word@${server.host}:${server.port}` },
     { url: `redis://app:hidden-mistake@${server.host}:${server.port}` },
@@ -139,7 +138,8 @@ test('R34: credentials appear in no error, event, warning or inspection', async 
     await fail(() => client.close());
     seen.push(client, client.holds());
   }
-  process.off('warning', warn);
+  seen.push(...warned.mock.calls);
+  warned.mockRestore();
   expect(seen.length).toBeGreaterThan(10);
   const text = inspect(seen, { depth: 30, showHidden: true, maxStringLength: Infinity, maxArrayLength: Infinity });
   expect(text).not.toMatch(/hidden-word|hidden-mistake/);
