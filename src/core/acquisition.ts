@@ -155,6 +155,8 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   if (patience.signal?.aborted === true) {
     // In the background: nobody waits for it but what comes next. A lost parent is told by its own means.
     parent.tenure.release(record).catch(() => undefined);
+    // But nobody fails while an attempt may still run.
+    await parent.tenure.turns.whenNoStray();
     throw new LockAbortedError(protocol.name, patience.signal.reason);
   }
   return holdFor(record);

@@ -70,8 +70,9 @@ export class Turns {
   }
 
   async whenNoStray(): Promise<void> {
-    if (this.strayIsOpen) await this.#stray?.whenQuiet();
-    this.#stray = undefined;
+    const stray = this.#stray;
+    if (this.strayIsOpen) await stray?.whenQuiet();
+    if (this.#stray === stray) this.#stray = undefined;
   }
 
   /** What comes next waits for the request, if it may still take effect. */

@@ -328,6 +328,29 @@ describe('R4: a copy of a repeated request that comes late', () => {
     expect((await changes(each.name, answered)).filter(createsOrExtends)).toEqual([]);
   });
 
+  test('R2: of a nested acquire that was granted to a call that had been aborted: refused', async () => {
+    const each = await stage(3_000);
+    const lock = each.client.getLock(each.name);
+    const outer = await holdElsewhere(lock, LEASE_MS);
+    const controller = new AbortController();
+    const late = each.proxy.holdCommand({ sha: NESTED });
+    const ids = each.proxy.connections({ kind: 'command' }).map(({ id }) => id);
+    const { signal } = controller;
+    const call = outcome(outer.run(() => lock.acquire({ waitTime: 10_000, leaseTime: 2 * LEASE_MS, signal })));
+    await late.applied;
+    const reply = each.proxy.holdReply({ sha: NESTED });
+    each.proxy.cut({ connection: ids, side: 'client' });
+    await reply.executed;
+    controller.abort();
+    reply.lift();
+    expect(await call).toBe('ERR_LOCK_ABORTED');
+    const answered = Date.now();
+    await delivered(late);
+    // What it got is given back in the background: the count becomes 1 again, and not 2 once more.
+    expect((await changes(each.name, answered)).filter((change) => /^HSET .* 2$/.test(change))).toEqual([]);
+    await outer.release();
+  });
+
   test('R2: of a nested acquire inside a hold that was lost meanwhile: refused', async () => {
     const each = await stage(3_000);
     const lock = each.client.getLock(each.name);

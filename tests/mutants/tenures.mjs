@@ -150,7 +150,7 @@ export const TENURES = [
   without(
     'no count beside an unanswered one',
     turns,
-    'if (this.strayIsOpen) await this.#stray?.whenQuiet();',
+    'if (this.strayIsOpen) await stray?.whenQuiet();',
     '',
     LATE,
     PROPERTIES,
