@@ -165,7 +165,8 @@ describe('R21: what frees the lock wakes a waiter of another client within 200 m
     const [here, there] = [holdElsewhere(client.getLock(name), 400), holdElsewhere(other.getLock(name), 400)];
     await (await Promise.race([here, there])).release();
     expect(elapsed(at)).toBeLessThan(400 + 200 + SLACK_MS);
-    expect(performance.now() - at).toBeGreaterThanOrEqual(395);
+    // For its client a hold ends 5 ms before its lease, and the watchdog looks up to 2 ms early.
+    expect(performance.now() - at).toBeGreaterThanOrEqual(393);
     for (const each of [here, there]) await (await each).release();
     expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
   });
