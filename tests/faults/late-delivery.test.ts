@@ -234,6 +234,25 @@ async function secondAttempt<T>({ proxy }: Stage, sha: string, call: () => Promi
   return [await called, late];
 }
 
+/** As before, but the second attempt's answer is kept back until `meanwhile` has happened. Resolves with the outcome. */
+async function answeredAfter(
+  { proxy }: Stage,
+  sha: string,
+  call: () => Promise<unknown>,
+  meanwhile: () => unknown,
+): Promise<[unknown, Fault]> {
+  const late = proxy.holdCommand({ sha });
+  const ids = proxy.connections({ kind: 'command' }).map(({ id }) => id);
+  const called = outcome(call());
+  await late.applied;
+  const reply = proxy.holdReply({ sha });
+  proxy.cut({ connection: ids, side: 'client' });
+  await reply.executed;
+  await meanwhile();
+  reply.lift();
+  return [await called, late];
+}
+
 async function delivered(late: Fault): Promise<void> {
   late.lift();
   await late.executed;
@@ -312,17 +331,11 @@ describe('R4: a copy of a repeated request that comes late', () => {
   test('R2: of an acquire that was granted to a call that had been aborted: refused', async () => {
     const each = await stage(3_000);
     const controller = new AbortController();
-    const late = each.proxy.holdCommand({ sha: ACQUIRE });
-    const ids = each.proxy.connections({ kind: 'command' }).map(({ id }) => id);
     const { signal } = controller;
-    const call = outcome(inFlow(async () => each.client.getLock(each.name).acquire({ waitTime: 10_000, signal })));
-    await late.applied;
-    const reply = each.proxy.holdReply({ sha: ACQUIRE });
-    each.proxy.cut({ connection: ids, side: 'client' });
-    await reply.executed;
-    controller.abort();
-    reply.lift();
-    expect(await call).toBe('ERR_LOCK_ABORTED');
+    const acquire = (): Promise<unknown> =>
+      inFlow(async () => each.client.getLock(each.name).acquire({ waitTime: 10_000, signal }));
+    const [how, late] = await answeredAfter(each, ACQUIRE, acquire, () => controller.abort());
+    expect(how).toBe('ERR_LOCK_ABORTED');
     const answered = Date.now();
     await delivered(late);
     expect((await changes(each.name, answered)).filter(createsOrExtends)).toEqual([]);
@@ -333,17 +346,11 @@ describe('R4: a copy of a repeated request that comes late', () => {
     const lock = each.client.getLock(each.name);
     const outer = await holdElsewhere(lock, LEASE_MS);
     const controller = new AbortController();
-    const late = each.proxy.holdCommand({ sha: NESTED });
-    const ids = each.proxy.connections({ kind: 'command' }).map(({ id }) => id);
     const { signal } = controller;
-    const call = outcome(outer.run(() => lock.acquire({ waitTime: 10_000, leaseTime: 2 * LEASE_MS, signal })));
-    await late.applied;
-    const reply = each.proxy.holdReply({ sha: NESTED });
-    each.proxy.cut({ connection: ids, side: 'client' });
-    await reply.executed;
-    controller.abort();
-    reply.lift();
-    expect(await call).toBe('ERR_LOCK_ABORTED');
+    const nest = (): Promise<unknown> =>
+      outer.run(() => lock.acquire({ waitTime: 10_000, leaseTime: 2 * LEASE_MS, signal }));
+    const [how, late] = await answeredAfter(each, NESTED, nest, () => controller.abort());
+    expect(how).toBe('ERR_LOCK_ABORTED');
     const answered = Date.now();
     await delivered(late);
     // What it got is given back in the background: the count becomes 1 again, and not 2 once more.
@@ -355,18 +362,13 @@ describe('R4: a copy of a repeated request that comes late', () => {
     const each = await stage(3_000);
     const lock = each.client.getLock(each.name);
     const outer = await holdElsewhere(lock, 500);
-    const late = each.proxy.holdCommand({ sha: NESTED });
-    const ids = each.proxy.connections({ kind: 'command' }).map(({ id }) => id);
-    const call = outcome(outer.run(() => lock.acquire({ waitTime: 0, leaseTime: LEASE_MS })));
-    await late.applied;
-    const reply = each.proxy.holdReply({ sha: NESTED });
-    each.proxy.cut({ connection: ids, side: 'client' });
-    await reply.executed;
     // What is left of it in Redis would else be given back before the late attempt comes.
     const givenBack = each.proxy.holdCommand({ sha: RELEASE });
-    await until(() => outer.signal.aborted, 'the outer hold is lost');
-    reply.lift();
-    expect(await call).toBe('ERR_LOCK_LOST');
+    const nest = (): Promise<unknown> => outer.run(() => lock.acquire({ waitTime: 0, leaseTime: LEASE_MS }));
+    const [how, late] = await answeredAfter(each, NESTED, nest, () =>
+      until(() => outer.signal.aborted, 'the outer hold is lost'),
+    );
+    expect(how).toBe('ERR_LOCK_LOST');
     const answered = Date.now();
     await delivered(late);
     givenBack.lift();
