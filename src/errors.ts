@@ -244,7 +244,7 @@ export interface ServerResult {
   /** Its place among the locks that the RedLock was made of. */
   readonly server: number;
   readonly lockName: string;
-  /** `busy`: somebody else holds it there. `failed`: `error` says why, or it had not answered when the others decided. */
+  /** `busy`: somebody else holds it there. `failed`: `error` says why; none: free or busy, but said too late to count. */
   readonly outcome: 'acquired' | 'busy' | 'failed';
   readonly error: unknown;
 }

@@ -2,7 +2,13 @@ import type { Timer } from '../clock.js';
 import { onAbort } from '../core/abort-watch.js';
 import type { MultiHold } from '../core/multi-hold.js';
 import type { SingleHold } from '../core/single-hold.js';
-import { ConcurrentContextError, LockTimeoutError, RedisUnavailableError, type ServerResult } from '../errors.js';
+import {
+  ConcurrentContextError,
+  LockAbortedError,
+  LockTimeoutError,
+  RedisUnavailableError,
+  type ServerResult,
+} from '../errors.js';
 import { isAway, noteAnswer, noteAway } from './away-servers.js';
 import { isMisuse, longestDeadline, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
@@ -35,6 +41,8 @@ export interface RoundTerms {
   readonly drift: (leaseMs: number) => number;
   /** Requests of rounds before that have not been answered, to which those of this one are added. */
   readonly pending: Map<Member, Promise<void>>;
+  /** Why servers failed, also those that say so when it has been decided. */
+  readonly said: Map<Member, unknown>;
   /** Where to stand in line first, for so many ms, and how many ms each of the others may then take to be free. */
   readonly gate?: { readonly member: Member; readonly waitTime: number; readonly othersMs: number } | undefined;
   /** Who has been asked already, and failed. */
@@ -133,10 +141,12 @@ export class QuorumRound {
 
   #send(ask: Ask, request: MemberCall): void {
     const { member } = ask;
+    const { said } = this.#terms;
     const settled = new Promise<void>((done) => {
       member.takeAsMember(request, {
         granted: (hold) => {
           noteAnswer(member);
+          said.delete(member);
           const joint = ask.dropped ? undefined : this.#joint;
           if (joint === undefined && (this.#closed || ask.dropped)) return void this.#giveBack(hold).then(done);
           done();
@@ -149,6 +159,8 @@ export class QuorumRound {
         failed: (error) => {
           if (error instanceof RedisUnavailableError) noteAway(member);
           else noteAnswer(member);
+          if (error instanceof LockTimeoutError) said.delete(member);
+          else if (!(error instanceof LockAbortedError)) said.set(member, error);
           done();
           if (ask.expected) this.#joint?.arrived(undefined);
           if (this.#decided || ask.dropped) return;

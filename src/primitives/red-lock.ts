@@ -49,6 +49,8 @@ type Round = { readonly hold: MultiHold } | { readonly asks: readonly Ask[] };
 interface Leftovers {
   /** Requests to servers that had not answered when the others decided. They are taken back, whatever they bring. */
   readonly pending: Map<Member, Promise<void>>;
+  /** Why a server failed that said so last, maybe after its round had been decided. */
+  readonly said: Map<Member, unknown>;
 }
 
 /**
@@ -87,12 +89,13 @@ export class RedLock extends JointLock {
   /** @internal */
   protected override async acquireMembers(call: LockCall): Promise<MultiHold> {
     const { signal } = call;
-    const leftovers: Leftovers = { pending: new Map() };
+    const leftovers: Leftovers = { pending: new Map(), said: new Map() };
     try {
       return await this.#acquire(call, leftovers);
     } catch (error) {
       // None of its requests may take effect once the call has failed.
       await Promise.all(leftovers.pending.values());
+      if (error instanceof NoQuorumError) throw this.#completed(error, leftovers);
       throw error instanceof LockAbortedError ? new LockAbortedError(this.name, signal?.reason) : error;
     }
   }
@@ -103,25 +106,27 @@ export class RedLock extends JointLock {
     const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
     let gate = this.members.find((member) => !isAway(member)) ?? this.#first;
     let awayMs = AWAY_PAUSE_MS.first;
+    let away: Error | undefined;
     // Of those who come at the same moment one asks everywhere: they would only split the servers among themselves.
     const wanted = this.members.filter((member) => member.isWanted(call.context)).length;
     if (until === -Infinity || wanted <= this.members.length - this.quorum) {
       const round = await this.#askAll(call, leftovers);
       if ('hold' in round) return round.hold;
       this.checkOpen();
-      const away = this.#away(round.asks);
+      away = this.#away(round.asks);
       if (clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);
       if (away !== undefined && until === Infinity) throw away;
       gate = this.#gateAmong(round.asks);
     }
     for (;;) {
       const through = await this.#throughGate(gate, call, leftovers, until);
-      if (through === undefined && clock.now() >= until) throw new LockTimeoutError(this.name, waitTime);
+      // Of the others nothing is known but what they said in the round before.
+      if (through === undefined && clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);
       const round = through ?? (await this.#askAll(call, leftovers));
       if ('hold' in round) return round.hold;
       if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
       this.checkOpen();
-      const away = this.#away(round.asks);
+      away = this.#away(round.asks);
       if (away !== undefined && until === Infinity) throw away;
       gate = this.#gateAmong(round.asks);
       const { least, most } = PAUSE_MS;
@@ -164,10 +169,10 @@ export class RedLock extends JointLock {
     return this.#conclude(await this.#run(call, leftovers, { failed }), call);
   }
 
-  async #run(call: LockCall, { pending }: Leftovers, terms: Pick<RoundTerms, 'gate' | 'failed'>): Promise<QuorumRound> {
+  async #run(call: LockCall, leftovers: Leftovers, terms: Pick<RoundTerms, 'gate' | 'failed'>): Promise<QuorumRound> {
     const { members, quorum } = this;
     const owners = (): ((member: Member) => string) => this.owners();
-    const round = new QuorumRound({ members, quorum, call, owners, drift: this.#drift, pending, ...terms });
+    const round = new QuorumRound({ members, quorum, call, owners, drift: this.#drift, ...leftovers, ...terms });
     await round.run();
     return round;
   }
@@ -208,6 +213,15 @@ export class RedLock extends JointLock {
       this.quorum,
       results.sort((a, b) => a.server - b.server),
     );
+  }
+
+  /** With what servers said that the round did not wait for. */
+  #completed(error: NoQuorumError, { said }: Leftovers): NoQuorumError {
+    const results = error.results.map((result): ServerResult => {
+      const member = this.members.find((each) => this.#places.get(each) === result.server) as Member;
+      return result.outcome === 'failed' ? { ...result, error: result.error ?? said.get(member) } : result;
+    });
+    return new NoQuorumError(this.name, this.quorum, results);
   }
 
   /** Where to wait: the first server that answered. All processes that see the same servers wait at the same one. */

@@ -187,6 +187,26 @@ describe('R28: a server that refuses, as a user without permission is', () => {
     }
   });
 
+  test.each([0, 1, 2])('R28: of two of three: each is heard while the other (%i) answers late', async (at) => {
+    const proxies = await startProxies();
+    const opened = proxies.map(({ url }) => createClient({ url, commandTimeout: 3_000 }));
+    clients.push(...opened);
+    const name = 'red:late';
+    const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock(name)));
+    await lock.withLock(() => undefined);
+    await freeEverywhere({ clients: opened, name });
+    await refuse(...servers.filter((_, server) => server !== at));
+    // The others have decided by then, in every round: of what it grants nothing is known in the next one.
+    proxies[at]!.delay(40, { direction: 'to-client' });
+    for (const waitTime of [0, 100, 300]) {
+      const error: unknown = await inFlow(async () => lock.tryLock(waitTime).catch((reason: unknown) => reason));
+      expect(error).toMatchObject({ code: 'ERR_LOCK_NO_QUORUM' });
+      const { results } = error as NoQuorumError;
+      const refused = results.filter((_, server) => server !== at);
+      expect(refused).toMatchObject([{ error: { code: 'ERR_LOCK_REFUSED' } }, { error: { code: 'ERR_LOCK_REFUSED' } }]);
+    }
+  });
+
   test('R23: an abort ends a wait between two rounds at once', async () => {
     const { lock, ...red } = await open();
     await lock.withLock(() => undefined);
