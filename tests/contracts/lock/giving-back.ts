@@ -160,7 +160,8 @@ export function givingBackContract(kind: LockKind): void {
 
     test('R11: of the own client tells a hold that was on its way at the call', async () => {
       const { lock, events } = await open(kind);
-      await lock.isLocked(); // connected: what is sent first runs first
+      // Connected, and where it lives its scripts are loaded: what is sent first runs first.
+      await inFlow(async () => (await lock.acquire()).release());
       const taken = inFlow(() => lock.acquire());
       const forced = lock.forceUnlock();
       const hold = await taken;
