@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
@@ -23,10 +23,6 @@ const SLACK_MS = 250;
 const ACQUIRE = scripts.acquire.script!.sha;
 const RELEASE = scripts.release.script!.sha;
 const REFRESH = scripts.refresh.script!.sha;
-
-beforeAll(async () => {
-  for (const { script } of Object.values(scripts)) await admin().script('LOAD', script!.source);
-});
 
 afterEach(async () => {
   await closeClients();

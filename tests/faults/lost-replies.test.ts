@@ -1,8 +1,7 @@
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
 import { closeClients, openProxy } from '../support/lock-clients.js';
-import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -32,11 +31,6 @@ const WATCHDOG_MS = 3_000;
 
 const clients: LockClient[] = [];
 const given: Redis[] = [];
-
-beforeAll(async () => {
-  // Else the first attempts would be spent on telling the server the scripts.
-  for (const { source } of LOCK_SCRIPTS.values()) await admin().script('LOAD', source);
-});
 
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));

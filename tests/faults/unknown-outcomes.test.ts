@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import type { RedisUnavailableError } from '../../src/errors.js';
@@ -6,7 +6,6 @@ import type { ClientOptions } from '../../src/options.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
-import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -23,10 +22,6 @@ const PARTIAL = scripts.releasePartial.script!.sha;
 const RELEASE = scripts.release.script!.sha;
 const HAND_OFF = scripts.handOff.script!.sha;
 const RENEW = scripts.renew.script!.sha;
-
-beforeAll(async () => {
-  for (const { source } of LOCK_SCRIPTS.values()) await admin().script('LOAD', source);
-});
 
 afterEach(async () => {
   await closeClients();

@@ -2,11 +2,10 @@ import { systemClock, type Clock, type Timer } from '../../src/clock.js';
 import { createClient, type LockClient } from '../../src/client.js';
 import { runOutside } from '../../src/core/flow.js';
 import type { ClientOptions } from '../../src/options.js';
-import * as scripts from '../../src/redis/scripts/lock.js';
 import type { Hold } from '../../src/core/hold.js';
 import type { Lock } from '../../src/primitives/lock.js';
 import { FaultProxy } from './proxy.js';
-import { admin, testRedisUrl } from './redis.js';
+import { testRedisUrl } from './redis.js';
 import { until } from './until.js';
 import { reach } from './topology.mjs';
 
@@ -68,12 +67,6 @@ export function clientUrl(): string {
 
 const clients: LockClient[] = [];
 const proxies: FaultProxy[] = [];
-let scriptsLoaded: Promise<void> | undefined;
-
-/** A fault that strikes the n-th EVALSHA should not meet the one that is answered with NOSCRIPT. */
-async function loadScripts(): Promise<void> {
-  for (const { script } of Object.values(scripts)) if (script) await admin().script('LOAD', script.source);
-}
 
 /** Clients with a short command deadline may need several on a busy machine. */
 export async function ready(...opened: readonly LockClient[]): Promise<void> {
@@ -86,7 +79,6 @@ export async function openClient({ url = clientUrl(), clock, ...options }: Clien
   const client = createClient({ ...reach(url), ...options }, clock === undefined ? {} : { clock });
   clients.push(client);
   await ready(client);
-  await (scriptsLoaded ??= loadScripts());
   return client;
 }
 
