@@ -30,6 +30,8 @@ export class HistoryFacts {
   readonly holds = new Map<string, HeldLock>();
   readonly stalls = new Map<string, EventOf<'stalled'>[]>();
   readonly slept: EventOf<'slept'>[] = [];
+  /** Nested holds that Redis has not confirmed, as when the machine slept between request and answer. */
+  readonly #grantedInDoubt: HeldLock[] = [];
   readonly died = new Map<string, number>();
   readonly broken: EventOf<'broken'>[] = [];
   /** By lock and owner. */
@@ -119,7 +121,9 @@ export class HistoryFacts {
     const { at, validUntil } = event;
     const confirmedUntil = validUntil > at ? validUntil : Infinity;
     const until = { deadline: validUntil, confirmedUntil, confirmedAt: at };
-    this.holds.set(event.hold, { lock: invoke.lock, invoke, ok: event, ...until });
+    const hold = { lock: invoke.lock, invoke, ok: event, ...until };
+    this.holds.set(event.hold, hold);
+    if (confirmedUntil === Infinity && event.parent !== undefined) this.#grantedInDoubt.push(hold);
   }
 
   #withHold(event: HistoryEvent & { hold: string }, then: (hold: HeldLock) => void): void {
@@ -157,10 +161,15 @@ export class HistoryFacts {
 
   /**
    * When the lease would have ended without the sleep in which it did: until then its holder may be waiting for Redis to
-   * say which it was, and need not be told.
+   * say which it was, and need not be told. What was granted inside it in the same doubt may last longer.
    */
-  doubtfulUntil({ ok, confirmedAt, confirmedUntil }: HeldLock): number {
+  doubtfulUntil(hold: HeldLock): number {
+    const { ok, confirmedAt, confirmedUntil } = hold;
     let until = confirmedUntil;
+    for (const inner of this.#grantedInDoubt) {
+      const { at, leaseTime = Infinity } = inner.invoke;
+      if (at <= until && this.isInside(inner, hold)) until = Math.max(until, at + leaseTime);
+    }
     for (const { process, from, at } of this.slept) {
       if (process === ok.process && from >= confirmedAt && from <= until) until += at - from;
     }

@@ -342,6 +342,25 @@ test('a deadline while the machine slept: who waits for word from Redis is told 
   expect(kinds([...told(1_600), ...asleep('A', 601)])).toEqual(late);
 });
 
+test('a deadline while the machine slept: what was asked for inside before, and granted behind it, may last longer', () => {
+  const told = (at: number, askedAt = 140, leaseTime = 900) => [
+    ...held('a', { from: 100, validUntil: 600, until: 'never' }),
+    ...history(
+      { type: 'acquire-invoke', at: askedAt, call: 'b', lock: 'x', leaseTime },
+      { type: 'slept', from: 150, at: 1_150 },
+      { type: 'acquire-ok', at: 1_160, call: 'b', hold: 'b', owner: 'a', parent: 'a', validUntil: 1_160 },
+      { type: 'loss-signal', at, hold: 'a', cause: 'gone' },
+      { type: 'loss-signal', at, hold: 'b', cause: 'gone' },
+    ),
+    { ...history({ type: 'stalled', from: 150, at: 1_150 })[0]!, process: 'A' },
+  ];
+  expect(kinds(told(140 + 900 + 1_000 + 249))).toEqual([]);
+  const late = ['loss signal too late'];
+  expect(kinds(told(140 + 900 + 1_000 + 251))).toEqual(late);
+  expect(kinds(told(140 + 900 + 1_000, 140, 300))).toEqual(late);
+  expect(kinds(told(140 + 900 + 1_000, 601))).toEqual([...late, 'success after the loss']);
+});
+
 test('a doubt that ends well is no loss, and nobody is valid while it lasts', () => {
   const doubted = [
     ...held('a', { from: 100, validUntil: 500, until: 400 }),
