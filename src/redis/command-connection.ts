@@ -7,6 +7,7 @@ import {
   isCredentialsError,
   isLockedOut,
   isNoMaster,
+  isWithheld,
   NotSentError,
   refusal,
   withoutArguments,
@@ -183,9 +184,7 @@ export class CommandConnection implements CommandPort {
       this.#clockOffset = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000) - now;
       this.#clockLookedAt = now;
     } catch (error) {
-      if (!(error instanceof Error) || error.name !== 'ReplyError' || !/NOPERM|unknown command/i.test(error.message)) {
-        throw error;
-      }
+      if (!isWithheld(error as Error)) throw error;
       this.#clockRefused = true;
       this.#clockOffset = undefined;
       this.reports.clockUnavailable(error);

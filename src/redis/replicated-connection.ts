@@ -10,7 +10,7 @@ import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ReplicaOptions } from '../options.js';
 import type { Attempt, CommandPort } from './attempt.js';
 import { CommandConnection, type ConnectionReports } from './command-connection.js';
-import { NotSentError, refusal } from './server-error.js';
+import { isWithheld, NotSentError, refusal, withoutArguments } from './server-error.js';
 
 /** How long to believe that a server has no replicas. */
 const LOOK_AGAIN_MS = 5_000;
@@ -105,8 +105,9 @@ export class ReplicatedConnection implements CommandPort {
         batch.overdue?.cancel();
         this.#endTurn();
         for (const { attempt, raw } of batch.held) {
-          // Without an answer the same request goes out again, and waits again.
-          if (error.name !== 'ReplyError') attempt.failed(error);
+          // Not answered, or by a server that cannot say (demoted meanwhile, busy): the same request goes out and waits again.
+          if (!isWithheld(error))
+            attempt.failed(new Error(`WAIT failed: ${error.message}`, { cause: withoutArguments(error) }));
           else if (this.replicas.always) attempt.unconfirmed(refusal('WAIT', error));
           else attempt.answered(raw); // a server that has no WAIT for us: as if it had no replicas
         }
@@ -175,8 +176,8 @@ export class ReplicatedConnection implements CommandPort {
       // One that is still being filled cannot confirm anything yet.
       this.#hasReplicas = /^slave\d+:.*\bstate=online\b/m.test(info);
     } catch (error) {
-      // Refused: nobody can say, and nobody has asked for any. Else the connection is cut, or just about to be.
-      if ((error as Error).name === 'ReplyError') this.#hasReplicas = false;
+      // Withheld: nobody can say, and nobody has asked for any. Else it is cut, or cannot say now: from the start.
+      if (isWithheld(error as Error)) this.#hasReplicas = false;
       else this.#connection.reconnect();
     } finally {
       limit.cancel();

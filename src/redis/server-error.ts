@@ -41,6 +41,11 @@ export const isSplitSlot = (error: Error): boolean =>
 export const isRefusedInside = (error: Error): boolean =>
   /\bscript\b/i.test(error.message) && !error.message.startsWith('OOM');
 
+/** The command is not there for us, and will not be: by permission, or because the provider has taken it away. */
+export const isWithheld = (error: Error): boolean =>
+  error.name === 'ReplyError' &&
+  /NOPERM|unknown|unsupported|disabled|not (support|allow)|no permission/i.test(error.message);
+
 export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
 
 /** The server answers, but will not have us: credentials, protected mode, a database that there is not. */

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
 import type { FencedLock } from '../../src/primitives/fenced-lock.js';
@@ -6,6 +6,7 @@ import { contend } from '../support/contention.js';
 import { elapsed } from '../support/elapsed.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
+import { SentinelSetup } from '../support/sentinel.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';
 
@@ -14,11 +15,11 @@ let master: RedisServer;
 let replica: RedisServer;
 const clients: LockClient[] = [];
 
-async function inStep(): Promise<void> {
-  await until(async () => String(await master.command('INFO', 'replication')).includes('state=online'), 'in step');
+async function inStep(of = master): Promise<void> {
+  await until(async () => String(await of.command('INFO', 'replication')).includes('state=online'), 'in step');
   // It may be there and not have said yet how far it is.
-  await master.command('SET', 'in step', 1, 'PX', 1);
-  await until(async () => (await master.command('WAIT', 1, 1_000)) === 1, 'it confirms');
+  await of.command('SET', 'in step', 1, 'PX', 1);
+  await until(async () => (await of.command('WAIT', 1, 1_000)) === 1, 'it confirms');
 }
 
 beforeAll(async () => {
@@ -252,6 +253,53 @@ test('R6: a master that was demoted is left for the one that its name leads to b
     await Promise.all([old.stop(), next.stop()]);
   }
 }, 30_000);
+
+describe('R6: no grant is told on the word of a server that cannot say what its replicas have', () => {
+  const BUSY = '-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n';
+  /** Begins with the call. */
+  const states: Record<string, (server: RedisServer, proxy: FaultProxy) => unknown> = {
+    'demoted while it waits for them': async (server) => {
+      await until(async () => /blocked_clients:1\b/.test(String(await server.command('INFO', 'clients'))), 'it waits');
+      await server.replicaOf({ host: '127.0.0.1', port: 1 });
+    },
+    'busy when it is asked to wait for them': (_, proxy) => proxy.answer({ command: 'WAIT', times: Infinity }, BUSY),
+    'busy when it is asked whether there are any': (_, proxy) => {
+      proxy.answer({ command: 'WAIT', times: Infinity }, ':0\r\n');
+      proxy.answer({ command: 'INFO', times: Infinity }, BUSY);
+    },
+  };
+
+  test.each(
+    Object.entries(states).flatMap(([state, begin]) =>
+      [undefined, { acks: 1, timeout: 1_000 }].map((replicas) => [state, replicas, begin] as const),
+    ),
+  )(
+    'R6: %s (replicas: %j)',
+    async (_, replicas, begin) => {
+      const setup = await SentinelSetup.start({ replicas: 1, sentinels: 1, downAfterMs: 60_000 });
+      const [server, copy] = setup.servers as [RedisServer, RedisServer];
+      await inStep(server);
+      const proxy = await FaultProxy.start(server.address);
+      const natMap = { [`${server.host}:${server.port}`]: { host: proxy.host, port: proxy.port } };
+      const redis = setup.connection({ natMap });
+      const client = createClient({ redis, commandTimeout: 1_500, replicas });
+      try {
+        await client.ready();
+        await inFlow(() => client.getLock('warm').withLock(() => undefined));
+        await copy.pause();
+        const begun = begin(server, proxy);
+        const told = await outcome(inFlow(() => client.getLock('unconfirmed').acquire()));
+        expect(['ERR_LOCK_REDIS_UNAVAILABLE', 'ERR_LOCK_NOT_REPLICATED']).toContain(told);
+        await begun;
+      } finally {
+        await client.close();
+        await proxy.close();
+        await setup.stop();
+      }
+    },
+    60_000,
+  );
+});
 
 test('R6: SCRIPT FLUSH is invisible here too', async () => {
   const client = await open();
