@@ -123,6 +123,8 @@ export function keepTrying(redis: Redis, clock: Clock): () => void {
   return () => {
     stopped = true;
     timer?.cancel();
+    // A socket that is just connecting would begin to listen to the sentinels when it is there, and never end.
+    redis.options.failoverDetector = false;
   };
 }
 

@@ -40,6 +40,12 @@ async function open(options: Partial<CreateClientOptions> = {}): Promise<LockCli
   return client;
 }
 
+/** Connections that wait for word of a failover. */
+async function listeners(): Promise<number> {
+  const lists = await Promise.all(setup.sentinels.map((sentinel) => sentinel.command('CLIENT', 'LIST')));
+  return lists.flatMap((list) => String(list).match(/\bsub=1\b/g) ?? []).length;
+}
+
 let names = 0;
 const freshName = (label: string): string => `${label}:${(names += 1)}`;
 
@@ -147,10 +153,6 @@ test('R3: news of a failover that come while connections ask for the master end 
   await client.getLock(freshName('warm')).withLock(() => undefined);
   const hold = await inFlow(() => holder.getLock(name).acquire({ leaseTime: 60_000 }));
   const waiting = inFlow(() => lock.acquire({ waitTime: 30_000 }));
-  const listeners = async (): Promise<number> => {
-    const lists = await Promise.all(setup.sentinels.map((sentinel) => sentinel.command('CLIENT', 'LIST')));
-    return lists.flatMap((list) => String(list).match(/\bsub=1\b/g) ?? []).length;
-  };
   const master = await setup.master();
   await until(async () => (await master.channels()).some((channel) => channel.includes(name)), 'it waits');
   // Two clients with a connection for commands and one for grants that replicas confirm; one of them subscribes.
@@ -183,6 +185,29 @@ function runClient(ms: number, redis: RedisOptions, options: ClientOptions = {})
     JSON.stringify({ redis: { name: MASTER_NAME, ...redis }, ms, ...options }),
   ]);
 }
+
+test('R32: close() while the subscriber is just connecting to the master leaves nobody listening to the sentinels', async () => {
+  const master = await setup.master();
+  let onConnecting = (): unknown => undefined;
+  const natMap = (address: string): null => {
+    // Sentinel has named the master: with the end of this turn the connection to it is on its way.
+    if (address === `${master.host}:${master.port}`) onConnecting();
+    return null;
+  };
+  const client = await open({ redis: setup.connection({ natMap }) });
+  const holder = await open();
+  const lock = client.getLock(freshName('closing'));
+  await inFlow(() => client.getLock(freshName('warm')).withLock(() => undefined));
+  const hold = await inFlow(() => holder.getLock(lock.name).acquire());
+  const closed = new Promise<void>((resolve, reject) => {
+    onConnecting = () => setImmediate(() => void client.close().then(resolve, reject));
+  });
+  expect(await outcome(inFlow(() => lock.acquire()))).toBe('ERR_LOCK_CLIENT_CLOSED');
+  await closed;
+  await hold.release();
+  await holder.close();
+  await until(async () => (await listeners()) === 0, 'nobody listens');
+}, 30_000);
 
 test('R3: a Sentinel that is dead is no unhandled error on the console', async () => {
   const sentinels = setup.sentinels.map(({ address }) => address);
