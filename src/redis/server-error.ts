@@ -11,7 +11,8 @@ import { missingRule, type RefusedRequest } from './permissions.js';
  */
 export type FailureKind = 'not-sent' | 'not-executed' | 'unknown-script' | 'refused' | 'unanswered';
 
-const TRANSIENT = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|UNKILLABLE|MOVED|ASK)\b/;
+const TRANSIENT =
+  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|UNKILLABLE|MOVED|ASK)\b|max number of clients/;
 const CREDENTIALS = /^(NOAUTH|WRONGPASS|NOPERM)\b|invalid password|without any password/i;
 
 export class NotSentError extends Error {}
@@ -49,8 +50,7 @@ export const isWithheld = (error: Error): boolean =>
 export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
 
 /** The server answers, but will not have us: credentials, protected mode, a database that there is not. */
-export const isLockedOut = (error: Error): boolean =>
-  failureKind(error) === 'refused' && !error.message.includes('max number of clients');
+export const isLockedOut = (error: Error): boolean => failureKind(error) === 'refused';
 
 /** ioredis adds what was sent to the server's answer; for AUTH that is the password. */
 export function withoutArguments<E>(error: E): E {

@@ -187,6 +187,29 @@ describe('R6: a state in which the server refuses to run scripts for now', () =>
   );
 });
 
+test('R19: a server that takes no more clients when a call begins to wait refuses nobody: the call is woken all the same', async () => {
+  const full = await serverWith({});
+  const options = { commandTimeout: 3_000 };
+  const [client, other] = [await clientAt(full.url, options), await clientAt(full.url, options)];
+  const name = freshName();
+  // With all connections but the one that a wait is the first to want.
+  await inFlow(() => client.getLock(freshName()).withLock(() => undefined));
+  const held = await holdElsewhere(other.getLock(name), 20_000);
+  const connected = /connected_clients:(\d+)/.exec(String(await full.command('INFO', 'clients')))?.[1];
+  await full.command('CONFIG', 'SET', 'maxclients', Number(connected));
+  let turnedAway = 0;
+  client.events.on('connectionError', () => (turnedAway += 1));
+  const waiting = inFlow(() => client.getLock(name).acquire({ waitTime: 10_000 }));
+  const inside = waiting.then(() => performance.now());
+  await Promise.race([inside, until(() => turnedAway > 0, 'its subscriber is turned away')]);
+  await full.command('CONFIG', 'SET', 'maxclients', 1_000);
+  await until(async () => (await full.channels()).some((channel) => channel.includes(name)), 'it listens');
+  const freeAt = performance.now();
+  await held.release();
+  expect((await inside) - freeAt).toBeLessThan(200 + SLACK_MS);
+  await (await waiting).release();
+});
+
 describe('R6: a server that refuses commands for good', () => {
   test('R6: WAIT, INFO, CLIENT and SCRIPT: everything works', async () => {
     const { url } = await serverWith({ renameCommands: { WAIT: '', INFO: '', CLIENT: '', SCRIPT: '' } });
