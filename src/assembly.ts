@@ -11,7 +11,7 @@ import { groupRenewal } from './primitives/group-lock-protocol.js';
 import { plainRenewal, type ProtocolPort } from './primitives/plain-lock-protocol.js';
 import { readWriteRenewal } from './primitives/read-write-lock.js';
 import { openTopology } from './redis/open-topology.js';
-import { serverOf, type RedisSource } from './redis/own-connection.js';
+import { serverOf, type GivenRedis } from './redis/own-connection.js';
 import { ScriptExecutor } from './redis/script-executor.js';
 import type { Topology } from './redis/topology.js';
 
@@ -26,14 +26,14 @@ export interface Assembly {
 /** Makes them and puts them together; the connections are on their way when it returns. */
 export function assemble(
   id: string,
-  source: RedisSource,
+  given: GivenRedis,
   options: ResolvedOptions,
   clock: Clock,
   events: EventSource,
 ): Assembly {
   const { attemptMs, commandTimeout, lockWatchdogTimeout, renewEveryMs, callSites } = options;
   let clockTold = false;
-  const topology = openTopology(source, options, clock, {
+  const topology = openTopology(given, options, clock, {
     error: (connection, cause) => events.emit('connectionError', { connection, cause }),
     clockUnavailable: (cause) => {
       // Every connection finds out for itself.
@@ -62,7 +62,7 @@ export function assemble(
   let tenures = 0;
   const runtime: Assembly['runtime'] = {
     clientId: id,
-    server: serverOf(source),
+    server: serverOf(given),
     options,
     clock: leaseClock,
     events,

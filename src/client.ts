@@ -17,7 +17,7 @@ import type { RedLock, RedLockOptions } from './primitives/red-lock.js';
 import type { Semaphore } from './primitives/semaphore.js';
 import type { SpinLockOptions } from './primitives/spin-lock.js';
 import { RedisLockClient } from './redis-lock-client.js';
-import { prefixOf, type GivenRedis, type RedisSource } from './redis/own-connection.js';
+import { givenBy, prefixOf, type GivenRedis } from './redis/own-connection.js';
 
 /** Where Redis is: a URL, or a connection of yours. It is duplicated, never used, and stays yours to close. */
 export type Connection = { url: string; redis?: undefined } | { redis: GivenRedis; url?: undefined };
@@ -122,30 +122,38 @@ export function createClient(options: CreateClientOptions, parts: ClientParts = 
   if (typeof options !== 'object' || options === null) {
     throw new InvalidArgumentError('options', 'an object with url or redis', withoutCredentials(options));
   }
-  const source = sourceOf(options);
-  const resolved = resolveOptions(options, prefixOf(source));
+  const given = givenIn(options);
+  const resolved = resolveOptions(options, prefixOf(given));
   // What is made here lives as long as the client; it must not be inside a hold of whoever happened to make it.
-  return runOutside(() => new RedisLockClient(source, resolved, parts.clock ?? systemClock(runOutside)));
+  return runOutside(() => new RedisLockClient(given, resolved, parts.clock ?? systemClock(runOutside)));
 }
 
-function sourceOf({ url, redis }: CreateClientOptions): RedisSource {
+function givenIn({ url, redis }: CreateClientOptions): GivenRedis {
   if (url === undefined && redis === undefined) {
     throw new InvalidArgumentError('url', 'an address, unless redis is given', url);
   }
   if (url !== undefined && redis !== undefined) {
-    throw new InvalidArgumentError('redis', 'absent where url is given', redis);
+    throw new InvalidArgumentError('redis', 'absent where url is given', withoutCredentials(redis));
   }
   if (redis !== undefined) {
-    if (typeof redis !== 'object' || typeof redis.duplicate !== 'function') {
-      throw new InvalidArgumentError('redis', 'a connection of ioredis', redis);
+    if (typeof redis !== 'object' || (redis as unknown) === null || typeof redis.duplicate !== 'function') {
+      throw new InvalidArgumentError('redis', 'a connection of ioredis', withoutCredentials(redis));
     }
-    return { redis };
+    return redis;
   }
   if (typeof url !== 'string' || !/^rediss?:\/\//.test(url)) {
     throw new InvalidArgumentError('url', 'a string that begins with redis:// or rediss://', withoutCredentials(url));
   }
-  return { url };
+  try {
+    return givenBy(url);
+  } catch {
+    // Which part of it is the password nobody can say, and what was thrown repeats it all.
+    throw new InvalidArgumentError('url', 'an address, with what is special in a password percent-encoded', '...');
+  }
 }
 
-/** Messages end up in logs. */
-const withoutCredentials = (url: unknown): unknown => (typeof url === 'string' ? url.replace(/^[^]*@/, '...@') : url);
+/** Errors end up in logs, with their fields. */
+function withoutCredentials(value: unknown): unknown {
+  if (typeof value === 'object' && value !== null) return {};
+  return typeof value === 'string' ? value.replace(/^[^]*@/, '...@') : value;
+}

@@ -35,7 +35,7 @@ import { Semaphore } from './primitives/semaphore.js';
 import { SingleLock } from './primitives/single-lock.js';
 import { pausesOf, SpinLockProtocol, type SpinLockOptions } from './primitives/spin-lock.js';
 import { fairQueueKey, latchChannel, takenPermitsKey, tokenKey } from './redis/keys.js';
-import type { RedisSource } from './redis/own-connection.js';
+import type { GivenRedis } from './redis/own-connection.js';
 import type { ScriptExecutor } from './redis/script-executor.js';
 import { inspect } from './redis/scripts/object.js';
 import type { Topology } from './redis/topology.js';
@@ -50,8 +50,8 @@ export class RedisLockClient implements LockClient {
   readonly #port: ProtocolPort;
   #closing: Promise<void> | undefined;
 
-  constructor(source: RedisSource, options: ResolvedOptions, clock: Clock) {
-    const { runtime, topology, executor, port } = assemble(this.id, source, options, clock, this.events);
+  constructor(given: GivenRedis, options: ResolvedOptions, clock: Clock) {
+    const { runtime, topology, executor, port } = assemble(this.id, given, options, clock, this.events);
     this.#runtime = runtime;
     this.#topology = topology;
     this.#executor = executor;

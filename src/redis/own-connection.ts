@@ -3,7 +3,6 @@ import type { Clock, Timer } from '../clock.js';
 
 /** A connection to copy the address, credentials, TLS and so on from; it is never used itself. */
 export type GivenRedis = Redis | Cluster;
-export type RedisSource = { readonly url: string } | { readonly redis: GivenRedis };
 
 const RECONNECT_MS = { first: 25, most: 500, jitter: 25 };
 
@@ -56,10 +55,11 @@ export function isCluster(redis: GivenRedis): redis is Cluster {
   return redis.isCluster;
 }
 
+/** Never connected. What an address says in its query counts as much as what a connection was given, and no more. */
+export const givenBy = (url: string): Redis => new Redis(url, { lazyConnect: true });
+
 /** The `keyPrefix` of a given connection: it is part of the name, not ioredis's business. */
-export function prefixOf(source: RedisSource): string {
-  return 'url' in source ? '' : (source.redis.options.keyPrefix ?? '');
-}
+export const prefixOf = (given: GivenRedis): string => given.options.keyPrefix ?? '';
 
 /** Private by its type only: it is what duplicate() copies, and says where to begin. */
 export const startupNodesOf = (given: Cluster): readonly ClusterNode[] =>
@@ -78,29 +78,20 @@ export function nodeOptions(node: ClusterNode): RedisOptions {
 }
 
 /** Where it leads, for telling servers apart; without credentials. */
-export function serverOf(source: RedisSource): string {
-  if ('url' in source) {
-    const { host, pathname } = new URL(source.url);
-    return host + pathname;
-  }
-  const { redis } = source;
-  if (isCluster(redis)) {
+export function serverOf(given: GivenRedis): string {
+  if (isCluster(given)) {
     // What it was given: as long as it is not connected it knows no others.
-    const nodes = startupNodesOf(redis).map(nodeOptions);
+    const nodes = startupNodesOf(given).map(nodeOptions);
     return JSON.stringify(nodes.map(({ host, port }) => `${host ?? '127.0.0.1'}:${port ?? 6379}`).sort());
   }
-  const { host, port, path, db, sentinels, name } = redis.options;
+  const { host, port, path, db, sentinels, name } = given.options;
   if (sentinels) return `${name ?? ''}@${sentinels.map((each) => `${each.host}:${each.port}`).join()}/${db ?? 0}`;
   return `${path ?? `${host}:${port}`}/${db ?? 0}`;
 }
 
 /** A connection of our own to a single server, directly or through Sentinel. */
-export function openOwnConnection(
-  source: { readonly url: string } | { readonly redis: Redis },
-  attemptMs: number,
-): Redis {
-  const options = ownOptions(attemptMs);
-  const redis = 'url' in source ? new Redis(source.url, options) : source.redis.duplicate(options);
+export function openOwnConnection(given: Redis, attemptMs: number): Redis {
+  const redis = given.duplicate(ownOptions(attemptMs));
   silenceSentinels(redis);
   return redis;
 }

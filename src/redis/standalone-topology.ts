@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.js';
 import type { ReplicaOptions } from '../options.js';
 import type { CommandPort } from './attempt.js';
@@ -13,13 +14,13 @@ export class StandaloneTopology implements Topology {
   readonly #master: Master;
 
   constructor(
-    source: Parameters<typeof openOwnConnection>[0],
+    given: Redis,
     clock: Clock,
     attemptMs: number,
     replicas: ReplicaOptions | undefined,
     reports: MasterReports,
   ) {
-    this.#master = new Master(() => openOwnConnection(source, attemptMs), clock, attemptMs, replicas, reports);
+    this.#master = new Master(() => openOwnConnection(given, attemptMs), clock, attemptMs, replicas, reports);
     this.subscriber = this.#master.subscriber(false, undefined);
   }
 

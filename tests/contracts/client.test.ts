@@ -33,7 +33,10 @@ describe('createClient()', () => {
     ['both', { url: 'redis://localhost', redis: new Redis({ lazyConnect: true }) }],
     ['a url that is none', { url: 'localhost:6379' }],
     ['a url that is no string', { url: 6379 }],
+    ['a url that cannot be read', { url: 'redis://user:pass#word@localhost' }],
+    ['a url with a bad escape', { url: 'redis://user:50%off@localhost' }],
     ['a redis that is none', { redis: {} }],
+    ['a redis that is null', { redis: null }],
     ['lockWatchdogTimeout 0', { url: 'redis://localhost', lockWatchdogTimeout: 0 }],
     ['lockWatchdogTimeout 50', { url: 'redis://localhost', lockWatchdogTimeout: 50 }],
     ['lockWatchdogTimeout 1.5', { url: 'redis://localhost', lockWatchdogTimeout: 1_000.5 }],
@@ -65,6 +68,11 @@ describe('createClient()', () => {
     for (const [options, argument, text] of [
       [{}, 'url', /unless redis is given/],
       [{ url, redis: new Redis({ lazyConnect: true }) }, 'redis', /absent where url is given/],
+      [{ url, redis: new Redis({ lazyConnect: true, password: secret }) }, 'redis', /absent where url is given/],
+      [{ redis: { host: 'localhost', password: secret } }, 'redis', /a connection of ioredis, not an object/],
+      [{ url: new URL(`redis://me:${secret}@host`) }, 'url', /a string that begins/],
+      [{ url: `redis://me:p#${secret}@host` }, 'url', /percent-encoded/],
+      [{ url: `redis://me:50%${secret}@host` }, 'url', /percent-encoded/],
       [{ url, password: secret }, 'options.password', /known here: url, redis, /],
       [{ url: `http://me:${secret}@host` }, 'url', /redis:\/\/.*@host/],
       [`redis://me:${secret}@host`, 'options', /an object with url or redis/],
@@ -73,7 +81,7 @@ describe('createClient()', () => {
     ] as const) {
       const error = thrown(options);
       expect(error).toMatchObject({ argument, message: expect.stringMatching(text) });
-      expect(inspect(error)).not.toContain(secret);
+      expect(inspect(error, { depth: 10, showHidden: true })).not.toContain(secret);
     }
   });
 

@@ -3,7 +3,8 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
 import { elapsed } from '../support/elapsed.js';
 import { runFixture } from '../support/fixture-process.js';
-import { holdElsewhere, inFlow } from '../support/lock-clients.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import { closeClients, holdElsewhere, inFlow, openProxy } from '../support/lock-clients.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { allChannels } from '../support/server-version.js';
 import { startServer } from '../support/servers.js';
@@ -23,6 +24,7 @@ const opened: Redis[] = [];
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
   for (const redis of opened.splice(0)) redis.disconnect();
+  await closeClients(); // and proxies
 });
 leaveNothing();
 
@@ -89,6 +91,42 @@ describe('R34: a client that was given a connection with', () => {
     );
   });
 });
+
+if (topology === 'single') {
+  describe('R34: an address whose query asks for', () => {
+    test.each([
+      ['a prefix', 'keyPrefix=app:', 'app:'],
+      ['what the other kinds of connection do', 'monitor=true&readOnly=true&lazyConnect=false&commandTimeout=1', ''],
+      [
+        'queueing and resending',
+        'enableOfflineQueue=true&autoResendUnfulfilledCommands=true&maxRetriesPerRequest=9',
+        '',
+      ],
+    ])('%s contends like any other', async (_, query, prefix) => {
+      const name = freshName();
+      const asked = client({ url: `${testRedisUrl()}?${query}` });
+      await contend([asked, client({ url: testRedisUrl(), keyPrefix: prefix })], name, prefix + name);
+    });
+
+    test('resending: a call that has rejected sends nothing any more', async () => {
+      const { proxy, url } = await openProxy();
+      const asked = client({
+        url: `${url}?autoResendUnfulfilledCommands=true&maxRetriesPerRequest=9`,
+        commandTimeout: 600,
+      });
+      await asked.ready();
+      const swallowed = proxy.swallow({ command: 'EVALSHA', times: Infinity });
+      const refused = proxy.refuse('reset');
+      await expect(asked.getLock(freshName()).tryLock()).rejects.toThrow('did not answer');
+      swallowed.lift();
+      refused.lift();
+      await asked.ready();
+      await asked.getLock(freshName()).isLocked();
+      // What it took is given back; nothing else goes out.
+      expect(proxy.log.filter(({ args }) => args[0] === scripts.acquire.script!.sha)).toHaveLength(1);
+    });
+  });
+}
 
 test('R34: a connection that was closed by its owner can still be copied', async () => {
   const closed = redis({});
