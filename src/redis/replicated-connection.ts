@@ -5,7 +5,7 @@
  *   idle -> scripts, WAIT -> (their answers, the WAIT's answer) -> idle
  */
 import type { Redis } from 'ioredis';
-import type { Clock, Timer } from '../clock.js';
+import { within, type Clock, type Timer } from '../clock.js';
 import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ReplicaOptions } from '../options.js';
 import type { Attempt, CommandPort } from './attempt.js';
@@ -55,8 +55,10 @@ export class ReplicatedConnection implements CommandPort {
   async whenReady(until: number): Promise<void> {
     while (!this.ready) {
       await this.#connection.whenReady(until);
+      const left = until - this.clock.monotonic();
+      if (left <= 0) throw new NotSentError('the server did not say in time whether it has replicas');
       if (this.#waiting) await this.#whenTurn(until);
-      else if (!this.replicas.always) await this.#lookForReplicas();
+      else if (!this.replicas.always) await within(this.clock, left, this.#lookForReplicas());
     }
   }
 

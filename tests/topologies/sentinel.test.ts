@@ -123,6 +123,27 @@ test('R3: a master that falls silent when it is asked for its replicas: every ca
   await proxy.close();
 }, 30_000);
 
+test('R3: a master that is there late and then falls silent when it is asked for its replicas: calls settle in their time', async () => {
+  const master = await setup.master();
+  const proxy = await FaultProxy.start(master.address);
+  proxies.push(proxy);
+  const natMap = { [`${master.host}:${master.port}`]: { host: proxy.host, port: proxy.port } };
+  const away = proxy.refuse('reset');
+  const silent = proxy.swallow({ command: 'INFO', times: Infinity });
+  const client = createClient({ redis: setup.connection({ natMap }), commandTimeout: 6_000 });
+  clients.push(client);
+  const asked = performance.now();
+  const calls = [client.ready(), inFlow(() => client.getLock(freshName('late')).tryLock())].map((call) =>
+    outcome(call),
+  );
+  // An attempt has 2 s, and less than that is left when a connection stands again.
+  await pause(4_600);
+  away.lift();
+  expect(await Promise.all(calls)).toEqual(['ERR_LOCK_REDIS_UNAVAILABLE', 'ERR_LOCK_REDIS_UNAVAILABLE']);
+  expect(elapsed(asked)).toBeLessThan(6_000 + 250);
+  expect(silent.count).toBeGreaterThan(0);
+}, 30_000);
+
 /** A client whose ways to all sentinels and servers lead through proxies. */
 async function openThroughProxies(
   options: ClientOptions = {},
