@@ -117,7 +117,13 @@ export class ClusterTopology implements Topology {
       await this.#change(until);
     }
     const masters = [...new Set(this.#owners)].flatMap((node) => (node === undefined ? [] : [node.master]));
-    await Promise.all(masters.map((master) => master.whenReady(until)));
+    try {
+      await Promise.all(masters.map((master) => master.whenReady(until)));
+    } catch (error) {
+      // One of them lost its slots meanwhile: the one that has them now is waited for.
+      if (!(error instanceof NotSentError) || this.#closed || this.clock.monotonic() >= until) throw error;
+      await this.whenReady(until);
+    }
   }
 
   close(): void {

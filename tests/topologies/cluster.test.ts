@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { createClient } from '../../src/client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import { release } from '../../src/redis/scripts/lock.js';
@@ -227,4 +228,27 @@ test('R3: after a master hangs, calls succeed within 5 s of its replica taking o
   const promoted = performance.now();
   while ((await outcome(lock.withLock(() => undefined))) !== 'ok') await pause(20);
   expect(elapsed(promoted)).toBeLessThan(5_250);
+}, 60_000);
+
+test('R3: ready() waits past a master that hangs for the replica that takes over', async () => {
+  const [hung, ...others] = (await bench.cluster.masters()) as [RedisServer, ...RedisServer[]];
+  await hung.pause();
+  const client = createClient({ redis: bench.cluster.connection(), commandTimeout: 20_000 });
+  try {
+    const ready = outcome(client.ready());
+    await until(
+      async () => {
+        const running = bench.cluster.servers.filter((server) => server !== hung);
+        const roles = await Promise.all(running.map((server) => server.command('INFO', 'replication')));
+        return roles.filter((role) => String(role).includes('role:master')).length > others.length;
+      },
+      'its replica has taken over',
+      15_000,
+    );
+    const promoted = performance.now();
+    expect(await ready).toBe('ok');
+    expect(elapsed(promoted)).toBeLessThan(5_250);
+  } finally {
+    await client.close();
+  }
 }, 60_000);
