@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns';
 import { isIP } from 'node:net';
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
-import type { Clock, Timer } from '../clock.js';
+import { within, type Clock, type Timer } from '../clock.js';
 import { addressText, slotRanges, type NodeAddress, type SlotRange } from './cluster-slots.js';
 import { nodeOptions, openNodeConnection, startupNodesOf } from './own-connection.js';
 import { withoutArguments } from './server-error.js';
@@ -19,6 +19,8 @@ export interface ClusterView {
 const ASKED_AT_ONCE = 5;
 /** After the first answer, others that may know more get this long. */
 const GRACE_MS = 50;
+/** How long the names are looked up for: as long as a command may take. */
+const LOOKUP_ATTEMPTS = 3;
 
 /**
  * Asks nodes who has which slot. Each question has a connection of its own: a refresh is made when something is wrong,
@@ -57,18 +59,21 @@ export class ClusterDiscovery {
 
   /** The newest of the views that nodes have; rejects with the last error if none of them answers. */
   async look(known: readonly NodeAddress[]): Promise<ClusterView> {
-    const candidates = [...shuffled(known), ...shuffled(await this.#startupAddresses())];
-    const byText = new Map(candidates.map((address) => [addressText(address), address]));
-    const left = [...byText.values()];
-    let failure: unknown;
-    while (left.length > 0) {
-      try {
-        return await newest(
-          left.splice(0, ASKED_AT_ONCE).map((address) => this.#ask(address)),
-          this.clock,
-        );
-      } catch (error) {
-        failure = error;
+    const tried = new Set<string>();
+    let failure: unknown = new Error('no address of the cluster is known');
+    // Names come second: whoever looks them up may be away as well.
+    for (const addresses of [() => known, () => this.#startupAddresses()]) {
+      const left = shuffled(await addresses()).filter((address) => !tried.has(addressText(address)));
+      for (const address of left) tried.add(addressText(address));
+      while (left.length > 0) {
+        try {
+          return await newest(
+            left.splice(0, ASKED_AT_ONCE).map((address) => this.#ask(address)),
+            this.clock,
+          );
+        } catch (error) {
+          failure = error;
+        }
       }
     }
     throw failure;
@@ -98,21 +103,23 @@ export class ClusterDiscovery {
     }
   }
 
-  /** Looked up anew each time: the names may lead elsewhere by now. */
+  /** Looked up anew each time: the names may lead elsewhere by now, and a lookup may never be answered. */
   async #startupAddresses(): Promise<NodeAddress[]> {
-    const found = await Promise.all(
-      this.#startupNodes.map(async ({ host = '127.0.0.1', port = 6379 }): Promise<NodeAddress[]> => {
-        if (isIP(host)) return [{ host, port }];
-        if (this.#options.useSRVRecords) return this.#serviceAddresses(host);
-        const { dnsLookup } = this.#options;
-        // The socket does the usual lookup itself, and TLS then sees the name.
-        if (dnsLookup === undefined || (dnsLookup as unknown) === lookup) return [{ host, port }];
-        return new Promise((resolve) =>
-          dnsLookup(host, (error, address) => resolve(error ? [] : [{ host: address, port }])),
-        );
-      }),
+    const found: NodeAddress[] = [];
+    const lookups = this.#startupNodes.map(async (node) => found.push(...(await this.#addressesOf(node))));
+    await within(this.clock, LOOKUP_ATTEMPTS * this.attemptMs, Promise.all(lookups));
+    return found;
+  }
+
+  async #addressesOf({ host = '127.0.0.1', port = 6379 }: RedisOptions): Promise<NodeAddress[]> {
+    if (isIP(host)) return [{ host, port }];
+    if (this.#options.useSRVRecords) return this.#serviceAddresses(host);
+    const { dnsLookup } = this.#options;
+    // The socket does the usual lookup itself, and TLS then sees the name.
+    if (dnsLookup === undefined || (dnsLookup as unknown) === lookup) return [{ host, port }];
+    return new Promise((resolve) =>
+      dnsLookup(host, (error, address) => resolve(error ? [] : [{ host: address, port }])),
     );
-    return found.flat();
   }
 
   #serviceAddresses(host: string): Promise<NodeAddress[]> {

@@ -1,4 +1,4 @@
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { inspect } from 'node:util';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
@@ -93,6 +93,52 @@ test('a cluster behind a service name: when the name leads to another cluster, c
   while ((await outcome(inFlow(() => client.getLock('named').withLock(() => undefined)))) !== 'ok') await pause(20);
   expect(elapsed(moved)).toBeLessThan(5_250);
 }, 60_000);
+
+describe('R3: a cluster behind a service name that nobody looks up any more', () => {
+  async function behindName(options: Partial<CreateClientOptions> = {}) {
+    const cluster = await startCluster();
+    const dns = { answers: true, asked: 0 };
+    const redis = new Cluster([{ host: 'locks.example', port: 6379 }], {
+      lazyConnect: true,
+      useSRVRecords: true,
+      resolveSrv: (_, answer) => {
+        dns.asked += 1;
+        if (!dns.answers) return;
+        answer(
+          null,
+          cluster.servers.map(({ host, port }) => ({ name: host, port, priority: 1, weight: 1 })),
+        );
+      },
+      redisOptions: { replyMapping: 'legacy' },
+    });
+    return { cluster, dns, client: () => create({ redis, ...options } as CreateClientOptions) };
+  }
+
+  test('R3: after a failover calls succeed within 5 s all the same', async () => {
+    const { cluster, dns, client } = await behindName();
+    const lock = client().getLock('renamed');
+    await lock.withLock(() => undefined);
+    dns.answers = false;
+    const { master } = await cluster.shardOf(lock.name);
+    await cluster.failover(master);
+    await master.kill9();
+    const switched = performance.now();
+    while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(20);
+    expect(elapsed(switched)).toBeLessThan(5_250);
+  }, 60_000);
+
+  test('R3: whoever has never been told an address is told when it is looked up again', async () => {
+    const { dns, client } = await behindName({ commandTimeout: 900 });
+    dns.answers = false;
+    const lock = client().getLock('late');
+    expect(await outcome(inFlow(() => lock.tryLock()))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    dns.answers = true;
+    const answers = performance.now();
+    while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(20);
+    expect(elapsed(answers)).toBeLessThan(5_250);
+    expect(dns.asked).toBeLessThan(10);
+  }, 60_000);
+});
 
 test('R6: a cluster whose provider refuses WAIT, INFO, CLIENT, SCRIPT, CONFIG and TIME', async () => {
   const cluster = await startCluster({
