@@ -141,13 +141,13 @@ export class CommandConnection implements CommandPort {
       this.#deadlines.delete(attempt);
       this.#answers += 1;
       attempt.answered(raw);
-      if (this.#retired && this.#deadlines.size === 0) this.redis.disconnect();
+      this.#endIfDone();
     };
     const failed = (error: unknown): void => {
       this.#deadlines.delete(attempt);
       attempt.failed(error as Error);
       if (isNoMaster(error as Error)) this.#leave();
-      if (this.#retired && this.#deadlines.size === 0) this.redis.disconnect();
+      this.#endIfDone();
     };
     if (this.#answersDirectly) this.redis.sendCommand(new AnsweredCommand(name, args, answered, failed));
     else this.redis.call(name, ...args).then(answered, failed);
@@ -157,6 +157,7 @@ export class CommandConnection implements CommandPort {
   #overdue(attempt: Attempt): void {
     attempt.timedOut();
     if (this.#answers === attempt.answersBefore && this.#state === 'ready') this.reconnect();
+    this.#endIfDone();
   }
 
   /** Nothing more goes over this socket, whether or not ioredis has noticed. */
@@ -197,7 +198,11 @@ export class CommandConnection implements CommandPort {
     this.#stopTrying();
     this.redis.options.retryStrategy = () => null;
     this.#endWaiting(new NotSentError('this server has none of the keys any more'));
-    if (this.#deadlines.size === 0 || this.redis.status !== 'ready') this.redis.disconnect();
+    this.#endIfDone();
+  }
+
+  #endIfDone(): void {
+    if (this.#retired && (this.#deadlines.size === 0 || this.redis.status !== 'ready')) this.redis.disconnect();
   }
 
   close(): void {

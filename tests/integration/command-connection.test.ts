@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { systemClock } from '../../src/clock.js';
+import type { Attempt } from '../../src/redis/attempt.js';
 import { CommandConnection } from '../../src/redis/command-connection.js';
+import { FaultProxy } from '../support/proxy.js';
 import { testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';
 
@@ -23,4 +25,44 @@ test('R20: a connection that twenty leave at once is closed once, however many l
   connection.reconnect();
   await until(() => connection.ready, 'it is back again');
   connection.close();
+});
+
+test('R32: a connection that is not needed any more ends also when its server never answers what is under way', async () => {
+  const { hostname, port } = new URL(testRedisUrl());
+  const proxy = await FaultProxy.start({ host: hostname, port: Number(port) });
+  const clock = systemClock((fn) => fn());
+  const nobody = (): void => undefined;
+  const redis = new Redis(proxy.url, { lazyConnect: true, protocol: 2, enableReadyCheck: false });
+  const connection = new CommandConnection(redis, clock, 300, {
+    error: nobody,
+    clockUnavailable: nobody,
+    away: nobody,
+  });
+  try {
+    await connection.whenReady(clock.monotonic() + 5_000);
+    proxy.swallow({ command: 'ECHO', contains: 'silent' });
+    const sentAt = clock.monotonic();
+    let timedOut = 0;
+    const attempt = (): Attempt => ({
+      connection,
+      sentAt,
+      deadline: sentAt + 300,
+      settleBy: sentAt + 300,
+      openUntil: sentAt + 300,
+      answersBefore: 0,
+      answered: nobody,
+      failed: nobody,
+      timedOut: () => (timedOut += 1),
+      isGrant: () => false,
+      unconfirmed: nobody,
+    });
+    // The first is answered, so that the silence afterwards looks like one slow command.
+    for (const word of ['answered', 'silent']) connection.send('echo', [word], attempt(), false);
+    connection.retire();
+    await until(() => timedOut === 1, 'one is not answered');
+    await until(() => proxy.stats.open === 0, 'its connection is closed');
+  } finally {
+    connection.close();
+    await proxy.close();
+  }
 });
