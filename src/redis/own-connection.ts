@@ -56,7 +56,10 @@ export function isCluster(redis: GivenRedis): redis is Cluster {
 }
 
 /** Never connected. What an address says in its query counts as much as what a connection was given, and no more. */
-export const givenBy = (url: string): Redis => new Redis(url, { lazyConnect: true });
+export function givenBy(url: string): Redis {
+  new URL(url); // an older ioredis takes part of an unescaped password for the host
+  return new Redis(url, { lazyConnect: true });
+}
 
 /** The `keyPrefix` of a given connection: it is part of the name, not ioredis's business. */
 export const prefixOf = (given: GivenRedis): string => given.options.keyPrefix ?? '';
