@@ -175,8 +175,8 @@ export class ReplicatedConnection implements CommandPort {
     const limit = this.clock.setTimer(this.attemptMs, () => this.#connection.reconnect());
     try {
       const info = String(await this.redis.call('info', 'replication'));
-      // One that is still being filled cannot confirm anything yet.
-      this.#hasReplicas = /^slave\d+:.*\bstate=online\b/m.test(info);
+      // One that is still being filled cannot confirm anything yet. A master of before has left its replicas to another.
+      this.#hasReplicas = !info.includes('role:master') || /^slave\d+:.*\bstate=online\b/m.test(info);
     } catch (error) {
       // Withheld: nobody can say, and nobody has asked for any. Else it is cut, or cannot say now: from the start.
       if (isWithheld(error as Error)) this.#hasReplicas = false;

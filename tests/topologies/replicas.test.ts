@@ -257,10 +257,23 @@ test('R6: a master that was demoted is left for the one that its name leads to b
 describe('R6: no grant is told on the word of a server that cannot say what its replicas have', () => {
   const BUSY = '-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n';
   /** Begins with the call. */
-  const states: Record<string, (server: RedisServer, proxy: FaultProxy) => unknown> = {
+  const states: Record<string, (server: RedisServer, proxy: FaultProxy, copy: RedisServer) => unknown> = {
     'demoted while it waits for them': async (server) => {
       await until(async () => /blocked_clients:1\b/.test(String(await server.command('INFO', 'clients'))), 'it waits');
       await server.replicaOf({ host: '127.0.0.1', port: 1 });
+    },
+    'left by them, and demoted, when it is asked whether there are any': (server, proxy, copy) => {
+      proxy.answer({ command: 'WAIT', times: Infinity }, ':0\r\n');
+      const asked = proxy.holdCommand({ command: 'INFO' });
+      const replaced = async (): Promise<void> => {
+        copy.resume();
+        await copy.replicaOf(undefined);
+        await until(async () => !String(await server.command('INFO', 'replication')).includes('slave0'), 'it has left');
+        await server.replicaOf(copy.address);
+        asked.lift();
+      };
+      // Who insists on acknowledgements does not ask.
+      asked.applied.then(replaced).catch(() => undefined);
     },
     'busy when it is asked to wait for them': (_, proxy) => proxy.answer({ command: 'WAIT', times: Infinity }, BUSY),
     'busy when it is asked whether there are any': (_, proxy) => {
@@ -287,7 +300,7 @@ describe('R6: no grant is told on the word of a server that cannot say what its 
         await client.ready();
         await inFlow(() => client.getLock('warm').withLock(() => undefined));
         await copy.pause();
-        const begun = begin(server, proxy);
+        const begun = begin(server, proxy, copy);
         const told = await outcome(inFlow(() => client.getLock('unconfirmed').acquire()));
         expect(['ERR_LOCK_REDIS_UNAVAILABLE', 'ERR_LOCK_NOT_REPLICATED']).toContain(told);
         await begun;
