@@ -32,6 +32,7 @@ export class ReplicatedConnection implements CommandPort {
   /** Undefined: not known. Where acknowledgements were asked for it does not matter. */
   #hasReplicas: boolean | undefined;
   #lookedAt = -Infinity;
+  #looking: Promise<void> | undefined;
 
   constructor(
     private readonly redis: Redis,
@@ -45,7 +46,13 @@ export class ReplicatedConnection implements CommandPort {
   }
 
   get ready(): boolean {
-    return this.#connection.ready && !this.#waiting && (this.replicas.always || this.#hasReplicas !== undefined);
+    return this.#connection.ready && !this.#waiting && (this.replicas.always || this.#knowsReplicas);
+  }
+
+  /** One that is connected later counts from then on: whoever comes when nobody has looked for a while looks first. */
+  get #knowsReplicas(): boolean {
+    if (this.#hasReplicas !== false) return this.#hasReplicas ?? false;
+    return this.clock.monotonic() - this.#lookedAt < LOOK_AGAIN_MS;
   }
 
   get away(): boolean {
@@ -92,8 +99,8 @@ export class ReplicatedConnection implements CommandPort {
 
   #asksReplicas(): boolean {
     if (this.replicas.always) return true;
-    // A replica that is connected later counts from then on.
-    if (!this.#hasReplicas && this.clock.monotonic() - this.#lookedAt > LOOK_AGAIN_MS) void this.#lookForReplicas();
+    // Looked for ahead of time, so that nobody has to wait for it where there are many calls.
+    if (!this.#hasReplicas && this.clock.monotonic() - this.#lookedAt > LOOK_AGAIN_MS / 2) void this.#lookForReplicas();
     return this.#hasReplicas ?? false;
   }
 
@@ -169,8 +176,12 @@ export class ReplicatedConnection implements CommandPort {
     for (const next of [...this.#turn]) next();
   }
 
-  async #lookForReplicas(): Promise<void> {
-    this.#lookedAt = this.clock.monotonic();
+  #lookForReplicas(): Promise<void> {
+    return (this.#looking ??= this.#askForReplicas().finally(() => (this.#looking = undefined)));
+  }
+
+  async #askForReplicas(): Promise<void> {
+    const askedAt = this.clock.monotonic();
     // Nothing else would notice that the server has fallen silent: no attempt is under way here.
     const limit = this.clock.setTimer(this.attemptMs, () => this.#connection.reconnect());
     try {
@@ -183,6 +194,7 @@ export class ReplicatedConnection implements CommandPort {
       else this.#connection.reconnect();
     } finally {
       limit.cancel();
+      this.#lookedAt = askedAt;
     }
   }
 }

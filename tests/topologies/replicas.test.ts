@@ -314,6 +314,30 @@ describe('R6: no grant is told on the word of a server that cannot say what its 
   );
 });
 
+test('a replica that came while nobody asked for a lock counts for the first who does', async () => {
+  const setup = await SentinelSetup.start({ replicas: 0, sentinels: 1, downAfterMs: 60_000 });
+  const [server] = setup.servers as [RedisServer];
+  const late = await startServer();
+  const client = createClient({ redis: setup.connection(), commandTimeout: 1_500 });
+  try {
+    await client.ready();
+    await inFlow(() => client.getLock('alone').withLock(() => undefined));
+    await late.replicaOf(server.address);
+    await inStep(server);
+    // For so long a server is believed to have none.
+    await pause(5_000);
+    await late.pause();
+    expect(await outcome(inFlow(() => client.getLock('accompanied').acquire()))).toBe('ERR_LOCK_NOT_REPLICATED');
+    late.resume();
+    await inFlow(() => client.getLock('accompanied').acquire());
+    expect(await late.command('EXISTS', 'accompanied')).toBe(1);
+  } finally {
+    await client.close();
+    await late.stop();
+    await setup.stop();
+  }
+}, 60_000);
+
 test('R6: SCRIPT FLUSH is invisible here too', async () => {
   const client = await open();
   for (let i = 0; i < 5; i++) {
