@@ -98,9 +98,10 @@ function checkParts(runtime: LockRuntime, { protocol, context }: Acquisition): v
   const holds =
     context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(runtime, protocol)) ?? []);
   const overlapped = innermostOf(holds, (hold) => {
-    const { state, tenure, protocol: held } = SingleHold.recordOf(hold);
+    const record = SingleHold.recordOf(hold);
+    const { state, tenure, protocol: held } = record;
     if (state === 'closed' || tenure.runtime !== runtime || held.key !== key) return false;
-    return held.parts?.overlaps(parts) === true;
+    return held.parts?.overlaps(parts) === true && !record.holds(protocol);
   });
   if (overlapped !== undefined) {
     throw new LockUpgradeError(
@@ -137,7 +138,7 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   parent.tenure.lease.check();
   parent.throwIfLost();
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
-  if (protocol.half === 'write' && !mayWrite(parent)) throw new LockUpgradeError(protocol.name);
+  if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);
   let record: HoldRecord | undefined;
   if (await takeTurn(runtime, acquisition, parent)) {
     try {
@@ -167,7 +168,11 @@ function openInside(
   { protocol, terms, patience: { signal } }: Acquisition,
   parent: HoldRecord,
 ): Promise<HoldRecord | undefined> {
-  if (signal === undefined) return parent.tenure.openNested(parent, terms, protocol, () => undefined);
+  // The write around it may have been given back by a request before its own.
+  const allowed = (): void => {
+    if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);
+  };
+  if (signal === undefined) return parent.tenure.openNested(parent, terms, protocol, allowed);
   return new Promise((opened, failed) => {
     const aborted = (): LockAbortedError => new LockAbortedError(protocol.name, signal.reason);
     if (signal.aborted) return failed(aborted());
@@ -175,13 +180,15 @@ function openInside(
     const begins = (): void => {
       unwatch();
       if (signal.aborted) throw aborted();
+      allowed();
     };
     void parent.tenure.openNested(parent, terms, protocol, begins).then(opened, failed).finally(unwatch);
   });
 }
 
-/** Else it would wait for the end of a read hold that waits for it, or may do so. */
-const mayWrite = (parent: HoldRecord): boolean => isInsideWrite(parent) && !parent.besideReaders;
+/** A write would wait for the end of a read hold that waits for it, or may do so. */
+const mayEnter = ({ half }: LockProtocol, parent: HoldRecord): boolean =>
+  half !== 'write' || (isInsideWrite(parent) && !parent.besideReaders);
 
 function isInsideWrite(hold: HoldRecord | undefined): boolean {
   for (let each = hold; each !== undefined; each = each.parent) {
@@ -225,7 +232,7 @@ function takeTurn(
       }
       if (parent.loss !== undefined) return fail(parent.loss);
       if (parent.state === 'open') {
-        if (protocol.half === 'write' && !mayWrite(parent)) return fail(new LockUpgradeError(protocol.name));
+        if (!mayEnter(protocol, parent)) return fail(new LockUpgradeError(protocol.name));
         if (!parent.enter(protocol.half)) return;
       }
       leave();

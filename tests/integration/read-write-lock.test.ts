@@ -160,6 +160,18 @@ test('R36: a write in a read in a write is refused beside another reader; else t
   await outer.release();
 });
 
+test('R36: a write in a read whose outer write is given back at the same moment is refused, and loses nobody the read', async () => {
+  const client = await openClient();
+  const lock = client.getReadWriteLock(freshName('rw'));
+  const write = await inFlow(async () => lock.writeLock().acquire());
+  const read = await inFlow(() => write.run(async () => lock.readLock().acquire()));
+  const upgrade = outcome(inFlow(() => read.run(async () => lock.writeLock().acquire())));
+  const released = outcome(write.release()); // its request goes first
+  expect(await Promise.all([upgrade, released])).toEqual(['ERR_LOCK_UPGRADE', 'ok']);
+  expect(read.signal.aborted).toBe(false);
+  expect(await outcome(read.release())).toBe('ok');
+});
+
 test('R36: releasing the shorter of two read holds leaves the longer its lease', async () => {
   const name = freshName('rw');
   const lock = (await openClient()).getReadWriteLock(name);
