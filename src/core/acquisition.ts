@@ -151,6 +151,7 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
     // The parent was given back while we waited. Who is inside one of its own parents still is; else we are a stranger.
     const outer = openAncestor(parent, protocol);
     if (outer !== undefined) return acquireInside(runtime, acquisition, outer);
+    checkParts(runtime, acquisition);
     return acquireOutermost(runtime, acquisition);
   }
   if (patience.signal?.aborted === true) {

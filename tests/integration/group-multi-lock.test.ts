@@ -148,6 +148,20 @@ describe('inside a hold', () => {
     await client.getMultiLock(group, ['a', 'b'], { context }).unlock();
   });
 
+  test('a call for all of them that waits inside a hold of some is refused when that of all is given back', async () => {
+    const client = await openClient();
+    const name = freshName('group');
+    const [all, some] = [client.getMultiLock(name, ['a', 'b']), client.getMultiLock(name, ['a'])];
+    const outer = await inFlow(async () => all.acquire());
+    const inner = await inFlow(() => outer.run(async () => some.acquire()));
+    const branch = await inFlow(() => inner.run(async () => some.acquire()));
+    const waits = outcome(inFlow(() => inner.run(async () => all.acquire({ waitTime: 3_000 }))));
+    await outer.release();
+    await branch.release();
+    expect(await waits).toBe('ERR_LOCK_UPGRADE'); // and not: waits for the hold that it is inside of
+    await inner.release();
+  });
+
   test('R15: all values last as long as the latest hold of their owner, and what is left to the others after it', async () => {
     const group = freshName();
     const client = await openClient();
