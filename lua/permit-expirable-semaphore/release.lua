@@ -5,7 +5,8 @@
 -- ARGV[2]     channel  string  wake-up channel of this semaphore
 -- ARGV[3..n]  ids      string  permit ids in hex
 -- Returns  1  given back
---          0  one of them is not taken, or its lease is over; none is given back
+--          0  none of them is taken, or their leases are over
+--          2  some of them are not taken, or their leases are over; none is given back
 -- Used by  src/redis/scripts/permit-expirable-semaphore.ts (release)
 
 local semaphore, taken = KEYS[1], KEYS[2]
@@ -13,14 +14,14 @@ local publish, channel = ARGV[1], ARGV[2]
 
 local time = redis.call('TIME')
 local freed = redis.call('ZREMRANGEBYSCORE', taken, 0, math.floor(time[1] * 1000 + time[2] / 1000))
-local ids, known = {}, 1
+local ids, known = {}, 0
 for i = 3, #ARGV do
   local id = ''
   for byte in string.gmatch(ARGV[i], '%x%x') do id = id .. string.char(tonumber(byte, 16)) end
   ids[i - 2] = id
-  if not redis.call('ZSCORE', taken, id) then known = 0 end
+  if redis.call('ZSCORE', taken, id) then known = known + 1 end
 end
-if known == 1 then
+if known == #ids then
   for _, id in ipairs(ids) do freed = freed + redis.call('ZREM', taken, id) end
 end
 if freed > 0 then
@@ -28,4 +29,5 @@ if freed > 0 then
   if free > 0 then redis.call(publish, channel, free) end
 end
 if known == 0 then return 0 end
+if known < #ids then return 2 end
 return 1

@@ -29,7 +29,7 @@ export class PermitExpirableProtocol {
   }
 
   /** Running it twice gives back once, so it may be repeated without a lane. */
-  release(ids: readonly string[]): ScriptRequest<boolean> {
+  release(ids: readonly string[]): ScriptRequest<scripts.ReleaseReply> {
     return this.port.executor.run(scripts.release, this.#keys, [this.port.publish, this.channel, ...ids]);
   }
 

@@ -9,7 +9,7 @@ import {
   UnknownPermitError,
 } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
-import type { PermitCount } from '../redis/scripts/permit-expirable-semaphore.js';
+import type { PermitCount, ReleaseReply } from '../redis/scripts/permit-expirable-semaphore.js';
 import { checkAnyPermits, checkLeaseTime, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
 import { ExpirablePermitWaiter, type Taken } from './expirable-permit-waiter.js';
 import { PermitExpirableProtocol } from './permit-expirable-protocol.js';
@@ -166,7 +166,14 @@ export class PermitExpirableSemaphore extends SharedObject {
   async release(ids: string | readonly string[]): Promise<void> {
     const checked = checkIds(ids);
     this.checkOpen();
-    if (!canBeIds(checked) || !(await this.#release(checked))) throw new UnknownPermitError(this.name, checked);
+    if (!canBeIds(checked)) throw new UnknownPermitError(this.name, checked);
+    await this.giveBack(checked, Infinity);
+  }
+
+  /** @internal Permits that are surely held until `deadline` (lease clock ms). */
+  async giveBack(ids: readonly string[], deadline: number): Promise<void> {
+    this.checkOpen();
+    if (!(await this.#release(ids, deadline))) throw new UnknownPermitError(this.name, ids);
   }
 
   /**
@@ -298,11 +305,13 @@ export class PermitExpirableSemaphore extends SharedObject {
     return new Permit(this, this.runtime.clock, ids, sentAt, leaseMs === NO_LEASE_MS ? Infinity : leaseMs);
   }
 
-  async #release(ids: readonly string[]): Promise<boolean> {
-    const send = (): ScriptRequest<boolean> => this.#protocol.release(ids);
+  async #release(ids: readonly string[], deadline = Infinity): Promise<boolean> {
+    const send = (): ScriptRequest<ReleaseReply> => this.#protocol.release(ids);
     const { error, reply, inDoubt } = await send().done;
-    // Not taken any more, and an attempt before was not answered: it did it.
-    if (error === undefined) return reply === true || inDoubt;
+    if (error === undefined) {
+      // None is taken any more, and an attempt before was not answered: it did it, unless the lease had ended by now.
+      return reply === 'released' || (reply === 'unknown' && inDoubt && this.runtime.clock.now() < deadline);
+    }
     if (!(error instanceof RedisUnavailableError)) throw error;
     void this.runtime.compensations.add({ send, notBefore: 0, until: Infinity });
     throw new RedisUnavailableError(error.message, 'unknown', { cause: error.cause });

@@ -6,7 +6,7 @@ import { checkLeaseTime } from './arguments.js';
 /** What a permit needs of the semaphore that it is of. */
 export interface PermitKeeper {
   readonly name: string;
-  release(ids: readonly string[]): Promise<void>;
+  giveBack(ids: readonly string[], deadline: number): Promise<void>;
   updateLeaseTime(id: string, leaseTime: number | undefined): Promise<boolean>;
 }
 
@@ -93,7 +93,7 @@ export class Permit implements AsyncDisposable {
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: they go on being given back in the background.
    */
   release(): Promise<void> {
-    this.#released ??= this.#keeper.release(this.ids);
+    this.#released ??= this.#keeper.giveBack(this.ids, this.#deadline);
     return this.#released;
   }
 

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import { takenPermitsKey } from '../../src/redis/keys.js';
+import { release } from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import { startWorker, type Worker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
@@ -48,6 +49,44 @@ test('R11: while one of two updates of a lease is unanswered, a permit is valid 
   await permit.updateLeaseTime(30_000);
   expect(permit.validFor()).toBeGreaterThan(29_000);
   await permit.release();
+});
+
+describe('a release whose reply was lost', () => {
+  async function cutAway() {
+    const { proxy, url } = await openProxy();
+    const each = await semaphoreOf(3, await openClient({ url }));
+    await admin().script('LOAD', release.script!.source);
+    return { ...each, cut: proxy.cutAfter({ sha: release.script!.sha }) };
+  }
+
+  test('R4: of several ids of which one is not taken says so: none was given back', async () => {
+    const { semaphore, other, cut } = await cutAway();
+    const [id, gone] = await semaphore.acquireMany(2);
+    await other.release(gone!);
+    expect(await outcome(semaphore.release([id!, gone!]))).toBe('ERR_LOCK_UNKNOWN_PERMIT');
+    expect(cut.count).toBe(1);
+    expect(await other.acquiredPermits()).toBe(1);
+    expect(await other.tryRelease(id!)).toBe(true);
+  });
+
+  test('R4: is repeated, and says that the lease was over before', async () => {
+    const { semaphore, cut } = await cutAway();
+    const outlived = semaphore.withPermit({ leaseTime: 100 }, async (permit) => {
+      await pause(150);
+      return permit.validFor();
+    });
+    await expect(outlived).rejects.toMatchObject({ code: 'ERR_LOCK_LOST', result: 0 });
+    expect(cut.count).toBe(1);
+    expect(await semaphore.availablePermits()).toBe(3);
+  });
+
+  test('R4: is repeated, and succeeds while the lease is not over', async () => {
+    const { semaphore, cut } = await cutAway();
+    const permit = await semaphore.acquirePermit({ permits: 2, leaseTime: 20_000 });
+    expect(await outcome(permit.release())).toBe('ok');
+    expect(cut.count).toBe(1);
+    expect(await semaphore.availablePermits()).toBe(3);
+  });
 });
 
 describe('ids', () => {

@@ -22,15 +22,18 @@ export const acquire = defineScript<Keys, readonly (string | number)[], AcquireR
   confirmed: (reply) => typeof reply === 'object',
 });
 
-/** False: one of them is not taken any more. */
-export const release = defineScript<Keys, readonly string[], boolean>({
+/** `mixed`: some of them are not taken any more, and none was given back; `unknown`: none of them is taken. */
+export type ReleaseReply = 'released' | 'mixed' | 'unknown';
+const RELEASED: Readonly<Record<number, ReleaseReply>> = { 1: 'released', 2: 'mixed' };
+
+export const release = defineScript<Keys, readonly string[], ReleaseReply>({
   file: 'permit-expirable-semaphore/release',
   source: releaseSource,
   keys: 2,
   args: 'variable',
   notAfter: false,
-  reply: (raw) => replyInt(raw) === 1,
-  wakeUp: (done) => (done ? '1' : undefined),
+  reply: (raw) => RELEASED[replyInt(raw)] ?? 'unknown',
+  wakeUp: (reply) => (reply === 'released' ? '1' : undefined),
 });
 
 export interface PermitCount {
