@@ -15,8 +15,12 @@ end
 local left = {}
 for i = 1, #KEYS do
   local lock, owner, lease = KEYS[i], ARGV[2 * i], ARGV[2 * i + 1]
+  local held = redis.pcall('HEXISTS', lock, owner)
+  -- Somebody has put something else in its place. The others of this batch shall not be lost with it.
+  local foreign = type(held) == 'table'
+  if foreign and not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
   -- Never shortens: another hold of this owner may have a longer lease. Never creates: what was lost stays lost.
-  if redis.call('HEXISTS', lock, owner) == 0 then
+  if foreign or held == 0 then
     left[i] = 0
   else
     local ttl, least = redis.call('PTTL', lock), tonumber(lease)

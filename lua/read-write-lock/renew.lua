@@ -17,14 +17,19 @@ local a = 2
 for k = 1, #KEYS, 2 do
   local lock, base, owner, lease = KEYS[k], KEYS[k + 1], ARGV[a], tonumber(ARGV[a + 1])
   local write, reads = ARGV[a + 2], tonumber(ARGV[a + 3])
+  local wrote = redis.pcall('HEXISTS', lock, owner .. ':write')
+  -- Somebody has put something else in its place. The others of this batch shall not be lost with it.
+  local foreign = type(wrote) == 'table'
+  if foreign and not string.find(wrote.err, 'WRONGTYPE', 1, true) then return wrote end
   local whole, left = redis.call('PTTL', lock), 0
   -- A key without expiry is held at least as long as asked for.
   if whole == -1 then whole = lease end
-  if redis.call('HEXISTS', lock, owner .. ':write') == 1 then
+  if wrote == 1 then
     left = whole
     if write == '1' and left < lease then left = lease end
   end
-  local counted, over = tonumber(redis.call('HGET', lock, owner) or '0'), {}
+  local counted, over = 0, {}
+  if not foreign then counted = tonumber(redis.call('HGET', lock, owner) or '0') end
   for i = 1, math.min(reads, counted) do
     -- Only the owner's own keys: a dead reader must not live on through us.
     local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i

@@ -197,6 +197,24 @@ test('R12: a batch that fails delays no other', async () => {
   await Promise.allSettled(holds.map((hold) => hold.release()));
 });
 
+test('R12: a key that somebody has put something else at loses its own hold, and none that is renewed with it', async () => {
+  const lockWatchdogTimeout = 900;
+  const client = await openClient({ lockWatchdogTimeout });
+  const holds = [];
+  for (let i = 0; i < 3; i += 1) {
+    holds.push(await holdElsewhere(client.getLock(freshName('r12'))));
+    holds.push(await inFlow(async () => client.getReadWriteLock(freshName('r12')).readLock().acquire()));
+  }
+  const foreign = holds.slice(0, 2);
+  for (const { lockName } of foreign) await admin().set(lockName, 'something else');
+  await pause(2 * lockWatchdogTimeout);
+  expect(holds.map(({ signal }) => signal.aborted)).toEqual([true, true, false, false, false, false]);
+  for (const { signal } of foreign) expect(signal.reason).toMatchObject({ reason: 'gone' });
+  for (const { lockName } of foreign) await admin().del(lockName);
+  const released = await Promise.all(holds.map((hold) => outcome(hold.release())));
+  expect(released.slice(2)).toEqual(['ok', 'ok', 'ok', 'ok']);
+});
+
 test('R14: 10,000 locks stay held for five periods by one timer and one command per hundred of them and tick', async () => {
   const LOCKS = 10_000;
   const lockWatchdogTimeout = 4_800;

@@ -289,6 +289,15 @@ describeScript(handOff, {
 
 describeScript(renew, {
   'an array with one integer for each lock: ms that it has left, 0 = its owner does not hold it any more': {
+    'what is no lock any more keeps the others from nothing': async ({ run, name, notAfter }) => {
+      const [first, second] = [`${name}:1`, `${name}:2`];
+      await admin().set(first, 'taken');
+      await admin().hset(second, 'b', '1');
+      await admin().pexpire(second, 1_500);
+      expect(await run([first, second], await notAfter(5_000), 'a', 20_000, 'b', 30_000)).toEqual([0, 30_000]);
+      expect(await admin().get(first)).toBe('taken');
+      await admin().del(first);
+    },
     'each lock gets the lease asked for it, in the order of the keys': async (bench) => {
       const { run, name, state, published, notAfter } = bench;
       const [first, second] = [`${name}:1`, `${name}:2`];

@@ -322,6 +322,15 @@ describeScript(renew, {
       expect(answer).toEqual([30_000]);
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000, 6_000], b: [10_000] } });
     },
+    'what is no lock any more keeps the others from nothing': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [5_000] } });
+      const foreign = `${bench.name}:foreign`;
+      await admin().set(foreign, 'taken');
+      const keys = [foreign, `{${foreign}}`, ...readKeys(bench)];
+      expect(await bench.run(keys, 0, 'a', 30_000, 1, 2, 1, 1, 'a', 30_000, 0, 1, 1)).toEqual([0, 30_000]);
+      expect(await admin().get(foreign)).toBe('taken');
+      await admin().del(foreign);
+    },
     'a longer lease is left as it is and told': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [50_000], b: [60_000] } });
       expect(await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 1, 1)).toEqual([between(49_000, 50_000)]);
