@@ -17,7 +17,8 @@ if notAfter > 0 then
   if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
 end
 if redis.call('HGET', lock, 'mode') == 'write' then return redis.call('PTTL', lock) end
-redis.call('HSET', lock, 'mode', 'read', owner, '1')
+-- The field is there when an earlier attempt ran. Nested holds may have come since: none of them is to be forgotten.
+redis.call('HSET', lock, 'mode', 'read', owner, redis.call('HGET', lock, owner) or '1')
 -- Each read hold has a lease of its own, so that the lock can outlast whoever leaves first.
 local hold = base .. ':' .. owner .. ':rwlock_timeout:1'
 if redis.call('PTTL', hold) < tonumber(lease) then redis.call('SET', hold, '1', 'PX', lease) end

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import { FencedHold } from '../../src/core/single-hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
+import { acquireRead } from '../../src/redis/scripts/read-write-lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';
@@ -137,6 +138,26 @@ test('R11: an outer release that waited for an inner one, and finds the lock gon
   held.lift();
   expect(await Promise.all(released)).toEqual(['ok', 'ERR_LOCK_LOST']);
   expect(lost).toMatchObject([{ lockName: name, reason: 'gone' }]);
+});
+
+test('R11: an attempt to read that arrives behind a nested one takes none of the read holds away', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, lockWatchdogTimeout: 900, commandTimeout: 6_000 });
+  const lock = client.getReadWriteLock(freshName()).readLock();
+  await admin().script('LOAD', acquireRead.script!.source);
+  const late = proxy.holdCommand({ sha: acquireRead.script!.sha });
+  const asked = holdElsewhere(lock, 1_000);
+  await late.applied;
+  proxy.cut({ kind: 'command', side: 'client' });
+  const outer = await asked;
+  const inner = await inFlow(() => outer.run(async () => lock.acquire()));
+  late.lift();
+  await late.executed;
+  expect(await admin().hget(lock.name, outer.owner)).toBe('2');
+  // The renewed one outlives the lease of the other.
+  await pause(1_500);
+  expect(inner.signal.aborted).toBe(false);
+  expect(await Promise.all([outcome(outer.release()), outcome(inner.release())])).toEqual(['ok', 'ok']);
 });
 
 test('R3: an unanswered partial release of which nothing is left in the end is given back in the background', async () => {
