@@ -73,7 +73,8 @@ export class Grants {
     handedOff: boolean,
     now: number,
   ): void {
-    const tenure = new Tenure(this.runtime, this.entry, waiter.protocol, waiter.owner, request.openUntil, jumped);
+    const openUntil = waiter.grantOpenUntil(request);
+    const tenure = new Tenure(this.runtime, this.entry, waiter.protocol, waiter.owner, openUntil, jumped);
     waiter.hasLock();
     this.line.remove(waiter);
     this.look.granted();

@@ -143,6 +143,8 @@ export class LockWaiter extends Waiter {
   failures = 0;
   /** Its owner may have a place in the lock's queue in Redis. */
   #queued = false;
+  /** Monotonic ms until which tries that were answered, though not each of their attempts, may take it for its owner. */
+  #strayUntil = 0;
 
   constructor(
     runtime: LockRuntime,
@@ -166,11 +168,20 @@ export class LockWaiter extends Waiter {
     return this.protocol.acquire(this.owner, this.terms.leaseMs, waits);
   }
 
-  takeBack(request: ScriptRequest<AcquireReply>): Promise<void> {
-    const givenBack = this.#giveBack(request.openUntil, this.terms.leaseMs);
+  takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {
+    this.#strayUntil = this.grantOpenUntil(request);
+    // It keeps its place: what an attempt takes late is its own, and its next try is told so.
+    if (this.#queued && typeof request.reply === 'number') return undefined;
+    const givenBack = this.#giveBack(this.#strayUntil, this.terms.leaseMs);
+    this.#strayUntil = 0;
     this.#queued = false;
     this.owner = this.runtime.newOwner();
     return givenBack;
+  }
+
+  /** Monotonic ms until which something that was sent for its owner may still take the lock. */
+  grantOpenUntil({ openUntil }: RequestAttempts): number {
+    return Math.max(openUntil, this.#strayUntil);
   }
 
   /** Its owner has the lock, and left the queue with that. */
@@ -198,7 +209,9 @@ export class LockWaiter extends Waiter {
 
   protected failed(error: unknown): void {
     // Whoever stands behind it must not wait for it. Unanswered for so long, nobody takes it for alive any more.
-    if (this.#queued) void this.#giveBack(0, this.runtime.options.fairWaiterTimeout);
+    const { fairWaiterTimeout } = this.runtime.options;
+    const lastsMs = this.#strayUntil > 0 ? Math.max(fairWaiterTimeout, this.terms.leaseMs) : fairWaiterTimeout;
+    if (this.#queued) void this.#giveBack(0, lastsMs);
     this.settle.failed(error);
   }
 }

@@ -210,6 +210,53 @@ test('a sign of life that is not answered is followed by others: no place is los
   await next.release();
 });
 
+test('R26: a waiter keeps its place when the reply to a try is lost that it makes while it waits', async () => {
+  const each = await stage();
+  const { proxy, client, other, name } = each;
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const [first] = await parked(each);
+  const order: string[] = [];
+  const entered = [first!, inFlow(async () => other.getFairLock(name).acquire({ waitTime: 20_000 }))].map(
+    async (waiting, at) => {
+      const next = await waiting;
+      order.push(['first', 'second'][at]!);
+      await next.release();
+    },
+  );
+  await places(name, 2);
+  const before = await queue(name);
+  const cut = proxy.cutAfter({ sha: ACQUIRE, contains: name });
+  await admin().publish(fairChannel(name, before[0]!), '0');
+  await cut.executed;
+  await answered(client);
+  expect(await queue(name)).toEqual(before);
+  await hold.release();
+  await Promise.all(entered);
+  expect(order).toEqual(['first', 'second']);
+});
+
+test('R4: what a late attempt takes for a waiter that kept its place goes when its hold has gone', async () => {
+  const each = await stage();
+  const { proxy, other, name } = each;
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const [waiting] = await parked(each);
+  const [owner] = await queue(name);
+  const late = proxy.holdCommand({ sha: ACQUIRE, contains: name });
+  await admin().publish(fairChannel(name, owner!), '0');
+  await late.applied;
+  // The second attempt is told that it is busy, the first is still on its way when the lock has come and gone.
+  const again = proxy.observe({ sha: ACQUIRE, contains: name });
+  proxy.cut({ kind: 'command', side: 'client' });
+  await again.executed;
+  await hold.release();
+  const next = await waiting!;
+  expect(next.owner).toBe(owner);
+  await next.release();
+  late.lift();
+  await late.executed;
+  await until(async () => (await admin().exists(name)) === 0, 'it is free', 1_000 + SLACK_MS);
+});
+
 test('a waiter whose request was never answered queues again under another owner, and is told on its channel', async () => {
   const each = await stage();
   const { proxy, client, other, name } = each;

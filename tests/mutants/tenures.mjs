@@ -133,6 +133,20 @@ export const TENURES = [
     PROPERTIES,
   ),
   without(
+    'R26: a place in the queue that a lost reply does not cost',
+    waiter,
+    "    if (this.#queued && typeof request.reply === 'number') return undefined;\n",
+    '',
+    'tests/faults/fair-lock',
+  ),
+  without(
+    'R4: what a late attempt takes for an owner that was kept',
+    waiter,
+    'return Math.max(openUntil, this.#strayUntil);',
+    'return openUntil;',
+    'tests/faults/fair-lock',
+  ),
+  without(
     'no hand-off to a shorter lease',
     grants,
     '    if (this.runtime.clock.now() + head.leaseMs < leaseEnd) return undefined;\n',
