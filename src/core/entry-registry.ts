@@ -6,6 +6,7 @@ import { LockEntry } from './lock-entry.js';
 import type { LockProtocol, WaitQueue } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { QueuedLine } from './queued-line.js';
+import { LockWaiter } from './waiter.js';
 
 /** A subscription outlives its last waiter by this much: a hot lock must not subscribe once per section. */
 const LINGER_MS = 500;
@@ -62,6 +63,19 @@ export class EntryRegistry {
   *holdersOf(key: string): Iterable<Tenure> {
     for (const entry of this) {
       for (const tenure of entry.holders) if (tenure.protocol.key === key) yield tenure;
+    }
+  }
+
+  /** This client has forced what these owners have open, or may have: also what one of them is told of later is lost. */
+  force({ key, parts }: LockProtocol, owners: readonly string[], inDoubt: boolean): void {
+    const isMeant = ({ protocol, owner }: Tenure | LockWaiter): boolean =>
+      protocol.key === key &&
+      owners.includes(owner) &&
+      (parts === undefined || protocol.parts?.overlaps(parts) === true);
+    for (const entry of [...this]) {
+      for (const waiter of entry.coming)
+        if (waiter instanceof LockWaiter && isMeant(waiter)) waiter.forced = waiter.owner;
+      for (const tenure of [...entry.holders]) if (isMeant(tenure)) tenure.force(inDoubt);
     }
   }
 

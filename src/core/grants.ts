@@ -23,6 +23,8 @@ import { LockWaiter, type Waiter } from './waiter.js';
 type GrantRequest = ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
 
 export class Grants {
+  /** Whom it is being handed to. */
+  readonly heirs = new Set<LockWaiter>();
   readonly #streak: HandOffStreak;
   /** Permits that this client has taken here and not given back. */
   #permits = 0;
@@ -93,6 +95,8 @@ export class Grants {
     if (events.heard('acquired')) {
       events.emit('acquired', { lockName: waiter.protocol.name, owner: waiter.owner, holdCount: 1, handedOff });
     }
+    // The hold may be of an attempt that came after it was forced open: then nobody would give it back.
+    if (waiter.forced === waiter.owner) tenure.force(true);
     waiter.resolve(holdFor(record));
   }
 
@@ -176,11 +180,13 @@ export class Grants {
     const alone = (): boolean => this.subscription.isConfirmed && !this.entry.besideOthers;
     const ours = this.#streak.asksForOthers() ? Number(alone()) : -1;
     heir.busy = true;
+    this.heirs.add(heir);
     const { leaseMs } = heir.terms;
     const handing = heir.protocol.handOff(tenure.owner, heir.owner, leaseMs, ours).done;
     if (ours < 0) heir.comes(true);
     const request = await handing;
     heir.busy = false;
+    this.heirs.delete(heir);
     const named = heir.owner;
     const sentAt = request.firstSentAt + jumped;
     const now = clock.now();

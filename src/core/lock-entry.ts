@@ -80,9 +80,9 @@ export class LockEntry implements ChannelListener {
     return this.#line.waiterCount === 0 && this.holders.size === 0 && this.#trying.size === 0;
   }
 
-  /** Somebody of this client asks Redis for it just now. */
-  get asked(): boolean {
-    return this.#trying.size > 0;
+  /** Those of this client who ask Redis for it just now, or whom it is being handed to. */
+  get coming(): Waiter[] {
+    return [...this.#trying, ...this.#grants.heirs];
   }
 
   get wanted(): boolean {

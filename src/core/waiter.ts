@@ -138,6 +138,8 @@ export abstract class Waiter {
 export class LockWaiter extends Waiter {
   /** The owner its requests name; a fresh one whenever the old one's state is in doubt. */
   owner: string;
+  /** The owner whose hold this client has forced open before the answer that grants it came. */
+  forced: string | undefined;
   /** For a kind that polls: its last pause, and how many tries have failed. */
   pauseMs = 0;
   failures = 0;
@@ -165,6 +167,7 @@ export class LockWaiter extends Waiter {
   send(): ScriptRequest<AcquireReply> {
     const waits = this.patience.until !== -Infinity;
     this.#queued = waits && this.protocol.queue !== undefined;
+    this.forced = undefined;
     return this.protocol.acquire(this.owner, this.terms.leaseMs, waits);
   }
 

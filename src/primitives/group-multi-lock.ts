@@ -30,12 +30,7 @@ export class GroupMultiLock extends SingleLock {
       if (owners.length === 0) return false;
       const request = await this.protocol.release(owners).doneBy(until);
       const freed = request.error === undefined ? request.reply !== 'gone' || request.inDoubt : request.inDoubt;
-      if (freed) {
-        for (const tenure of [...this.runtime.entries.holdersOf(this.protocol.key)]) {
-          const has = tenure.protocol.parts?.overlaps(this.protocol.parts) === true;
-          if (has && owners.includes(tenure.owner)) tenure.force(request.inDoubt);
-        }
-      }
+      if (freed) this.runtime.entries.force(this.protocol, owners, request.inDoubt);
       if (request.error !== undefined) throw request.error;
       if (freed) return true;
     }

@@ -56,9 +56,7 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
       if (owners.length === 0) return false;
       const request = await this.protocol.release(owners).doneBy(until);
       const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
-      // Also those that came to know of their hold since the call.
-      const holders = freed ? [...this.runtime.entries.holdersOf(this.protocol.key)] : [];
-      for (const tenure of holders) if (owners.includes(tenure.owner)) tenure.force(request.inDoubt);
+      if (freed) this.runtime.entries.force(this.protocol, owners, request.inDoubt);
       if (request.error !== undefined) throw request.error;
       if (freed) return true;
     }
@@ -135,7 +133,7 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   isWanted(context: LockContext | undefined): boolean {
     if (this.isKnownBusy(context)) return true;
     const nested = innermostHold(this.runtime, this.protocol, context) !== undefined;
-    return !nested && lineOf(this.runtime, this.protocol).asked;
+    return !nested && lineOf(this.runtime, this.protocol).coming.length > 0;
   }
 
   /** @internal */

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
 import type { FencedLock } from '../../src/primitives/fenced-lock.js';
+import { acquire, handOff } from '../../src/redis/scripts/lock.js';
 import { contend } from '../support/contention.js';
 import { elapsed } from '../support/elapsed.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
@@ -116,6 +117,30 @@ test('R35: with a replica that hangs locks already held are renewed on time and 
   stop = true;
   await Promise.all(others);
 });
+
+test.each(['granted', 'handed on'])(
+  'R11: a hold that is %s and waits for its replica while its own client forces the lock open is lost from the first',
+  async (how) => {
+    const client = await open({ replicas: { acks: 1, timeout: 5_000 } });
+    const lock = client.getLock(freshName('forced'));
+    for (const { script } of [acquire, handOff]) await master.command('SCRIPT', 'LOAD', script!.source);
+    const owners = async (): Promise<string[]> => (await master.command('HKEYS', lock.name)) as string[];
+    const before = how === 'granted' ? undefined : await inFlow(async () => lock.acquire());
+    const lost: unknown[] = [];
+    client.events.on('leaseLost', (event) => lost.push(event));
+    await replica.pause();
+    const asked = inFlow(async () => lock.acquire());
+    const released = before?.release();
+    await until(async () => (await owners()).some((owner) => owner !== before?.owner), 'the master has it');
+    expect(await lock.forceUnlock()).toBe(true);
+    replica.resume();
+    const hold = await asked;
+    await released;
+    expect(hold.signal.reason).toMatchObject({ code: 'ERR_LOCK_LOST', reason: 'forced' });
+    expect(lost).toMatchObject([{ owner: hold.owner, reason: 'forced' }]);
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+  },
+);
 
 test('R35: a waiter is told, and gets the lock when the replica is back', async () => {
   const client = await open();
