@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.js';
+import { RedisUnavailableError } from '../errors.js';
 import type { Operation } from './script.js';
 import { ScriptRequest } from './script-request.js';
 import type { CommandRoutes } from './topology.js';
@@ -31,7 +32,11 @@ export class ScriptExecutor {
   ): Promise<Reply> {
     const sent = this.run(operation, keys, args);
     const request = await (until === undefined ? sent.done : sent.doneBy(until));
-    if (request.error !== undefined) throw request.error;
+    const { error } = request;
+    // What only reads leaves nothing behind, answered or not.
+    if (error instanceof RedisUnavailableError)
+      throw new RedisUnavailableError(error.message, 'none', { cause: error.cause });
+    if (error !== undefined) throw error;
     return request.reply as Reply;
   }
 }

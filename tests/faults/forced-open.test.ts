@@ -55,3 +55,19 @@ test.each(['a lock', 'values of a group'] as const)(
     await outcome(hold.release()); // lost or not: nobody can say
   },
 );
+
+test.each(['a lock', 'values of a group'] as const)(
+  'R3: to force %s open has freed nothing for certain when nobody says who has it',
+  async (kind) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout: 600 });
+    const name = freshName();
+    const hold = await holdElsewhere(kinds[kind](await openClient(), name), 20_000);
+    proxy.swallow({ ...asks[kind], times: Infinity });
+    await expect(kinds[kind](client, name).forceUnlock()).rejects.toMatchObject({
+      code: 'ERR_LOCK_REDIS_UNAVAILABLE',
+      outcome: 'none',
+    });
+    expect(await outcome(hold.release())).toBe('ok');
+  },
+);
