@@ -82,7 +82,10 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   override async isHeldBy(owner: LockContext | string): Promise<boolean> {
     this.checkOpen();
     if (typeof owner === 'string' && owner !== '') {
-      return this.executor.ask(reads.hexists, [this.protocol.key], [this.protocol.fieldOf(owner)]);
+      const field = this.protocol.fieldOf(owner);
+      // Of a read-write lock the hash has fields of other kinds as well.
+      if (!this.protocol.holdersAmong([field]).includes(owner)) return false;
+      return this.executor.ask(reads.hexists, [this.protocol.key], [field]);
     }
     if (!isLockContext(owner)) {
       throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);

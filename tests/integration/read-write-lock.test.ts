@@ -322,3 +322,12 @@ test('a force unlock of one half leaves the other alone', async () => {
   expect(hold.signal.reason).toMatchObject({ code: 'ERR_LOCK_LOST', reason: 'forced' });
   await expect(hold.release()).rejects.toMatchObject({ code: 'ERR_LOCK_LOST' });
 });
+
+test('what else the hash has beside its owners is none', async () => {
+  const lock = (await openClient()).getReadWriteLock(freshName('rw'));
+  const [read, write] = [lock.readLock(), lock.writeLock()];
+  const hold = await inFlow(async () => write.acquire());
+  const asked = [read.isHeldBy('mode'), read.isHeldBy(`${hold.owner}:write`), read.isHeldBy(hold.owner)];
+  expect(await Promise.all([...asked, write.isHeldBy(hold.owner)])).toEqual([false, false, false, true]);
+  await hold.release();
+});
