@@ -5,6 +5,7 @@
 -- ARGV[3]     lease     int     ms
 -- ARGV[4..n]  values    string  hashed values
 -- Returns  nil  all taken, hold count 1
+--          0    the owner had them all by an earlier attempt, and some have gone since; nothing changed
 --          n    ms until the last of those that others hold is free
 --          -3   too late; nothing changed
 -- Used by  src/redis/scripts/group-lock.ts (acquire)
@@ -18,7 +19,7 @@ local now = time[1] * 1000 + time[2] / 1000
 if notAfter > 0 and now > notAfter then return -3 end
 now = math.floor(now)
 -- Everything is read before anything is written. Lua cannot pass more than 8,000 arguments at once.
-local busy, owned = 0, {}
+local busy, mine, owned = 0, 0, {}
 for from = first, #ARGV, 1000 do
   local to = math.min(from + 999, #ARGV)
   local owners = redis.call('HMGET', group, unpack(ARGV, from, to))
@@ -31,14 +32,17 @@ for from = first, #ARGV, 1000 do
       if other ~= owner then
         if ends - now > busy then busy = ends - now end
         owned[at] = field
-      elseif ends > now + lease then
+      else
         -- An earlier attempt of this request took it. The lease is never shortened.
-        owned[at] = ends
+        mine = mine + 1
+        if ends > now + lease then owned[at] = ends end
       end
     end
   end
 end
 if busy > 0 then return busy end
+-- Those that are not there have been given back, and would be by nobody a second time.
+if mine > 0 and mine <= #ARGV - first then return 0 end
 local left = redis.call('PTTL', group)
 local ends = string.format('%.0f', now + lease)
 for from = first, #ARGV, 1000 do

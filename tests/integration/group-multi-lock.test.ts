@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import { LockContext } from '../../src/core/lock-context.js';
 import { LockLostError } from '../../src/errors.js';
+import { acquire } from '../../src/redis/scripts/group-lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { heldValue, holdValues, serverNow, valueField } from '../support/group-values.js';
 import { closeClients, inFlow, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
@@ -316,6 +317,24 @@ test('R1, R4: replies that are lost take nothing twice and leave nothing', async
     expect(giving.count).toBe(1);
     expect(await admin().exists(group)).toBe(0);
   }
+});
+
+test('R4: an attempt that arrives when the hold it was for has gone takes no value again beside a nested one', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, commandTimeout: 6_000 });
+  const group = freshName();
+  await admin().script('LOAD', acquire.script!.source);
+  const late = proxy.holdCommand({ sha: acquire.script!.sha });
+  const asked = inFlow(async () => client.getMultiLock(group, ['a', 'b']).acquire());
+  await late.applied;
+  proxy.cut({ kind: 'command', side: 'client' });
+  const outer = await asked;
+  const inner = await inFlow(() => outer.run(async () => client.getMultiLock(group, ['a']).acquire()));
+  await outer.release();
+  late.lift();
+  await late.executed;
+  expect(await counts(group, ALL)).toEqual({ a: 1 });
+  await inner.release();
 });
 
 test('inspect() tells a group by its fields', async () => {

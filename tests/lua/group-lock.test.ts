@@ -109,6 +109,13 @@ describeScript(acquire, {
       expect(ends).toMatch(/^\d{16}$/);
     },
   },
+  '0': {
+    'a repeat that finds only some of what an earlier attempt took takes nothing': async (bench) => {
+      await given(bench, { b: { owner: 'x', count: 2, lease: 20_000 } });
+      expect(await bench.run([bench.name], 0, 'x', 30_000, ...fields('a', 'b'))).toBe(0);
+      await expectHolds(bench, { b: { owner: 'x', count: 2, lease: 20_000 } });
+    },
+  },
   n: {
     'one busy value keeps all out: the longest lease in the way, and nothing is changed': async (bench) => {
       await given(bench, { b: { owner: 'x', lease: 20_000 }, c: { owner: 'z', lease: 50_000 } });
