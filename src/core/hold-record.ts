@@ -117,11 +117,14 @@ export class HoldRecord {
   }
 
   lose(error: LockLostError | ClientClosedError): void {
-    if (this.state !== 'open') return;
     this.state = 'lost';
     this.loss = error;
+  }
+
+  /** Whoever listens, or waits inside, hears that it is lost. */
+  tellLost(): void {
     const controller = this.#controller;
-    if (controller !== undefined) runOutside(() => controller.abort(error));
+    if (controller !== undefined) runOutside(() => controller.abort(this.loss));
     this.onLoss?.();
     this.#wakeTurns();
   }

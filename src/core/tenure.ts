@@ -215,7 +215,7 @@ export class Tenure {
    */
   expire(cause?: unknown): void {
     if (this.#leaving === 0) return void this.lose('expired', cause);
-    for (const other of this.holds.splice(0)) this.#tellLoss(other, this.#lossBy('expired', cause));
+    this.#loseHolds(this.#lossBy('expired', cause));
   }
 
   #lossBy(reason: LossReason, cause?: unknown): LockLostError {
@@ -283,7 +283,11 @@ export class Tenure {
   lose(reason: LossReason, cause?: unknown): LockLostError {
     if (this.loss !== undefined) return this.loss;
     const loss = this.#lossBy(reason, cause);
-    this.#drop(loss);
+    this.loss = loss;
+    this.state = 'over';
+    this.runtime.watchdog.remove(this);
+    this.entry.ended(this, 'lost');
+    this.#loseHolds(loss);
     // A renewal or nested acquire whose answer was lost may have set a longer lease than we know of; and who has lost
     // one part still has the others.
     if (reason === 'expired' || this.protocol.parts !== undefined)
@@ -304,7 +308,7 @@ export class Tenure {
     this.state = 'over';
     this.#abandoned = error;
     this.runtime.watchdog.remove(this);
-    for (const hold of this.holds.splice(0)) hold.lose(error);
+    this.#loseHolds(error);
   }
 
   throwIfLost(): void {
@@ -312,18 +316,14 @@ export class Tenure {
     if (error !== undefined) throw error;
   }
 
-  #drop(loss: LockLostError): void {
-    this.loss = loss;
-    this.state = 'over';
-    this.runtime.watchdog.remove(this);
-    this.entry.ended(this, 'lost');
-    for (const hold of this.holds.splice(0)) this.#tellLoss(hold, loss);
-  }
-
-  #tellLoss(hold: HoldRecord, loss: LockLostError): void {
-    if (hold.state !== 'open') return;
-    hold.lose(loss);
-    tellLoss(this, hold, loss);
+  /** All are lost before anybody hears of it: who hears of one may call on another. */
+  #loseHolds(loss: LockLostError | ClientClosedError): void {
+    const lost = this.holds.splice(0);
+    for (const hold of lost) hold.lose(loss);
+    for (const hold of lost) {
+      hold.tellLost();
+      if (loss instanceof LockLostError) tellLoss(this, hold, loss);
+    }
   }
 
   #compensate(owners: readonly string[], openUntil: number, until: number): Promise<void> {

@@ -150,6 +150,21 @@ describe('R11: a loss is told once, with its cause, by the local deadline', () =
   });
 });
 
+test('R11: who hears of the loss of an outer hold and gives back an inner one is told that it is lost, too', async () => {
+  const client = await openClient();
+  const lock = client.getLock(freshName());
+  const outer = await holdElsewhere(lock, 300);
+  const inner = await inFlow(() => outer.run(async () => lock.acquire({ leaseTime: 300 })));
+  const lost: unknown[] = [];
+  client.events.on('leaseLost', (event) => lost.push(event));
+  let released: Promise<unknown> | undefined;
+  outer.signal.addEventListener('abort', () => void (released = outcome(inner.release())));
+  await until(() => released !== undefined, 'the outer hold is lost');
+  expect(await released).toBe('ERR_LOCK_LOST');
+  expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
+  expect(lost).toMatchObject([{ reason: 'expired' }, { reason: 'expired' }]);
+});
+
 test('R11: a listener that is slow, and one that throws, disturb no other renewal', async () => {
   // A quarter of a second goes to the listeners, and the rest of the machine may want some as well.
   const lockWatchdogTimeout = 1_500;
