@@ -250,7 +250,7 @@ test('R3: a multi-lock that cannot be had, nor given back where it was granted: 
 
 test('R3: a multi-lock whose last member is granted late, and whose lease nobody answers: one command deadline after its time', async () => {
   const [a, b] = [freshName('a'), freshName('b')];
-  const [commandTimeout, waitTime] = [2_100, 350];
+  const [commandTimeout, waitTime] = [4_200, 1_000];
   const { proxy, url } = await openProxy();
   const [client, beside] = [await openClient({ url, commandTimeout }), await openClient()];
   const theirs = await holdElsewhere(beside.getLock(b));
@@ -258,8 +258,8 @@ test('R3: a multi-lock whose last member is granted late, and whose lease nobody
   const called = performance.now();
   const call = outcome(inFlow(async () => lock.acquire({ waitTime, leaseTime: 20_000 })));
   await until(async () => (await admin().pubsub('CHANNELS', `*{${b}}`)).length > 0, 'it stands in line');
-  await pause(200);
-  const granted = proxy.holdReply({ sha: acquire.script!.sha, contains: b }, 630); // of 700 for one attempt
+  await pause(400 - elapsed(called));
+  const granted = proxy.holdReply({ sha: acquire.script!.sha, contains: b }, 1_300); // of 1,400 for one attempt
   const lost = proxy.swallow({ sha: releasePartial.script!.sha, times: Infinity });
   await theirs.release();
   expect(await call).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
