@@ -112,7 +112,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   },
   'stop-process': async (bench, { process, ms }) => {
     const worker = bench.worker(process);
-    if (!worker.running) return 0;
+    if (!worker.running || worker.stands) return 0;
     await worker.pause();
     await pause(ms);
     worker.resume();
@@ -120,7 +120,8 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   },
   sleep: async (bench, { process, ms }) => {
     const worker = bench.worker(process);
-    if (!worker.running) return 0;
+    // One that is stopped would go to sleep when it goes on, and nobody would wake it.
+    if (!worker.running || worker.stands) return 0;
     await worker.sleep(ms).catch(() => undefined); // killed meanwhile
     return 1;
   },

@@ -84,6 +84,8 @@ export class Worker {
     resolve: (event: WorkerEvent) => void;
     reject: (error: Error) => void;
   }[] = [];
+  /** It is stopped, or about to be. */
+  stands = false;
   #orders = 0;
   #said = '';
   #pausedAt: number | undefined;
@@ -181,6 +183,7 @@ export class Worker {
    * go on. Tells how far its clocks have moved, by its own word.
    */
   async sleep(ms: number): Promise<{ wallMs: number; monotonicMs: number }> {
+    this.stands = true;
     const awake = this.order({ do: 'sleep' }) as Promise<{ wallMs: number; monotonicMs: number }>;
     // Killed instead, it neither stands nor answers.
     await Promise.race([stopped(this.pid), awake]);
@@ -228,12 +231,14 @@ export class Worker {
   }
 
   async pause(): Promise<void> {
+    this.stands = true;
     this.#process.kill('SIGSTOP');
     await stopped(this.pid);
     this.#pausedAt = stamp();
   }
 
   resume(): void {
+    this.stands = false;
     this.#pausedAt = undefined;
     this.#process.kill('SIGCONT');
   }
