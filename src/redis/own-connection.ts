@@ -5,6 +5,8 @@ import type { Clock, Timer } from '../clock.js';
 export type GivenRedis = Redis | Cluster;
 
 const RECONNECT_MS = { first: 25, most: 500, jitter: 25 };
+/** A server that takes no more clients connects, says so and closes. That is no success, as ioredis counts it. */
+const TURNED_AWAY_MS = 50;
 
 const pauseBefore = (times: number): number =>
   Math.min(RECONNECT_MS.first * 2 ** Math.min(times - 1, 10), RECONNECT_MS.most) + Math.random() * RECONNECT_MS.jitter;
@@ -30,7 +32,6 @@ function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' 
     commandTimeout: undefined,
     blockingTimeout: undefined,
     reconnectOnError: null,
-    retryStrategy: pauseBefore,
     keyPrefix: '',
     stringNumbers: false,
     readOnly: false,
@@ -101,13 +102,23 @@ export function openOwnConnection(given: Redis, attemptMs: number): Redis {
 
 /**
  * ioredis gives a connection up for good when word of a failover comes while it asks Sentinel for the master, which is
- * what every connection does after its master has died. Returns what ends the trying.
+ * what every connection does after its master has died; and it knows no pause before a server that turns it away.
+ * Returns what ends the trying.
  */
 export function keepTrying(redis: Redis, clock: Clock): () => void {
   let times = 0;
   let stopped = false;
   let timer: Timer | undefined;
-  redis.on('ready', () => (times = 0));
+  let readyAt = -Infinity;
+  let turnedAway = 0;
+  redis.on('ready', () => {
+    times = 0;
+    readyAt = clock.monotonic();
+  });
+  redis.options.retryStrategy = (failures) => {
+    turnedAway = clock.monotonic() - readyAt < TURNED_AWAY_MS ? turnedAway + 1 : 0;
+    return pauseBefore(Math.max(failures, turnedAway));
+  };
   redis.on('end', () => {
     if (stopped) return;
     times += 1;
