@@ -18,7 +18,8 @@ for i = 1, #KEYS do
   local held = redis.pcall('HEXISTS', lock, owner)
   -- Somebody has put something else in its place. The others of this batch shall not be lost with it.
   local foreign = type(held) == 'table'
-  if foreign and not string.find(held.err, 'WRONGTYPE', 1, true) then return held end
+  -- What else it says, it says again to the whole script.
+  if foreign and not string.find(held.err, 'WRONGTYPE', 1, true) then redis.call('HEXISTS', lock, owner) end
   -- Never shortens: another hold of this owner may have a longer lease. Never creates: what was lost stays lost.
   if foreign or held == 0 then
     left[i] = 0

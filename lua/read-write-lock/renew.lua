@@ -20,7 +20,8 @@ for k = 1, #KEYS, 2 do
   local wrote = redis.pcall('HEXISTS', lock, owner .. ':write')
   -- Somebody has put something else in its place. The others of this batch shall not be lost with it.
   local foreign = type(wrote) == 'table'
-  if foreign and not string.find(wrote.err, 'WRONGTYPE', 1, true) then return wrote end
+  -- What else it says, it says again to the whole script.
+  if foreign and not string.find(wrote.err, 'WRONGTYPE', 1, true) then redis.call('HEXISTS', lock, owner) end
   local whole, left = redis.call('PTTL', lock), 0
   -- A key without expiry is held at least as long as asked for.
   if whole == -1 then whole = lease end
