@@ -71,10 +71,22 @@ export class MultiHold extends Hold {
     const lease = checkLease(leaseTime);
     this.#check();
     if (this.#loss !== undefined) throw this.#loss;
-    const results = await Promise.allSettled(this.#members.map((member) => member.extend(lease)));
-    const failed = results.filter((result) => result.status === 'rejected');
-    if (results.length - failed.length >= this.terms.quorum) return;
-    throw this.#loss ?? failed[0]?.reason;
+    const members = [...this.#members];
+    const failures: unknown[] = [];
+    let extended = 0;
+    // A server that hangs delays no majority. Without one all are waited for: none may be extended after the rejection.
+    await new Promise<void>((settled) => {
+      const look = (): void => {
+        if (extended === this.terms.quorum || extended + failures.length === members.length) settled();
+      };
+      for (const member of members) {
+        member.extend(lease).then(
+          () => ((extended += 1), look()),
+          (error: unknown) => (failures.push(error), look()),
+        );
+      }
+    });
+    if (extended < this.terms.quorum) throw this.#loss ?? failures[0];
   }
 
   override release(): Promise<void> {

@@ -90,6 +90,18 @@ describe('R28: a RedLock', () => {
     }
   });
 
+  test.each([0, 1, 2])('R28: with server %i hanging: extended and given back without waiting for it', async (at) => {
+    const { lock, ...red } = await open({ commandTimeout: 3_000 });
+    const hold = await inFlow(async () => lock.acquire({ leaseTime: 10_000 }));
+    await until(() => red.clients.every((client) => client.holds().length === 1), 'each member is held');
+    await servers[at]!.pause();
+    expect((await timed(hold.extend(60_000))).ms).toBeLessThan(ATTEMPT_MS);
+    expect(hold.validFor()).toBeGreaterThan(50_000);
+    expect((await timed(hold.release())).ms).toBeLessThan(ATTEMPT_MS);
+    servers[at]!.resume();
+    await freeEverywhere(red);
+  });
+
   test.each([0, 1, 2])('with server %i hanging: under one context call after call is granted at once', async (at) => {
     const { lock, ...red } = await open({ commandTimeout: 3_000 });
     await lock.withLock(() => undefined);
