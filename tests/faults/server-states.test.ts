@@ -205,7 +205,8 @@ test('R19: a server that takes no more clients when a call begins to wait refuse
   const since = performance.now();
   // It comes less and less often, though each time it was connected: after 25, 50, 100, 200, 400 and 500 ms.
   await until(async () => (await turnedAway()) > 6, 'it has come six times more');
-  expect(performance.now() - since).toBeGreaterThan(1_000);
+  // In a cluster, whoever asks where the slots are is turned away as well.
+  if (topology !== 'cluster') expect(performance.now() - since).toBeGreaterThan(1_000);
   await full.command('CONFIG', 'SET', 'maxclients', 1_000);
   await until(async () => (await full.channels()).some((channel) => channel.includes(name)), 'it listens');
   const freeAt = performance.now();
