@@ -186,8 +186,10 @@ export class ReplicatedConnection implements CommandPort {
     const limit = this.clock.setTimer(this.attemptMs, () => this.#connection.reconnect());
     try {
       const info = String(await this.redis.call('info', 'replication'));
+      const isMaster = info.includes('role:master');
       // One that is still being filled cannot confirm anything yet. A master of before has left its replicas to another.
-      this.#hasReplicas = !info.includes('role:master') || /^slave\d+:.*\bstate=online\b/m.test(info);
+      this.#hasReplicas = isMaster ? /^slave\d+:.*\bstate=online\b/m.test(info) : undefined;
+      if (!isMaster) this.#connection.reconnect();
     } catch (error) {
       // Withheld: nobody can say, and nobody has asked for any. Else it is cut, or cannot say now: from the start.
       if (isWithheld(error as Error)) this.#hasReplicas = false;
