@@ -266,7 +266,21 @@ export const PROMISES = [
   ),
   ours('no resending by an error of the server', 'reconnectOnError: null,'),
   ours('no deadline of commands beside ours', 'commandTimeout: undefined,'),
-  ours('connections that are made again', 'retryStrategy: pauseBefore,'),
+  without(
+    'R34: connections that are made again',
+    connection,
+    'redis.options.retryStrategy = ',
+    'redis.options.sentinelRetryStrategy = ',
+    SETTINGS,
+    TOPOLOGIES,
+  ),
+  without(
+    'R19: a full server that is asked less and less often',
+    connection,
+    'turnedAway + 1 : 0',
+    '0 : 0',
+    'tests/faults/server-states',
+  ),
   ours('the words of RESP 2', 'protocol: 2,'),
   ours('replies as RESP 2 shapes them', "replyMapping: 'legacy',"),
 ];
