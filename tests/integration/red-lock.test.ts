@@ -102,6 +102,24 @@ describe('R28: a RedLock', () => {
     await freeEverywhere(red);
   });
 
+  test('R28: an extend() that no majority can grant any more fails when the last server has answered, and not before', async () => {
+    const { lock, name, ...red } = await open({ commandTimeout: 3_000 });
+    const hold = await inFlow(async () => lock.acquire({ leaseTime: 10_000 }));
+    await until(() => red.clients.every((client) => client.holds().length === 1), 'each member is held');
+    await servers[2]!.pause();
+    for (const at of [0, 1]) await servers[at]!.command('DEL', name);
+    const { signal } = hold;
+    let settled = false;
+    const call = outcome(hold.extend(60_000)).finally(() => (settled = true));
+    await until(() => signal.aborted, 'two have said that it is gone');
+    await new Promise((resume) => setImmediate(resume));
+    expect(settled).toBe(false);
+    servers[2]!.resume();
+    expect(await call).toBe('ERR_LOCK_LOST');
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+    await freeEverywhere({ ...red, name });
+  });
+
   test.each([0, 1, 2])('with server %i hanging: under one context call after call is granted at once', async (at) => {
     const { lock, ...red } = await open({ commandTimeout: 3_000 });
     await lock.withLock(() => undefined);
