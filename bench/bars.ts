@@ -1,4 +1,4 @@
-import type { Row } from './workloads/workload.js';
+import { isCeiling, type Row } from './workloads/workload.js';
 
 /** What has to be reached, as ratios between subjects of the same run or, for latencies, in milliseconds. */
 interface Bar {
@@ -111,6 +111,8 @@ const BARS: readonly Bar[] = [
 export interface Verdict extends Bar {
   readonly measured: number;
   readonly met: boolean;
+  /** The same figure without any lock, if that does not reach the bar either. */
+  readonly ceiling: number | undefined;
 }
 
 /** Only of what was measured. */
@@ -118,7 +120,10 @@ export function judge(rows: readonly Row[]): Verdict[] {
   return BARS.flatMap((bar) => {
     const row = rows.find(({ workload, subject }) => workload === bar.workload && subject === bar.subject);
     const measured = row?.figures[bar.figure];
-    return measured === undefined ? [] : [{ ...bar, measured, met: reaches(measured, bar) }];
+    if (measured === undefined) return [];
+    const without = rows.find((each) => each.workload === bar.workload && isCeiling(each))?.figures[bar.figure];
+    const ceiling = without === undefined || reaches(without, bar) ? undefined : without;
+    return [{ ...bar, measured, met: reaches(measured, bar), ceiling }];
   });
 }
 

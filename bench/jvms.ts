@@ -5,7 +5,7 @@ import { Jvm, REDISSON_VERSIONS, type JvmObject } from '../tests/interop/jvm.js'
 const VERSION = REDISSON_VERSIONS[0];
 /** Sections of each before anything is measured. */
 const WARM_UP = 20_000;
-const WARM_UP_FLOWS = 8;
+export const WARM_UP_FLOWS = 8;
 
 const running: Jvm[] = [];
 const opened = new Map<Jvm, Set<string>>();
@@ -38,6 +38,13 @@ export async function redissons(count: number, urls: readonly string[]): Promise
   return jvms;
 }
 
+const halvesOf = (kind: string): string[] => (kind === 'read-write' ? ['read', 'write'] : [kind]);
+
+/** Of each flow, and of each half of a read-write lock. */
+export function warmUpSections(kind: string, quick: boolean): number {
+  return (quick ? 2_000 : WARM_UP) / WARM_UP_FLOWS / halvesOf(kind).length;
+}
+
 /** Runs what is to be measured 20,000 times, once for each kind of lock. */
 export async function warmUp(jvms: readonly Jvm[], kind: string, quick: boolean): Promise<void> {
   for (const jvm of jvms) {
@@ -45,10 +52,9 @@ export async function warmUp(jvms: readonly Jvm[], kind: string, quick: boolean)
     warm.set(jvm, known);
     if (known.has(kind)) continue;
     known.add(kind);
-    const kinds = kind === 'read-write' ? ['read', 'write'] : [kind];
-    for (const each of kinds) {
+    const sections = warmUpSections(kind, quick);
+    for (const each of halvesOf(kind)) {
       const object: JvmObject = { kind: each, name: 'bench:warm-up' };
-      const sections = (quick ? 2_000 : WARM_UP) / WARM_UP_FLOWS / kinds.length;
       await jvm.order({ op: 'flows', client: 'client', object, flows: WARM_UP_FLOWS, sections });
     }
   }

@@ -13,11 +13,11 @@ export function workloadTable(rows: readonly Row[]): string {
 export function verdictTable(verdicts: readonly Verdict[]): string {
   return table(
     ['bar', 'to reach', 'measured', ''],
-    verdicts.map(({ workload, subject, figure, is, limit, measured, met }) => [
+    verdicts.map(({ workload, subject, figure, is, limit, measured, met, ceiling }) => [
       `${workload}: ${subject}, ${figure}`,
       `${is} ${limit}`,
       readable(measured),
-      met ? 'met' : 'NOT MET',
+      met ? 'met' : ceiling === undefined ? 'NOT MET' : `NOT MET (ceiling ${readable(ceiling)})`,
     ]),
   );
 }

@@ -1,6 +1,7 @@
 import { createClient, type Lock, type LockClient } from 'holdfast';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from '../monotonic.js';
+import { openPeer, type Peer } from '../peers.js';
 
 /* Our side of what is measured beside Redisson, in a process of its own. */
 
@@ -29,6 +30,30 @@ async function openBeside(urls: readonly string[]): Promise<void> {
   clients = urls.map((url) => createClient({ url }));
   client = clients[0]!;
   await Promise.all(clients.map((each) => each.ready()));
+}
+
+/** What the JVM runs before anything is measured, as often; of a read-write lock either half. */
+async function warmUpBeside(kind: Shape['kind'], flows: number, sections: number): Promise<void> {
+  for (const reads of kind === 'read-write' ? [true, false] : [false]) {
+    const flow = async (_: unknown, number: number): Promise<void> => {
+      const lock = lockOf(kind, reads, `bench:warm-up:${number}`);
+      for (let i = 0; i < sections; i += 1) {
+        await lock.lock();
+        await lock.unlock();
+      }
+    };
+    await Promise.all(Array.from({ length: flows }, flow));
+  }
+}
+
+let raw: Peer | undefined;
+
+/** The same as `flowsBeside` by two scripts of the simplest kind; ms. */
+async function rawBeside(url: string, flows: number, sections: number): Promise<number> {
+  raw ??= await openPeer('raw scripts', { url });
+  const startedAt = now();
+  await Promise.all(Array.from({ length: flows }, (_, number) => raw!.flow(`${NAME}:raw:${number}`, sections)));
+  return now() - startedAt;
 }
 
 /** ms until a RedLock over all servers was entered, call by call; undefined: it was not. */
@@ -85,16 +110,16 @@ function within({ kind }: Shape, reads: boolean, work: () => Promise<void>): Pro
   return lockOf(kind, reads).withLock(work);
 }
 
-function lockOf(kind: Shape['kind'], reads: boolean): Lock {
+function lockOf(kind: Shape['kind'], reads: boolean, name = NAME): Lock {
   switch (kind) {
     case 'read-write': {
-      const both = client!.getReadWriteLock(NAME);
+      const both = client!.getReadWriteLock(name);
       return reads ? both.readLock() : both.writeLock();
     }
     case 'fair':
-      return client!.getFairLock(NAME);
+      return client!.getFairLock(name);
     default:
-      return client!.getLock(NAME);
+      return client!.getLock(name);
   }
 }
 
@@ -129,6 +154,8 @@ async function enteredBeside(): Promise<number> {
 
 export const tasks = {
   openBeside,
+  warmUpBeside,
+  rawBeside,
   redBeside,
   flowsBeside,
   contendBeside,

@@ -1,19 +1,23 @@
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Jvm } from '../../tests/interop/jvm.js';
-import { missingForRedisson, REDISSON, redissons, warmUp } from '../jvms.js';
+import { missingForRedisson, REDISSON, redissons, WARM_UP_FLOWS, warmUp, warmUpSections } from '../jvms.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { BenchServer } from '../server.js';
 import { median, quantile } from '../statistics.js';
+import { CEILING } from './contended.js';
 import type { Round, Shape } from './beside-redisson-tasks.js';
 import type { Row, Setting, Workload } from './workload.js';
 
 /*
- * The real Redisson on a warm JVM, and Holdfast: by turns, on one server. A flow of the one is a thread of the other.
+ * The real Redisson on a warm JVM, and Holdfast, as warm: by turns, on one server. A flow of the one is a thread of the
+ * other.
  */
 
 const NAME = 'bench:beside';
 const OURS = 'holdfast';
+/** What no client can exceed that asks and answers one by one. */
+const RAW = '(2 raw scripts)';
 const RED_LOCK = 'RedLock, one of three servers hangs';
 const RED_WAIT_MS = 10_000;
 const RED_LEASE_MS = 30_000;
@@ -60,32 +64,41 @@ async function withBoth<T>(
   setting: Setting,
   processes: number,
   kind: Shape['kind'],
-  fn: (ours: Contender[], theirs: Contender[]) => Promise<T>,
+  fn: (ours: Contender[], theirs: Contender[], workers: Worker[]) => Promise<T>,
 ): Promise<T> {
   const { url } = setting.server;
   const jvms = await redissons(processes, [url]);
-  await warmUp(jvms, kind === 'semaphore' ? 'lock' : kind, setting.quick);
+  const warmed = kind === 'semaphore' ? 'lock' : kind;
+  await warmUp(jvms, warmed, setting.quick);
   return withWorkers(processes, async (workers) => {
     await Promise.all(workers.map((worker) => worker.run('openBeside', [url])));
+    const sections = warmUpSections(warmed, setting.quick);
+    await Promise.all(workers.map((worker) => worker.run('warmUpBeside', warmed, WARM_UP_FLOWS, sections)));
     return fn(
       workers.map((worker) => node(worker, kind)),
       jvms.map((jvm) => jvmContender(jvm, kind)),
+      workers,
     );
   });
 }
 
 function compared(rows: readonly Row[], figure: string): Row[] {
-  const theirs = rows.find(({ subject }) => subject !== OURS)!.figures[figure]!;
+  const theirs = rows.find(({ subject }) => subject === REDISSON)!.figures[figure]!;
   return rows.map((row) =>
-    row.subject === OURS ? { ...row, figures: { ...row.figures, 'x Redisson': row.figures[figure]! / theirs } } : row,
+    row.subject !== REDISSON
+      ? { ...row, figures: { ...row.figures, 'x Redisson': row.figures[figure]! / theirs } }
+      : row,
   );
 }
 
 function uncontended(name: string, flows: number): Workload {
   const workload = `beside Redisson: ${name}`;
   const measure = (setting: Setting): Promise<Row[]> =>
-    withBoth(setting, 1, 'lock', async ([ours], [theirs]) => {
-      const contenders = [ours!, theirs!];
+    withBoth(setting, 1, 'lock', async ([ours], [theirs], [worker]) => {
+      const { url } = setting.server;
+      const raw = { subject: RAW, flows: (...of: [number, number]) => worker!.run('rawBeside', url, ...of) };
+      // With many flows at once a client that sends them together is quicker than raw scripts.
+      const contenders = flows === 1 ? [ours!, theirs!, raw] : [ours!, theirs!];
       const measured = contenders.map(() => [] as number[]);
       const sections = Math.ceil((setting.quick ? 2_000 : 10_000) / flows);
       for (let round = 0; round <= (setting.quick ? 2 : 7); round += 1) {
@@ -119,8 +132,9 @@ async function oneRound({ server }: Setting, contenders: readonly Contender[], s
 function contended(name: string, processes: number, shape: Shape): Workload {
   const workload = `beside Redisson: ${name}`;
   const measure = (setting: Setting): Promise<Row[]> =>
-    withBoth(setting, processes, shape.kind, async (ours, theirs) => {
+    withBoth(setting, processes, shape.kind, async (ours, theirs, [worker]) => {
       const sides = [ours, theirs];
+      const ceilings: number[] = [];
       const measured = sides.map(() => [] as Awaited<ReturnType<typeof oneRound>>[]);
       for (let round = 0; round <= (setting.quick ? 1 : 5); round += 1) {
         for (const [i, side] of sides.entries()) {
@@ -128,8 +142,9 @@ function contended(name: string, processes: number, shape: Shape): Workload {
           const result = await oneRound(setting, side, shape);
           if (round > 0) measured[i]!.push(result);
         }
+        if (exclusive(shape)) ceilings.push(await worker!.run('passAlone', setting.server.url, shape));
       }
-      const rows = sides.map(([side], i) => ({
+      const rows: Row[] = sides.map(([side], i) => ({
         workload,
         subject: side!.subject,
         figures: {
@@ -137,10 +152,16 @@ function contended(name: string, processes: number, shape: Shape): Workload {
           'longest wait ms': median(measured[i]!.map(({ longestWaitMs }) => longestWaitMs)),
         },
       }));
+      if (ceilings.length > 0) {
+        rows.push({ workload, subject: CEILING, figures: { 'sections/s': median(ceilings.slice(1)) } });
+      }
       return compared(rows, 'sections/s');
     });
   return { name: workload, run: orSkipped(measure) };
 }
+
+/** Only one is inside at a time: then there is a ceiling that needs no lock to be measured. */
+const exclusive = ({ kind }: Shape): boolean => kind === 'lock' || kind === 'fair';
 
 async function setPermits(url: string, permits: number): Promise<void> {
   const redis = new Redis(url);
@@ -252,8 +273,8 @@ export const workloads: Workload[] = [
   contended('1 x 500, hold 0', 1, lock(500, 10, 0)),
   contended('4 x 10, hold 1 ms', 4, lock(10, 25, 1)),
   contended('4 x 10, hold 0', 4, lock(10, 50, 0)),
-  contended('fair, 1 x 20', 1, { ...lock(20, 10, 1), kind: 'fair' }),
-  contended('fair, 4 x 10', 4, { ...lock(10, 10, 1), kind: 'fair' }),
+  contended('fair, 1 x 20', 1, { ...lock(20, 50, 1), kind: 'fair' }),
+  contended('fair, 4 x 10', 4, { ...lock(10, 25, 1), kind: 'fair' }),
   contended('read-write, 95 % reads, 1 x 50', 1, { ...lock(50, 20, 1), kind: 'read-write', readShare: 95 }),
   contended('semaphore, 10 permits, 1 x 50', 1, { ...lock(50, 40, 1), kind: 'semaphore', permits: 10 }),
   contended('semaphore, 10 permits, 4 x 10', 4, { ...lock(10, 50, 1), kind: 'semaphore', permits: 10 }),

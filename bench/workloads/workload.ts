@@ -18,11 +18,14 @@ export interface Workload {
   run(setting: Setting): Promise<Row[]>;
 }
 
-/** Adds to each holdfast row of a workload how often it is the best of the peers. */
+/** A row that tells what no lock can exceed: its subject is in parentheses. */
+export const isCeiling = ({ subject }: Row): boolean => subject.startsWith('(');
+
+/** Adds to each holdfast row of a workload, and to its ceiling, how often it is the best of the peers. */
 export function againstBestPeer(rows: readonly Row[], figure: string): Row[] {
-  const isOurs = ({ subject }: Row): boolean => subject.startsWith('holdfast');
-  const best = Math.max(...rows.filter((row) => !isOurs(row)).map(({ figures }) => figures[figure]!));
+  const isPeer = (row: Row): boolean => !row.subject.startsWith('holdfast') && !isCeiling(row);
+  const best = Math.max(...rows.filter(isPeer).map(({ figures }) => figures[figure]!));
   return rows.map((row) =>
-    isOurs(row) ? { ...row, figures: { ...row.figures, 'x best peer': row.figures[figure]! / best } } : row,
+    !isPeer(row) ? { ...row, figures: { ...row.figures, 'x best peer': row.figures[figure]! / best } } : row,
   );
 }
