@@ -90,6 +90,12 @@ export class LocalLine {
     return latest;
   }
 
+  /** Another of this client still waits in Redis before the head of this line: so nobody has told it to come. */
+  get isBehind(): boolean {
+    const { head } = this;
+    return head instanceof LockWaiter && this.queue?.isBehind(head) === true;
+  }
+
   /** Whether a tenure of ours has the lock for all that `waiter` may do. */
   keepsOut({ patience }: Waiter): boolean {
     if (!patience.hurried) return this.holders.size > 0;

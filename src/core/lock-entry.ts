@@ -284,10 +284,11 @@ export class LockEntry implements ChannelListener {
     this.#look.wake();
   }
 
-  /** What was published before the subscription stood was missed: the head looks again. */
+  /** What was published before the subscription stood was missed: the head looks again, if it can have been told. */
   confirmed(): void {
     this.#subscription.confirmed();
-    this.#look.wake();
+    if (!this.#line.isBehind) this.#look.mark = true;
+    this.#step();
   }
 
   refused(error: RefusedError): void {

@@ -42,6 +42,12 @@ export class QueuedLine {
     return undefined;
   }
 
+  /** Whether another that surely has a place before it still waits. Should that be lost, the next refresh tells both. */
+  isBehind({ queuedAt = NaN }: LockWaiter): boolean {
+    for (const { waiter } of this.#waiters.values()) if ((waiter.queuedAt ?? NaN) < queuedAt) return true;
+    return false;
+  }
+
   join(waiter: LockWaiter, wake: () => void): void {
     this.#waiters.set(waiter, { waiter, wake });
     if (this.#timer === undefined && !this.#refreshing) this.#refreshIn(this.runtime.options.fairRefreshMs);

@@ -145,6 +145,8 @@ export class LockWaiter extends Waiter {
   failures = 0;
   /** Its owner may have a place in the lock's queue in Redis. */
   #queued = false;
+  /** When the try was sent that gave its owner this place (monotonic ms); NaN: it has one, since nobody knows when. */
+  queuedAt: number | undefined;
   /** Monotonic ms until which tries that were answered, though not each of their attempts, may take it for its owner. */
   #strayUntil = 0;
 
@@ -171,12 +173,22 @@ export class LockWaiter extends Waiter {
     return this.protocol.acquire(this.owner, this.terms.leaseMs, waits);
   }
 
+  override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
+    if (this.protocol.queue === undefined) return super.whenTried(request, fn);
+    super.whenTried(request, () => {
+      // An attempt whose reply was lost may have got the place, at a time that nobody knows.
+      if (typeof request.reply === 'number') this.queuedAt ??= request.inDoubt ? NaN : request.sentAt;
+      fn();
+    });
+  }
+
   takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {
     this.#strayUntil = this.grantOpenUntil(request);
     // It keeps its place: what an attempt takes late is its own, and its next try is told so.
     if (this.#queued && typeof request.reply === 'number') return undefined;
     const givenBack = this.#giveBack(this.#strayUntil, this.terms.leaseMs);
     this.#strayUntil = 0;
+    this.queuedAt = undefined;
     this.#queued = false;
     this.owner = this.runtime.newOwner();
     return givenBack;

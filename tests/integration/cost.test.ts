@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
+import * as fairLock from '../../src/redis/scripts/fair-lock.js';
 import { inFlow } from '../support/lock-clients.js';
 import { ALL_SCRIPTS } from '../support/lock-scripts.js';
 import { codeIn, declarations, publicMembers, readme, tableUnder } from '../support/readme.js';
@@ -22,6 +23,7 @@ interface Row {
   readonly tries?: number;
 }
 
+const ACQUIRE = fairLock.acquire.script!.sha;
 const VALUES = Array.from({ length: 500 }, (_, at) => `order ${at}`);
 
 /** The rows of README's table of costs. */
@@ -200,7 +202,9 @@ test('what README says of single calls: one command each', async () => {
 
 test('the fair lock: a call that waits, and one that gives up, with their subscriptions', async () => {
   const [, entering, leaving] =
-    /^\| a call that waits, with its unlock \| (\d+): .*; (\d+) where it gives up \|$/m.exec(readme)!;
+    /^\| a call that waits, with its unlock \| (\d+): .*; (\d+) where it gives up; \d+ less behind another .* \|$/m.exec(
+      readme,
+    )!;
   const [mine, other] = [await open(), await open()];
   const [lock, theirs] = [mine.getFairLock('cost:queue'), other.getFairLock('cost:queue')];
   await lock.withLock(() => undefined);
@@ -218,6 +222,30 @@ test('the fair lock: a call that waits, and one that gives up, with their subscr
     expect((await sent()) - before).toBe(expected);
     await hold.release();
   }
+});
+
+test('the fair lock: who has a place behind another waiter of its client asks once less', async () => {
+  const [, less] = /(\d+) less behind another/.exec(readme)!;
+  const [mine, other] = [await open(), await open()];
+  const name = 'cost:behind';
+  const hold = await inFlow(async () => other.getFairLock(name).acquire());
+  const monitor = await servers[0]!.monitor();
+  const subscribed = async (count: number): Promise<boolean> => {
+    const channels = await servers[0]!.command('PUBSUB', 'CHANNELS', `*{${name}}*`);
+    return (channels as string[]).length === count;
+  };
+  const calls: Promise<void>[] = [];
+  for (const waiters of [1, 2, 3]) {
+    calls.push(inFlow(() => mine.getFairLock(name).withLock(() => undefined)));
+    await until(() => subscribed(waiters), `${waiters} are subscribed`);
+  }
+  await hold.release();
+  await Promise.all(calls);
+  const lines = await monitor.settle();
+  monitor.stop();
+  const tries = lines.filter(({ source, args }) => source !== 'lua' && args.includes(ACQUIRE) && args.includes(name));
+  // Each tries when it comes and when it is told, and the first, who may have been told before, when it is subscribed.
+  expect(tries).toHaveLength(3 * 3 - 2 * Number(less));
 });
 
 test('commands of one turn reach the server together, also when all before them had been answered', async () => {

@@ -26,8 +26,8 @@ export const WAITING = [
   without(
     'a mark that a confirmation sets',
     entry,
-    'this.#subscription.confirmed();\n    this.#look.wake();',
-    'this.#subscription.confirmed();\n    this.#step();',
+    'if (!this.#line.isBehind) this.#look.mark = true;',
+    '',
     WAKING,
     SUBSCRIPTIONS,
     PROPERTIES,
