@@ -76,9 +76,8 @@ if free and (not head or head == owner) then
   redis.call('PEXPIRE', lock, lease)
   return nil
 end
--- The field is there when an earlier attempt of this request ran and its reply was lost.
+-- The field is there when an earlier attempt of this request ran and its reply was lost; it may count nested holds by now.
 if not free and redis.call('HEXISTS', lock, owner) == 1 then
-  redis.call('HSET', lock, owner, '1')
   if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
   return nil
 end

@@ -16,7 +16,8 @@ local owner, lease, tokens, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[
 local time = redis.call('TIME')
 if notAfter > 0 and time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
 local drawn = false
-if redis.call('EXISTS', lock) == 1 then
+local held = redis.call('EXISTS', lock) == 1
+if held then
   if redis.call('HEXISTS', lock, owner) == 0 then return redis.call('PTTL', lock) end
   -- A repeat: nobody else can have drawn a token since.
   drawn = redis.call('GET', token)
@@ -32,6 +33,7 @@ if not drawn then
   redis.call('PERSIST', token)
   drawn = redis.call('GET', token)
 end
-redis.call('HSET', lock, owner, '1')
+-- After a repeat it may count nested holds.
+if not held then redis.call('HSET', lock, owner, '1') end
 if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
 return drawn

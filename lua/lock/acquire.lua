@@ -21,10 +21,9 @@ if redis.call('EXISTS', lock) == 0 then
   redis.call('PEXPIRE', lock, lease)
   return nil
 end
--- The field is there when an earlier attempt of this request ran and its reply was lost:
--- the count is set, not raised, and the lease never shortened, so running twice is running once.
+-- The field is there when an earlier attempt of this request ran and its reply was lost: the count, which may be that of
+-- nested holds by now, stays as it is, and the lease is never shortened, so running twice is running once.
 if redis.call('HEXISTS', lock, owner) == 1 then
-  redis.call('HSET', lock, owner, '1')
   if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
   return nil
 end

@@ -15,9 +15,9 @@ if notAfter > 0 then
   local time = redis.call('TIME')
   if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
 end
-if redis.call('EXISTS', lock) == 1 and redis.call('HEXISTS', lock, writer) == 0 then
-  return redis.call('PTTL', lock)
-end
-redis.call('HSET', lock, 'mode', 'write', writer, '1')
+local held = redis.call('EXISTS', lock) == 1
+if held and redis.call('HEXISTS', lock, writer) == 0 then return redis.call('PTTL', lock) end
+-- After a repeat it may count nested holds.
+if not held then redis.call('HSET', lock, 'mode', 'write', writer, '1') end
 if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
 return nil

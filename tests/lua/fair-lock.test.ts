@@ -102,6 +102,12 @@ describeScript(acquire, {
       expect((await bench.state())[bench.name]).toEqual(heldBy('a', 1, 90_000));
       expect(await queue(bench)).toEqual({ b: left(W) });
     },
+    'a copy that comes after a nested acquire leaves the count as it is': async (bench) => {
+      await admin().hset(bench.name, 'a', '2');
+      await admin().pexpire(bench.name, 60_000);
+      expect(await take(bench, 'a')).toBeNull();
+      expect((await bench.state())[bench.name]).toEqual(heldBy('a', 2, 60_000));
+    },
     'behind dead ones of ours only: they go with what they had added, and it is taken': async (bench) => {
       await given(
         bench,

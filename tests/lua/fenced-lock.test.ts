@@ -59,6 +59,11 @@ describeScript(acquire, {
         [tokenKey(bench.name)]: counter('7'),
       });
     },
+    'a copy that comes after a nested acquire leaves the count as it is': async (bench) => {
+      await given(bench, { a: '2' });
+      expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe('7');
+      expect((await bench.state())[bench.name]).toEqual(heldBy('a', 2, 60_000));
+    },
     'R31: with clock a lost counter does not matter: the token is at least the time': async (bench) => {
       const before = await micros();
       const token = (await bench.run(pair(bench), 'a', 30_000, 'clock', 0)) as string;

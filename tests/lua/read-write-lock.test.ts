@@ -113,6 +113,11 @@ describeScript(acquireWrite, {
       expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 40_000 });
     },
+    'a copy that comes after a nested acquire leaves the count as it is': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 2 }, lease: 40_000 });
+      expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toBeNull();
+      await expectHolds(bench, { mode: 'write', writes: { a: 2 }, lease: 40_000 });
+    },
   },
   n: {
     'readers have it, be it the owner itself': async (bench) => {

@@ -18,8 +18,8 @@ export const REQUESTS = [
   without(
     'an absolute count in acquire',
     'lua/lock/acquire.lua',
-    "redis.call('HSET', lock, owner, '1')\n  if",
-    "redis.call('HINCRBY', lock, owner, 1)\n  if",
+    "if redis.call('HEXISTS', lock, owner) == 1 then\n  if",
+    "if redis.call('HEXISTS', lock, owner) == 1 then\n  redis.call('HINCRBY', lock, owner, 1)\n  if",
     LOST,
     'tests/lua/lock',
   ),
