@@ -480,13 +480,15 @@ describe('R32: close()', () => {
     const { proxy, url } = await openProxy();
     for (const call of ['acquire', 'tryAcquire'] as const) {
       const { client, lock, name, clock } = await open(kind, { url });
-      proxy.delay(20, { direction: 'to-client', kind: 'command' });
+      // And with it those of the other two, which are sent behind it.
+      const held = proxy.holdReply({ contains: `${name}:1` });
       const calls = [1, 2, 3].map((at) => errorOf(inFlow(() => kind.make(client, `${name}:${at}`)[call]())));
-      await pause(2);
-      await client.close();
+      await held.executed;
+      const closed = client.close();
+      held.lift();
+      await closed;
       for (const error of await Promise.all(calls)) expect(error).toBeInstanceOf(ClientClosedError);
       expect(clock.timers).toBe(0);
-      proxy.lift();
       expect(lock.name).toBe(name);
     }
     await expectNothingLeft(500);

@@ -157,6 +157,7 @@ describe('R6: a state in which the server refuses to run scripts for now', () =>
       const patient = await clientAt(proxy.url, { commandTimeout: 3_000 });
       const held = await holdElsewhere(client.getLock(freshName()), 20_000);
       const patientHold = await holdElsewhere(patient.getLock(freshName()), 20_000);
+      const forced = await holdElsewhere(client.getLock(freshName()), 20_000);
 
       const end = await begin(proxy);
       const at = performance.now();
@@ -170,7 +171,7 @@ describe('R6: a state in which the server refuses to run scripts for now', () =>
       const away = [
         outcome(inFlow(async () => client.getLock(freshName()).tryLock())),
         outcome(held.extend(30_000)),
-        outcome(client.getLock(held.lockName).forceUnlock()),
+        outcome(client.getLock(forced.lockName).forceUnlock()),
       ];
       const unavailable = 'ERR_LOCK_REDIS_UNAVAILABLE';
       expect(await Promise.all(away)).toEqual([unavailable, unavailable, unavailable]);
@@ -183,6 +184,8 @@ describe('R6: a state in which the server refuses to run scripts for now', () =>
       expect(held.validFor()).toBeGreaterThan(0);
       await held.release();
       await patientHold.release();
+      // Where an attempt was not answered it may have been forced open, and is taken for lost.
+      expect(['ok', 'ERR_LOCK_LOST']).toContain(await outcome(forced.release()));
     },
   );
 });
@@ -201,12 +204,17 @@ test('R19: a server that takes no more clients when a call begins to wait refuse
     Number(/rejected_connections:(\d+)/.exec(String(await full.command('INFO', 'stats')))?.[1]);
   const waiting = inFlow(() => client.getLock(name).acquire({ waitTime: 20_000 }));
   const inside = waiting.then(() => performance.now());
-  await until(async () => (await turnedAway()) > 0, 'its subscriber is turned away');
-  const since = performance.now();
-  // It comes less and less often, though each time it was connected: after 25, 50, 100, 200, 400 and 500 ms.
-  await until(async () => (await turnedAway()) > 6, 'it has come six times more');
+  let [since, came] = [0, 0];
+  await until(async () => {
+    since = performance.now();
+    return (came = await turnedAway()) > 0;
+  }, 'its subscriber is turned away');
+  // It comes less and less often, though each time it was connected.
+  const pauses = [25, 50, 100, 200, 400, 500];
+  await until(async () => (await turnedAway()) > pauses.length, 'it has come six times more');
+  const atLeast = pauses.slice(came).reduce((sum, each) => sum + each, 0);
   // In a cluster, whoever asks where the slots are is turned away as well.
-  if (topology !== 'cluster') expect(performance.now() - since).toBeGreaterThan(1_000);
+  if (topology !== 'cluster') expect(performance.now() - since).toBeGreaterThan(0.8 * atLeast);
   await full.command('CONFIG', 'SET', 'maxclients', 1_000);
   await until(async () => (await full.channels()).some((channel) => channel.includes(name)), 'it listens');
   const freeAt = performance.now();
