@@ -157,6 +157,15 @@ describe('options of a handle', () => {
       const locks = [client.getLock('a'), client.getLock('b')] as never;
       expect(() => client.getMultiLock(locks)).toThrow('locks must be given one by one');
       expect(() => client.getRedLock(locks)).toThrow('locks must be given one by one');
+      for (const other of [
+        client.getSemaphore('a'),
+        client.getReadWriteLock('a'),
+        client.getMultiLock(client.getLock('a')),
+      ]) {
+        const message = 'locks must be locks of one name each, not multi-locks or anything else';
+        expect(() => client.getMultiLock(client.getLock('b'), other as never)).toThrow(message);
+        expect(() => client.getRedLock(other as never)).toThrow(message);
+      }
       return Promise.resolve();
     });
   });
