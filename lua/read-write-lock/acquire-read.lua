@@ -16,13 +16,13 @@ if notAfter > 0 then
   local time = redis.call('TIME')
   if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
 end
-local mode = redis.call('HGET', lock, 'mode')
+local mode, left = redis.call('HGET', lock, 'mode'), redis.call('PTTL', lock)
 -- Without a mode it is a lock of another kind: whoever read beside its holder would take the key away when leaving.
-if mode == 'write' or (not mode and redis.call('EXISTS', lock) == 1) then return redis.call('PTTL', lock) end
+if mode == 'write' or (not mode and left ~= -2) then return left end
 -- The field is there when an earlier attempt ran. Nested holds may have come since: none of them is to be forgotten.
 redis.call('HSET', lock, 'mode', 'read', owner, redis.call('HGET', lock, owner) or '1')
 -- Each read hold has a lease of its own, so that the lock can outlast whoever leaves first.
 local hold = base .. ':' .. owner .. ':rwlock_timeout:1'
 if redis.call('PTTL', hold) < tonumber(lease) then redis.call('SET', hold, '1', 'PX', lease) end
-if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
+if left < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
 return nil
