@@ -4,7 +4,7 @@ import { runInside } from '../core/flow.js';
 import type { Hold } from '../core/hold.js';
 import type { LockContext } from '../core/lock-context.js';
 import { showAs } from '../core/summary.js';
-import { InvalidArgumentError, LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
+import { LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
 import {
   checkAlone,
   checkBody,
