@@ -137,9 +137,11 @@ export class InvalidArgumentError extends LockError {
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'function') return 'a function';
-  if (typeof value === 'object' && value !== null)
-    return !Array.isArray(value) ? 'an object' : value.length === 0 ? 'an empty array' : 'an array';
-  return String(value);
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
+  const kind = Object.prototype.toString.call(value).slice('[object '.length, -1);
+  return kind === 'Object' ? 'an object' : `an object (${kind})`;
 }
 
 /** Redis refused the command for good (permissions, memory, a key of another type). Nothing was changed. */

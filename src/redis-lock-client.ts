@@ -5,6 +5,7 @@ import { within, type Clock } from './clock.js';
 import { boundRejection, supportsBoundPromises } from './core/bound-promise.js';
 import { runOutside } from './core/flow.js';
 import type { LockProtocol } from './core/lock-protocol.js';
+import { showAs } from './core/summary.js';
 import type { Tenure } from './core/tenure.js';
 import { ClientClosedError, InvalidArgumentError, RedisUnavailableError } from './errors.js';
 import { createEvents } from './events.js';
@@ -221,3 +222,5 @@ export class RedisLockClient implements LockClient {
     return this.close();
   }
 }
+
+showAs(RedisLockClient, ({ id }) => ({ id }));

@@ -6,7 +6,7 @@
 -- ARGV[4..n]  values    string  hashed values
 -- Returns  nil  all taken, hold count 1
 --          0    the owner had them all by an earlier attempt, and some have gone since; nothing changed
---          n    ms until the last of those that others hold is free
+--          n    ms until the last of those that others hold is free, or the read-write lock of this name
 --          -3   too late; nothing changed
 -- Used by  src/redis/scripts/group-lock.ts (acquire)
 
@@ -18,6 +18,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 if notAfter > 0 and now > notAfter then return -3 end
 now = math.floor(now)
+-- A read-write lock takes every number in its hash for a count of holds: with times in it, it would count for hours.
+if redis.call('HGET', group, 'mode') then return math.max(1, redis.call('PTTL', group)) end
 -- Everything is read before anything is written. Lua cannot pass more than 8,000 arguments at once.
 local busy, mine, owned = 0, 0, {}
 for from = first, #ARGV, 1000 do

@@ -1,4 +1,5 @@
 import { runInside } from './flow.js';
+import { showAs } from './summary.js';
 
 /** One hold of a lock: what `acquire()` and `tryAcquire()` give, and what `withLock()` passes to its body. */
 export abstract class Hold implements AsyncDisposable {
@@ -58,3 +59,5 @@ export abstract class Hold implements AsyncDisposable {
   /** @internal What an `unlock()` does with it: one that follows a failed one waits for what goes on in the background. */
   abstract giveBack(): Promise<void>;
 }
+
+showAs(Hold, ({ lockName, owner }) => ({ lockName, owner }));

@@ -71,6 +71,8 @@ export function checkOptions<T extends AcquireOptions>(value: T | undefined, kno
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidArgumentError('options', 'an object; times are milliseconds', value);
   }
+  // All of its properties are inherited, and the wait would have no end.
+  if (isAbortSignal(value)) throw new InvalidArgumentError('options', 'an object, as { signal }', value);
   refuseUnknown('options', value, known);
   const { signal, context } = value;
   if (signal !== undefined && !isAbortSignal(signal)) {
@@ -78,6 +80,20 @@ export function checkOptions<T extends AcquireOptions>(value: T | undefined, kno
   }
   checkContext(context);
   return value;
+}
+
+/** Options as the only argument: what is given beside them would be left out of account. */
+export function checkAlone(...others: readonly unknown[]): void {
+  const other = others.find((value) => value !== undefined);
+  if (other !== undefined) throw new InvalidArgumentError('options', 'the only argument', other);
+}
+
+/** The function of `withLock(fn)` or `withLock(options, fn)`. */
+export function checkBody<F extends (...args: never[]) => unknown>(first: object | F, second: unknown): F {
+  const [fn, behind] = typeof first === 'function' ? [first, second] : [second, undefined];
+  if (typeof fn !== 'function') throw new InvalidArgumentError('fn', 'a function', fn);
+  if (behind !== undefined) throw new InvalidArgumentError('fn', 'the last argument, behind the options', behind);
+  return fn as F;
 }
 
 /** Of a handle. A misspelt `context` would make it act for whoever calls. */

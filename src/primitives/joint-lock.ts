@@ -274,7 +274,8 @@ export function locksAndOptions<T extends object>(
   known: readonly (keyof T & string)[],
 ): { readonly locks: readonly unknown[]; readonly options: Partial<T> } {
   const last = given.at(-1);
-  if (given.length === 0 || last instanceof Lock || typeof last !== 'object' || last === null) {
+  // What has a name is no options, but a semaphore, both halves of a lock, or a lock of another copy of the package.
+  if (given.length === 0 || typeof last !== 'object' || last === null || 'name' in last) {
     return { locks: given, options: {} };
   }
   if (Array.isArray(last)) throw new InvalidArgumentError('locks', 'given one by one', last);

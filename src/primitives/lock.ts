@@ -3,8 +3,11 @@ import type { CallSite } from '../core/call-site.js';
 import { runInside } from '../core/flow.js';
 import type { Hold } from '../core/hold.js';
 import type { LockContext } from '../core/lock-context.js';
-import { InvalidArgumentError, LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
+import { showAs } from '../core/summary.js';
+import { LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
 import {
+  checkAlone,
+  checkBody,
   checkContext,
   checkLeaseTime,
   checkOptions,
@@ -202,8 +205,7 @@ export abstract class Lock<H extends Hold = Hold> {
     first: AcquireOptions | ((hold: H) => T | PromiseLike<T>),
     second?: (hold: H) => T | PromiseLike<T>,
   ): Promise<T> {
-    const fn = typeof first === 'function' ? first : second;
-    if (typeof fn !== 'function') throw new InvalidArgumentError('fn', 'a function', fn);
+    const fn = checkBody<(hold: H) => T | PromiseLike<T>>(first, second);
     const options = checkOptions(typeof first === 'function' ? undefined : first, ACQUIRE_OPTIONS);
     const call = this.call(options, Infinity, false, this.withLock);
     const hold = await new Promise<H>((granted, failed) =>
@@ -231,6 +233,7 @@ export abstract class Lock<H extends Hold = Hold> {
 
   /** @internal */
   protected lockCall(first: number | LockOptions | undefined, second: unknown, method: Method): LockCall {
+    if (typeof first === 'object') checkAlone(second);
     const options =
       typeof first === 'object'
         ? checkOptions(first, LOCK_OPTIONS)
@@ -245,6 +248,7 @@ export abstract class Lock<H extends Hold = Hold> {
     third: unknown,
     method: Method,
   ): LockCall {
+    if (typeof first === 'object') checkAlone(leaseTime, third);
     const options =
       typeof first === 'object'
         ? checkOptions(first, ACQUIRE_OPTIONS)
@@ -306,3 +310,5 @@ export abstract class Lock<H extends Hold = Hold> {
 
 const isThenable = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
   typeof (value as Partial<PromiseLike<T>> | null | undefined)?.then === 'function';
+
+showAs(Lock, ({ name }) => ({ name }));

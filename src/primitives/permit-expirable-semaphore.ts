@@ -10,7 +10,7 @@ import {
 } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import type { PermitCount, ReleaseReply } from '../redis/scripts/permit-expirable-semaphore.js';
-import { checkAnyPermits, checkLeaseTime, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
+import { checkAnyPermits, checkBody, checkLeaseTime, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
 import { ExpirablePermitWaiter, type Taken } from './expirable-permit-waiter.js';
 import { PermitExpirableProtocol } from './permit-expirable-protocol.js';
 import { Permit } from './permit.js';
@@ -135,8 +135,7 @@ export class PermitExpirableSemaphore extends SharedObject {
     first: ExpirablePermitOptions | ((permit: Permit) => T | PromiseLike<T>),
     second?: (permit: Permit) => T | PromiseLike<T>,
   ): Promise<T> {
-    const fn = typeof first === 'function' ? first : second;
-    if (typeof fn !== 'function') throw new InvalidArgumentError('fn', 'a function', fn);
+    const fn = checkBody<(permit: Permit) => T | PromiseLike<T>>(first, second);
     const permit = await this.acquirePermit(typeof first === 'function' ? undefined : first);
     let result: T;
     try {

@@ -8,7 +8,7 @@ import { semaphoreChannel } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/semaphore.js';
-import { checkAnyPermits, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
+import { checkAnyPermits, checkBody, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
 import { SemaphorePermits } from './semaphore-permits.js';
 import { SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
@@ -183,8 +183,7 @@ export class Semaphore extends SharedObject {
     first: PermitsOptions | (() => T | PromiseLike<T>),
     second?: () => T | PromiseLike<T>,
   ): Promise<T> {
-    const fn = typeof first === 'function' ? first : second;
-    if (typeof fn !== 'function') throw new InvalidArgumentError('fn', 'a function', fn);
+    const fn = checkBody<() => T | PromiseLike<T>>(first, second);
     const options = checkOptions(typeof first === 'function' ? undefined : first, WITH_OPTIONS);
     const { permits, waitTime, signal } = options;
     await this.acquire(permits, { waitTime, signal });

@@ -1,6 +1,7 @@
 import type { Lane } from '../core/lanes.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
 import type { SharedWaiter } from '../core/shared-waiter.js';
+import { showAs } from '../core/summary.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError } from '../errors.js';
 import { requestsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/script-request.js';
@@ -78,3 +79,5 @@ export abstract class SharedObject {
     return this.port.executor.ask(reads.getCount, [this.key], []);
   }
 }
+
+showAs(SharedObject, ({ name }) => ({ name }));

@@ -219,7 +219,8 @@ export function notOwnerText(name: string, held: HoldRecord | undefined): string
     message +=
       ` It is held in this process${held.site === undefined ? '' : ` since ${held.site.toString()}`}.` +
       ' A hold can be given back by the code that awaited lock() or tryLock() and what that code calls; an async ' +
-      'helper that locks and returns, Promise.all and Promise.race keep it for themselves. Keep the Hold instead: ' +
+      'helper that locks and returns, Promise.all and Promise.race keep it for themselves, and an async generator ' +
+      'leaves it at a yield. Keep the Hold instead: ' +
       'const hold = await lock.acquire(); ... await hold.release().';
   }
   return `${message} Details: README, "Who owns a lock".`;

@@ -53,12 +53,16 @@ export class CommandConnection implements CommandPort {
   readonly #deadlines: AttemptDeadlines;
   readonly #stopTrying: () => void;
 
+  /** Private for good: it has the password, and whoever logs a lock would log it, too. */
+  readonly #redis: Redis;
+
   constructor(
-    private readonly redis: Redis,
+    redis: Redis,
     private readonly clock: Clock,
     private readonly attemptMs: number,
     private readonly reports: ConnectionReports,
   ) {
+    this.#redis = redis;
     this.#answersDirectly = AnsweredCommand.fits(redis);
     this.#deadlines = new AttemptDeadlines(clock, (attempt) => this.#overdue(attempt));
     redis.on('ready', () => void this.#becomeReady());
@@ -83,12 +87,12 @@ export class CommandConnection implements CommandPort {
 
   /** It is wanted and not there. */
   get away(): boolean {
-    return this.#state === 'away' && !this.#retired && this.redis.status !== 'wait';
+    return this.#state === 'away' && !this.#retired && this.#redis.status !== 'wait';
   }
 
   /** Where it leads to, as far as that was given. */
   get host(): string | undefined {
-    return this.redis.options.host;
+    return this.#redis.options.host;
   }
 
   /** Attempts that wait for their answer. */
@@ -100,7 +104,7 @@ export class CommandConnection implements CommandPort {
   whenReady(until: number): Promise<void> {
     if (this.#state === 'ready') return Promise.resolve();
     if (this.#state === 'closed') return Promise.reject(new NotSentError('the connection is closed'));
-    if (this.redis.status === 'wait') this.redis.connect().catch(() => undefined); // its errors arrive as events
+    if (this.#redis.status === 'wait') this.#redis.connect().catch(() => undefined); // its errors arrive as events
     return new Promise((resolve, reject) => {
       const done = (): void => {
         timer.cancel();
@@ -134,7 +138,7 @@ export class CommandConnection implements CommandPort {
   /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void {
     this.#cork();
-    if (asking) this.redis.call('asking').catch(() => undefined); // what it allows fails with it
+    if (asking) this.#redis.call('asking').catch(() => undefined); // what it allows fails with it
     attempt.answersBefore = this.#answers;
     this.#deadlines.add(attempt);
     const answered = (raw: unknown): void => {
@@ -149,8 +153,8 @@ export class CommandConnection implements CommandPort {
       if (isNoMaster(error as Error)) this.#leave();
       this.#endIfDone();
     };
-    if (this.#answersDirectly) this.redis.sendCommand(new AnsweredCommand(name, args, answered, failed));
-    else this.redis.call(name, ...args).then(answered, failed);
+    if (this.#answersDirectly) this.#redis.sendCommand(new AnsweredCommand(name, args, answered, failed));
+    else this.#redis.call(name, ...args).then(answered, failed);
   }
 
   /** Nothing at all was answered since it was sent: the server hangs, or the path to it does. Another socket may not. */
@@ -163,15 +167,15 @@ export class CommandConnection implements CommandPort {
   /** Nothing more goes over this socket, whether or not ioredis has noticed. */
   reconnect(): void {
     if (this.#state === 'ready') this.#state = 'away';
-    if (this.#leaving || this.redis.status !== 'ready') return;
+    if (this.#leaving || this.#redis.status !== 'ready') return;
     this.#leaving = true;
-    this.redis.disconnect(true);
+    this.#redis.disconnect(true);
   }
 
   /** Another look at who is the master, by name or through Sentinel. */
   #leave(): void {
     const now = this.clock.monotonic();
-    if (now - this.#leftAt < LEAVE_EVERY_MS || this.redis.status !== 'ready') return;
+    if (now - this.#leftAt < LEAVE_EVERY_MS || this.#redis.status !== 'ready') return;
     this.#leftAt = now;
     this.reconnect();
   }
@@ -180,7 +184,7 @@ export class CommandConnection implements CommandPort {
   async lookAtClock(): Promise<void> {
     if (this.#clockRefused) return;
     try {
-      const [seconds, micros] = await this.redis.time();
+      const [seconds, micros] = await this.#redis.time();
       const now = this.clock.monotonic();
       this.#clockOffset = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000) - now;
       this.#clockLookedAt = now;
@@ -196,19 +200,19 @@ export class CommandConnection implements CommandPort {
   retire(): void {
     this.#retired = true;
     this.#stopTrying();
-    this.redis.options.retryStrategy = () => null;
+    this.#redis.options.retryStrategy = () => null;
     this.#endWaiting(new NotSentError('this server has none of the keys any more'));
     this.#endIfDone();
   }
 
   #endIfDone(): void {
-    if (this.#retired && (this.#deadlines.size === 0 || this.redis.status !== 'ready')) this.redis.disconnect();
+    if (this.#retired && (this.#deadlines.size === 0 || this.#redis.status !== 'ready')) this.#redis.disconnect();
   }
 
   close(): void {
     this.#state = 'closed';
     this.#stopTrying();
-    this.redis.disconnect();
+    this.#redis.disconnect();
     this.#deadlines.close();
     this.#endWaiting(new NotSentError('the connection is closed'));
   }
@@ -218,25 +222,25 @@ export class CommandConnection implements CommandPort {
       await Promise.all([this.#enterDatabase(), this.lookAtClock()]);
     } catch (error) {
       // The socket closed again, or the server does not let us in: from the start.
-      if (this.redis.status !== 'ready') return;
+      if (this.#redis.status !== 'ready') return;
       this.#lastError = withoutArguments(error as Error);
       this.reports.error(error);
       if (isLockedOut(error as Error)) this.#endWaiting(refusal('the connection', error as Error));
       this.reconnect();
       return;
     }
-    if (this.#state === 'closed' || this.redis.status !== 'ready') return;
+    if (this.#state === 'closed' || this.#redis.status !== 'ready') return;
     this.#state = 'ready';
     // From here on the attempts' own deadlines notice silence; a timer of ioredis for each command would do it twice.
-    delete this.redis.options.socketTimeout;
+    delete this.#redis.options.socketTimeout;
     this.#lastError = undefined;
     for (const waiter of [...this.#waiting]) waiter.resolve();
   }
 
   /** ioredis goes on in database 0 when it is not let into another: the locks would be nobody else's. */
   async #enterDatabase(): Promise<void> {
-    const { db } = this.redis.options;
-    if (db !== undefined && db !== 0) await this.redis.select(db);
+    const { db } = this.#redis.options;
+    if (db !== undefined && db !== 0) await this.#redis.select(db);
   }
 
   #endWaiting(error: Error): void {
@@ -252,10 +256,10 @@ export class CommandConnection implements CommandPort {
     if (this.#corked > 0) {
       this.#corked += 1;
       if (this.#corked % CORK_MOST !== 0) return;
-      this.redis.stream.uncork();
-      this.redis.stream.cork();
+      this.#redis.stream.uncork();
+      this.#redis.stream.cork();
     } else if (this.#deadlines.size > 0 || this.#crowded) {
-      const stream = this.redis.stream;
+      const stream = this.#redis.stream;
       this.#corked = 1;
       stream.cork();
       process.nextTick(() => {

@@ -34,13 +34,17 @@ export class ReplicatedConnection implements CommandPort {
   #lookedAt = -Infinity;
   #looking: Promise<void> | undefined;
 
+  /** Private for good: it has the password, and whoever logs a lock would log it, too. */
+  readonly #redis: Redis;
+
   constructor(
-    private readonly redis: Redis,
+    redis: Redis,
     private readonly clock: Clock,
     private readonly attemptMs: number,
     private readonly replicas: ReplicaOptions,
     reports: ConnectionReports,
   ) {
+    this.#redis = redis;
     this.#connection = new CommandConnection(redis, clock, attemptMs, reports);
     redis.on('close', () => (this.#hasReplicas = undefined));
   }
@@ -185,7 +189,7 @@ export class ReplicatedConnection implements CommandPort {
     // Nothing else would notice that the server has fallen silent: no attempt is under way here.
     const limit = this.clock.setTimer(this.attemptMs, () => this.#connection.reconnect());
     try {
-      const info = String(await this.redis.call('info', 'replication'));
+      const info = String(await this.#redis.call('info', 'replication'));
       const isMaster = info.includes('role:master');
       // One that is still being filled cannot confirm anything yet. A master of before has left its replicas to another.
       this.#hasReplicas = isMaster ? /^slave\d+:.*\bstate=online\b/m.test(info) : undefined;

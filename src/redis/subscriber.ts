@@ -50,12 +50,16 @@ export class Subscriber implements ChannelSource {
   #retry: Timer | undefined;
   readonly #stopTrying: () => void;
 
+  /** Private for good: it has the password, and whoever logs a lock would log it, too. */
+  readonly #redis: Redis;
+
   constructor(
-    private readonly redis: Redis,
+    redis: Redis,
     private readonly clock: Clock,
     private readonly sharded: boolean,
     private readonly reports: SubscriberReports,
   ) {
+    this.#redis = redis;
     redis.on('ready', () => this.#becomeReady());
     redis.on('close', () => this.#becomeAway());
     this.#stopTrying = keepTrying(redis, clock);
@@ -78,7 +82,7 @@ export class Subscriber implements ChannelSource {
     channel.listeners.add(listener);
     this.#channels.set(name, channel);
     if (this.#ready) this.#subscribe([name]);
-    else if (this.redis.status === 'wait') this.redis.connect().catch(() => undefined); // its errors arrive as events
+    else if (this.#redis.status === 'wait') this.#redis.connect().catch(() => undefined); // its errors arrive as events
     return known === undefined;
   }
 
@@ -96,7 +100,7 @@ export class Subscriber implements ChannelSource {
 
   /** It is wanted and not there. */
   get away(): boolean {
-    return !this.#ready && !this.#closed && this.redis.status !== 'wait';
+    return !this.#ready && !this.#closed && this.#redis.status !== 'wait';
   }
 
   get channelCount(): number {
@@ -118,7 +122,7 @@ export class Subscriber implements ChannelSource {
     this.attend(false);
     this.#retry?.cancel();
     this.#channels.clear();
-    this.redis.disconnect();
+    this.#redis.disconnect();
   }
 
   #becomeReady(): void {
@@ -167,7 +171,7 @@ export class Subscriber implements ChannelSource {
   #subscribe(names: string[]): void {
     const epoch = this.#epoch;
     for (const name of names) this.#asked(name);
-    (this.sharded ? this.redis.ssubscribe(...names) : this.redis.subscribe(...names)).then(
+    (this.sharded ? this.#redis.ssubscribe(...names) : this.#redis.subscribe(...names)).then(
       () => {
         if (epoch !== this.#epoch) return;
         for (const name of names) {
@@ -200,7 +204,7 @@ export class Subscriber implements ChannelSource {
   #unsubscribe(name: string, channel: Channel): void {
     const epoch = this.#epoch;
     channel.unanswered += 1;
-    (this.sharded ? this.redis.sunsubscribe(name) : this.redis.unsubscribe(name)).then(
+    (this.sharded ? this.#redis.sunsubscribe(name) : this.#redis.unsubscribe(name)).then(
       () => {
         if (epoch !== this.#epoch) return;
         this.#answered(name);
@@ -237,7 +241,7 @@ export class Subscriber implements ChannelSource {
   #schedulePing(): void {
     this.#ping = this.clock.setTimer(PING_MS, () => {
       // An unanswered PING is ended by the connection's socket time-out, and the reconnection subscribes again.
-      if (this.#ready) this.redis.ping().catch(() => undefined);
+      if (this.#ready) this.#redis.ping().catch(() => undefined);
       this.#schedulePing();
     });
   }

@@ -157,8 +157,75 @@ describe('options of a handle', () => {
       const locks = [client.getLock('a'), client.getLock('b')] as never;
       expect(() => client.getMultiLock(locks)).toThrow('locks must be given one by one');
       expect(() => client.getRedLock(locks)).toThrow('locks must be given one by one');
+      for (const other of [
+        client.getSemaphore('a'),
+        client.getReadWriteLock('a'),
+        client.getMultiLock(client.getLock('a')),
+      ]) {
+        const message = 'locks must be locks of one name each, not multi-locks or anything else';
+        expect(() => client.getMultiLock(client.getLock('b'), other as never)).toThrow(message);
+        expect(() => client.getRedLock(other as never)).toThrow(message);
+      }
       return Promise.resolve();
     });
+  });
+});
+
+describe('what a log shows', () => {
+  const secret = 'no-word-for-logs';
+  /** All strings that can be reached without asking a closure or a private field. */
+  function strings(from: unknown, found = new Set<unknown>()): Set<unknown> {
+    if (found.has(from)) return found;
+    found.add(from);
+    if (typeof from !== 'object' || from === null) return found;
+    for (const key of Reflect.ownKeys(from)) strings(Reflect.get(from, key), found);
+    if (from instanceof Map || from instanceof Set) strings([...(from as Iterable<unknown>)], found);
+    return found;
+  }
+
+  test.each([
+    ['one server', undefined],
+    ['no acknowledgements', { acks: 0 }],
+    ['acknowledgements', { acks: 1 }],
+  ])('of a client, its locks and their holds a few words, and of the connection nothing (%s)', async (_, replicas) => {
+    const server = await startServer({ requirepass: secret });
+    try {
+      const url = `redis://:${secret}@${server.host}:${server.port}`;
+      await using(createClient({ url, replicas }), async (client) => {
+        await client.ready();
+        const [a, b] = [client.getLock('a'), client.getLock('b')];
+        const seats = client.getSemaphore('seats');
+        const rooms = client.getPermitExpirableSemaphore('rooms');
+        const others = [a, client.getFairLock('a'), client.getMultiLock(a, b), client.getMultiLock('a', ['b'])];
+        const more = [client.getRedLock(a), client.getReadWriteLock('a'), client.getReadWriteLock('a').writeLock()];
+        const shown: unknown[] = [
+          client,
+          client.events,
+          ...others,
+          ...more,
+          client.getCountDownLatch('a'),
+          seats,
+          rooms,
+        ];
+        if (replicas?.acks !== 1) {
+          await Promise.all([seats.trySetPermits(1), rooms.trySetPermits(1)]);
+          const hold = await holdElsewhere(client.getMultiLock(a, b));
+          const token = await holdElsewhere(client.getFencedLock('fenced'));
+          shown.push(hold, token, await seats.acquirePermits(), await rooms.acquirePermit());
+          expect(JSON.parse(JSON.stringify(hold))).toEqual({ lockName: 'a, b', owner: hold.owner });
+          expect(inspect(token)).toBe(`FencedHold { lockName: 'fenced', owner: '${token.owner}' }`);
+        }
+        expect(inspect([[[a]]])).toContain('[SingleLock]');
+        expect(`${inspect(a)} ${JSON.stringify({ a })}`).toBe(`SingleLock { name: 'a' } {"a":{"name":"a"}}`);
+        for (const each of shown) {
+          expect(`${inspect(each, { depth: 20 })} ${JSON.stringify(each)}`.length).toBeLessThan(400);
+          // Loggers have ways of their own to look at things, and so has the message of a failed assertion.
+          expect([...strings(each)].filter((text) => String(text).includes(secret))).toEqual([]);
+        }
+      });
+    } finally {
+      await server.stop();
+    }
   });
 });
 

@@ -98,6 +98,12 @@ describeScript(acquireRead, {
       expect(await bench.run(readKeys(bench), 'a', 30_000, 0)).toEqual(between(19_000, 20_000));
       await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
     },
+    'a lock of another kind has the name: nobody reads beside it': async (bench) => {
+      await admin().hset(bench.name, { b: '1' });
+      await admin().pexpire(bench.name, 20_000);
+      expect(await bench.run(readKeys(bench), 'a', 30_000, 0)).toEqual(between(19_000, 20_000));
+      expect(await bench.state()).toEqual({ [bench.name]: { type: 'hash', value: { b: '1' }, pttl: ttlOf(20_000) } });
+    },
   },
   '-3': { 'too late: nothing is taken': late(readKeys, (notAfter) => ['a', 30_000, notAfter]) },
 });

@@ -190,8 +190,8 @@ export const PROMISES = [
   without(
     'R20: a connection that is left once',
     'src/redis/command-connection.ts',
-    'if (this.#leaving || this.redis.status',
-    'if (this.redis.status',
+    'if (this.#leaving || this.#redis.status',
+    'if (this.#redis.status',
     'tests/integration/command-connection',
   ),
   without(

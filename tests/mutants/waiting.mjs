@@ -128,8 +128,8 @@ export const WAITING = [
   without(
     'a PING to a silent subscriber',
     subscriber,
-    'if (this.#ready) this.redis.ping()',
-    'if (false) this.redis.ping()',
+    'if (this.#ready) this.#redis.ping()',
+    'if (false) this.#redis.ping()',
     SUBSCRIPTIONS,
   ),
   without(

@@ -144,6 +144,34 @@ export function argumentsContract(kind: LockKind): void {
       }
     });
 
+    test('options that would be left out of account are refused: beside others, behind the body, a bare signal', async () => {
+      const { lock } = await open(kind);
+      const body = (): number => 5;
+      for (const [call, message] of [
+        [
+          loosely(lock).lock!({ leaseTime: 5_000 }, { signal: AbortSignal.abort() }),
+          'options must be the only argument',
+        ],
+        [loosely(lock).tryLock!({ waitTime: 5 }, 5_000), 'options must be the only argument, not 5000'],
+        [loosely(lock).tryLock!({ waitTime: 5 }, undefined, {}), 'options must be the only argument'],
+        [loosely(lock).withLock!(body, { waitTime: 5 }), 'fn must be the last argument, behind the options'],
+        [
+          loosely(lock).lock!(AbortSignal.abort()),
+          'options must be an object, as { signal }, not an object (AbortSignal)',
+        ],
+        [loosely(lock).tryLock!(5, 5_000, AbortSignal.abort()), 'options must be an object, as { signal }'],
+        [loosely(lock).withLock!(AbortSignal.abort(), body), 'options must be an object, as { signal }'],
+        [loosely(lock).lock!(20n), 'not 20n'],
+      ] as const) {
+        expect(await errorOf(call)).toMatchObject({
+          code: 'ERR_LOCK_INVALID_ARGUMENT',
+          message: expect.stringContaining(message),
+        });
+      }
+      expect(await loosely(lock).withLock!(body, undefined)).toBe(5);
+      expect(await lock.isLocked()).toBe(false);
+    });
+
     test('isHeldBy() of what can be no owner is refused', async () => {
       const { lock } = await open(kind);
       for (const value of [undefined, null, '', 5, {}]) {
