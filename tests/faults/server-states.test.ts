@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
 import { elapsed } from '../support/elapsed.js';
-import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
+import { block, holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { allChannels } from '../support/server-version.js';
 import { startServer, type RedisServer, type ServerOptions } from '../support/servers.js';
@@ -213,6 +213,30 @@ test('R19: a server that takes no more clients when a call begins to wait refuse
   await held.release();
   expect((await inside) - freeAt).toBeLessThan(200 + SLACK_MS);
   await (await waiting).release();
+});
+
+test('R13: what was answered while the event loop was blocked for a command deadline is read before it is given up', async () => {
+  const own = await serverWith({});
+  const client = await clientAt(own.url, { commandTimeout: 300 });
+  const lock = client.getLock(freshName());
+  await inFlow(() => lock.withLock(() => undefined));
+  const connections = async (): Promise<string[]> =>
+    String(await own.command('CLIENT', 'LIST')).match(/^id=\d+/gm) ?? [];
+  const before = await connections();
+  await own.resetCommandStats();
+  // All that is due now is written; nothing is read.
+  const written = (): Promise<void> => new Promise((resume) => process.nextTick(resume));
+  const taken = inFlow(() => lock.acquire());
+  await written();
+  block(400);
+  const hold = await taken;
+  const released = outcome(hold.release());
+  await written();
+  block(400);
+  expect(await released).toBe('ok');
+  // Nothing was asked twice, and no connection was taken for dead.
+  expect((await own.commandStats()).get('evalsha')).toBe(2);
+  expect(await connections()).toEqual(before);
 });
 
 describe('R6: a server that refuses commands for good', () => {
