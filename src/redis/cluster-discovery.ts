@@ -31,6 +31,9 @@ export class ClusterDiscovery {
   readonly #startupNodes: readonly RedisOptions[];
   /** Credentials and TLS that ioredis would use for nodes it finds, else those of the first node it was given. */
   readonly #nodeOptions: RedisOptions;
+  /** Connections of questions that have not been answered. */
+  readonly #asking = new Set<Redis>();
+  #closed = false;
 
   constructor(
     given: Cluster,
@@ -57,6 +60,12 @@ export class ClusterDiscovery {
     return mapped ?? announced;
   }
 
+  /** Nobody is asked any more: a node that hangs would keep the process for as long as it is waited for. */
+  close(): void {
+    this.#closed = true;
+    for (const redis of this.#asking) redis.disconnect();
+  }
+
   /** The newest of the views that nodes have; rejects with the last error if none of them answers. */
   async look(known: readonly NodeAddress[]): Promise<ClusterView> {
     const tried = new Set<string>();
@@ -65,7 +74,7 @@ export class ClusterDiscovery {
     for (const addresses of [() => known, () => this.#startupAddresses()]) {
       const left = shuffled(await addresses()).filter((address) => !tried.has(addressText(address)));
       for (const address of left) tried.add(addressText(address));
-      while (left.length > 0) {
+      while (left.length > 0 && !this.#closed) {
         try {
           return await newest(
             left.splice(0, ASKED_AT_ONCE).map((address) => this.#ask(address)),
@@ -83,6 +92,7 @@ export class ClusterDiscovery {
     const redis = this.open(address, { retryStrategy: null });
     let failure: Error | undefined;
     redis.on('error', (error: Error) => (failure = error));
+    this.#asking.add(redis);
     try {
       await redis.connect();
       const [ranges, info, sharded] = await Promise.all([
@@ -99,6 +109,7 @@ export class ClusterDiscovery {
     } catch (error) {
       throw withoutArguments(failure ?? error);
     } finally {
+      this.#asking.delete(redis);
       redis.disconnect();
     }
   }

@@ -3,12 +3,13 @@ import { Cluster, Redis } from 'ioredis';
 import { inspect } from 'node:util';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
-import { RedisCluster } from '../support/cluster.js';
+import { nameOn, RedisCluster } from '../support/cluster.js';
 import { contend } from '../support/contention.js';
 import { elapsed } from '../support/elapsed.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { FaultProxy } from '../support/proxy.js';
 import { allChannels, serverMajor } from '../support/server-version.js';
-import { startServer } from '../support/servers.js';
+import { startServer, type RedisServer } from '../support/servers.js';
 import { makeTlsFiles } from '../support/tls.js';
 import { until } from '../support/until.js';
 
@@ -139,6 +140,68 @@ describe('R3: a cluster behind a service name that nobody looks up any more', ()
     expect(dns.asked).toBeLessThan(10);
   }, 60_000);
 });
+
+test('a cluster that goes by names of which some nodes have none: they are found by their address, wherever they are', async () => {
+  if (serverMajor() < 7) return; // knows addresses alone
+  const cluster = await startCluster({ replicas: 0 });
+  const [first, second] = cluster.servers as [RedisServer, RedisServer];
+  // Where the first is called by its name the others do not listen.
+  await first.command('CONFIG', 'SET', 'bind', '127.0.0.1 127.0.0.2');
+  await first.command('CONFIG', 'SET', 'cluster-announce-hostname', '127.0.0.2');
+  for (const server of cluster.servers) {
+    await until(
+      async () => String(await server.command('CLUSTER', 'NODES')).includes(',127.0.0.2'),
+      'every node knows the name of the first',
+    );
+    await server.command('CONFIG', 'SET', 'cluster-preferred-endpoint-type', 'hostname');
+  }
+  const seen: unknown[] = [];
+  const client = create({ redis: new Cluster([{ host: '127.0.0.2', port: first.port }], { lazyConnect: true }) });
+  client.events.on('connectionError', ({ cause }) => seen.push(cause));
+  const names = await Promise.all(cluster.servers.map((server) => nameOn(cluster, server, 'named')));
+  for (const name of names) await client.getLock(name).withLock(() => undefined);
+  // A redirection to a node without a name leads nowhere but to another look at the map.
+  const [name] = names as [string];
+  await cluster.moveSlot(keySlot(name), second);
+  await client.getLock(name).withLock(() => undefined);
+  expect(seen).toEqual([]);
+}, 60_000);
+
+test('R32: close() ends the questions that nodes of a cluster have not answered, and asks no more of them', async () => {
+  const server = await startServer();
+  stops.push(() => server.stop());
+  const proxies = await Promise.all(Array.from({ length: 12 }, () => FaultProxy.start(server.address)));
+  stops.push(() => Promise.all(proxies.map((proxy) => proxy.close())));
+  for (const proxy of proxies) proxy.stall();
+  const client = create({
+    redis: new Cluster(
+      proxies.map(({ host, port }) => ({ host, port })),
+      { lazyConnect: true },
+    ),
+  });
+  const asked = (): number => proxies.reduce((sum, { stats }) => sum + stats.accepted, 0);
+  const open = (): number => proxies.reduce((sum, { stats }) => sum + stats.open, 0);
+  const ready = outcome(client.ready());
+  await until(() => asked() > 0, 'the first are asked');
+  await client.close();
+  expect(await ready).toBe('ERR_LOCK_CLIENT_CLOSED');
+  const before = asked();
+  await until(() => open() === 0, 'no connection is left', 500);
+  // As long as each of them would have been waited for.
+  await pause(1_500);
+  expect(asked()).toBe(before);
+}, 60_000);
+
+test('ready() waits until every slot is served', async () => {
+  const server = await startServer({ config: { 'cluster-enabled': 'yes' } });
+  stops.push(() => server.stop());
+  const client = create({ redis: new Cluster([server.address], { lazyConnect: true }), commandTimeout: 600 });
+  expect(await outcome(client.ready())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  await server.command('CLUSTER', 'ADDSLOTS', ...Array.from({ length: 16_383 }, (_, slot) => slot));
+  expect(await outcome(client.ready())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  await server.command('CLUSTER', 'ADDSLOTS', 16_383);
+  await until(async () => (await outcome(client.ready())) === 'ok', 'it is ready');
+}, 60_000);
 
 test('R6: a cluster whose provider refuses WAIT, INFO, CLIENT, SCRIPT, CONFIG and TIME', async () => {
   const cluster = await startCluster({
