@@ -4,7 +4,7 @@ import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { within, type Clock, type Timer } from '../clock.js';
 import { addressText, slotRanges, type NodeAddress, type SlotRange } from './cluster-slots.js';
 import { nodeOptions, openNodeConnection, startupNodesOf } from './own-connection.js';
-import { withoutArguments } from './server-error.js';
+import { failureKind, withoutArguments } from './server-error.js';
 
 /** What one node of a cluster says about all of it. */
 export interface ClusterView {
@@ -99,10 +99,13 @@ export class ClusterDiscovery {
         redis.call('cluster', 'slots'),
         // May be refused; then its answer is taken if no other node gives a better one.
         redis.call('cluster', 'info').catch(() => ''),
-        redis.call('pubsub', 'shardnumsub').then(() => true, isConnectionError),
+        redis.call('pubsub', 'shardnumsub').then(() => true, isNotThere),
       ]);
+      const known = slotRanges(ranges, address);
+      // One that is not, or no longer, part of the cluster. The others may take longer.
+      if (known.length === 0) throw new Error(`${addressText(address)} knows of no slot that is served`);
       return {
-        ranges: slotRanges(ranges, address),
+        ranges: known,
         epoch: Number(/cluster_current_epoch:(\d+)/.exec(String(info))?.[1] ?? 0),
         sharded,
       };
@@ -142,9 +145,9 @@ export class ClusterDiscovery {
   }
 }
 
-/** A cut connection decides nothing; an answer of whatever kind says that the command is not there for us. */
-function isConnectionError(error: unknown): false {
-  if (!(error instanceof Error) || error.name !== 'ReplyError') throw error;
+/** What is found out here is never asked again: a cut connection, or a server that is busy, decides nothing. */
+function isNotThere(error: unknown): false {
+  if (!(error instanceof Error) || failureKind(error) !== 'refused') throw error;
   return false;
 }
 

@@ -7,6 +7,7 @@ import { nameOn, RedisCluster } from '../support/cluster.js';
 import { contend } from '../support/contention.js';
 import { elapsed } from '../support/elapsed.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { natMapOf } from '../support/nat-map.js';
 import { FaultProxy } from '../support/proxy.js';
 import { allChannels, serverMajor } from '../support/server-version.js';
 import { startServer, type RedisServer } from '../support/servers.js';
@@ -165,6 +166,25 @@ test('a cluster that goes by names of which some nodes have none: they are found
   await cluster.moveSlot(keySlot(name), second);
   await client.getLock(name).withLock(() => undefined);
   expect(seen).toEqual([]);
+}, 60_000);
+
+test('a node that is no part of the cluster any more, and answers sooner than all that are, is not believed', async () => {
+  const [blank, cluster] = await Promise.all([
+    startServer({ config: { 'cluster-enabled': 'yes' } }),
+    startCluster({ masters: 1, replicas: 0 }),
+  ]);
+  stops.push(() => blank.stop());
+  const [server] = cluster.servers as [RedisServer];
+  const proxy = await FaultProxy.start(server.address);
+  stops.push(() => proxy.close());
+  proxy.delay(100);
+  const redis = new Cluster([blank.address, { host: proxy.host, port: proxy.port }], {
+    lazyConnect: true,
+    natMap: natMapOf([server], [proxy]),
+  });
+  const client = create({ redis });
+  await client.ready();
+  await inFlow(() => client.getLock('far').withLock(() => undefined));
 }, 60_000);
 
 test('R32: close() ends the questions that nodes of a cluster have not answered, and asks no more of them', async () => {
