@@ -237,6 +237,23 @@ test('R6: a cluster whose provider refuses WAIT, INFO, CLIENT, SCRIPT, CONFIG an
   await until(async () => (await cluster.leftovers()).keys.length === 0, 'it was given back');
 }, 60_000);
 
+test('a user without +asking is told so where a slot is on its way', async () => {
+  const cluster = await startCluster({
+    replicas: 0,
+    server: { users: [`app on >secret ~* ${allChannels()} +@all -asking`] },
+  });
+  const client = create({ redis: cluster.connection({}, { username: 'app', password: 'secret' }) });
+  const { master } = await cluster.shardOf('moving');
+  const move = await cluster.beginMove(
+    keySlot('moving'),
+    cluster.servers.find((server) => server !== master)!,
+  );
+  const error = await inFlow(() => client.getLock('moving').tryLock()).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED', rule: '+asking' });
+  await move.finish();
+  expect(await inFlow(() => client.getLock('moving').tryLock())).toBe(true);
+}, 60_000);
+
 test('R34: credentials appear in no error, event, warning or inspection', async () => {
   const server = await startServer({ users: [`app on >hidden-word ~* ${allChannels()} +@all`, 'default off'] });
   stops.push(() => server.stop());
