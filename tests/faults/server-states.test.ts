@@ -215,6 +215,35 @@ test('R19: a server that takes no more clients when a call begins to wait refuse
   await (await waiting).release();
 });
 
+test('R19: whoever waits is told of a password that is wrong by now, although commands still pass', async () => {
+  const changed = await serverWith({ users: [`app on >one ~* ${allChannels()} +@all`] });
+  const url = changed.url.replace('//', '//app:one@');
+  const [client, other] = [await clientAt(url), await clientAt(url)];
+  const [first, second] = [
+    await holdElsewhere(other.getLock(freshName())),
+    await holdElsewhere(other.getLock(freshName())),
+  ];
+  const waits = (name: string): Promise<unknown> =>
+    outcome(inFlow(async () => (await client.getLock(name).acquire({ waitTime: 20_000 })).release()));
+  const listening = waits(first.lockName);
+  await until(async () => (await changed.channels()).length === 1, 'it listens');
+  const connected = async (): Promise<number | undefined> =>
+    String(await changed.command('CLIENT', 'LIST')).match(/ user=app /g)?.length;
+  const all = await connected();
+  await changed.command('ACL', 'SETUSER', 'app', 'resetpass', '>two');
+  await changed.killPubsub();
+  const at = performance.now();
+  expect(await Promise.all([listening, waits(second.lockName)])).toEqual(['ERR_LOCK_REFUSED', 'ERR_LOCK_REFUSED']);
+  expect(elapsed(at)).toBeLessThan(1_000 + SLACK_MS);
+  await changed.command('ACL', 'SETUSER', 'app', 'resetpass', '>one');
+  await until(async () => (await connected()) === all, 'it has come again');
+  const again = waits(first.lockName);
+  await until(async () => (await changed.channels()).length === 1, 'it listens again');
+  await first.release();
+  expect(await again).toBe('ok');
+  await second.release();
+});
+
 test('R13: what was answered while the event loop was blocked for a command deadline is read before it is given up', async () => {
   const own = await serverWith({});
   const client = await clientAt(own.url, { commandTimeout: 300 });
