@@ -196,11 +196,6 @@ export class Subscriber implements ChannelSource {
     );
   }
 
-  #refused(name: string, error: Error): void {
-    const refused = refusal(`the subscription to ${name}`, error, { channel: name });
-    for (const listener of [...(this.#channels.get(name)?.listeners ?? [])]) listener.refused(refused);
-  }
-
   #unsubscribe(name: string, channel: Channel): void {
     const epoch = this.#epoch;
     channel.unanswered += 1;
@@ -218,6 +213,11 @@ export class Subscriber implements ChannelSource {
         this.#subscribeMissingSoon();
       },
     );
+  }
+
+  #refused(name: string, error: Error): void {
+    const refused = refusal(`the subscription to ${name}`, error, { channel: name });
+    for (const listener of [...(this.#channels.get(name)?.listeners ?? [])]) listener.refused(refused);
   }
 
   #asked(name: string): void {
