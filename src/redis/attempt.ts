@@ -53,6 +53,9 @@ export class Notice implements Attempt {
   }
 }
 
+/** Timers fire so late by themselves. */
+const TIMER_MS = 1;
+
 /**
  * The deadlines of all attempts of a connection behind one timer. A timer for each would cost more than the rest of
  * an uncontended acquire; here the timer is armed once and looks at what is still pending when it fires. Answers come
@@ -114,13 +117,20 @@ export class AttemptDeadlines {
   #arm(at: number): void {
     this.#timer?.cancel();
     this.#firesAt = at;
-    this.#timer = this.clock.setTimer(at - this.clock.monotonic(), () => this.#look());
+    this.#timer = this.clock.setTimer(at - this.clock.monotonic(), () => this.#fired());
   }
 
-  #look(): void {
+  /** Of a process that was held up timers come before its sockets: what has been answered meanwhile is read first. */
+  #fired(): void {
+    const now = this.clock.monotonic();
+    if (now - this.#firesAt <= TIMER_MS) return this.#look(now);
+    const immediate = setImmediate(() => this.#look(now)).unref();
+    this.#timer = { cancel: () => clearImmediate(immediate) };
+  }
+
+  #look(now: number): void {
     this.#firesAt = Infinity;
     this.#timer = undefined;
-    const now = this.clock.monotonic();
     let next = Infinity;
     for (const attempt of this.#queue.slice(this.#front)) {
       if (attempt === undefined) continue;

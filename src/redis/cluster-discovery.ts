@@ -4,7 +4,7 @@ import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { within, type Clock, type Timer } from '../clock.js';
 import { addressText, slotRanges, type NodeAddress, type SlotRange } from './cluster-slots.js';
 import { nodeOptions, openNodeConnection, startupNodesOf } from './own-connection.js';
-import { withoutArguments } from './server-error.js';
+import { failureKind, withoutArguments } from './server-error.js';
 
 /** What one node of a cluster says about all of it. */
 export interface ClusterView {
@@ -31,6 +31,9 @@ export class ClusterDiscovery {
   readonly #startupNodes: readonly RedisOptions[];
   /** Credentials and TLS that ioredis would use for nodes it finds, else those of the first node it was given. */
   readonly #nodeOptions: RedisOptions;
+  /** Connections of questions that have not been answered. */
+  readonly #asking = new Set<Redis>();
+  #closed = false;
 
   constructor(
     given: Cluster,
@@ -57,6 +60,12 @@ export class ClusterDiscovery {
     return mapped ?? announced;
   }
 
+  /** Nobody is asked any more: a node that hangs would keep the process for as long as it is waited for. */
+  close(): void {
+    this.#closed = true;
+    for (const redis of this.#asking) redis.disconnect();
+  }
+
   /** The newest of the views that nodes have; rejects with the last error if none of them answers. */
   async look(known: readonly NodeAddress[]): Promise<ClusterView> {
     const tried = new Set<string>();
@@ -65,7 +74,7 @@ export class ClusterDiscovery {
     for (const addresses of [() => known, () => this.#startupAddresses()]) {
       const left = shuffled(await addresses()).filter((address) => !tried.has(addressText(address)));
       for (const address of left) tried.add(addressText(address));
-      while (left.length > 0) {
+      while (left.length > 0 && !this.#closed) {
         try {
           return await newest(
             left.splice(0, ASKED_AT_ONCE).map((address) => this.#ask(address)),
@@ -83,22 +92,27 @@ export class ClusterDiscovery {
     const redis = this.open(address, { retryStrategy: null });
     let failure: Error | undefined;
     redis.on('error', (error: Error) => (failure = error));
+    this.#asking.add(redis);
     try {
       await redis.connect();
       const [ranges, info, sharded] = await Promise.all([
         redis.call('cluster', 'slots'),
         // May be refused; then its answer is taken if no other node gives a better one.
         redis.call('cluster', 'info').catch(() => ''),
-        redis.call('pubsub', 'shardnumsub').then(() => true, isConnectionError),
+        redis.call('pubsub', 'shardnumsub').then(() => true, isNotThere),
       ]);
+      const known = slotRanges(ranges, address);
+      // One that is not, or no longer, part of the cluster. The others may take longer.
+      if (known.length === 0) throw new Error(`${addressText(address)} knows of no slot that is served`);
       return {
-        ranges: slotRanges(ranges, address),
+        ranges: known,
         epoch: Number(/cluster_current_epoch:(\d+)/.exec(String(info))?.[1] ?? 0),
         sharded,
       };
     } catch (error) {
       throw withoutArguments(failure ?? error);
     } finally {
+      this.#asking.delete(redis);
       redis.disconnect();
     }
   }
@@ -131,9 +145,9 @@ export class ClusterDiscovery {
   }
 }
 
-/** A cut connection decides nothing; an answer of whatever kind says that the command is not there for us. */
-function isConnectionError(error: unknown): false {
-  if (!(error instanceof Error) || error.name !== 'ReplyError') throw error;
+/** What is found out here is never asked again: a cut connection, or a server that is busy, decides nothing. */
+function isNotThere(error: unknown): false {
+  if (!(error instanceof Error) || failureKind(error) !== 'refused') throw error;
   return false;
 }
 

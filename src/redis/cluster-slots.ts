@@ -54,20 +54,28 @@ export interface SlotRange {
   readonly replicas: readonly NodeAddress[];
 }
 
-/** Reads the answer to CLUSTER SLOTS. A node that does not know its own address means the one that we asked. */
+/** Host, port, id, and other names and values. */
+type AnnouncedNode = [host: string | null, port: number | string, id?: string, more?: string[]];
+
+/** Instead of the host, where clients shall use names and the node was given none. Any host may be meant. */
+const NAMELESS = '?';
+
+/** Reads the answer to CLUSTER SLOTS. */
 export function slotRanges(reply: unknown, asked: NodeAddress): SlotRange[] {
-  return (reply as [number | string, number | string, ...[string | null, number | string][]][]).map(
+  return (reply as [number | string, number | string, AnnouncedNode, ...AnnouncedNode[]][]).map(
     ([first, last, master, ...replicas]) => ({
       first: Number(first),
       last: Number(last),
-      master: addressOf(master as [string | null, number | string], asked),
+      master: addressOf(master, asked),
       replicas: replicas.map((replica) => addressOf(replica, asked)),
     }),
   );
 }
 
-function addressOf([host, port]: [string | null, number | string], asked: NodeAddress): NodeAddress {
-  return { host: host === null || host === '' || host === '?' ? asked.host : host, port: Number(port) };
+/** A host that is not told, or not known to the node itself, is the one that we asked. */
+function addressOf([announced, port, , more = []]: AnnouncedNode, asked: NodeAddress): NodeAddress {
+  const host = announced === NAMELESS ? more.find((_, at) => more[at - 1] === 'ip') : announced;
+  return { host: host || asked.host, port: Number(port) };
 }
 
 export interface Redirection {
@@ -78,14 +86,14 @@ export interface Redirection {
   readonly port: number;
 }
 
-/** Reads `MOVED 3999 127.0.0.1:6381`. */
+/** Reads `MOVED 3999 127.0.0.1:6381`. A nameless node can only be found in the map. */
 export function redirectionIn(message: string): Redirection | undefined {
   const [, kind, slot, host, port] = /^(MOVED|ASK) (\d+) (.*):(\d+)$/.exec(message) ?? [];
-  if (kind === undefined) return undefined;
+  if (kind === undefined || host === NAMELESS) return undefined;
   return {
     kind: kind as Redirection['kind'],
     slot: Number(slot),
-    host: host === '' || host === '?' ? undefined : host,
+    host: host === '' ? undefined : host,
     port: Number(port),
   };
 }

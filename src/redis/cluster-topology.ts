@@ -112,7 +112,7 @@ export class ClusterTopology implements Topology {
   }
 
   async whenReady(until: number): Promise<void> {
-    while (!this.#mapped) {
+    while (!this.#mapped || this.#owners.includes(undefined)) {
       this.#look();
       await this.#change(until);
     }
@@ -129,6 +129,7 @@ export class ClusterTopology implements Topology {
   close(): void {
     this.#closed = true;
     this.#lookTimer?.cancel();
+    this.#discovery.close();
     for (const { master } of this.#nodes.values()) master.close();
     this.#changed();
   }

@@ -138,7 +138,15 @@ export class CommandConnection implements CommandPort {
   /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void {
     this.#cork();
-    if (asking) this.#redis.call('asking').catch(() => undefined); // what it allows fails with it
+    // What it allows fails with it, and the server does not say why.
+    let notAllowed: Error | undefined;
+    if (asking)
+      this.#write(
+        'asking',
+        [],
+        () => undefined,
+        (error) => (notAllowed = error),
+      );
     attempt.answersBefore = this.#answers;
     this.#deadlines.add(attempt);
     const answered = (raw: unknown): void => {
@@ -147,12 +155,16 @@ export class CommandConnection implements CommandPort {
       attempt.answered(raw);
       this.#endIfDone();
     };
-    const failed = (error: unknown): void => {
+    const failed = (error: Error): void => {
       this.#deadlines.delete(attempt);
-      attempt.failed(error as Error);
-      if (isNoMaster(error as Error)) this.#leave();
+      attempt.failed(notAllowed !== undefined && isWithheld(notAllowed) ? notAllowed : error);
+      if (isNoMaster(error)) this.#leave();
       this.#endIfDone();
     };
+    this.#write(name, args, answered, failed);
+  }
+
+  #write(name: string, args: string[], answered: (raw: unknown) => void, failed: (error: Error) => void): void {
     if (this.#answersDirectly) this.#redis.sendCommand(new AnsweredCommand(name, args, answered, failed));
     else this.#redis.call(name, ...args).then(answered, failed);
   }

@@ -5,8 +5,11 @@ import type { Clock, Timer } from '../clock.js';
 export type GivenRedis = Redis | Cluster;
 
 const RECONNECT_MS = { first: 25, most: 500, jitter: 25 };
-/** A server that takes no more clients connects, says so and closes. That is no success, as ioredis counts it. */
-const TURNED_AWAY_MS = 50;
+/**
+ * A server that takes no more clients connects, says so and closes. That is no success, as ioredis counts it; and who
+ * was busy hears of it a while after.
+ */
+const TURNED_AWAY_MS = 500;
 
 const pauseBefore = (times: number): number =>
   Math.min(RECONNECT_MS.first * 2 ** Math.min(times - 1, 10), RECONNECT_MS.most) + Math.random() * RECONNECT_MS.jitter;

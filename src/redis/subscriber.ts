@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../clock.js';
 import type { RefusedError } from '../errors.js';
 import { redirectionIn, type Redirection } from './cluster-slots.js';
 import { keepTrying } from './own-connection.js';
-import { failureKind, refusal, withoutArguments } from './server-error.js';
+import { failureKind, isCredentialsError, refusal, withoutArguments } from './server-error.js';
 import type { ChannelSource } from './topology.js';
 
 export interface ChannelListener {
@@ -67,6 +67,8 @@ export class Subscriber implements ChannelSource {
       reports.error(withoutArguments(error));
       // An older ioredis takes the server's word that a slot has left for an answer to a command it never sent.
       if (error.message.startsWith('Command queue state error')) redis.disconnect(true);
+      // Waiting longer does not help against a wrong password, as with commands.
+      if (isCredentialsError(error)) for (const name of [...this.#channels.keys()]) this.#refused(name, error);
     });
     redis.on(sharded ? 'smessage' : 'message', (channel: string, payload: string) => {
       for (const listener of this.#channels.get(channel)?.listeners ?? []) listener.message(payload);
@@ -185,13 +187,10 @@ export class Subscriber implements ChannelSource {
         if (epoch !== this.#epoch) return;
         const refused = failureKind(error as Error) === 'refused';
         for (const name of names) {
-          const channel = this.#answered(name);
+          this.#answered(name);
           // One refused channel fails its whole batch: ask for each alone to find out which.
           if (refused && names.length > 1) this.#subscribe([name]);
-          else if (refused) {
-            const refused = refusal(`the subscription to ${name}`, error as Error, { channel: name });
-            for (const listener of [...(channel?.listeners ?? [])]) listener.refused(refused);
-          }
+          else if (refused) this.#refused(name, error as Error);
         }
         if (refused) return;
         const redirection = redirectionIn((error as Error).message);
@@ -218,6 +217,11 @@ export class Subscriber implements ChannelSource {
         this.#subscribeMissingSoon();
       },
     );
+  }
+
+  #refused(name: string, error: Error): void {
+    const refused = refusal(`the subscription to ${name}`, error, { channel: name });
+    for (const listener of [...(this.#channels.get(name)?.listeners ?? [])]) listener.refused(refused);
   }
 
   #asked(name: string): void {

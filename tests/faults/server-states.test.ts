@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client.js';
 import type { ClientOptions } from '../../src/options.js';
 import { elapsed } from '../support/elapsed.js';
-import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
+import { block, holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
 import { allChannels } from '../support/server-version.js';
 import { startServer, type RedisServer, type ServerOptions } from '../support/servers.js';
@@ -221,6 +221,59 @@ test('R19: a server that takes no more clients when a call begins to wait refuse
   await held.release();
   expect((await inside) - freeAt).toBeLessThan(200 + SLACK_MS);
   await (await waiting).release();
+});
+
+test('R19: whoever waits is told of a password that is wrong by now, although commands still pass', async () => {
+  const changed = await serverWith({ users: [`app on >one ~* ${allChannels()} +@all`] });
+  const url = changed.url.replace('//', '//app:one@');
+  const [client, other] = [await clientAt(url), await clientAt(url)];
+  const [first, second] = [
+    await holdElsewhere(other.getLock(freshName())),
+    await holdElsewhere(other.getLock(freshName())),
+  ];
+  const waits = (name: string): Promise<unknown> =>
+    outcome(inFlow(async () => (await client.getLock(name).acquire({ waitTime: 20_000 })).release()));
+  const listening = waits(first.lockName);
+  await until(async () => (await changed.channels()).length === 1, 'it listens');
+  const connected = async (): Promise<number | undefined> =>
+    String(await changed.command('CLIENT', 'LIST')).match(/ user=app /g)?.length;
+  const all = await connected();
+  await changed.command('ACL', 'SETUSER', 'app', 'resetpass', '>two');
+  await changed.killPubsub();
+  const at = performance.now();
+  expect(await Promise.all([listening, waits(second.lockName)])).toEqual(['ERR_LOCK_REFUSED', 'ERR_LOCK_REFUSED']);
+  expect(elapsed(at)).toBeLessThan(1_000 + SLACK_MS);
+  await changed.command('ACL', 'SETUSER', 'app', 'resetpass', '>one');
+  await until(async () => (await connected()) === all, 'it has come again');
+  const again = waits(first.lockName);
+  await until(async () => (await changed.channels()).length === 1, 'it listens again');
+  await first.release();
+  expect(await again).toBe('ok');
+  await second.release();
+});
+
+test('R13: what was answered while the event loop was blocked for a command deadline is read before it is given up', async () => {
+  const own = await serverWith({});
+  const client = await clientAt(own.url, { commandTimeout: 300 });
+  const lock = client.getLock(freshName());
+  await inFlow(() => lock.withLock(() => undefined));
+  const connections = async (): Promise<string[]> =>
+    String(await own.command('CLIENT', 'LIST')).match(/^id=\d+/gm) ?? [];
+  const before = await connections();
+  await own.resetCommandStats();
+  // All that is due now is written; nothing is read.
+  const written = (): Promise<void> => new Promise((resume) => process.nextTick(resume));
+  const taken = inFlow(() => lock.acquire());
+  await written();
+  block(400);
+  const hold = await taken;
+  const released = outcome(hold.release());
+  await written();
+  block(400);
+  expect(await released).toBe('ok');
+  // Nothing was asked twice, and no connection was taken for dead.
+  expect((await own.commandStats()).get('evalsha')).toBe(2);
+  expect(await connections()).toEqual(before);
 });
 
 describe('R6: a server that refuses commands for good', () => {

@@ -184,8 +184,8 @@ export const WAITING = [
   without(
     'R19: a refused channel that fails alone',
     subscriber,
-    'if (refused && names.length > 1) this.#subscribe([name]);\n          else if (refused) {',
-    'if (refused) {',
+    'if (refused && names.length > 1) this.#subscribe([name]);\n          else if (refused) this.#refused',
+    'if (refused) this.#refused',
     SUBSCRIPTIONS,
   ),
 ];

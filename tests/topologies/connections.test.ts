@@ -3,12 +3,14 @@ import { Cluster, Redis } from 'ioredis';
 import { inspect } from 'node:util';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
-import { RedisCluster } from '../support/cluster.js';
+import { nameOn, RedisCluster } from '../support/cluster.js';
 import { contend } from '../support/contention.js';
 import { elapsed } from '../support/elapsed.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { natMapOf } from '../support/nat-map.js';
+import { FaultProxy } from '../support/proxy.js';
 import { allChannels, serverMajor } from '../support/server-version.js';
-import { startServer } from '../support/servers.js';
+import { startServer, type RedisServer } from '../support/servers.js';
 import { makeTlsFiles } from '../support/tls.js';
 import { until } from '../support/until.js';
 
@@ -140,6 +142,87 @@ describe('R3: a cluster behind a service name that nobody looks up any more', ()
   }, 60_000);
 });
 
+test('a cluster that goes by names of which some nodes have none: they are found by their address, wherever they are', async () => {
+  if (serverMajor() < 7) return; // knows addresses alone
+  const cluster = await startCluster({ replicas: 0 });
+  const [first, second] = cluster.servers as [RedisServer, RedisServer];
+  // Where the first is called by its name the others do not listen.
+  await first.command('CONFIG', 'SET', 'bind', '127.0.0.1 127.0.0.2');
+  await first.command('CONFIG', 'SET', 'cluster-announce-hostname', '127.0.0.2');
+  for (const server of cluster.servers) {
+    await until(
+      async () => String(await server.command('CLUSTER', 'NODES')).includes(',127.0.0.2'),
+      'every node knows the name of the first',
+    );
+    await server.command('CONFIG', 'SET', 'cluster-preferred-endpoint-type', 'hostname');
+  }
+  const seen: unknown[] = [];
+  const client = create({ redis: new Cluster([{ host: '127.0.0.2', port: first.port }], { lazyConnect: true }) });
+  client.events.on('connectionError', ({ cause }) => seen.push(cause));
+  const names = await Promise.all(cluster.servers.map((server) => nameOn(cluster, server, 'named')));
+  for (const name of names) await client.getLock(name).withLock(() => undefined);
+  // A redirection to a node without a name leads nowhere but to another look at the map.
+  const [name] = names as [string];
+  await cluster.moveSlot(keySlot(name), second);
+  await client.getLock(name).withLock(() => undefined);
+  expect(seen).toEqual([]);
+}, 60_000);
+
+test('a node that is no part of the cluster any more, and answers sooner than all that are, is not believed', async () => {
+  const [blank, cluster] = await Promise.all([
+    startServer({ config: { 'cluster-enabled': 'yes' } }),
+    startCluster({ masters: 1, replicas: 0 }),
+  ]);
+  stops.push(() => blank.stop());
+  const [server] = cluster.servers as [RedisServer];
+  const proxy = await FaultProxy.start(server.address);
+  stops.push(() => proxy.close());
+  proxy.delay(100);
+  const redis = new Cluster([blank.address, { host: proxy.host, port: proxy.port }], {
+    lazyConnect: true,
+    natMap: natMapOf([server], [proxy]),
+  });
+  const client = create({ redis });
+  await client.ready();
+  await inFlow(() => client.getLock('far').withLock(() => undefined));
+}, 60_000);
+
+test('R32: close() ends the questions that nodes of a cluster have not answered, and asks no more of them', async () => {
+  const server = await startServer();
+  stops.push(() => server.stop());
+  const proxies = await Promise.all(Array.from({ length: 12 }, () => FaultProxy.start(server.address)));
+  stops.push(() => Promise.all(proxies.map((proxy) => proxy.close())));
+  for (const proxy of proxies) proxy.stall();
+  const client = create({
+    redis: new Cluster(
+      proxies.map(({ host, port }) => ({ host, port })),
+      { lazyConnect: true },
+    ),
+  });
+  const asked = (): number => proxies.reduce((sum, { stats }) => sum + stats.accepted, 0);
+  const open = (): number => proxies.reduce((sum, { stats }) => sum + stats.open, 0);
+  const ready = outcome(client.ready());
+  await until(() => asked() > 0, 'the first are asked');
+  await client.close();
+  expect(await ready).toBe('ERR_LOCK_CLIENT_CLOSED');
+  const before = asked();
+  await until(() => open() === 0, 'no connection is left', 500);
+  // As long as each of them would have been waited for.
+  await pause(1_500);
+  expect(asked()).toBe(before);
+}, 60_000);
+
+test('ready() waits until every slot is served', async () => {
+  const server = await startServer({ config: { 'cluster-enabled': 'yes' } });
+  stops.push(() => server.stop());
+  const client = create({ redis: new Cluster([server.address], { lazyConnect: true }), commandTimeout: 600 });
+  expect(await outcome(client.ready())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  await server.command('CLUSTER', 'ADDSLOTS', ...Array.from({ length: 16_383 }, (_, slot) => slot));
+  expect(await outcome(client.ready())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  await server.command('CLUSTER', 'ADDSLOTS', 16_383);
+  await until(async () => (await outcome(client.ready())) === 'ok', 'it is ready');
+}, 60_000);
+
 test('R6: a cluster whose provider refuses WAIT, INFO, CLIENT, SCRIPT, CONFIG and TIME', async () => {
   const cluster = await startCluster({
     masters: 3,
@@ -152,6 +235,23 @@ test('R6: a cluster whose provider refuses WAIT, INFO, CLIENT, SCRIPT, CONFIG an
   const error = await inFlow(() => asked.getLock('asked').acquire()).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED', rule: '+wait' });
   await until(async () => (await cluster.leftovers()).keys.length === 0, 'it was given back');
+}, 60_000);
+
+test('a user without +asking is told so where a slot is on its way', async () => {
+  const cluster = await startCluster({
+    replicas: 0,
+    server: { users: [`app on >secret ~* ${allChannels()} +@all -asking`] },
+  });
+  const client = create({ redis: cluster.connection({}, { username: 'app', password: 'secret' }) });
+  const { master } = await cluster.shardOf('moving');
+  const move = await cluster.beginMove(
+    keySlot('moving'),
+    cluster.servers.find((server) => server !== master)!,
+  );
+  const error = await inFlow(() => client.getLock('moving').tryLock()).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED', rule: '+asking' });
+  await move.finish();
+  expect(await inFlow(() => client.getLock('moving').tryLock())).toBe(true);
 }, 60_000);
 
 test('R34: credentials appear in no error, event, warning or inspection', async () => {

@@ -1,11 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import { Cluster } from 'ioredis';
+import { createClient, type LockClient } from '../../src/client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { nameOn } from '../support/cluster.js';
+import { elapsed } from '../support/elapsed.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import { natMapOf } from '../support/nat-map.js';
 import { ProxiedCluster } from '../support/proxied-cluster.js';
 import type { FaultProxy } from '../support/proxy.js';
+import { serverMajor } from '../support/server-version.js';
 import type { RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
 
 /*
  * What a cluster says while it does not serve a slot, or sends who asks in circles. Every node stands behind a proxy,
@@ -107,4 +112,29 @@ describe('R22: a waiter sends at most 10 commands a second', () => {
       },
     );
   });
+});
+
+test('a node that is busy when it is asked whether messages can go by slot is asked again', async () => {
+  if (serverMajor() < 7) return; // none of them can
+  // Each of the three is asked at once.
+  const busy = behind.proxies.map((proxy) =>
+    proxy.answer({ command: 'PUBSUB' }, '-BUSY Redis is busy running a script.\r\n'),
+  );
+  const addresses = behind.proxies.map(({ host, port }) => ({ host, port }));
+  const natMap = natMapOf(behind.cluster.servers, behind.proxies);
+  await using client = createClient({ redis: new Cluster(addresses, { lazyConnect: true, natMap }) });
+  await client.ready();
+  expect(busy.map(({ count }) => count)).toEqual([1, 1, 1]);
+  const hold = await inFlow(() => client.getLock('by slot').acquire());
+  const other = await open();
+  const waiting = inFlow(async () => (await other.getLock('by slot').acquire({ waitTime: 10_000 })).release());
+  const { master } = await behind.cluster.shardOf('by slot');
+  await until(
+    async () => ((await master.command('PUBSUB', 'SHARDCHANNELS')) as string[]).length === 1,
+    'the other one listens for messages by slot',
+  );
+  const released = performance.now();
+  await hold.release();
+  await waiting;
+  expect(elapsed(released)).toBeLessThan(250);
 });
