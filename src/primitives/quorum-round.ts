@@ -5,6 +5,7 @@ import type { SingleHold } from '../core/single-hold.js';
 import {
   ConcurrentContextError,
   LockAbortedError,
+  LockLostError,
   LockTimeoutError,
   RedisUnavailableError,
   type ServerResult,
@@ -17,6 +18,13 @@ import type { MemberCall } from './single-lock.js';
 
 /** Nobody gets to see it; without a reason of its own every abort would make an error with a stack. */
 const OVER = 'the round is over';
+
+/**
+ * A server that hangs may still have a request of a call before under this context, which has ended without it. And one
+ * that has lost its part of a hold around the call leaves a majority to be nested in.
+ */
+export const isOfOneServer = (error: unknown): boolean =>
+  error instanceof ConcurrentContextError || error instanceof LockLostError;
 
 /** One server that was asked. */
 export interface Ask {
@@ -163,7 +171,7 @@ export class QuorumRound {
           else if (!(error instanceof LockAbortedError)) said.set(member, error);
           done();
           if (ask.expected) this.#joint?.arrived(undefined);
-          if (this.#decided || ask.dropped) return;
+          if (ask.outcome !== 'pending' || ask.dropped) return;
           ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
           ask.error = error instanceof LockTimeoutError ? undefined : error;
           this.#look();
@@ -240,8 +248,7 @@ export class QuorumRound {
   get misuse(): unknown {
     const { members, quorum } = this.#terms;
     const wrong = this.asks.flatMap(({ error }) => (isMisuse(error) ? [error] : []));
-    // A server that hangs may still have a request of a call before under this context, which has ended without it.
-    const here = wrong.find((error) => !(error instanceof ConcurrentContextError));
+    const here = wrong.find((error) => !isOfOneServer(error));
     return here ?? (members.length - wrong.length < quorum ? wrong[0] : undefined);
   }
 

@@ -3,9 +3,9 @@ import type { LockContext } from '../core/lock-context.js';
 import type { MultiHold } from '../core/multi-hold.js';
 import {
   ClientClosedError,
-  ConcurrentContextError,
   InvalidArgumentError,
   LockAbortedError,
+  LockLostError,
   LockTimeoutError,
   NoQuorumError,
   type ServerResult,
@@ -15,7 +15,7 @@ import { isAway, noteAway } from './away-servers.js';
 import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
 import { giveBack } from './multi-lock.js';
-import { QuorumRound, type Ask, type RoundTerms } from './quorum-round.js';
+import { isOfOneServer, QuorumRound, type Ask, type RoundTerms } from './quorum-round.js';
 
 /** Options of a RedLock's handle. */
 export interface RedLockOptions extends ContextOptions {
@@ -152,10 +152,9 @@ export class RedLock extends JointLock {
     if (stoppedAt === undefined || call.signal?.aborted === true) return this.#conclude(round, call);
     const { outcome, error } = stoppedAt;
     if (outcome === 'busy') return undefined;
-    const unanswered = error instanceof ConcurrentContextError; // a request of a call before is still under way there
-    if (isMisuse(error) && !unanswered) throw error;
-    // That server is away. Whoever is next in order takes its place.
-    noteAway(gate);
+    if (isMisuse(error) && !isOfOneServer(error)) throw error;
+    // That server is away, or has lost its part. Whoever is next in order takes its place.
+    if (!(error instanceof LockLostError)) noteAway(gate);
     // There would be a command deadline more to wait for.
     if (clock.now() >= until) return this.#conclude(round, call);
     return this.#askAll(call, leftovers, { member: gate, error });
