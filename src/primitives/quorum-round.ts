@@ -32,6 +32,8 @@ export interface Ask {
   outcome: ServerResult['outcome'] | 'pending';
   hold: SingleHold | undefined;
   error: unknown;
+  /** It has been asked. */
+  sent?: true;
   /** The hold that was made without its answer is told of it. */
   expected?: true;
   /** Nobody wants its answer any more. */
@@ -58,8 +60,8 @@ export interface RoundTerms {
 }
 
 /**
- * Asks every server that has no request of ours under way, all at once, and decides as soon as the answers allow. What
- * is granted after it has been closed joins the hold that was made of it, or is given back if there is none.
+ * Asks every server, all at once (one that still has a request of a round before as soon as that is over), and decides
+ * as soon as the answers allow. What is granted after it has been closed joins the hold that was made of it, or is given back if there is none.
  *
  * With a gate it stands in line there first. The others are asked when the gate grants, or as soon as it is being handed
  * over: right behind the releases of the hold before, instead of a round trip later.
@@ -141,14 +143,23 @@ export class QuorumRound {
     for (const ask of this.#asks) {
       if (ask === this.#gate || ask.outcome !== 'pending') continue;
       const owner = this.#owner(ask.member);
-      if (pending.has(ask.member)) ask.outcome = 'failed';
-      else this.#send(ask, { ...call, waitTime, signal, owner, drift, hurried: gate !== undefined });
+      const request = { ...call, waitTime, signal, owner, drift, hurried: gate !== undefined };
+      const before = pending.get(ask.member);
+      if (before === undefined) this.#send(ask, request);
+      else if (isAway(ask.member)) ask.outcome = 'failed';
+      else void before.then(() => this.#sendLater(ask, request));
     }
     this.#look();
   }
 
+  /** What a round before had asked of it has been answered, or given back. */
+  #sendLater(ask: Ask, request: MemberCall): void {
+    if (!this.#decided && !ask.dropped) this.#send(ask, request);
+  }
+
   #send(ask: Ask, request: MemberCall): void {
     const { member } = ask;
+    ask.sent = true;
     const { said } = this.#terms;
     const settled = new Promise<void>((done) => {
       member.takeAsMember(request, {
@@ -262,7 +273,7 @@ export class QuorumRound {
   becomes(joint: MultiHold): void {
     this.#joint = joint;
     for (const ask of this.#asks) {
-      if (ask.outcome !== 'pending' || isAway(ask.member)) continue;
+      if (!ask.sent || ask.outcome !== 'pending' || isAway(ask.member)) continue;
       ask.expected = true;
       joint.expect(1);
     }
