@@ -61,7 +61,8 @@ export interface RoundTerms {
 
 /**
  * Asks every server, all at once (one that still has a request of a round before as soon as that is over), and decides
- * as soon as the answers allow. What is granted after it has been closed joins the hold that was made of it, or is given back if there is none.
+ * as soon as the answers allow. What is granted after it has been closed joins the hold that was made of it, or is given
+ * back if there is none.
  *
  * With a gate it stands in line there first. The others are asked when the gate grants, or as soon as it is being handed
  * over: right behind the releases of the hold before, instead of a round trip later.
@@ -84,6 +85,8 @@ export class QuorumRound {
   #closed = false;
   #joint: MultiHold | undefined;
   #timer: Timer | undefined;
+  /** Lease clock ms at which nobody waits for the others any more. */
+  #endsAt = Infinity;
   #unwatch: (() => void) | undefined;
   #goOn: (() => void) | undefined;
 
@@ -137,8 +140,9 @@ export class QuorumRound {
     const { clock, options } = members[0].inner.runtime;
     this.#asked = true;
     if (waitTime > 0) this.#abortOthers = new AbortController();
-    // A server that has not answered an attempt by then counts as away, for this round.
+    // A server that has not answered an attempt by then counts as away.
     this.#timer = clock.setTimer(clock.now() + options.attemptMs + waitTime, () => this.#giveUp());
+    this.#endsAt = clock.now() + options.commandTimeout;
     const signal = this.#abortOthers === undefined ? call.signal : this.#abortOthers.signal;
     for (const ask of this.#asks) {
       if (ask === this.#gate || ask.outcome !== 'pending') continue;
@@ -245,7 +249,11 @@ export class QuorumRound {
 
   #giveUp(): void {
     for (const { outcome, member } of this.#asks) if (outcome === 'pending') noteAway(member);
-    this.#end();
+    // Where nobody else is in the way, a call that failed would wait for the same answers: they may still grant it.
+    const alone = this.#gate?.outcome !== 'pending' && this.#asks.every(({ outcome }) => outcome !== 'busy');
+    const { clock } = this.#terms.members[0].inner.runtime;
+    if (alone) this.#timer = clock.setTimer(this.#endsAt, () => this.#end());
+    else this.#end();
   }
 
   /** Whoever has not answered has failed. */
