@@ -233,9 +233,11 @@ export class QuorumRound {
     if (this.#decided || this.#gate?.outcome === 'pending') return;
     const { quorum } = this.#terms;
     if (this.#asked) {
-      const acquired = this.#asks.filter(({ outcome }) => outcome === 'acquired').length;
-      const pending = this.#asks.filter(({ outcome }) => outcome === 'pending').length;
-      if (acquired < quorum && acquired + pending >= quorum && this.misuse === undefined) return;
+      const has = (wanted: Ask['outcome']): number => this.#asks.filter(({ outcome }) => outcome === wanted).length;
+      // Of a minority that is busy and one that has failed nobody can say which of them is in the way.
+      const minority = this.#asks.length - quorum;
+      const open = has('acquired') < quorum && has('busy') <= minority && has('failed') <= minority;
+      if (open && has('pending') > 0 && this.misuse === undefined) return;
     } else if (this.#mayAsk) return this.#goOn?.();
     this.#decide();
   }

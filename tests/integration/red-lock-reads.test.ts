@@ -61,7 +61,7 @@ describe.each([0, 1, 2])('R28: with server %i of three hanging', (at) => {
     await servers[(at + 1) % 3]!.command('PEXPIRE', red.name, '15000');
     await servers[at]!.pause();
     const first = await timed(lock.remainTimeToLive());
-    expect(first.ms).toBeGreaterThan(ATTEMPT_MS - 50);
+    expect(first.ms).toBeGreaterThan(ATTEMPT_MS / 2);
     expect(first.ms).toBeLessThan(ATTEMPT_MS + SLACK_MS);
     // Whoever has just missed one is not waited for again.
     const next = await timed(lock.remainTimeToLive());

@@ -43,3 +43,44 @@ test.each([0, Infinity])(
     await freeEverywhere(red);
   },
 );
+
+test.each([0, 1, 2])(
+  'R28: of three one (%i) fails at once, and two are busy: false, and who waits is let in',
+  async (at) => {
+    const { lock, name, ...red } = await open();
+    const other = await open({ name });
+    const hold = await inFlow(async () => lock.acquire());
+    await until(() => red.clients.every((client) => client.holds().length === 1), 'each member is held');
+    await other.clients[at]!.close();
+    for (let round = 0; round < 5; round += 1) expect(await inFlow(() => other.lock.tryLock())).toBe(false);
+    expect(await inFlow(() => other.lock.tryLock(50))).toBe(false);
+    const waits = inFlow(async () => other.lock.acquire());
+    waits.catch(() => undefined);
+    await until(
+      async () => (await Promise.all(servers.map((server) => server.channels()))).flat().length > 0,
+      'it waits',
+    );
+    await hold.release();
+    expect(await outcome(waits)).toBe('ok');
+    await (await waits).release();
+  },
+);
+
+test.each([0, 1, 2])(
+  'R28: whoever waits for longer than it stands in one line waits on while one hangs (%i)',
+  async (at) => {
+    const { lock, name, ...red } = await open({ commandTimeout: 4_500 });
+    const other = await open({ name, commandTimeout: 4_500 });
+    const hold = await inFlow(async () => lock.acquire());
+    await until(() => red.clients.every((client) => client.holds().length === 1), 'each member is held');
+    await servers[at]!.pause();
+    const waits = inFlow(async () => other.lock.acquire());
+    waits.catch(() => undefined);
+    expect(await Promise.race([outcome(waits), pause(2_500)])).toBeUndefined(); // of 2,000 in one line
+    await hold.release();
+    expect(await outcome(waits)).toBe('ok');
+    await (await waits).release();
+    servers[at]!.resume();
+    await freeEverywhere({ ...red, name });
+  },
+);
