@@ -109,7 +109,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   override async getHoldCount(): Promise<number> {
     this.checkOpen();
     const hold = this.currentHold();
-    if (hold === undefined || hold.validFor() === 0) return 0;
+    if (hold === undefined || hold.loss !== undefined) return 0;
     const least = (counts: readonly number[]): number => [...counts].sort((a, b) => b - a)[this.quorum - 1] ?? 0;
     return this.ask((member) => member.holdCountOf(this.context), least, [0, Infinity]);
   }
