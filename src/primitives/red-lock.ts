@@ -275,7 +275,7 @@ export class RedLock extends JointLock {
         look();
       });
       for (const member of this.members) {
-        question(member)
+        void question(member)
           .then(
             (value) => (answers.push(value), noteAnswer(member)),
             (error: unknown) => errors.set(member, error),
