@@ -152,9 +152,14 @@ export class HoldRecord {
     this.#nextTurn();
   }
 
-  /** Takes a place inside this hold; readers share it. */
+  /** Whether a branch directly inside this hold keeps another from its place; readers share it. */
+  keepsOut(half: Half): boolean {
+    return half === 'read' ? this.occupied === EXCLUSIVE : this.occupied !== 0;
+  }
+
+  /** Takes a place inside this hold. */
   enter(half: Half): boolean {
-    if (half === 'read' ? this.occupied === EXCLUSIVE : this.occupied !== 0) return false;
+    if (this.keepsOut(half)) return false;
     this.occupied = half === 'read' ? this.occupied + 1 : EXCLUSIVE;
     if (half === 'write') for (const around of this.#aroundReads()) around.occupied = EXCLUSIVE;
     return true;

@@ -158,7 +158,9 @@ export class LockEntry implements ChannelListener {
     const sequence = this.#look.trying(this.#line.has(waiter));
     waiter.again = false;
     waiter.busy = true;
-    const jumped = this.runtime.clock.jumped;
+    const { clock } = this.runtime;
+    clock.now(); // a jump while nobody asked for the time is none of this try
+    const { jumped } = clock;
     const request = waiter.send();
     waiter.trying = request;
     this.#trying.add(waiter);

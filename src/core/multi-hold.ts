@@ -86,7 +86,10 @@ export class MultiHold extends Hold {
         );
       }
     });
-    if (extended < this.terms.quorum) throw this.#loss ?? failures[0];
+    if (extended >= this.terms.quorum) return;
+    // A member that is over does not make the whole so.
+    const isOver = (error: unknown): boolean => error instanceof LockLostError || error instanceof ClientClosedError;
+    throw this.#loss ?? failures.find((error) => !isOver(error)) ?? failures[0];
   }
 
   override release(): Promise<void> {
@@ -132,7 +135,7 @@ export class MultiHold extends Hold {
           },
           (error: unknown) => {
             open -= 1;
-            if (error instanceof LockLostError) lost += 1;
+            if (error instanceof LockLostError || SingleHold.recordOf(member).loss !== undefined) lost += 1;
             const { lockName, owner } = member;
             failures.push({ member: at, lockName, owner, error });
             if (quorum < of && !(error instanceof LockLostError)) this.terms.releaseFailed(member, error);
@@ -207,6 +210,7 @@ export class MultiHold extends Hold {
 
   /** @internal Whether it was lost, and by what. */
   get loss(): LockLostError | ClientClosedError | undefined {
+    this.#check();
     return this.#loss;
   }
 
@@ -241,7 +245,9 @@ export class MultiHold extends Hold {
     for (const record of records) if (record.state === 'open') record.tenure.lease.check();
     const left = records.filter(({ state }) => state === 'open').length;
     if (this.#loss !== undefined || left >= this.terms.quorum) return;
-    const first = records.find(({ loss }) => loss !== undefined)?.loss;
+    // Where a client was closed its part may have gone on for a while; what was lost ends the whole.
+    const losses = records.flatMap(({ loss }) => loss ?? []);
+    const first = losses.find((loss) => loss instanceof LockLostError) ?? losses[0];
     if (first === undefined) return;
     this.#loss =
       first instanceof ClientClosedError

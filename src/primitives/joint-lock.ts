@@ -59,25 +59,29 @@ export abstract class JointLock extends Lock<MultiHold> {
    */
   override async forceUnlock(): Promise<boolean> {
     this.checkOpen();
-    return (await this.ask((member) => member.forceUnlock())).includes(true);
+    return this.ask(
+      (member) => member.forceUnlock(),
+      (freed) => freed.includes(true),
+    );
   }
 
   /** Whether so many members are held, by whomever, that it cannot be had. Redisson has no such call here. */
   override async isLocked(): Promise<boolean> {
     this.checkOpen();
-    const locked = (await this.ask((member) => member.isLocked())).filter(Boolean);
-    return locked.length > this.members.length - this.quorum;
+    const tooMany = (locked: readonly boolean[]): boolean =>
+      locked.filter(Boolean).length > this.members.length - this.quorum;
+    return this.ask((member) => member.isLocked(), tooMany, [false, true]);
   }
 
   /** ms until enough members are free if nobody renews them; -2: they are, -1: never. Redisson has no such call here. */
   override async remainTimeToLive(): Promise<number> {
     this.checkOpen();
-    const lefts = await this.ask((member) => member.remainTimeToLive());
-    const [order, back] = [
-      (left: number) => (left === -1 ? Infinity : left),
-      (left: number) => (left === Infinity ? -1 : left),
-    ];
-    return back(lefts.map(order).sort((a, b) => a - b)[this.quorum - 1] ?? -1);
+    const order = (left: number): number => (left === -1 ? Infinity : left);
+    const enough = (lefts: readonly number[]): number => {
+      const left = lefts.map(order).sort((a, b) => a - b)[this.quorum - 1] ?? Infinity;
+      return left === Infinity ? -1 : left;
+    };
+    return this.ask((member) => member.remainTimeToLive(), enough, [-2, -1]);
   }
 
   /** Whether this owner holds the members, or a majority of them. @see Redisson `RLock#isHeldByThread(long)`. */
@@ -87,13 +91,13 @@ export abstract class JointLock extends Lock<MultiHold> {
       throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
     }
     const owners = typeof owner === 'string' ? owner.split(', ') : [];
-    const holds = await this.ask((member) => {
+    const isHeld = (member: Member): Promise<boolean> => {
       if (typeof owner !== 'string') return member.isHeldBy(owner);
       // Of an owner with a part for each client the one of this client; one part alone stands for all.
       const own = owners.find((part) => part.startsWith(`${member.inner.runtime.clientId}:`)) ?? owner;
       return member.isHeldBy(own);
-    });
-    return holds.filter(Boolean).length >= this.quorum;
+    };
+    return this.ask(isHeld, (held) => held.filter(Boolean).length >= this.quorum, [false, true]);
   }
 
   /** Whether the caller is inside a hold that Redis confirms. @see Redisson `RLock#isHeldByCurrentThread()`. */
@@ -105,18 +109,25 @@ export abstract class JointLock extends Lock<MultiHold> {
   override async getHoldCount(): Promise<number> {
     this.checkOpen();
     const hold = this.currentHold();
-    if (hold === undefined || hold.validFor() === 0) return 0;
-    const counts = await this.ask((member) => member.holdCountOf(this.context));
-    return counts.sort((a, b) => b - a)[this.quorum - 1] ?? 0;
+    if (hold === undefined || hold.loss !== undefined) return 0;
+    const least = (counts: readonly number[]): number => [...counts].sort((a, b) => b - a)[this.quorum - 1] ?? 0;
+    return this.ask((member) => member.holdCountOf(this.context), least, [0, Infinity]);
   }
 
   override currentHold(): MultiHold | undefined {
     return this.innermost(this.context, (hold) => hold.current);
   }
 
-  /** @internal Every member's answer; a subclass may do with fewer. */
-  protected ask<T>(question: (member: Member) => Promise<T>): Promise<T[]> {
-    return Promise.all(this.members.map(question));
+  /**
+   * @internal What the answers of all members mean. A subclass may do with fewer, if it is told between which two an
+   * answer that it does not wait for would lie.
+   */
+  protected async ask<T, V>(
+    question: (member: Member) => Promise<T>,
+    meaning: (answers: readonly T[]) => V,
+    _between?: readonly [T, T],
+  ): Promise<V> {
+    return meaning(await Promise.all(this.members.map(question)));
   }
 
   /** @internal */

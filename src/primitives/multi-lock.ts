@@ -1,9 +1,9 @@
 import { within } from '../clock.js';
 import { answeredTooLate } from '../core/hold-record.js';
 import type { LockContext } from '../core/lock-context.js';
-import type { MultiHold } from '../core/multi-hold.js';
+import { MultiHold } from '../core/multi-hold.js';
 import { SingleHold } from '../core/single-hold.js';
-import { LockAbortedError, LockTimeoutError } from '../errors.js';
+import { LockAbortedError, LockLostError, LockTimeoutError } from '../errors.js';
 import { isMisuse, JointLock, longestDeadline, orderedMembers } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
 
@@ -44,9 +44,13 @@ export class MultiLock extends JointLock {
       if (hold !== undefined) return hold;
     }
     if (this.members.length > 1 && clock.now() >= until) throw new LockTimeoutError(this.name, waitTime);
-    for (;;) {
+    for (let lateMs = 0; ;) {
       const hold = await this.#inOrder(call, until, settleBy);
-      if (hold !== undefined) return hold;
+      if (hold instanceof MultiHold) return hold;
+      lateMs += hold;
+      // For a whole command deadline it is a lease too short for the way to Redis.
+      const limit = until === Infinity ? lateMs >= longestDeadline(this.members) : clock.now() >= until;
+      if (hold > 0 && limit) throw answeredTooLate();
     }
   }
 
@@ -67,37 +71,51 @@ export class MultiLock extends JointLock {
     return undefined;
   }
 
-  /** Undefined: one was lost while we waited for another. */
-  async #inOrder(call: LockCall, until: number, settleBy: number): Promise<MultiHold | undefined> {
+  /**
+   * A number: there is none, as one was lost while we waited for another (0), or as the lease was over when it had begun
+   * everywhere, so many ms later.
+   */
+  async #inOrder(call: LockCall, until: number, settleBy: number): Promise<MultiHold | number> {
     const { clock } = this.members[0].inner.runtime;
     const owner = this.owners();
     const taken: SingleHold[] = [];
     // Whoever waits for further members keeps what it has by the watchdog; the lease begins when all are there.
     const leaseTime = this.members.length === 1 ? call.leaseTime : undefined;
+    const isOver = (hold: SingleHold): boolean => hold.validFor() === 0;
+    let begunAt = Infinity;
+    const lateMs = (): number => Math.max(0, clock.now() - begunAt);
     try {
       for (const member of this.members) {
         const waitTime = until === -Infinity ? call.waitTime : Math.ceil(until - clock.now());
         if (taken.length > 0 && waitTime <= 0) throw new LockTimeoutError(this.name, call.waitTime);
         taken.push(await this.takeMember(member, { ...call, waitTime, leaseTime, owner: owner(member) }));
       }
-      if (taken.some((hold) => hold.validFor() === 0)) {
+      if (taken.some(isOver)) {
         await giveBack(taken, settleBy);
-        return undefined;
+        return 0;
       }
       const { signal } = call;
       if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
       if (call.leaseTime !== leaseTime) {
         const lease = call.leaseTime as number;
+        begunAt = clock.now();
         await Promise.all(
           taken.map((hold) => {
             const record = SingleHold.recordOf(hold);
             return record.tenure.lease.begin(record, lease, settleBy);
           }),
         );
+        if (taken.some(isOver)) {
+          const late = lateMs();
+          await giveBack(taken, settleBy);
+          return late;
+        }
       }
       return this.hold(taken, call);
     } catch (error) {
+      const late = error instanceof LockLostError && error.reason === 'expired' ? lateMs() : 0;
       await giveBack(taken, settleBy);
+      if (error instanceof LockLostError && wasTakenHere(taken, error)) return late;
       throw this.#named(error, call);
     }
   }
@@ -108,6 +126,13 @@ export class MultiLock extends JointLock {
     return error;
   }
 }
+
+/** Inside no hold of the caller's, who has nothing to lose yet. */
+const wasTakenHere = (taken: readonly SingleHold[], lost: LockLostError): boolean =>
+  taken.some((hold) => {
+    const { loss, parent } = SingleHold.recordOf(hold);
+    return loss === lost && parent === undefined;
+  });
 
 /**
  * All at once. What is not given back at `settleBy` (lease clock ms), or cannot be, goes on being given back in the

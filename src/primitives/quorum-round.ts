@@ -5,6 +5,7 @@ import type { SingleHold } from '../core/single-hold.js';
 import {
   ConcurrentContextError,
   LockAbortedError,
+  LockLostError,
   LockTimeoutError,
   RedisUnavailableError,
   type ServerResult,
@@ -18,12 +19,21 @@ import type { MemberCall } from './single-lock.js';
 /** Nobody gets to see it; without a reason of its own every abort would make an error with a stack. */
 const OVER = 'the round is over';
 
+/**
+ * A server that hangs may still have a request of a call before under this context, which has ended without it. And one
+ * that has lost its part of a hold around the call leaves a majority to be nested in.
+ */
+export const isOfOneServer = (error: unknown): boolean =>
+  error instanceof ConcurrentContextError || error instanceof LockLostError;
+
 /** One server that was asked. */
 export interface Ask {
   readonly member: Member;
   outcome: ServerResult['outcome'] | 'pending';
   hold: SingleHold | undefined;
   error: unknown;
+  /** It has been asked. */
+  sent?: true;
   /** The hold that was made without its answer is told of it. */
   expected?: true;
   /** Nobody wants its answer any more. */
@@ -50,8 +60,9 @@ export interface RoundTerms {
 }
 
 /**
- * Asks every server that has no request of ours under way, all at once, and decides as soon as the answers allow. What
- * is granted after it has been closed joins the hold that was made of it, or is given back if there is none.
+ * Asks every server, all at once (one that still has a request of a round before as soon as that is over), and decides
+ * as soon as the answers allow. What is granted after it has been closed joins the hold that was made of it, or is given
+ * back if there is none.
  *
  * With a gate it stands in line there first. The others are asked when the gate grants, or as soon as it is being handed
  * over: right behind the releases of the hold before, instead of a round trip later.
@@ -74,6 +85,8 @@ export class QuorumRound {
   #closed = false;
   #joint: MultiHold | undefined;
   #timer: Timer | undefined;
+  /** Lease clock ms at which nobody waits for the others any more. */
+  #endsAt = Infinity;
   #unwatch: (() => void) | undefined;
   #goOn: (() => void) | undefined;
 
@@ -127,20 +140,30 @@ export class QuorumRound {
     const { clock, options } = members[0].inner.runtime;
     this.#asked = true;
     if (waitTime > 0) this.#abortOthers = new AbortController();
-    // A server that has not answered an attempt by then counts as away, for this round.
+    // A server that has not answered an attempt by then counts as away.
     this.#timer = clock.setTimer(clock.now() + options.attemptMs + waitTime, () => this.#giveUp());
+    this.#endsAt = clock.now() + options.commandTimeout;
     const signal = this.#abortOthers === undefined ? call.signal : this.#abortOthers.signal;
     for (const ask of this.#asks) {
       if (ask === this.#gate || ask.outcome !== 'pending') continue;
       const owner = this.#owner(ask.member);
-      if (pending.has(ask.member)) ask.outcome = 'failed';
-      else this.#send(ask, { ...call, waitTime, signal, owner, drift, hurried: gate !== undefined });
+      const request = { ...call, waitTime, signal, owner, drift, hurried: gate !== undefined };
+      const before = pending.get(ask.member);
+      if (before === undefined) this.#send(ask, request);
+      else if (isAway(ask.member)) ask.outcome = 'failed';
+      else void before.then(() => this.#sendLater(ask, request));
     }
     this.#look();
   }
 
+  /** What a round before had asked of it has been answered, or given back. */
+  #sendLater(ask: Ask, request: MemberCall): void {
+    if (!this.#decided && !ask.dropped) this.#send(ask, request);
+  }
+
   #send(ask: Ask, request: MemberCall): void {
     const { member } = ask;
+    ask.sent = true;
     const { said } = this.#terms;
     const settled = new Promise<void>((done) => {
       member.takeAsMember(request, {
@@ -163,7 +186,7 @@ export class QuorumRound {
           else if (!(error instanceof LockAbortedError)) said.set(member, error);
           done();
           if (ask.expected) this.#joint?.arrived(undefined);
-          if (this.#decided || ask.dropped) return;
+          if (ask.outcome !== 'pending' || ask.dropped) return;
           ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
           ask.error = error instanceof LockTimeoutError ? undefined : error;
           this.#look();
@@ -210,9 +233,11 @@ export class QuorumRound {
     if (this.#decided || this.#gate?.outcome === 'pending') return;
     const { quorum } = this.#terms;
     if (this.#asked) {
-      const acquired = this.#asks.filter(({ outcome }) => outcome === 'acquired').length;
-      const pending = this.#asks.filter(({ outcome }) => outcome === 'pending').length;
-      if (acquired < quorum && acquired + pending >= quorum && this.misuse === undefined) return;
+      const has = (wanted: Ask['outcome']): number => this.#asks.filter(({ outcome }) => outcome === wanted).length;
+      // Of a minority that is busy and one that has failed nobody can say which of them is in the way.
+      const minority = this.#asks.length - quorum;
+      const open = has('acquired') < quorum && has('busy') <= minority && has('failed') <= minority;
+      if (open && has('pending') > 0 && this.misuse === undefined) return;
     } else if (this.#mayAsk) return this.#goOn?.();
     this.#decide();
   }
@@ -226,7 +251,11 @@ export class QuorumRound {
 
   #giveUp(): void {
     for (const { outcome, member } of this.#asks) if (outcome === 'pending') noteAway(member);
-    this.#end();
+    // Where nobody else is in the way, a call that failed would wait for the same answers: they may still grant it.
+    const alone = this.#gate?.outcome !== 'pending' && this.#asks.every(({ outcome }) => outcome !== 'busy');
+    const { clock } = this.#terms.members[0].inner.runtime;
+    if (alone) this.#timer = clock.setTimer(this.#endsAt, () => this.#end());
+    else this.#end();
   }
 
   /** Whoever has not answered has failed. */
@@ -240,8 +269,7 @@ export class QuorumRound {
   get misuse(): unknown {
     const { members, quorum } = this.#terms;
     const wrong = this.asks.flatMap(({ error }) => (isMisuse(error) ? [error] : []));
-    // A server that hangs may still have a request of a call before under this context, which has ended without it.
-    const here = wrong.find((error) => !(error instanceof ConcurrentContextError));
+    const here = wrong.find((error) => !isOfOneServer(error));
     return here ?? (members.length - wrong.length < quorum ? wrong[0] : undefined);
   }
 
@@ -255,7 +283,7 @@ export class QuorumRound {
   becomes(joint: MultiHold): void {
     this.#joint = joint;
     for (const ask of this.#asks) {
-      if (ask.outcome !== 'pending' || isAway(ask.member)) continue;
+      if (!ask.sent || ask.outcome !== 'pending' || isAway(ask.member)) continue;
       ask.expected = true;
       joint.expect(1);
     }

@@ -3,19 +3,19 @@ import type { LockContext } from '../core/lock-context.js';
 import type { MultiHold } from '../core/multi-hold.js';
 import {
   ClientClosedError,
-  ConcurrentContextError,
   InvalidArgumentError,
   LockAbortedError,
+  LockLostError,
   LockTimeoutError,
   NoQuorumError,
   type ServerResult,
 } from '../errors.js';
 import { type ContextOptions } from './arguments.js';
-import { isAway, noteAway } from './away-servers.js';
+import { isAway, noteAnswer, noteAway } from './away-servers.js';
 import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
 import { giveBack } from './multi-lock.js';
-import { QuorumRound, type Ask, type RoundTerms } from './quorum-round.js';
+import { isOfOneServer, QuorumRound, type Ask, type RoundTerms } from './quorum-round.js';
 
 /** Options of a RedLock's handle. */
 export interface RedLockOptions extends ContextOptions {
@@ -152,10 +152,9 @@ export class RedLock extends JointLock {
     if (stoppedAt === undefined || call.signal?.aborted === true) return this.#conclude(round, call);
     const { outcome, error } = stoppedAt;
     if (outcome === 'busy') return undefined;
-    const unanswered = error instanceof ConcurrentContextError; // a request of a call before is still under way there
-    if (isMisuse(error) && !unanswered) throw error;
-    // That server is away. Whoever is next in order takes its place.
-    noteAway(gate);
+    if (isMisuse(error) && !isOfOneServer(error)) throw error;
+    // That server is away, or has lost its part. Whoever is next in order takes its place.
+    if (!(error instanceof LockLostError)) noteAway(gate);
     // There would be a command deadline more to wait for.
     if (clock.now() >= until) return this.#conclude(round, call);
     return this.#askAll(call, leftovers, { member: gate, error });
@@ -205,23 +204,19 @@ export class RedLock extends JointLock {
     if (failed.length > 0 && failed.every(({ error }) => error instanceof ClientClosedError))
       return new ClientClosedError();
     const results = asks.map(({ member, outcome, error }): ServerResult => {
-      const server = this.#places.get(member) as number;
-      return { server, lockName: member.name, outcome: outcome === 'pending' ? 'failed' : outcome, error };
+      const said = outcome === 'pending' ? 'failed' : outcome;
+      return { server: this.#placeOf(member), lockName: member.name, outcome: said, error };
     });
-    return new NoQuorumError(
-      this.name,
-      this.quorum,
-      results.sort((a, b) => a.server - b.server),
-    );
+    return this.#noQuorum(results);
   }
 
   /** With what servers said that the round did not wait for. */
   #completed(error: NoQuorumError, { said }: Leftovers): NoQuorumError {
     const results = error.results.map((result): ServerResult => {
-      const member = this.members.find((each) => this.#places.get(each) === result.server) as Member;
+      const member = this.members.find((each) => this.#placeOf(each) === result.server) as Member;
       return result.outcome === 'failed' ? { ...result, error: result.error ?? said.get(member) } : result;
     });
-    return new NoQuorumError(this.name, this.quorum, results);
+    return this.#noQuorum(results);
   }
 
   /** Where to wait: the first server that answered. All processes that see the same servers wait at the same one. */
@@ -249,31 +244,63 @@ export class RedLock extends JointLock {
     if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
   }
 
-  /** @internal Every server is waited for, up to its command deadline; a majority has to answer. */
-  protected override async ask<T>(question: (member: Member) => Promise<T>): Promise<T[]> {
-    return new Promise<T[]>((answer, fail) => {
+  /**
+   * @internal A majority has to answer. With `between` it is enough that the others can change nothing, or have not
+   * answered an attempt; without, each server is waited for, up to its command deadline.
+   */
+  protected override ask<T, V>(
+    question: (member: Member) => Promise<T>,
+    meaning: (answers: readonly T[]) => V,
+    between?: readonly [T, T],
+  ): Promise<V> {
+    const { clock, options } = this.#first.inner.runtime;
+    return new Promise<V>((answer, fail) => {
       const answers: T[] = [];
       const errors = new Map<Member, unknown>();
-      let open = this.members.length;
-      const settled = (): void => {
-        open -= 1;
-        if (open > 0) return;
-        if (answers.length >= this.quorum) return answer(answers);
-        const closed = [...errors.values()].every((error) => error instanceof ClientClosedError);
-        if (closed) return fail(new ClientClosedError());
-        const results = this.members.map((member): ServerResult => {
-          const error = errors.get(member);
-          const outcome = error === undefined ? 'acquired' : 'failed';
-          return { server: this.#places.get(member) as number, lockName: member.name, outcome, error };
-        });
-        fail(new NoQuorumError(this.name, this.quorum, results));
+      const open = new Set(this.members);
+      const isDecided = ([least, most]: readonly [T, T]): boolean => {
+        if (answers.length + open.size < this.quorum) return true;
+        if (answers.length < this.quorum) return false;
+        const [low, high] = [least, most].map((each) => meaning([...answers, ...[...open].map(() => each)]));
+        return low === high || [...open].every(isAway);
       };
+      const look = (): void => {
+        if (open.size > 0 && (between === undefined || !isDecided(between))) return;
+        late.cancel();
+        if (answers.length >= this.quorum) answer(meaning(answers));
+        else fail(this.#unanswered(errors, open));
+      };
+      const late = clock.setTimer(clock.now() + options.attemptMs, () => {
+        for (const member of open) noteAway(member);
+        look();
+      });
       for (const member of this.members) {
-        question(member).then(
-          (value) => (answers.push(value), settled()),
-          (error: unknown) => (errors.set(member, error), settled()),
-        );
+        void question(member)
+          .then(
+            (value) => (answers.push(value), noteAnswer(member)),
+            (error: unknown) => errors.set(member, error),
+          )
+          .then(() => (open.delete(member), look()));
       }
     });
+  }
+
+  #unanswered(errors: ReadonlyMap<Member, unknown>, open: ReadonlySet<Member>): Error {
+    const closed = [...errors.values()].every((error) => error instanceof ClientClosedError);
+    if (closed) return new ClientClosedError();
+    const results = this.members.map((member): ServerResult => {
+      const outcome = errors.has(member) || open.has(member) ? 'failed' : 'acquired';
+      return { server: this.#placeOf(member), lockName: member.name, outcome, error: errors.get(member) };
+    });
+    return this.#noQuorum(results);
+  }
+
+  #placeOf(member: Member): number {
+    return this.#places.get(member) as number;
+  }
+
+  #noQuorum(results: ServerResult[]): NoQuorumError {
+    const inOrder = results.sort((a, b) => a.server - b.server);
+    return new NoQuorumError(this.name, this.quorum, inOrder);
   }
 }

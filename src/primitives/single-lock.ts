@@ -127,9 +127,10 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   /** @internal Whether others of this client have it, wait for it or are inside, so that a try would be in vain. */
   isKnownBusy(context: LockContext | undefined): boolean {
     const parent = innermostHold(this.runtime, this.protocol, context);
-    if (parent !== undefined) return SingleHold.recordOf(parent).occupied !== 0;
+    const { half } = this.protocol;
+    if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(half);
     const line = lineOf(this.runtime, this.protocol);
-    return line.waiterCount > 0 || line.holders.size > 0;
+    return line.waiterCount > 0 || (half !== 'read' && line.holders.size > 0);
   }
 
   /** @internal It is busy as far as we know, or will be if another call of this client gets what it asks for just now. */

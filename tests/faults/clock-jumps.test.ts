@@ -61,6 +61,30 @@ test('R37: what a lost hold may have left is given back for as long as Redis kee
   await outcome(hold.release());
 });
 
+test('R37: a jump while the client had nothing to do makes no answer to a single try late', async () => {
+  const { client, clock, name } = await bench();
+  const lock = client.getLock(name);
+  for (let round = 0; round < 3; round += 1) {
+    clock.jumpWall(HOUR);
+    expect(await outcome(inFlow(() => lock.withLock({ waitTime: 0 }, () => undefined)))).toBe('ok');
+  }
+});
+
+test('R37: after a jump the reads inside a multi-lock or a RedLock ask Redis, as those of one lock do', async () => {
+  const { client } = await bench();
+  const clock = new TestClock();
+  const opened = await Promise.all([1, 2, 3].map(() => openClient({ clock })));
+  const members = opened.map((each) => each.getLock(freshName()));
+  for (const lock of [members[0]!, client.getMultiLock(...members), client.getRedLock(...members)]) {
+    const hold = await holdElsewhere(lock);
+    clock.jumpWall(HOUR);
+    expect(await hold.run(() => lock.isHeldByCurrentContext())).toBe(true);
+    clock.jumpWall(HOUR);
+    expect(await hold.run(() => lock.getHoldCount())).toBe(1);
+    await hold.release();
+  }
+});
+
 test.each([
   ['the only hold', false],
   ['one around which another is open', true],

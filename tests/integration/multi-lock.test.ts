@@ -404,3 +404,53 @@ describe('R27: two that want the same in another order', () => {
     await counter.close();
   });
 });
+
+describe('R27: a multi-lock that waits with some of its members', () => {
+  test('R27: goes on when one of them is gone by the time its lease is to begin', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const busy = await holdElsewhere(client.getLock(b));
+    const call = inFlow(async () =>
+      client.getMultiLock(client.getLock(a), client.getLock(b)).acquire({ waitTime: 20_000, leaseTime: 20_000 }),
+    );
+    await until(async () => (await held(a))[0] === true, 'it waits with what it has');
+    await admin().del(a);
+    await busy.release();
+    const hold = await call;
+    expect(await held(a, b)).toEqual([true, true]);
+    await hold.release();
+  });
+
+  test('R13: whose lease is over before it has begun everywhere is not granted', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, away] = [await openClient(), await openClient({ url, commandTimeout: 3_000 })];
+    const [a, b] = [freshName('a'), freshName('b')];
+    const busy = await holdElsewhere(client.getLock(a));
+    const call = inFlow(async () =>
+      client.getMultiLock(client.getLock(a), away.getLock(b)).acquire({ waitTime: 5_000, leaseTime: 300 }),
+    );
+    await pause(100);
+    const late = proxy.holdReply({ sha: releasePartial.script!.sha, contains: b }, 600);
+    await busy.release();
+    const hold = await call;
+    expect(late.count).toBe(1);
+    expect(hold.validFor()).toBeGreaterThan(0);
+    await hold.release();
+  });
+});
+
+test('R27: several read locks are had beside other readers of the process, by one try as well', async () => {
+  const client = await openClient();
+  const locks = [freshName('a'), freshName('b')].map((name) => client.getReadWriteLock(name).readLock());
+  const reader = await holdElsewhere(locks[0]!);
+  const both = client.getMultiLock(...locks);
+  expect(await inFlow(() => both.withLock({ waitTime: 0 }, () => 'read'))).toBe('read');
+  // Beside another reader inside one hold of theirs.
+  await both.withLock(async () => {
+    const beside = await locks[0]!.acquire();
+    const branch = await outcome(both.withLock({ waitTime: 0 }, () => undefined));
+    await beside.release();
+    expect(branch).toBe('ok');
+  });
+  await reader.release();
+});
