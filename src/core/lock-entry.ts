@@ -158,9 +158,8 @@ export class LockEntry implements ChannelListener {
     const sequence = this.#look.trying(this.#line.has(waiter));
     waiter.again = false;
     waiter.busy = true;
-    const { clock } = this.runtime;
-    clock.now(); // a jump while nobody asked for the time is none of this try
-    const { jumped } = clock;
+    this.runtime.clock.now(); // a jump while nobody asked for the time is none of this try
+    const { jumped } = this.runtime.clock;
     const request = waiter.send();
     waiter.trying = request;
     this.#trying.add(waiter);
