@@ -164,6 +164,14 @@ export class Grants {
     return left;
   }
 
+  /** What a try took for somebody who had been served by then goes to the next in line, as if by a try of its own. */
+  passTaken({ takes }: SharedWaiter, { inDoubt }: ScriptRequest<AcquireReply>): boolean {
+    const { head } = this.line;
+    if (inDoubt || takes === 0 || !(head instanceof SharedWaiter) || head.takes !== takes) return false;
+    this.#permits += takes;
+    return this.passOn(takes) === 0;
+  }
+
   /** Who gets the lock when `tenure` ends, without it being free in between. Its lease is the key's until `leaseEnd`. */
   heirOf(leaseEnd: number): LockWaiter | undefined {
     const { head } = this.line;

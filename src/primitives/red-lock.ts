@@ -1,5 +1,6 @@
 import { onAbort } from '../core/abort-watch.js';
 import type { LockContext } from '../core/lock-context.js';
+import { LONG_WAIT_MS } from '../core/long-wait.js';
 import type { MultiHold } from '../core/multi-hold.js';
 import {
   ClientClosedError,
@@ -118,7 +119,12 @@ export class RedLock extends JointLock {
       if (away !== undefined && until === Infinity) throw away;
       gate = this.#gateAmong(round.asks);
     }
+    let behind = gate.heldHere();
+    let since = clock.now();
     for (;;) {
+      // It stands in each line too shortly for the watch of that line.
+      if (gate.heldHere() !== behind) [behind, since] = [gate.heldHere(), clock.now()];
+      else if (clock.now() - since >= LONG_WAIT_MS) gate.warnLongWait(call.site);
       const through = await this.#throughGate(gate, call, leftovers, until);
       // Of the others nothing is known but what they said in the round before.
       if (through === undefined && clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);

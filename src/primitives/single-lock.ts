@@ -5,6 +5,7 @@ import type { HoldRecord } from '../core/hold-record.js';
 import { isLockContext, type LockContext } from '../core/lock-context.js';
 import type { LockProtocol } from '../core/lock-protocol.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
+import { warnLongWait } from '../core/long-wait.js';
 import { SingleHold } from '../core/single-hold.js';
 import { patience, type Settle } from '../core/waiter.js';
 import { ClientClosedError, InvalidArgumentError } from '../errors.js';
@@ -138,6 +139,13 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
     if (this.isKnownBusy(context)) return true;
     const nested = innermostHold(this.runtime, this.protocol, context) !== undefined;
     return !nested && lineOf(this.runtime, this.protocol).coming.length > 0;
+  }
+
+  /** @internal Somebody has waited long behind the same hold of this client, if there is one. */
+  warnLongWait(waiting: CallSite | undefined): void {
+    const { protocol } = this;
+    const held = this.heldHere();
+    if (held !== undefined) warnLongWait(protocol.name, protocol.key, waiting, held.site);
   }
 
   /** @internal */
