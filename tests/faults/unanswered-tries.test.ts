@@ -120,7 +120,7 @@ test('R17: a waiter that polls looks when what its earlier attempt took late has
 
 test('R2: readers try side by side, and one that Redis did not answer fails nobody whose try is under way', async () => {
   const { proxy, url } = await openProxy();
-  const client = await openClient({ url, commandTimeout: 900 });
+  const client = await openClient({ url, commandTimeout: 2_400 });
   const name = freshName();
   const lock = client.getReadWriteLock(name).readLock();
   // Whoever reads after it tries at once.
