@@ -124,7 +124,8 @@ export class AttemptDeadlines {
   #fired(): void {
     const now = this.clock.monotonic();
     if (now - this.#firesAt <= TIMER_MS) return this.#look(now);
-    const immediate = setImmediate(() => this.#look(now)).unref();
+    // Not unref'd: the loop would not come round for it, but sleep until something else happens.
+    const immediate = setImmediate(() => this.#look(now));
     this.#timer = { cancel: () => clearImmediate(immediate) };
   }
 
