@@ -6,7 +6,8 @@
 -- ARGV[4..n]  values    string  hashed values
 -- Returns  nil  all taken, hold count 1
 --          0    the owner had them all by an earlier attempt, and some have gone since; nothing changed
---          n    ms until the last of those that others hold is free, or the read-write lock of this name
+--          n    ms until the last of those that others hold is free, or the read-write lock of this name; -1 = that
+--               lock has no expiry
 --          -3   too late; nothing changed
 -- Used by  src/redis/scripts/group-lock.ts (acquire)
 
@@ -19,7 +20,8 @@ local now = time[1] * 1000 + time[2] / 1000
 if notAfter > 0 and now > notAfter then return -3 end
 now = math.floor(now)
 -- A read-write lock takes every number in its hash for a count of holds: with times in it, it would count for hours.
-if redis.call('HGET', group, 'mode') then return math.max(1, redis.call('PTTL', group)) end
+local left = redis.call('PTTL', group)
+if redis.call('HGET', group, 'mode') then return left == 0 and 1 or left end
 -- Everything is read before anything is written. Lua cannot pass more than 8,000 arguments at once.
 local busy, mine, owned = 0, 0, {}
 for from = first, #ARGV, 1000 do
@@ -45,7 +47,6 @@ end
 if busy > 0 then return busy end
 -- Those that are not there have been given back, and would be by nobody a second time.
 if mine > 0 and mine <= #ARGV - first then return 0 end
-local left = redis.call('PTTL', group)
 local ends = string.format('%.0f', now + lease)
 for from = first, #ARGV, 1000 do
   local fields, stale = {}, {}

@@ -165,9 +165,9 @@ export class Grants {
   }
 
   /** What a try took for somebody who had been served by then goes to the next in line, as if by a try of its own. */
-  passTaken({ takes }: SharedWaiter, { inDoubt }: ScriptRequest<AcquireReply>): boolean {
+  passTaken({ takes }: SharedWaiter): boolean {
     const { head } = this.line;
-    if (inDoubt || takes === 0 || !(head instanceof SharedWaiter) || head.takes !== takes) return false;
+    if (takes === 0 || !(head instanceof SharedWaiter) || head.takes !== takes) return false;
     this.#permits += takes;
     return this.passOn(takes) === 0;
   }

@@ -182,7 +182,7 @@ export class LockEntry implements ChannelListener {
     const taken = error === undefined && typeof request.reply !== 'number';
     const served = waiter instanceof SharedWaiter && waiter.served;
     if (!served && this.#grants.tried(waiter, request, taken, jumped, sequence)) return;
-    if (!served || !taken || !this.#grants.passTaken(waiter, request)) this.#takeBack(waiter, request, taken);
+    if (!served || !taken || !this.#grants.passTaken(waiter)) this.#takeBack(waiter, request, taken);
     if (typeof request.reply === 'number') this.#look.learn(request.reply, request.sentAt + jumped, sequence);
     if (served) return;
     if (waiter instanceof LockWaiter) this.#pollLater(waiter);

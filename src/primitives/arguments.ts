@@ -88,12 +88,17 @@ export function checkAlone(...others: readonly unknown[]): void {
   if (other !== undefined) throw new InvalidArgumentError('options', 'the only argument', other);
 }
 
-/** The function of `withLock(fn)` or `withLock(options, fn)`. */
-export function checkBody<F extends (...args: never[]) => unknown>(first: object | F, second: unknown): F {
-  const [fn, behind] = typeof first === 'function' ? [first, second] : [second, undefined];
-  if (typeof fn !== 'function') throw new InvalidArgumentError('fn', 'a function', fn);
-  if (behind !== undefined) throw new InvalidArgumentError('fn', 'the last argument, behind the options', behind);
-  return fn as F;
+/** Of `withLock(fn)` or `withLock(options, fn)`. */
+export function checkBody<O extends object, F extends (...args: never[]) => unknown>(
+  first: O | F,
+  second: F | undefined,
+): { readonly options: Exclude<O, F> | undefined; readonly fn: F } {
+  if (typeof first === 'function') {
+    if (second === undefined) return { options: undefined, fn: first };
+    throw new InvalidArgumentError('fn', 'the last argument, behind the options', second);
+  }
+  if (typeof second === 'function') return { options: first as Exclude<O, F>, fn: second };
+  throw new InvalidArgumentError('fn', 'a function', second);
 }
 
 /** Of a handle. A misspelt `context` would make it act for whoever calls. */

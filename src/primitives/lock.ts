@@ -205,9 +205,8 @@ export abstract class Lock<H extends Hold = Hold> {
     first: AcquireOptions | ((hold: H) => T | PromiseLike<T>),
     second?: (hold: H) => T | PromiseLike<T>,
   ): Promise<T> {
-    const fn = checkBody<(hold: H) => T | PromiseLike<T>>(first, second);
-    const options = checkOptions(typeof first === 'function' ? undefined : first, ACQUIRE_OPTIONS);
-    const call = this.call(options, Infinity, false, this.withLock);
+    const { options, fn } = checkBody(first, second);
+    const call = this.call(checkOptions(options, ACQUIRE_OPTIONS), Infinity, false, this.withLock);
     const hold = await new Promise<H>((granted, failed) =>
       this.take(call, { granted: (taken) => granted(taken as H), failed }),
     );

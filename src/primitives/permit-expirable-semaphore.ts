@@ -135,8 +135,8 @@ export class PermitExpirableSemaphore extends SharedObject {
     first: ExpirablePermitOptions | ((permit: Permit) => T | PromiseLike<T>),
     second?: (permit: Permit) => T | PromiseLike<T>,
   ): Promise<T> {
-    const fn = checkBody<(permit: Permit) => T | PromiseLike<T>>(first, second);
-    const permit = await this.acquirePermit(typeof first === 'function' ? undefined : first);
+    const { options, fn } = checkBody(first, second);
+    const permit = await this.acquirePermit(options);
     let result: T;
     try {
       result = await fn(permit);

@@ -12,9 +12,10 @@ import {
   type ServerResult,
 } from '../errors.js';
 import { type ContextOptions } from './arguments.js';
-import { isAway, noteAnswer, noteAway } from './away-servers.js';
+import { isAway, noteAway } from './away-servers.js';
 import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
+import { askMajority, type Told } from './majority-question.js';
 import { giveBack } from './multi-lock.js';
 import { isOfOneServer, QuorumRound, type Ask, type RoundTerms } from './quorum-round.js';
 
@@ -209,11 +210,7 @@ export class RedLock extends JointLock {
     if (!late && asks.length - failed.length >= this.quorum) return undefined;
     if (failed.length > 0 && failed.every(({ error }) => error instanceof ClientClosedError))
       return new ClientClosedError();
-    const results = asks.map(({ member, outcome, error }): ServerResult => {
-      const said = outcome === 'pending' ? 'failed' : outcome;
-      return { server: this.#placeOf(member), lockName: member.name, outcome: said, error };
-    });
-    return this.#noQuorum(results);
+    return this.#noQuorum(asks);
   }
 
   /** With what servers said that the round did not wait for. */
@@ -222,7 +219,7 @@ export class RedLock extends JointLock {
       const member = this.members.find((each) => this.#placeOf(each) === result.server) as Member;
       return result.outcome === 'failed' ? { ...result, error: result.error ?? said.get(member) } : result;
     });
-    return this.#noQuorum(results);
+    return new NoQuorumError(this.name, this.quorum, results);
   }
 
   /** Where to wait: the first server that answered. All processes that see the same servers wait at the same one. */
@@ -259,54 +256,21 @@ export class RedLock extends JointLock {
     meaning: (answers: readonly T[]) => V,
     between?: readonly [T, T],
   ): Promise<V> {
-    const { clock, options } = this.#first.inner.runtime;
-    return new Promise<V>((answer, fail) => {
-      const answers: T[] = [];
-      const errors = new Map<Member, unknown>();
-      const open = new Set(this.members);
-      const isDecided = ([least, most]: readonly [T, T]): boolean => {
-        if (answers.length + open.size < this.quorum) return true;
-        if (answers.length < this.quorum) return false;
-        const [low, high] = [least, most].map((each) => meaning([...answers, ...[...open].map(() => each)]));
-        return low === high || [...open].every(isAway);
-      };
-      const look = (): void => {
-        if (open.size > 0 && (between === undefined || !isDecided(between))) return;
-        late.cancel();
-        if (answers.length >= this.quorum) answer(meaning(answers));
-        else fail(this.#unanswered(errors, open));
-      };
-      const late = clock.setTimer(clock.now() + options.attemptMs, () => {
-        for (const member of open) noteAway(member);
-        look();
-      });
-      for (const member of this.members) {
-        void question(member)
-          .then(
-            (value) => (answers.push(value), noteAnswer(member)),
-            (error: unknown) => errors.set(member, error),
-          )
-          .then(() => (open.delete(member), look()));
-      }
-    });
-  }
-
-  #unanswered(errors: ReadonlyMap<Member, unknown>, open: ReadonlySet<Member>): Error {
-    const closed = [...errors.values()].every((error) => error instanceof ClientClosedError);
-    if (closed) return new ClientClosedError();
-    const results = this.members.map((member): ServerResult => {
-      const outcome = errors.has(member) || open.has(member) ? 'failed' : 'acquired';
-      return { server: this.#placeOf(member), lockName: member.name, outcome, error: errors.get(member) };
-    });
-    return this.#noQuorum(results);
+    const { members, quorum } = this;
+    const noQuorum = (asks: readonly Told[]): Error => this.#noQuorum(asks);
+    return askMajority({ members, quorum, question, meaning, between, noQuorum });
   }
 
   #placeOf(member: Member): number {
     return this.#places.get(member) as number;
   }
 
-  #noQuorum(results: ServerResult[]): NoQuorumError {
-    const inOrder = results.sort((a, b) => a.server - b.server);
-    return new NoQuorumError(this.name, this.quorum, inOrder);
+  #noQuorum(asks: readonly Told[]): NoQuorumError {
+    const results = asks.map(({ member, outcome, error }): ServerResult => {
+      const said = outcome === 'pending' ? 'failed' : outcome;
+      return { server: this.#placeOf(member), lockName: member.name, outcome: said, error };
+    });
+    results.sort((a, b) => a.server - b.server);
+    return new NoQuorumError(this.name, this.quorum, results);
   }
 }

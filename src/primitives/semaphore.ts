@@ -183,9 +183,8 @@ export class Semaphore extends SharedObject {
     first: PermitsOptions | (() => T | PromiseLike<T>),
     second?: () => T | PromiseLike<T>,
   ): Promise<T> {
-    const fn = checkBody<() => T | PromiseLike<T>>(first, second);
-    const options = checkOptions(typeof first === 'function' ? undefined : first, WITH_OPTIONS);
-    const { permits, waitTime, signal } = options;
+    const { options, fn } = checkBody(first, second);
+    const { permits, waitTime, signal } = checkOptions(options, WITH_OPTIONS);
     await this.acquire(permits, { waitTime, signal });
     try {
       return await fn();

@@ -37,9 +37,9 @@ interface Stage {
   readonly name: string;
 }
 
-async function stage(): Promise<Stage> {
+async function stage(commandTimeout = DEADLINE_MS): Promise<Stage> {
   const { proxy, url } = await openProxy();
-  const client = await openClient({ url, commandTimeout: DEADLINE_MS });
+  const client = await openClient({ url, commandTimeout });
   return { proxy, client, other: await openClient(), name: freshName('fair') };
 }
 
@@ -283,4 +283,34 @@ test('a waiter whose request was never answered queues again under another owner
   expect(elapsed(at)).toBeLessThan(200 + SLACK_MS);
   expect(next.owner).toBe(mine);
   await next.release();
+});
+
+test('who queued before a waiter that had to queue anew does not take itself to be behind it', async () => {
+  const each = await stage(1_500);
+  const { proxy, client, other, name } = each;
+  const hold = await holdElsewhere(other.getFairLock(name));
+  const [first] = await parked(each);
+  const subscription = proxy.holdCommand({ command: 'SUBSCRIBE', contains: name, times: Infinity });
+  const second = inFlow(async () => client.getFairLock(name).acquire({ waitTime: 20_000 }));
+  await subscription.applied;
+  const [before, mine] = await queue(name);
+  const unanswered = proxy.swallow({ sha: ACQUIRE, contains: before!, times: Infinity });
+  await admin().publish(fairChannel(name, before!), '0');
+  await until(async () => {
+    const [head, behind] = await queue(name);
+    return head === mine && behind !== undefined;
+  }, 'the first stands behind it, as another owner');
+  unanswered.lift();
+  // No sign of life may tell it instead, nor silence its connection.
+  proxy.answer({ sha: REFRESH, contains: name, times: Infinity }, '-LOADING later\r\n');
+  await answered(client);
+  await hold.release(); // its message comes before the subscription
+  expect(await admin().pubsub('NUMSUB', fairChannel(name, mine!))).toEqual([fairChannel(name, mine!), 0]);
+  subscription.lift();
+  const at = performance.now();
+  const next = await second;
+  expect(elapsed(at)).toBeLessThan(200 + SLACK_MS);
+  expect(next.owner).toBe(mine);
+  await next.release();
+  await (await first!).release();
 });

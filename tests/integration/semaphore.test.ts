@@ -189,6 +189,30 @@ describe('semaphore', () => {
       },
     );
 
+    test('that a try got for who had been served go back as a whole where the next in line wants another number', async () => {
+      const { client, proxy } = await proxied();
+      const name = freshName('semaphore');
+      const semaphore = client.getSemaphore(name);
+      await semaphore.trySetPermits(2);
+      await semaphore.acquire(2);
+      const one = await parked(name, () => semaphore.acquire(2));
+      await asked(client, proxy, name, 5); // made, taken, tried, listened to, tried
+      const two = semaphore.acquire();
+      const stalled = proxy.stall({ direction: 'to-client', kind: 'command' });
+      const before = proxy.log.length;
+      await open().getSemaphore(name).addPermits(2);
+      await until(() => proxy.log.length > before, 'the first asks, and is granted both');
+      await until(async () => (await free(name)) === '0', 'it has them');
+      await semaphore.release(2);
+      await one.done;
+      stalled.lift();
+      await two;
+      await semaphore.release();
+      await semaphore.release(2);
+      await until(async () => (await free(name)) === '4', 'every permit is there again, once');
+      expect(await semaphore.availablePermits()).toBe(4);
+    });
+
     test('go back to Redis after so many sections, or so long, and others get them', async () => {
       const name = freshName('semaphore');
       const [client, other] = [open(undefined, { handOff: { maxSections: 5, maxTime: 60_000 } }), open()];
