@@ -1,10 +1,9 @@
 import { buildWorker, missingTools } from '../tests/interop/java-build.mjs';
 import { Jvm, REDISSON_VERSIONS, type JvmObject } from '../tests/interop/jvm.js';
+import { warmUpSections } from './warm-up.js';
 
 /** Processes with the real Redisson, kept warm for all workloads of a run. */
 const VERSION = REDISSON_VERSIONS[0];
-/** Sections of each before anything is measured. */
-const WARM_UP = 20_000;
 export const WARM_UP_FLOWS = 8;
 
 const running: Jvm[] = [];
@@ -41,18 +40,18 @@ export async function redissons(count: number, urls: readonly string[]): Promise
 const halvesOf = (kind: string): string[] => (kind === 'read-write' ? ['read', 'write'] : [kind]);
 
 /** Of each flow, and of each half of a read-write lock. */
-export function warmUpSections(kind: string, quick: boolean): number {
-  return (quick ? 2_000 : WARM_UP) / WARM_UP_FLOWS / halvesOf(kind).length;
+export function warmUpSectionsEach(kind: string, quick: boolean): number {
+  return warmUpSections(quick) / WARM_UP_FLOWS / halvesOf(kind).length;
 }
 
-/** Runs what is to be measured 20,000 times, once for each kind of lock. */
+/** Runs what is to be measured so many times, once for each kind of lock. */
 export async function warmUp(jvms: readonly Jvm[], kind: string, quick: boolean): Promise<void> {
   for (const jvm of jvms) {
     const known = warm.get(jvm) ?? new Set();
     warm.set(jvm, known);
     if (known.has(kind)) continue;
     known.add(kind);
-    const sections = warmUpSections(kind, quick);
+    const sections = warmUpSectionsEach(kind, quick);
     for (const each of halvesOf(kind)) {
       const object: JvmObject = { kind: each, name: 'bench:warm-up' };
       await jvm.order({ op: 'flows', client: 'client', object, flows: WARM_UP_FLOWS, sections });

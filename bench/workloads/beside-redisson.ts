@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Jvm } from '../../tests/interop/jvm.js';
-import { missingForRedisson, REDISSON, redissons, WARM_UP_FLOWS, warmUp, warmUpSections } from '../jvms.js';
+import { missingForRedisson, REDISSON, redissons, WARM_UP_FLOWS, warmUp, warmUpSectionsEach } from '../jvms.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { BenchServer } from '../server.js';
 import { median, quantile } from '../statistics.js';
@@ -72,7 +72,7 @@ async function withBoth<T>(
   await warmUp(jvms, warmed, setting.quick);
   return withWorkers(processes, async (workers) => {
     await Promise.all(workers.map((worker) => worker.run('openBeside', [url])));
-    const sections = warmUpSections(warmed, setting.quick);
+    const sections = warmUpSectionsEach(warmed, setting.quick);
     await Promise.all(workers.map((worker) => worker.run('warmUpBeside', warmed, WARM_UP_FLOWS, sections)));
     return fn(
       workers.map((worker) => node(worker, kind)),

@@ -4,6 +4,7 @@ import { now } from '../monotonic.js';
 import { LIBRARIES, openPeer, type Peer, type PeerName } from '../peers.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { quantile } from '../statistics.js';
+import { warmUpSections } from '../warm-up.js';
 import type { Row, Setting, Workload } from './workload.js';
 
 /*
@@ -16,9 +17,10 @@ let peer: Peer | undefined;
 let release: (() => Promise<unknown>) | undefined;
 let round: { entered: number[]; over: Promise<unknown> } | undefined;
 
-async function openHandOff(name: PeerName, url: string): Promise<void> {
-  peer = await openPeer(name, { url });
-  await peer.flow('bench:warm-up', 200);
+async function openHandOff(name: PeerName, url: string, warmUp: number): Promise<void> {
+  const opened = (peer = await openPeer(name, { url }));
+  const eighth = (_: unknown, flow: number): Promise<void> => opened.flow(`bench:warm-up:${flow}`, warmUp / 8);
+  await Promise.all(Array.from({ length: 8 }, eighth));
 }
 
 async function takeLock(): Promise<void> {
@@ -52,9 +54,9 @@ async function firstEntered(): Promise<number> {
 let redis: Redis | undefined;
 let heard: Promise<number> | undefined;
 
-async function openFloor(url: string): Promise<void> {
+async function openFloor(url: string, warmUp: number): Promise<void> {
   redis = new Redis(url);
-  await redis.ping();
+  for (let i = 0; i < warmUp; i += 1) await redis.ping();
 }
 
 async function listen(url: string): Promise<void> {
@@ -102,7 +104,7 @@ async function floorRound(url: string, sender: Worker, listener: Worker): Promis
 function floor(setting: Setting, workload: string): Promise<Row> {
   return withWorkers(2, async ([sender, listener]) => {
     const { url } = setting.server;
-    await Promise.all([sender, listener].map((worker) => worker!.run('openFloor', url)));
+    await Promise.all([sender, listener].map((worker) => worker!.run('openFloor', url, warmUpSections(setting.quick))));
     const latencies = await measured(setting, () => floorRound(url, sender!, listener!));
     return { workload, subject: '(no lock: 1 message + 1 round trip)', figures: quantiles(latencies) };
   });
@@ -132,7 +134,8 @@ const quantiles = (latencies: readonly number[]): Row['figures'] => ({
 
 export function latency(setting: Setting, workload: string, subject: PeerName, waiters: number): Promise<Row> {
   return withWorkers(2, async ([holder, waiting]) => {
-    const open = (worker: Worker) => worker.run('openHandOff', subject, setting.server.url);
+    const open = (worker: Worker) =>
+      worker.run('openHandOff', subject, setting.server.url, warmUpSections(setting.quick));
     await Promise.all([open(holder!), open(waiting!)]);
     const latencies = await measured(setting, () => oneRound(holder!, waiting!, waiters));
     return { workload, subject, figures: quantiles(latencies) };

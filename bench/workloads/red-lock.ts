@@ -3,6 +3,7 @@ import { startRedisServer } from '../../tests/support/redis-server.mjs';
 import { now } from '../monotonic.js';
 import { withWorkers, Worker } from '../processes.js';
 import { median } from '../statistics.js';
+import { warmUpSections } from '../warm-up.js';
 import { againstBestPeer, type Row, type Setting, type Workload } from './workload.js';
 
 /* A lock over three independent servers, against redlock 5 and redis-semaphore's RedlockMutex. */
@@ -123,7 +124,10 @@ function alone({ quick }: Setting): Promise<Row[]> {
     withWorkers(SUBJECTS.length, async (workers) => {
       const urls = servers.map(({ url }) => url);
       const measured = SUBJECTS.map(() => [] as number[]);
-      for (const [i, subject] of SUBJECTS.entries()) await workers[i]!.run('openRed', subject, urls);
+      for (const [i, subject] of SUBJECTS.entries()) {
+        await workers[i]!.run('openRed', subject, urls);
+        await workers[i]!.run('redFlow', warmUpSections(quick));
+      }
       // In turns, so that a load from elsewhere falls on all.
       for (let round = 0; round < (quick ? 3 : 9); round += 1) {
         for (const [i] of SUBJECTS.entries()) {

@@ -2,6 +2,7 @@ import { alsoSentBy, openPeer, SUBJECTS, type Peer, type PeerName } from '../pee
 import { canPin, pin, unpin } from '../one-core.js';
 import { Worker } from '../processes.js';
 import { median } from '../statistics.js';
+import { warmUpSections } from '../warm-up.js';
 import type { Row, Setting, Workload } from './workload.js';
 
 /*
@@ -16,6 +17,8 @@ interface PairsOrder {
   readonly url: string;
   readonly subject: PeerName;
   readonly flows: number;
+  /** Of each side, before the first pair. */
+  readonly warmUp: number;
   readonly pairs: number;
   /** How long one side of a pair lasts, by the speed of the raw scripts. */
   readonly sideMs: number;
@@ -27,19 +30,21 @@ interface Pair {
 }
 
 /** Sections per second of both, pair by pair. */
-async function timePairs({ url, subject: name, flows, pairs, sideMs }: PairsOrder): Promise<Pair[]> {
+async function timePairs({ url, subject: name, flows, warmUp, pairs, sideMs }: PairsOrder): Promise<Pair[]> {
   const subject = await openPeer(name, { url, callSites: false });
   const raw = await openPeer('raw scripts', { url });
-  let sectionsEach = Math.ceil(2_000 / flows);
+  let sectionsEach = Math.ceil(warmUp / 2 / flows);
   const time = async (peer: Peer): Promise<number> => {
     const start = performance.now();
     await Promise.all(Array.from({ length: flows }, (_, flow) => peer.flow(`bench:${name}:${flow}`, sectionsEach)));
     return performance.now() - start;
   };
+  let rawMs = 0;
   for (const peer of [raw, subject, subject, raw]) {
     const ms = await time(peer);
-    if (peer === raw) sectionsEach = Math.ceil((sectionsEach * sideMs) / SLICES / ms);
+    if (peer === raw) rawMs = ms;
   }
+  sectionsEach = Math.ceil((sectionsEach * sideMs) / SLICES / rawMs);
   const timed: Pair[] = [];
   for (let pair = 0; pair < pairs; pair += 1) {
     let [rawMs, subjectMs] = [0, 0];
@@ -75,7 +80,8 @@ async function timedRow(
 ): Promise<Row> {
   await using worker = new Worker();
   if (oneCore) pin(worker.pid);
-  const order = { url: server.url, subject, flows, pairs: quick ? 3 : 9, sideMs: quick ? 100 : 400 };
+  const length = quick ? { pairs: 3, sideMs: 100 } : { pairs: 9, sideMs: 400 };
+  const order = { url: server.url, subject, flows, warmUp: warmUpSections(quick), ...length };
   const pairs = await worker.run('timePairs', order);
   return {
     workload,

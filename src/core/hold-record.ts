@@ -20,6 +20,11 @@ export interface HoldTerms {
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
+/** A hold of several locks, told when it loses a part. */
+export interface Whole {
+  partLost(): void;
+}
+
 /** A branch has the lock for itself. */
 const EXCLUSIVE = -1;
 
@@ -47,8 +52,8 @@ export class HoldRecord {
   forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
   hold: object | undefined;
-  /** Told when it is lost. */
-  onLoss: (() => void) | undefined;
+  /** The hold that it is a part of, weakly once it is watched for a leak. */
+  whole: Whole | WeakRef<Whole> | undefined;
   /** Drawn with the acquire of a fenced lock. */
   token: bigint | undefined;
   #controller: AbortController | undefined;
@@ -125,7 +130,7 @@ export class HoldRecord {
   tellLost(): void {
     const controller = this.#controller;
     if (controller !== undefined) runOutside(() => controller.abort(this.loss));
-    this.onLoss?.();
+    (this.whole instanceof WeakRef ? this.whole.deref() : this.whole)?.partLost();
     this.#wakeTurns();
   }
 

@@ -35,7 +35,6 @@ export class MultiHold extends Hold {
   #expected = 0;
   /** Told what became of one of them once the rest is being given back. */
   #onLate: (() => void) | undefined;
-  #self: WeakRef<MultiHold> | undefined;
 
   /** @internal */
   constructor(
@@ -190,12 +189,12 @@ export class MultiHold extends Hold {
       return;
     }
     this.#members.push(member);
-    // Weakly: a hold that nobody can give back any more is noticed by its being unreachable.
-    const self = (this.#self ??= new WeakRef(this));
-    SingleHold.recordOf(member).onLoss = () => {
-      const hold = self.deref();
-      if (hold !== undefined) hold.#check();
-    };
+    SingleHold.recordOf(member).whole = this;
+  }
+
+  /** @internal */
+  partLost(): void {
+    this.#check();
   }
 
   /** @internal Who is inside is inside of each. */

@@ -34,6 +34,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   /** @internal In the order in which all who lock the same lock them. */
   protected readonly members: Members;
   readonly #identity: string;
+  readonly #name: string;
 
   /** @internal */
   constructor(
@@ -45,11 +46,12 @@ export abstract class JointLock extends Lock<MultiHold> {
     super(context);
     this.members = members;
     this.#identity = members.map(identityOf).join('\n');
+    this.#name = members.map(({ name }) => name).join(', ');
   }
 
   /** The names of the members, in the order in which they are locked, with commas between. Redisson gives none. */
   override get name(): string {
-    return this.members.map(({ name }) => name).join(', ');
+    return this.#name;
   }
 
   /**
@@ -132,16 +134,16 @@ export abstract class JointLock extends Lock<MultiHold> {
 
   /** @internal */
   protected override take(call: LockCall, settle: LockSettle): void {
-    this.#take(call).then(settle.granted, settle.failed);
-  }
-
-  async #take(call: LockCall): Promise<Hold> {
     const { signal, context } = call;
-    if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
+    if (signal?.aborted === true) return settle.failed(new LockAbortedError(this.name, signal.reason));
     // Nobody goes on inside what was lost.
     const loss = this.innermost(context, (hold) => hold.current)?.loss;
-    if (loss !== undefined) throw loss;
-    if (context === undefined) return this.acquireMembers(call);
+    if (loss !== undefined) return settle.failed(loss);
+    const taken = context === undefined ? this.acquireMembers(call) : this.#takeFor(context, call);
+    taken.then(settle.granted, settle.failed);
+  }
+
+  async #takeFor(context: LockContext, call: LockCall): Promise<MultiHold> {
     // Members know only of requests to them: one of a call that is over may still be under way there.
     const underWay = acquiring.get(context) ?? new Set();
     acquiring.set(context, underWay);

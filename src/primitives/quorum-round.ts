@@ -14,6 +14,7 @@ import { isAway, noteAnswer, noteAway } from './away-servers.js';
 import { isMisuse, longestDeadline, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
 import { giveBack } from './multi-lock.js';
+import type { RequestsUnderWay } from './requests-under-way.js';
 import type { MemberCall } from './single-lock.js';
 
 /** Nobody gets to see it; without a reason of its own every abort would make an error with a stack. */
@@ -49,8 +50,8 @@ export interface RoundTerms {
   readonly call: LockCall;
   readonly owners: () => (member: Member) => string;
   readonly drift: (leaseMs: number) => number;
-  /** Requests of rounds before that have not been answered, to which those of this one are added. */
-  readonly pending: Map<Member, Promise<void>>;
+  /** Of rounds before and of this one. */
+  readonly underWay: RequestsUnderWay;
   /** Why servers failed, also those that say so when it has been decided. */
   readonly said: Map<Member, unknown>;
   /** Where to stand in line first, for so many ms, and how many ms each of the others may then take to be free. */
@@ -118,24 +119,30 @@ export class QuorumRound {
     return this.#asked ? undefined : this.#gate;
   }
 
-  /** Resolves when it is decided. */
-  async run(): Promise<void> {
-    const { call, gate, drift } = this.#terms;
+  /** Resolves with itself when it is decided. */
+  async run(): Promise<this> {
+    const { call, gate } = this.#terms;
     this.#unwatch = call.signal === undefined ? undefined : onAbort(call.signal, () => this.#end());
     if (gate !== undefined) {
       const { member, waitTime } = gate;
-      const signal = this.#abortGate?.signal;
-      this.#send(this.#gate as Ask, { ...call, waitTime, signal, owner: this.#owner(member), drift });
+      this.#send(this.#gate as Ask, this.#request(member, waitTime, this.#abortGate?.signal, false));
     }
     while (!this.#decided) {
       // Here, in the flow of the call: whoever hands over does so in a flow of its own.
       if (this.#mayAsk && !this.#asked) this.#askOthers();
       else await new Promise<void>((goOn) => (this.#goOn = goOn));
     }
+    return this;
+  }
+
+  #request(member: Member, waitTime: number, signal: AbortSignal | undefined, hurried: boolean): MemberCall {
+    const { drift, call } = this.#terms;
+    const { leaseTime, context, site } = call;
+    return { leaseTime, waitTime, signal, context, site, owner: this.#owner(member), drift, hurried };
   }
 
   #askOthers(): void {
-    const { members, call, gate, drift, pending } = this.#terms;
+    const { members, call, gate, underWay } = this.#terms;
     const waitTime = gate?.othersMs ?? 0;
     const { clock, options } = members[0].inner.runtime;
     this.#asked = true;
@@ -146,12 +153,10 @@ export class QuorumRound {
     const signal = this.#abortOthers === undefined ? call.signal : this.#abortOthers.signal;
     for (const ask of this.#asks) {
       if (ask === this.#gate || ask.outcome !== 'pending') continue;
-      const owner = this.#owner(ask.member);
-      const request = { ...call, waitTime, signal, owner, drift, hurried: gate !== undefined };
-      const before = pending.get(ask.member);
-      if (before === undefined) this.#send(ask, request);
+      const request = this.#request(ask.member, waitTime, signal, gate !== undefined);
+      if (!underWay.has(ask.member)) this.#send(ask, request);
       else if (isAway(ask.member)) ask.outcome = 'failed';
-      else void before.then(() => this.#sendLater(ask, request));
+      else void underWay.whenOver(ask.member).then(() => this.#sendLater(ask, request));
     }
     this.#look();
   }
@@ -163,55 +168,50 @@ export class QuorumRound {
 
   #send(ask: Ask, request: MemberCall): void {
     const { member } = ask;
+    const { said, underWay } = this.#terms;
     ask.sent = true;
-    const { said } = this.#terms;
-    const settled = new Promise<void>((done) => {
-      member.takeAsMember(request, {
-        granted: (hold) => {
-          noteAnswer(member);
-          said.delete(member);
-          const joint = ask.dropped ? undefined : this.#joint;
-          if (joint === undefined && (this.#closed || ask.dropped)) return void this.#giveBack(hold).then(done);
-          done();
-          if (ask.expected) return joint?.arrived(hold);
-          if (joint !== undefined) return joint.join(hold);
-          ask.outcome = 'acquired';
-          ask.hold = hold;
-          this.#look();
-        },
-        failed: (error) => {
-          if (error instanceof RedisUnavailableError) noteAway(member);
-          else noteAnswer(member);
-          if (error instanceof LockTimeoutError) said.delete(member);
-          else if (!(error instanceof LockAbortedError)) said.set(member, error);
-          done();
-          if (ask.expected) this.#joint?.arrived(undefined);
-          if (ask.outcome !== 'pending' || ask.dropped) return;
-          ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
-          ask.error = error instanceof LockTimeoutError ? undefined : error;
-          this.#look();
-        },
-        coming: (comes) => {
-          if (ask !== this.#gate || this.#decided) return;
-          this.#coming = comes;
-          if (comes) this.#goOn?.();
-          else if (this.#asked) this.#backInLine();
-        },
-      });
+    underWay.begin(member);
+    member.takeAsMember(request, {
+      granted: (hold) => {
+        noteAnswer(member);
+        said.delete(member);
+        const joint = ask.dropped ? undefined : this.#joint;
+        const wanted = joint !== undefined || (!this.#closed && !ask.dropped);
+        if (!wanted) this.#giveBack(member, hold);
+        underWay.end(member);
+        if (!wanted) return;
+        if (ask.expected) return joint?.arrived(hold);
+        if (joint !== undefined) return joint.join(hold);
+        ask.outcome = 'acquired';
+        ask.hold = hold;
+        this.#look();
+      },
+      failed: (error) => {
+        if (error instanceof RedisUnavailableError) noteAway(member);
+        else noteAnswer(member);
+        if (error instanceof LockTimeoutError) said.delete(member);
+        else if (!(error instanceof LockAbortedError)) said.set(member, error);
+        underWay.end(member);
+        if (ask.expected) this.#joint?.arrived(undefined);
+        if (ask.outcome !== 'pending' || ask.dropped) return;
+        ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
+        ask.error = error instanceof LockTimeoutError ? undefined : error;
+        this.#look();
+      },
+      coming: (comes) => {
+        if (ask !== this.#gate || this.#decided) return;
+        this.#coming = comes;
+        if (comes) this.#goOn?.();
+        else if (this.#asked) this.#backInLine();
+      },
     });
-    this.#underWay(member, settled);
   }
 
-  #giveBack(hold: SingleHold): Promise<void> {
-    return giveBack([hold], this.settleBy);
-  }
-
-  #underWay(member: Member, settled: Promise<void>): void {
-    const { pending } = this.#terms;
-    const over = Promise.all([pending.get(member), settled]).then(() => {
-      if (pending.get(member) === over) pending.delete(member);
-    });
-    pending.set(member, over);
+  /** Nobody wants it any more. Until it has been given back its server is not asked anew. */
+  #giveBack(member: Member, hold: SingleHold): void {
+    const { underWay } = this.#terms;
+    underWay.begin(member);
+    void giveBack([hold], this.settleBy).then(() => underWay.end(member));
   }
 
   /** The gate was not handed over after all: what the others have granted goes back. */
@@ -223,7 +223,7 @@ export class QuorumRound {
     this.#asks = this.#asks.map((ask) => {
       if (ask === this.#gate) return ask;
       ask.dropped = true;
-      if (ask.hold !== undefined) this.#underWay(ask.member, this.#giveBack(ask.hold));
+      if (ask.hold !== undefined) this.#giveBack(ask.member, ask.hold);
       return unasked(ask.member);
     });
   }
@@ -233,11 +233,12 @@ export class QuorumRound {
     if (this.#decided || this.#gate?.outcome === 'pending') return;
     const { quorum } = this.#terms;
     if (this.#asked) {
-      const has = (wanted: Ask['outcome']): number => this.#asks.filter(({ outcome }) => outcome === wanted).length;
+      const count = { acquired: 0, busy: 0, failed: 0, pending: 0 };
+      for (const { outcome } of this.#asks) count[outcome] += 1;
       // Of a minority that is busy and one that has failed nobody can say which of them is in the way.
       const minority = this.#asks.length - quorum;
-      const open = has('acquired') < quorum && has('busy') <= minority && has('failed') <= minority;
-      if (open && has('pending') > 0 && this.misuse === undefined) return;
+      const open = count.acquired < quorum && count.busy <= minority && count.failed <= minority;
+      if (open && count.pending > 0 && (count.failed === 0 || this.misuse === undefined)) return;
     } else if (this.#mayAsk) return this.#goOn?.();
     this.#decide();
   }
@@ -276,7 +277,9 @@ export class QuorumRound {
   /** Gives what was granted in time. */
   close(): SingleHold[] {
     this.#closed = true;
-    return this.#asks.flatMap(({ hold }) => (hold === undefined ? [] : [hold]));
+    const granted: SingleHold[] = [];
+    for (const { hold } of this.#asks) if (hold !== undefined) granted.push(hold);
+    return granted;
   }
 
   /** The hold that what is granted late joins. */

@@ -2,6 +2,7 @@ import { onAbort } from '../core/abort-watch.js';
 import type { LockContext } from '../core/lock-context.js';
 import { LONG_WAIT_MS } from '../core/long-wait.js';
 import type { MultiHold } from '../core/multi-hold.js';
+import type { SingleHold } from '../core/single-hold.js';
 import {
   ClientClosedError,
   InvalidArgumentError,
@@ -18,6 +19,7 @@ import type { LockCall } from './lock-call.js';
 import { askMajority, type Told } from './majority-question.js';
 import { giveBack } from './multi-lock.js';
 import { isOfOneServer, QuorumRound, type Ask, type RoundTerms } from './quorum-round.js';
+import { RequestsUnderWay } from './requests-under-way.js';
 
 /** Options of a RedLock's handle. */
 export interface RedLockOptions extends ContextOptions {
@@ -50,7 +52,7 @@ type Round = { readonly hold: MultiHold } | { readonly asks: readonly Ask[] };
 /** What is left over from the rounds of one call. */
 interface Leftovers {
   /** Requests to servers that had not answered when the others decided. They are taken back, whatever they bring. */
-  readonly pending: Map<Member, Promise<void>>;
+  readonly underWay: RequestsUnderWay;
   /** Why a server failed that said so last, maybe after its round had been decided. */
   readonly said: Map<Member, unknown>;
 }
@@ -91,12 +93,12 @@ export class RedLock extends JointLock {
   /** @internal */
   protected override async acquireMembers(call: LockCall): Promise<MultiHold> {
     const { signal } = call;
-    const leftovers: Leftovers = { pending: new Map(), said: new Map() };
+    const leftovers: Leftovers = { underWay: new RequestsUnderWay(), said: new Map() };
     try {
       return await this.#acquire(call, leftovers);
     } catch (error) {
       // None of its requests may take effect once the call has failed.
-      await Promise.all(leftovers.pending.values());
+      await leftovers.underWay.whenAllOver();
       if (error instanceof NoQuorumError) throw this.#completed(error, leftovers);
       throw error instanceof LockAbortedError ? new LockAbortedError(this.name, signal?.reason) : error;
     }
@@ -175,29 +177,31 @@ export class RedLock extends JointLock {
     return this.#conclude(await this.#run(call, leftovers, { failed }), call);
   }
 
-  async #run(call: LockCall, leftovers: Leftovers, terms: Pick<RoundTerms, 'gate' | 'failed'>): Promise<QuorumRound> {
+  #run(call: LockCall, leftovers: Leftovers, terms: Pick<RoundTerms, 'gate' | 'failed'>): Promise<QuorumRound> {
     const { members, quorum } = this;
     const owners = (): ((member: Member) => string) => this.owners();
-    const round = new QuorumRound({ members, quorum, call, owners, drift: this.#drift, ...leftovers, ...terms });
-    await round.run();
-    return round;
+    return new QuorumRound({ members, quorum, call, owners, drift: this.#drift, ...leftovers, ...terms }).run();
   }
 
-  /** Of a round that came to nothing what it was granted is given back. */
-  async #conclude(round: QuorumRound, call: LockCall): Promise<Round> {
+  #conclude(round: QuorumRound, call: LockCall): Round | Promise<Round> {
     const granted = round.close();
-    const { misuse } = round;
-    if (granted.length >= this.quorum && misuse === undefined && call.signal?.aborted !== true) {
+    if (granted.length >= this.quorum && round.misuse === undefined && call.signal?.aborted !== true) {
       const joint = this.hold(granted, call);
       if (joint.validFor() > 0) {
         round.becomes(joint);
         return { hold: joint };
       }
     }
+    return this.#giveUp(round, granted, call);
+  }
+
+  /** Of a round that came to nothing what it was granted is given back. */
+  async #giveUp(round: QuorumRound, granted: readonly SingleHold[], { signal }: LockCall): Promise<Round> {
+    const { misuse } = round;
     round.abandon();
     await giveBack(granted, round.settleBy);
     if (misuse instanceof Error) throw misuse;
-    if (call.signal?.aborted === true) throw new LockAbortedError(this.name, call.signal.reason);
+    if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
     return { asks: round.asks };
   }
 

@@ -6,7 +6,7 @@ import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import type { Timer } from '../../src/clock.js';
 import { elapsed } from '../support/elapsed.js';
-import { inFlow, outcome, pause, TestClock } from '../support/lock-clients.js';
+import { answered, inFlow, outcome, pause, TestClock } from '../support/lock-clients.js';
 import { parked } from '../support/parked.js';
 import type { FaultProxy } from '../support/proxy.js';
 import type { RedisServer } from '../support/servers.js';
@@ -25,6 +25,27 @@ test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and i
   await pause(100);
   await hold.release();
   await (await waits).release();
+});
+
+test('R28: what one of three had granted when the others said that they are busy goes back', async () => {
+  const proxies = await startProxies();
+  const opened = proxies.map(({ url }) => createClient({ url }));
+  clients.push(...opened);
+  await Promise.all(opened.map((client) => client.ready()));
+  const { name, clients: others } = await open();
+  const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock(name)));
+  const holds = [
+    await inFlow(async () => others[0]!.getLock(name).acquire()),
+    await inFlow(async () => others[1]!.getLock(name).acquire()),
+  ];
+  const stalled = proxies.slice(0, 2).map((proxy) => proxy.stall({ direction: 'to-client', kind: 'command' }));
+  const tried = inFlow(() => lock.tryLock());
+  await until(async () => String(await holders(name)) === '1,1,1', 'the third grants it');
+  await answered(opened[2]!);
+  for (const stall of stalled) stall.lift();
+  expect(await tried).toBe(false);
+  await until(async () => String(await holders(name)) === '1,1,0', 'nothing is kept on the third');
+  await Promise.all(holds.map((hold) => hold.release()));
 });
 
 test('who is handed its turn at one server asks the others right behind their releases, before any answer', async () => {
