@@ -5,6 +5,7 @@ import { RedisCluster } from '../../tests/support/cluster.js';
 import type { ServerAddress } from '../../tests/support/servers.js';
 import { until } from '../../tests/support/until.js';
 import { now } from '../monotonic.js';
+import { openPeer, type Peer } from '../peers.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { median } from '../statistics.js';
 import type { Row, Setting, Workload } from './workload.js';
@@ -51,6 +52,24 @@ async function enterSections({ flows, sectionsEach, distinct, name }: Work): Pro
   return { from, until: now() };
 }
 
+const rawPeers = new Map<string, Promise<Peer>>();
+
+/** A flow of bare scripts at one server. */
+interface RawFlow {
+  readonly url: string;
+  readonly key: string;
+}
+
+async function enterRaw(flows: readonly RawFlow[], sectionsEach: number): Promise<{ from: number; until: number }> {
+  for (const { url } of flows) {
+    if (!rawPeers.has(url)) rawPeers.set(url, openPeer('raw scripts', { url }));
+    await rawPeers.get(url);
+  }
+  const from = now();
+  await Promise.all(flows.map(async ({ url, key }) => (await rawPeers.get(url)!).flow(key, sectionsEach)));
+  return { from, until: now() };
+}
+
 async function holdLocks(count: number): Promise<void> {
   const take = async (from: number): Promise<void> => {
     for (let i = from; i < count; i += 200) held.push(await client!.getLock(`bench:held:${i}`).acquire());
@@ -77,7 +96,7 @@ async function enterAgain(name: string): Promise<number> {
   }
 }
 
-export const tasks = { openLocks, enterSections, holdLocks, sitStill, enterAgain };
+export const tasks = { openLocks, enterSections, enterRaw, holdLocks, sitStill, enterAgain };
 
 interface Subject {
   readonly name: string;
@@ -139,6 +158,41 @@ function compare(setting: Setting, workload: string, processes: number, work: Wo
       }));
     }),
   );
+}
+
+/** What a client could do that knows of no slots: the same flows of two bare scripts, at one server and at three. */
+async function scriptsAlone(setting: Setting, workload: string, work: Work): Promise<Row> {
+  const cluster = await RedisCluster.start({ replicas: 0 });
+  try {
+    const alone: RawFlow[] = [];
+    const spread: RawFlow[] = [];
+    for (let flow = 0; flow < work.flows; flow += 1) {
+      const key = `${work.name}:${flow}`;
+      alone.push({ url: setting.server.url, key });
+      spread.push({ url: (await cluster.shardOf(key)).master.url, key });
+    }
+    return await withWorkers(1, async ([worker]) => {
+      const rateOf = async (flows: readonly RawFlow[]): Promise<number> => {
+        const { from, until } = await worker!.run('enterRaw', flows, work.sectionsEach);
+        return (work.flows * work.sectionsEach * 1_000) / (until - from);
+      };
+      const rates: { alone: number; spread: number }[] = [];
+      for (let round = 0; round <= (setting.quick ? 3 : 9); round += 1) {
+        const rate = { alone: await rateOf(alone), spread: await rateOf(spread) };
+        if (round > 0) rates.push(rate);
+      }
+      return {
+        workload,
+        subject: 'two bare scripts',
+        figures: {
+          'sections/s': median(rates.map(({ spread }) => spread)),
+          'of one server': median(rates.map(({ alone, spread }) => spread / alone)),
+        },
+      };
+    });
+  } finally {
+    await cluster.stop();
+  }
 }
 
 function renewals(setting: Setting, workload: string, locks: number): Promise<Row[]> {
@@ -216,7 +270,11 @@ async function failover(setting: Setting, workload: string): Promise<Row[]> {
 
 const sections = (name: string, processes: number, work: Omit<Work, 'name'>): Workload => ({
   name,
-  run: (setting) => compare(setting, name, processes, { ...work, name }),
+  async run(setting) {
+    const rows = await compare(setting, name, processes, { ...work, name });
+    if (!work.distinct) return rows;
+    return [...rows, await scriptsAlone(setting, name, { ...work, name })];
+  },
 });
 
 export const workloads: Workload[] = [

@@ -19,7 +19,8 @@ let round: { entered: number[]; over: Promise<unknown> } | undefined;
 
 async function openHandOff(name: PeerName, url: string, warmUp: number): Promise<void> {
   const opened = (peer = await openPeer(name, { url }));
-  const eighth = (_: unknown, flow: number): Promise<void> => opened.flow(`bench:warm-up:${flow}`, warmUp / 8);
+  const eighth = (_: unknown, flow: number): Promise<void> =>
+    opened.flow(`bench:warm-up:${process.pid}:${flow}`, warmUp / 8);
   await Promise.all(Array.from({ length: 8 }, eighth));
 }
 

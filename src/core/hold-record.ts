@@ -20,11 +20,6 @@ export interface HoldTerms {
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
-/** A hold of several locks, told when it loses a part. */
-export interface Whole {
-  partLost(): void;
-}
-
 /** A branch has the lock for itself. */
 const EXCLUSIVE = -1;
 
@@ -52,8 +47,8 @@ export class HoldRecord {
   forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
   hold: object | undefined;
-  /** The hold that it is a part of, weakly once it is watched for a leak. */
-  whole: Whole | WeakRef<Whole> | undefined;
+  /** Told when it is lost. */
+  onLoss: (() => void) | undefined;
   /** Drawn with the acquire of a fenced lock. */
   token: bigint | undefined;
   #controller: AbortController | undefined;
@@ -130,7 +125,7 @@ export class HoldRecord {
   tellLost(): void {
     const controller = this.#controller;
     if (controller !== undefined) runOutside(() => controller.abort(this.loss));
-    (this.whole instanceof WeakRef ? this.whole.deref() : this.whole)?.partLost();
+    this.onLoss?.();
     this.#wakeTurns();
   }
 

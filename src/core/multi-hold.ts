@@ -1,9 +1,8 @@
 import type { Timer } from '../clock.js';
 import { ClientClosedError, LockLostError, MultiUnlockError, type MemberFailure } from '../errors.js';
-import { runOutside } from './flow.js';
 import { Hold } from './hold.js';
-import type { HoldRecord } from './hold-record.js';
 import { checkLease } from './lease-time.js';
+import { MultiHoldLoss } from './multi-hold-loss.js';
 import { SingleHold } from './single-hold.js';
 
 const GRACE_MS = 5;
@@ -27,8 +26,7 @@ export interface MultiHoldTerms {
  */
 export class MultiHold extends Hold {
   readonly #members: SingleHold[] = [];
-  #loss: LockLostError | ClientClosedError | undefined;
-  #controller: AbortController | undefined;
+  readonly #lost: MultiHoldLoss;
   #released: Promise<void> | undefined;
   #onReleased: (() => void) | undefined;
   /** Requests whose grants would still join. */
@@ -43,6 +41,7 @@ export class MultiHold extends Hold {
     members: readonly SingleHold[],
   ) {
     super();
+    this.#lost = new MultiHoldLoss(terms.lockName, terms.quorum);
     for (const member of members) this.join(member);
   }
 
@@ -51,25 +50,22 @@ export class MultiHold extends Hold {
   }
 
   override get owner(): string {
-    return [...new Set(this.#members.map(({ owner }) => owner))].join(', ');
+    return this.#lost.owner;
   }
 
   override get signal(): AbortSignal {
-    this.#check();
-    this.#controller ??= new AbortController();
-    if (this.#loss !== undefined) this.#controller.abort(this.#loss);
-    return this.#controller.signal;
+    this.#lost.check();
+    return this.#lost.signal;
   }
 
   override validFor(): number {
     const valid = this.#members.map((member) => member.validFor()).sort((a, b) => b - a);
-    return this.#loss === undefined && this.#released === undefined ? (valid[this.terms.quorum - 1] ?? 0) : 0;
+    return this.#lost.error === undefined && this.#released === undefined ? (valid[this.terms.quorum - 1] ?? 0) : 0;
   }
 
   override async extend(leaseTime: number): Promise<void> {
     const lease = checkLease(leaseTime);
-    this.#check();
-    if (this.#loss !== undefined) throw this.#loss;
+    this.#throwIfLost();
     const members = [...this.#members];
     const failures: unknown[] = [];
     let extended = 0;
@@ -88,12 +84,13 @@ export class MultiHold extends Hold {
     if (extended >= this.terms.quorum) return;
     // A member that is over does not make the whole so.
     const isOver = (error: unknown): boolean => error instanceof LockLostError || error instanceof ClientClosedError;
-    throw this.#loss ?? failures.find((error) => !isOver(error)) ?? failures[0];
+    throw this.#lost.error ?? failures.find((error) => !isOver(error)) ?? failures[0];
   }
 
   override release(): Promise<void> {
     if (this.#released === undefined) {
       this.#released = this.#release();
+      this.#lost.over = true;
       this.#onReleased?.();
     }
     return this.#released;
@@ -101,9 +98,8 @@ export class MultiHold extends Hold {
 
   /** Every member is tried, all at once. Of a RedLock the rest goes on in the background once a majority has answered. */
   async #release(): Promise<void> {
-    this.#check();
     const { of, quorum } = this.terms;
-    const loss = this.#loss;
+    const { loss } = this;
     const members = [...this.#members];
     const failures: MemberFailure[] = [];
     let open = members.length;
@@ -120,7 +116,7 @@ export class MultiHold extends Hold {
           return enough();
         }
         // What is granted now is given back behind it on its connection: the caller's next call finds the server free.
-        const [first] = this.#records();
+        const [first] = this.#lost.records;
         const clock = first?.tenure.runtime.clock;
         grace ??= clock?.setTimer(clock.now() + GRACE_MS, enough);
       };
@@ -160,8 +156,7 @@ export class MultiHold extends Hold {
   /** @internal */
   override giveBack(): Promise<void> {
     if (this.#released === undefined) return this.release();
-    const records = this.#records();
-    const givingBack = records.flatMap(({ givingBack }) => (givingBack === undefined ? [] : [givingBack]));
+    const givingBack = this.#lost.records.flatMap(({ givingBack }) => (givingBack === undefined ? [] : [givingBack]));
     return givingBack.length === 0 ? this.#released : Promise.all(givingBack).then(() => undefined);
   }
 
@@ -189,12 +184,7 @@ export class MultiHold extends Hold {
       return;
     }
     this.#members.push(member);
-    SingleHold.recordOf(member).whole = this;
-  }
-
-  /** @internal */
-  partLost(): void {
-    this.#check();
+    this.#lost.joined(SingleHold.recordOf(member));
   }
 
   /** @internal Who is inside is inside of each. */
@@ -209,8 +199,8 @@ export class MultiHold extends Hold {
 
   /** @internal Whether it was lost, and by what. */
   get loss(): LockLostError | ClientClosedError | undefined {
-    this.#check();
-    return this.#loss;
+    this.#lost.check();
+    return this.#lost.error;
   }
 
   /** @internal */
@@ -225,7 +215,7 @@ export class MultiHold extends Hold {
 
   /** @internal Whether an `unlock()` that means no hold waits for what became of it. */
   get awaitable(): boolean {
-    return this.terms.bare && this.#records().some((record) => record.givingBack !== undefined);
+    return this.terms.bare && this.#lost.records.some((record) => record.givingBack !== undefined);
   }
 
   /** @internal Not given back yet; maybe lost. */
@@ -233,26 +223,8 @@ export class MultiHold extends Hold {
     return this.#released === undefined;
   }
 
-  #records(): HoldRecord[] {
-    return this.#members.map((member) => SingleHold.recordOf(member));
-  }
-
-  /** Looks at every member's clock; with too few of them left the whole is lost. */
-  #check(): void {
-    if (this.#loss !== undefined || this.#released !== undefined) return;
-    const records = this.#records();
-    for (const record of records) if (record.state === 'open') record.tenure.lease.check();
-    const left = records.filter(({ state }) => state === 'open').length;
-    if (this.#loss !== undefined || left >= this.terms.quorum) return;
-    // Where a client was closed its part may have gone on for a while; what was lost ends the whole.
-    const losses = records.flatMap(({ loss }) => loss ?? []);
-    const first = losses.find((loss) => loss instanceof LockLostError) ?? losses[0];
-    if (first === undefined) return;
-    this.#loss =
-      first instanceof ClientClosedError
-        ? first
-        : new LockLostError(this.lockName, this.owner, first.reason, { cause: first });
-    const controller = this.#controller;
-    if (controller !== undefined) runOutside(() => controller.abort(this.#loss));
+  #throwIfLost(): void {
+    const { loss } = this;
+    if (loss !== undefined) throw loss;
   }
 }

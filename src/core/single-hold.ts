@@ -21,8 +21,6 @@ export function watchForLeak(record: HoldRecord): void {
   if (record.hold === undefined) return;
   leaked.register(record.hold, record);
   record.hold = undefined;
-  const { whole } = record;
-  if (whole !== undefined && !(whole instanceof WeakRef)) record.whole = new WeakRef(whole);
 }
 
 /** A hold of one lock under one name. */

@@ -23,6 +23,8 @@ const waits = {
 const holds = {
   leaked: freshName(),
   leakedPart: freshName(),
+  leakedLater: freshName(),
+  leakedSignal: freshName(),
   released: freshName(),
   lost: freshName(),
   kept: freshName(),
@@ -52,15 +54,16 @@ describe('warnings', () => {
     expect(warnings).toHaveLength(4);
   });
 
-  test('R24: a hold that nothing refers to any more warns, once, and goes on being held until close()', async () => {
+  test('R24: a hold that nothing refers to any more warns, once, and goes on being held until close(); its signal works', async () => {
     const result = await leakedHold;
-    expect(result).toMatchObject({ stillHeld: true, left: 0 });
-    const { leaked, leakedPart } = holds;
-    for (const name of [leaked, leakedPart, `${leakedPart}:2`]) {
+    expect(result).toMatchObject({ stillHeld: true, left: 0, forgotten: true, heard: true });
+    const { leaked, leakedPart, leakedLater, leakedSignal } = holds;
+    const ofTwo = [leakedPart, leakedLater, leakedSignal].flatMap((name) => [name, `${name}:2`]);
+    for (const name of [leaked, ...ofTwo]) {
       const about = result.warnings.filter(({ message }) => message.includes(`"${name}"`));
       expect(about.map(({ code }) => code)).toEqual(['HOLDFAST_HOLD_LEAKED']);
       expect(about[0]?.message).toMatch(new RegExp(`"${name}" taken at .*leaked-hold\\.mjs:\\d+`));
     }
-    expect(result.warnings).toHaveLength(3);
+    expect(result.warnings).toHaveLength(7);
   });
 });
