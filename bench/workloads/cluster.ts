@@ -160,7 +160,7 @@ function compare(setting: Setting, workload: string, processes: number, work: Wo
   );
 }
 
-/** What a client could do that knows of no slots: the same flows of two bare scripts, at one server and at three. */
+/** The same flows with two bare scripts for a section, sent by a client that does nothing else: at one server, and spread over three. */
 async function scriptsAlone(setting: Setting, workload: string, work: Work): Promise<Row> {
   const cluster = await RedisCluster.start({ replicas: 0 });
   try {

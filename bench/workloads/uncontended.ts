@@ -39,12 +39,12 @@ async function timePairs({ url, subject: name, flows, warmUp, pairs, sideMs }: P
     await Promise.all(Array.from({ length: flows }, (_, flow) => peer.flow(`bench:${name}:${flow}`, sectionsEach)));
     return performance.now() - start;
   };
-  let rawMs = 0;
+  let warmRawMs = 0;
   for (const peer of [raw, subject, subject, raw]) {
     const ms = await time(peer);
-    if (peer === raw) rawMs = ms;
+    if (peer === raw) warmRawMs = ms;
   }
-  sectionsEach = Math.ceil((sectionsEach * sideMs) / SLICES / rawMs);
+  sectionsEach = Math.ceil((sectionsEach * sideMs) / SLICES / warmRawMs);
   const timed: Pair[] = [];
   for (let pair = 0; pair < pairs; pair += 1) {
     let [rawMs, subjectMs] = [0, 0];

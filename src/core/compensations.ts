@@ -16,9 +16,12 @@ export interface Compensation {
   readonly until: number;
 }
 
-/** By then a lease that is asked for now has ended, whichever attempt sets it. */
-export const latestEnd = ({ clock, options }: Pick<LockRuntime, 'clock' | 'options'>, leaseMs: number): number =>
-  clock.clock.monotonic() + options.commandTimeout + leaseMs;
+/** By then a lease that is asked for by now has ended, whichever attempt sets it. All in monotonic ms. */
+export const latestEnd = (
+  { clock, options }: Pick<LockRuntime, 'clock' | 'options'>,
+  leaseMs: number,
+  now = clock.clock.monotonic(),
+): number => now + options.commandTimeout + leaseMs;
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;

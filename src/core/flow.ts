@@ -44,8 +44,8 @@ export function currentHolds(): readonly FlowHold[] {
 }
 
 /** Runs `fn` inside `hold`, which is open, in addition to the open holds around the caller. */
-export function runInside<T>(hold: FlowHold, fn: () => T): T {
-  return storage === undefined ? fn() : storage.run(openHoldsAnd(hold), fn);
+export function runInside<H extends FlowHold, T>(hold: H, fn: (hold: H) => T): T {
+  return storage === undefined ? fn(hold) : storage.run(openHoldsAnd(hold), fn, hold);
 }
 
 /** Runs `fn` outside of every hold: what it starts belongs to nobody who happened to start it. */
@@ -63,7 +63,9 @@ export function enter(continuation: object, hold: FlowHold): void {
 }
 
 function openHoldsAnd(hold: FlowHold): Holds {
-  const holds = currentHolds().filter(({ open }) => open);
+  const around = currentHolds();
+  if (around.length === 0) return hold.open ? [hold] : NONE;
+  const holds = around.filter(({ open }) => open);
   if (hold.open && !holds.includes(hold)) holds.push(hold);
   return holds;
 }

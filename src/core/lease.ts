@@ -58,9 +58,9 @@ export class Lease {
     return this.#lastEnd;
   }
 
-  /** A request that may set such a lease is about to be sent. */
-  mayLast(leaseMs: number): void {
-    this.#lastEnd = Math.max(this.#lastEnd, latestEnd(this.tenure.runtime, leaseMs));
+  /** A request that may set such a lease was sent before `now` (monotonic ms), or is about to be sent. */
+  mayLast(leaseMs: number, now?: number): void {
+    this.#lastEnd = Math.max(this.#lastEnd, latestEnd(this.tenure.runtime, leaseMs, now));
   }
 
   /** ms for which the lock is surely ours; 0 when it is not, or when nobody can say before a renewal has answered. */

@@ -1,4 +1,5 @@
 import type { CallSite } from './call-site.js';
+import { LightSet } from './light-set.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LongWaitWatch } from './long-wait.js';
 import { YIELD_MS } from './next-look.js';
@@ -8,9 +9,9 @@ import { LockWaiter, type Waiter } from './waiter.js';
 
 /** Those of this client who wait at one entry, in the order in which they came, and those who have the lock. */
 export class LocalLine {
-  readonly #waiters = new Set<Waiter>();
+  readonly #waiters = new LightSet<Waiter>();
   /** Tenures of this client that have the lock. */
-  readonly holders = new Set<Tenure>();
+  readonly holders = new LightSet<Tenure>();
   readonly #longWait: LongWaitWatch;
 
   constructor(
@@ -28,7 +29,7 @@ export class LocalLine {
   }
 
   get head(): Waiter | undefined {
-    return this.#waiters.values().next().value;
+    return this.#waiters.first;
   }
 
   /** Where the first in line called from. */
@@ -37,7 +38,7 @@ export class LocalLine {
   }
 
   [Symbol.iterator](): Iterator<Waiter> {
-    return this.#waiters.values();
+    return this.#waiters[Symbol.iterator]();
   }
 
   has(waiter: Waiter): boolean {

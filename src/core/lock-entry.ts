@@ -24,6 +24,7 @@ import type { EntryRegistry } from './entry-registry.js';
 import { EntrySubscription } from './entry-subscription.js';
 import { Grants } from './grants.js';
 import { answeredTooLate } from './hold-record.js';
+import { LightSet } from './light-set.js';
 import { LocalLine } from './local-line.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { NextLook } from './next-look.js';
@@ -39,7 +40,7 @@ export class LockEntry implements ChannelListener {
   readonly #subscription: EntrySubscription;
   readonly #grants: Grants;
   /** Who has a try under way. */
-  readonly #trying = new Set<Waiter>();
+  readonly #trying = new LightSet<Waiter>();
   #onQuiet: (() => void) | undefined;
 
   constructor(
@@ -66,8 +67,7 @@ export class LockEntry implements ChannelListener {
     return this.#line.waiterCount;
   }
 
-  /** Tenures of this client that have the lock. */
-  get holders(): ReadonlySet<Tenure> {
+  get holders(): LightSet<Tenure> {
     return this.#line.holders;
   }
 

@@ -1,5 +1,6 @@
 import type { Timer } from '../clock.js';
 import type { CallSite } from './call-site.js';
+import type { LightSet } from './light-set.js';
 import type { LockRuntime } from './lock-runtime.js';
 import type { Tenure } from './tenure.js';
 
@@ -9,7 +10,7 @@ const warned = new Set<string>();
 /** Who waits for a lock in this client, and behind whom. */
 interface Waiting {
   readonly waiterCount: number;
-  readonly holders: ReadonlySet<Tenure>;
+  readonly holders: LightSet<Tenure>;
   /** Where the first in line called from. */
   readonly headSite: CallSite | undefined;
 }

@@ -59,8 +59,16 @@ export class MultiHold extends Hold {
   }
 
   override validFor(): number {
+    if (!this.counts) return 0;
     const valid = this.#members.map((member) => member.validFor()).sort((a, b) => b - a);
-    return this.#lost.error === undefined && this.#released === undefined ? (valid[this.terms.quorum - 1] ?? 0) : 0;
+    return valid[this.terms.quorum - 1] ?? 0;
+  }
+
+  /** @internal Whether enough of it is held, as far as the clock says. */
+  get counts(): boolean {
+    let valid = 0;
+    for (const member of this.#members) if (member.validFor() > 0) valid += 1;
+    return valid >= this.terms.quorum && this.#lost.error === undefined && this.#released === undefined;
   }
 
   override async extend(leaseTime: number): Promise<void> {

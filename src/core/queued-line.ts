@@ -1,5 +1,6 @@
 import type { Timer } from '../clock.js';
 import type { CallSite } from './call-site.js';
+import { LightSet } from './light-set.js';
 import type { WaitQueue } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LongWaitWatch } from './long-wait.js';
@@ -16,7 +17,7 @@ const AFTER_LEASE_MS = 2;
  */
 export class QueuedLine {
   /** Tenures of this client that have the lock. */
-  readonly holders = new Set<Tenure>();
+  readonly holders = new LightSet<Tenure>();
   readonly longWait: LongWaitWatch;
   /** Entries of this line; it ends with the last of them. */
   entries = 0;

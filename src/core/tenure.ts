@@ -16,7 +16,7 @@ import { Turns, unsent } from './turns.js';
 
 export class Tenure {
   /** Open holds, outermost first. */
-  readonly holds: HoldRecord[] = [];
+  holds: HoldRecord[] = [];
   /** `held` -> `releasing` -> `over`; `held` -> `over` when it is lost. */
   state: 'held' | 'releasing' | 'over' = 'held';
   loss: LockLostError | undefined;
@@ -67,8 +67,10 @@ export class Tenure {
     const { leaseMs, watched, bare, site } = terms;
     const hold = new HoldRecord(this, parent, leaseMs, watched, bare, sentAt, now, site, protocol);
     if (terms.drift !== undefined) hold.drift = terms.drift;
-    this.holds.push(hold);
-    this.lease.mayLast(leaseMs);
+    // Not pushed: a list that grows makes itself room for sixteen more, and nearly always it is the only one.
+    if (this.holds.length === 0) this.holds = [hold];
+    else this.holds.push(hold);
+    this.lease.mayLast(leaseMs, now - this.runtime.clock.jumped);
     this.runtime.watchdog.add(this);
     return hold;
   }

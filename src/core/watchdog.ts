@@ -6,6 +6,7 @@ import type { LeaseClock, Timer } from '../clock.js';
 import type { EventSource } from '../events.js';
 import { isSplitSlot } from '../redis/server-error.js';
 import type { RenewalTicket } from './lease.js';
+import { LightSet } from './light-set.js';
 import type { RenewalScript } from './lock-protocol.js';
 import { watchForLeak } from './single-hold.js';
 import type { Tenure } from './tenure.js';
@@ -18,7 +19,7 @@ const RETRY_MS = 1_000;
 const SLACK_MS = 2;
 
 export class Watchdog {
-  readonly #tenures = new Set<Tenure>();
+  readonly #tenures = new LightSet<Tenure>();
   readonly #retries = new Set<Tenure>();
   #timer: Timer | undefined;
   /** Monotonic ms; the other times are of the lease clock. */

@@ -65,8 +65,10 @@ export function checkAnyPermits(permits: unknown): void {
   if (!Number.isSafeInteger(permits)) throw new InvalidArgumentError('permits', 'an integer', permits);
 }
 
+const NONE = Object.freeze({});
+
 export function checkOptions<T extends AcquireOptions>(value: T | undefined, known: readonly string[]): T {
-  if (value === undefined) return {} as T;
+  if (value === undefined) return NONE as T;
   // A ported `lock(10, TimeUnit.SECONDS)` or `tryLock(1, 10, 'SECONDS')` would be off by a factor of a thousand.
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidArgumentError('options', 'an object; times are milliseconds', value);

@@ -14,5 +14,6 @@ export function noteAnswer({ inner: { runtime } }: Member): void {
 }
 
 export function isAway({ inner: { runtime } }: Member): boolean {
-  return runtime.clock.now() < (awaySince.get(runtime) ?? -Infinity) + AWAY_MS;
+  const since = awaySince.get(runtime);
+  return since !== undefined && runtime.clock.now() < since + AWAY_MS;
 }

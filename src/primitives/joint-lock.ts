@@ -226,8 +226,9 @@ export abstract class JointLock extends Lock<MultiHold> {
 
   /** @internal */
   protected override checkOpen(): void {
-    const open = this.members.filter(({ inner }) => !inner.runtime.closed);
-    if (open.length < this.quorum) throw new ClientClosedError();
+    let open = 0;
+    for (const { inner } of this.members) if (!inner.runtime.closed) open += 1;
+    if (open < this.quorum) throw new ClientClosedError();
   }
 }
 

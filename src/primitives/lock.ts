@@ -208,11 +208,11 @@ export abstract class Lock<H extends Hold = Hold> {
     const { options, fn } = checkBody(first, second);
     const call = this.call(checkOptions(options, ACQUIRE_OPTIONS), Infinity, false, this.withLock);
     const hold = await new Promise<H>((granted, failed) =>
-      this.take(call, { granted: (taken) => granted(taken as H), failed }),
+      this.take(call, { granted: granted as (taken: Hold) => void, failed }),
     );
     let result: T;
     try {
-      const returned = runInside(hold, () => fn(hold));
+      const returned = runInside(hold, fn);
       // Awaiting what is no promise would cost a short section two promises and two turns of the queue.
       result = isThenable(returned) ? await returned : returned;
     } catch (error) {

@@ -120,13 +120,22 @@ export class QuorumRound {
   }
 
   /** Resolves with itself when it is decided. */
-  async run(): Promise<this> {
+  run(): Promise<this> {
     const { call, gate } = this.#terms;
     this.#unwatch = call.signal === undefined ? undefined : onAbort(call.signal, () => this.#end());
     if (gate !== undefined) {
       const { member, waitTime } = gate;
       this.#send(this.#gate as Ask, this.#request(member, waitTime, this.#abortGate?.signal, false));
+      return this.#runBehindGate();
     }
+    if (!this.#decided) this.#askOthers();
+    return new Promise((decided) => {
+      this.#goOn = () => decided(this);
+      if (this.#decided) decided(this);
+    });
+  }
+
+  async #runBehindGate(): Promise<this> {
     while (!this.#decided) {
       // Here, in the flow of the call: whoever hands over does so in a flow of its own.
       if (this.#mayAsk && !this.#asked) this.#askOthers();
@@ -268,6 +277,7 @@ export class QuorumRound {
 
   /** The call itself was wrong, and would be at every server. */
   get misuse(): unknown {
+    if (this.#asks.every(({ error }) => error === undefined)) return undefined;
     const { members, quorum } = this.#terms;
     const wrong = this.asks.flatMap(({ error }) => (isMisuse(error) ? [error] : []));
     const here = wrong.find((error) => !isOfOneServer(error));

@@ -92,10 +92,25 @@ export class RedLock extends JointLock {
 
   /** @internal */
   protected override async acquireMembers(call: LockCall): Promise<MultiHold> {
-    const { signal } = call;
+    const { clock } = this.#first.inner.runtime;
+    const { context, waitTime, signal } = call;
+    const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
     const leftovers: Leftovers = { underWay: new RequestsUnderWay(), said: new Map() };
+    // Of those who come at the same moment one asks everywhere: they would only split the servers among themselves.
+    let wanted = 0;
+    for (const member of this.members) if (member.isWanted(context)) wanted += 1;
     try {
-      return await this.#acquire(call, leftovers);
+      if (until !== -Infinity && wanted > this.members.length - this.quorum) {
+        const gate = this.members.find((member) => !isAway(member)) ?? this.#first;
+        return await this.#standInLine(call, leftovers, until, gate, undefined);
+      }
+      const round = await this.#askAll(call, leftovers);
+      if ('hold' in round) return round.hold;
+      this.checkOpen();
+      const away = this.#away(round.asks);
+      if (clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);
+      if (away !== undefined && until === Infinity) throw away;
+      return await this.#standInLine(call, leftovers, until, this.#gateAmong(round.asks), away);
     } catch (error) {
       // None of its requests may take effect once the call has failed.
       await leftovers.underWay.whenAllOver();
@@ -104,24 +119,19 @@ export class RedLock extends JointLock {
     }
   }
 
-  async #acquire(call: LockCall, leftovers: Leftovers): Promise<MultiHold> {
+  /** Waits at one server after the other. `failed`: what the round before came to, if that was an error. */
+  async #standInLine(
+    call: LockCall,
+    leftovers: Leftovers,
+    until: number,
+    first: Member,
+    failed: Error | undefined,
+  ): Promise<MultiHold> {
     const { clock } = this.#first.inner.runtime;
     const { waitTime, signal } = call;
-    const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
-    let gate = this.members.find((member) => !isAway(member)) ?? this.#first;
+    let gate = first;
+    let away = failed;
     let awayMs = AWAY_PAUSE_MS.first;
-    let away: Error | undefined;
-    // Of those who come at the same moment one asks everywhere: they would only split the servers among themselves.
-    const wanted = this.members.filter((member) => member.isWanted(call.context)).length;
-    if (until === -Infinity || wanted <= this.members.length - this.quorum) {
-      const round = await this.#askAll(call, leftovers);
-      if ('hold' in round) return round.hold;
-      this.checkOpen();
-      away = this.#away(round.asks);
-      if (clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);
-      if (away !== undefined && until === Infinity) throw away;
-      gate = this.#gateAmong(round.asks);
-    }
     let behind = gate.heldHere();
     let since = clock.now();
     for (;;) {
@@ -169,12 +179,12 @@ export class RedLock extends JointLock {
     return this.#askAll(call, leftovers, { member: gate, error });
   }
 
-  async #askAll(
+  #askAll(
     call: LockCall,
     leftovers: Leftovers,
     failed?: { readonly member: Member; readonly error: unknown },
   ): Promise<Round> {
-    return this.#conclude(await this.#run(call, leftovers, { failed }), call);
+    return this.#run(call, leftovers, { failed }).then((round) => this.#conclude(round, call));
   }
 
   #run(call: LockCall, leftovers: Leftovers, terms: Pick<RoundTerms, 'gate' | 'failed'>): Promise<QuorumRound> {
@@ -187,7 +197,7 @@ export class RedLock extends JointLock {
     const granted = round.close();
     if (granted.length >= this.quorum && round.misuse === undefined && call.signal?.aborted !== true) {
       const joint = this.hold(granted, call);
-      if (joint.validFor() > 0) {
+      if (joint.counts) {
         round.becomes(joint);
         return { hold: joint };
       }

@@ -112,8 +112,8 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
 
   /** @internal What a lock over several needs of each. */
   get inner(): { readonly runtime: LockRuntime; readonly protocol: LockProtocol } {
-    const { runtime, protocol } = this;
-    return { runtime, protocol };
+    // Itself, and no object made for it: a RedLock asks a dozen times a section.
+    return this as unknown as { readonly runtime: LockRuntime; readonly protocol: LockProtocol };
   }
 
   /** @internal Takes it as one of several. Unbound: no flow enters it. */
@@ -137,8 +137,8 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   /** @internal It is busy as far as we know, or will be if another call of this client gets what it asks for just now. */
   isWanted(context: LockContext | undefined): boolean {
     if (this.isKnownBusy(context)) return true;
-    const nested = innermostHold(this.runtime, this.protocol, context) !== undefined;
-    return !nested && lineOf(this.runtime, this.protocol).coming.length > 0;
+    const { coming } = lineOf(this.runtime, this.protocol);
+    return coming.length > 0 && innermostHold(this.runtime, this.protocol, context) === undefined;
   }
 
   /** @internal Somebody has waited long behind the same hold of this client, if there is one. */

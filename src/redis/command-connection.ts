@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.js';
-import { AnsweredCommand } from './answered-command.js';
+import { AnsweredCommand, type Answers } from './answered-command.js';
 import { AttemptDeadlines, type Attempt, type CommandPort } from './attempt.js';
 import { keepTrying } from './own-connection.js';
 import {
@@ -38,7 +38,7 @@ export class CommandConnection implements CommandPort {
   #clockOffset: number | undefined;
   #clockLookedAt = -Infinity;
   #clockRefused = false;
-  #answers = 0;
+  #answerCount = 0;
   readonly #answersDirectly: boolean;
   /** Commands written since the socket was corked; 0: it is not. */
   #corked = 0;
@@ -138,41 +138,50 @@ export class CommandConnection implements CommandPort {
   /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void {
     this.#cork();
-    // What it allows fails with it, and the server does not say why.
-    let notAllowed: Error | undefined;
-    if (asking)
-      this.#write(
-        'asking',
-        [],
-        () => undefined,
-        (error) => (notAllowed = error),
-      );
-    attempt.answersBefore = this.#answers;
+    if (asking) this.#write('asking', [], this.#askings, attempt);
+    attempt.answersBefore = this.#answerCount;
     this.#deadlines.add(attempt);
-    const answered = (raw: unknown): void => {
-      this.#deadlines.delete(attempt);
-      this.#answers += 1;
-      attempt.answered(raw);
-      this.#endIfDone();
-    };
-    const failed = (error: Error): void => {
-      this.#deadlines.delete(attempt);
-      attempt.failed(notAllowed !== undefined && isWithheld(notAllowed) ? notAllowed : error);
-      if (isNoMaster(error)) this.#leave();
-      this.#endIfDone();
-    };
-    this.#write(name, args, answered, failed);
+    this.#write(name, args, this.#answers, attempt);
   }
 
-  #write(name: string, args: string[], answered: (raw: unknown) => void, failed: (error: Error) => void): void {
-    if (this.#answersDirectly) this.#redis.sendCommand(new AnsweredCommand(name, args, answered, failed));
-    else this.#redis.call(name, ...args).then(answered, failed);
+  #write(name: string, args: string[], answers: Answers<Attempt>, attempt: Attempt): void {
+    if (this.#answersDirectly) this.#redis.sendCommand(new AnsweredCommand(name, args, answers, attempt));
+    else {
+      this.#redis.call(name, ...args).then(
+        (raw) => answers.answered(attempt, raw),
+        (error: unknown) => answers.failed(attempt, error as Error),
+      );
+    }
   }
+
+  readonly #answers: Answers<Attempt> = {
+    answered: (attempt, raw) => {
+      this.#deadlines.delete(attempt);
+      this.#answerCount += 1;
+      attempt.answered(raw);
+      this.#endIfDone();
+    },
+    failed: (attempt, error) => {
+      this.#deadlines.delete(attempt);
+      attempt.failed(this.#notAllowed.get(attempt) ?? error);
+      if (isNoMaster(error)) this.#leave();
+      this.#endIfDone();
+    },
+  };
+
+  /** What ASKING allows fails with it, and the server does not say why. */
+  readonly #askings: Answers<Attempt> = {
+    answered: () => undefined,
+    failed: (attempt, error) => {
+      if (isWithheld(error)) this.#notAllowed.set(attempt, error);
+    },
+  };
+  readonly #notAllowed = new WeakMap<Attempt, Error>();
 
   /** Nothing at all was answered since it was sent: the server hangs, or the path to it does. Another socket may not. */
   #overdue(attempt: Attempt): void {
     attempt.timedOut();
-    if (this.#answers === attempt.answersBefore && this.#state === 'ready') this.reconnect();
+    if (this.#answerCount === attempt.answersBefore && this.#state === 'ready') this.reconnect();
     this.#endIfDone();
   }
 

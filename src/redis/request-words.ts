@@ -14,17 +14,22 @@ export function requestWords<Reply>(
   /** Of a script that has one. */
   notAfter: string | undefined,
 ): string[] {
-  const words: string[] = [];
+  // As long as it will be: a list that grows makes itself room for sixteen more.
+  const words = new Array<string>(
+    (script === undefined ? 0 : 2) + keys.length + args.length + (notAfter === undefined ? 0 : 1),
+  );
+  let at = 0;
   if (script !== undefined) {
-    words.push(useSource ? script.source : script.sha, keys.length === 1 ? '1' : String(keys.length));
+    words[at++] = useSource ? script.source : script.sha;
+    words[at++] = keys.length === 1 ? '1' : String(keys.length);
   }
-  for (const key of keys) words.push(key);
-  if (notAfter !== undefined && counted === 'variable') words.push(notAfter);
+  for (const key of keys) words[at++] = key;
+  if (notAfter !== undefined && counted === 'variable') words[at++] = notAfter;
   for (const arg of args) {
-    if (arg === PUBLISH_OF_TOPOLOGY) words.push(routes.publish);
-    else words.push(typeof arg === 'string' ? arg : String(arg));
+    if (arg === PUBLISH_OF_TOPOLOGY) words[at++] = routes.publish;
+    else words[at++] = typeof arg === 'string' ? arg : String(arg);
   }
-  if (notAfter !== undefined && counted !== 'variable') words.push(notAfter);
+  if (notAfter !== undefined && counted !== 'variable') words[at] = notAfter;
   return words;
 }
 

@@ -169,8 +169,8 @@ export const PROMISES = [
   without(
     'one of those who want a RedLock at the same moment asks everywhere',
     'src/primitives/red-lock.ts',
-    'member.isWanted(call.context)',
-    'member.isKnownBusy(call.context)',
+    'member.isWanted(context)',
+    'member.isKnownBusy(context)',
     ANSWERS,
   ),
   without(
@@ -253,7 +253,7 @@ export const PROMISES = [
   without(
     'R28: validity that a grant must have',
     'src/primitives/red-lock.ts',
-    'if (joint.validFor() > 0) {',
+    'if (joint.counts) {',
     'if (joint.validFor() > -1e9) {',
     ANSWERS,
   ),
