@@ -1,7 +1,7 @@
 /**
  * A set that is empty most of the time, or has one element: as long as it never has two it allocates nothing. A `Set`
- * makes a new table whenever it becomes empty; with four of them that was a tenth of what a section leaves to the
- * garbage collector. In the order of insertion.
+ * makes a new table whenever it becomes empty; with four of them that was 465 bytes for every section. In the order of
+ * insertion; who goes through it while it has one element sees that one alone, whatever is added meanwhile.
  */
 export class LightSet<T extends object> implements Iterable<T> {
   #only: T | undefined;

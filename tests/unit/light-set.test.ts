@@ -39,4 +39,11 @@ test('What is taken out of a light set, or added to it, while somebody goes thro
     light.add(c);
   }
   expect(seen).toEqual(['a', 'c']);
+  light.clear();
+  light.add(a);
+  for (const { name } of light) {
+    seen.push(name);
+    light.add(b);
+  }
+  expect(seen).toEqual(['a', 'c', 'a']);
 });
