@@ -28,6 +28,20 @@ export default defineConfig(
     },
   },
   {
+    files: ['src/**'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'AssignmentExpression[left.type="MemberExpression"] > ArrowFunctionExpression.right',
+          message:
+            'V8 makes it in the old space, where it keeps all that it can reach through every scavenge: give the property ' +
+            'a function that has a name, or an object with a method.',
+        },
+      ],
+    },
+  },
+  {
     files: ['tests/**', 'examples/**', 'bench/**'],
     rules: {
       // A test proves with `!` what the next line would prove by failing.

@@ -30,12 +30,15 @@ export interface Acquisition {
   readonly context: LockContext | undefined;
 }
 
-/** Fails with `LockTimeoutError` if the lock stays busy. Nothing is left behind by a call that failed. */
-export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: Settle): void {
+/**
+ * Fails with `LockTimeoutError` if the lock stays busy. Nothing is left behind by a call that failed. The waiter: of an
+ * outermost hold that no context is for.
+ */
+export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: Settle): LockWaiter | undefined {
   const { protocol, patience, context } = acquisition;
   if (patience.signal?.aborted === true) {
     settle.failed(new LockAbortedError(protocol.name, patience.signal.reason));
-    return;
+    return undefined;
   }
   const parent = context === undefined ? innermostHold(runtime, protocol) : undefined;
   if (context === undefined && parent === undefined) {
@@ -43,16 +46,16 @@ export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: 
       checkParts(runtime, acquisition);
     } catch (error) {
       settle.failed(error);
-      return;
+      return undefined;
     }
-    standInLine(runtime, acquisition, settle);
-    return;
+    return standInLine(runtime, acquisition, settle);
   }
   const acquired =
     parent === undefined
       ? acquireForContext(runtime, acquisition, context as LockContext)
       : acquireInside(runtime, acquisition, SingleHold.recordOf(parent));
   acquired.then(settle.granted, settle.failed);
+  return undefined;
 }
 
 /** The innermost hold of this lock that the calling code, or the context, is inside of; it may be lost. */
@@ -111,11 +114,12 @@ function checkParts(runtime: LockRuntime, { protocol, context }: Acquisition): v
   }
 }
 
-function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
+function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): LockWaiter {
   const waiter = new LockWaiter(runtime, protocol, terms, patience, settle);
   const { ownChannel } = waiter;
   const line = ownChannel === undefined ? lineOf(runtime, protocol) : runtime.entries.ownEntry(ownChannel, protocol);
   line.acquire(waiter);
+  return waiter;
 }
 
 /** Where those stand who wait for the same, but for those who queue in Redis. */
@@ -269,17 +273,19 @@ async function acquireForContext(
       ? acquireOutermost(runtime, acquisition)
       : acquireInside(runtime, acquisition, SingleHold.recordOf(parent)));
     holds.set(identity, [...(holds.get(identity) ?? []), hold]);
-    SingleHold.recordOf(hold).forget = () => forget(holds, identity, hold);
+    SingleHold.recordOf(hold).forget = forgetting(holds, identity, hold);
     return hold;
   } finally {
     acquiring.delete(asked);
   }
 }
 
-function forget(holds: Map<string, SingleHold[]>, identity: string, hold: SingleHold): void {
-  const others = (holds.get(identity) ?? []).filter((other) => other !== hold);
-  if (others.length > 0) holds.set(identity, others);
-  else holds.delete(identity);
+function forgetting(holds: Map<string, SingleHold[]>, identity: string, hold: SingleHold): () => void {
+  return () => {
+    const others = (holds.get(identity) ?? []).filter((other) => other !== hold);
+    if (others.length > 0) holds.set(identity, others);
+    else holds.delete(identity);
+  };
 }
 
 const lockIdentity = (runtime: LockRuntime, protocol: LockProtocol): string => `${runtime.clientId} ${protocol.key}`;

@@ -47,8 +47,8 @@ export class HoldRecord {
   forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
   hold: object | undefined;
-  /** Told when it is lost. */
-  onLoss: (() => void) | undefined;
+  /** Of several locks, what they are together: looks at its parts when this one is lost. */
+  whole: { check(): void } | undefined;
   /** Drawn with the acquire of a fenced lock. */
   token: bigint | undefined;
   #controller: AbortController | undefined;
@@ -125,7 +125,7 @@ export class HoldRecord {
   tellLost(): void {
     const controller = this.#controller;
     if (controller !== undefined) runOutside(() => controller.abort(this.loss));
-    this.onLoss?.();
+    this.whole?.check();
     this.#wakeTurns();
   }
 

@@ -179,7 +179,8 @@ export class LockEntry implements ChannelListener {
     // A single try stands in no line that close() could end.
     if (this.runtime.closed) waiter.leaving ??= new ClientClosedError();
     const { error } = request;
-    const taken = error === undefined && typeof request.reply !== 'number';
+    const gaveBack = waiter instanceof LockWaiter && waiter.gaveBack;
+    const taken = error === undefined && typeof request.reply !== 'number' && !gaveBack;
     const served = waiter instanceof SharedWaiter && waiter.served;
     if (!served && this.#grants.tried(waiter, request, taken, jumped, sequence)) return;
     if (!served || !taken || !this.#grants.passTaken(waiter)) this.#takeBack(waiter, request, taken);

@@ -30,7 +30,7 @@ export class MultiHoldLoss {
 
   joined(record: HoldRecord): void {
     this.records.push(record);
-    record.onLoss = () => this.check();
+    record.whole = this;
   }
 
   /** Looks at every part's clock; with too few of them left the whole is lost. */

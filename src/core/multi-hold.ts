@@ -4,6 +4,7 @@ import { Hold } from './hold.js';
 import { checkLease } from './lease-time.js';
 import { MultiHoldLoss } from './multi-hold-loss.js';
 import { SingleHold } from './single-hold.js';
+import type { LockWaiter } from './waiter.js';
 
 const GRACE_MS = 5;
 
@@ -29,9 +30,14 @@ export class MultiHold extends Hold {
   readonly #lost: MultiHoldLoss;
   #released: Promise<void> | undefined;
   #onReleased: (() => void) | undefined;
-  /** Requests whose grants would still join. */
+  /** Requests whose grants would still join, and who made them, as far as they can be recalled. */
   #expected = 0;
-  /** Told what became of one of them once the rest is being given back. */
+  #coming: readonly LockWaiter[] = [];
+  /** Of those, how many were recalled and have not been answered. */
+  #recalled = 0;
+  /** And how many were given back that way. */
+  #late = 0;
+  /** Told when something became of one of them once the rest is being given back. */
   #onLate: (() => void) | undefined;
 
   /** @internal */
@@ -114,16 +120,17 @@ export class MultiHold extends Hold {
     let kept = 0;
     let lost = 0;
     // Nobody had noticed yet that the hold was over.
-    const tooFew = (): boolean => members.length - lost < quorum;
+    const tooFew = (): boolean => members.length + this.#recalled + this.#late - lost < quorum;
     await new Promise<void>((enough) => {
       let grace: Timer | undefined;
       const look = (): void => {
-        if (open > 0 && (quorum === of || (kept < quorum && !tooFew()))) return;
+        const enoughKept = kept + this.#late >= quorum;
+        if (open + this.#recalled > 0 && (quorum === of || (!enoughKept && !tooFew()))) return;
         if (this.#expected === 0) {
           grace?.cancel();
           return enough();
         }
-        // What is granted now is given back behind it on its connection: the caller's next call finds the server free.
+        // What is granted now is given back right away: the caller's next call finds the server free.
         const [first] = this.#lost.records;
         const clock = first?.tenure.runtime.clock;
         grace ??= clock?.setTimer(clock.now() + GRACE_MS, enough);
@@ -146,9 +153,15 @@ export class MultiHold extends Hold {
           },
         );
       });
+      // What is granted now goes back right behind its request, a round trip sooner than after a look at the answer.
+      for (const waiter of this.#coming) {
+        if (!waiter.recall()) continue;
+        this.#expected -= 1;
+        this.#recalled += 1;
+      }
       look();
     });
-    if (loss === undefined && kept >= quorum) return;
+    if (loss === undefined && kept + this.#late >= quorum) return;
     const closed = failures.find(({ error }) => error instanceof ClientClosedError);
     if (closed !== undefined && failures.every(({ error }) => error instanceof ClientClosedError)) throw closed.error;
     const failed = new MultiUnlockError(this.lockName, failures);
@@ -173,14 +186,17 @@ export class MultiHold extends Hold {
     this.#onReleased = fn;
   }
 
-  /** @internal So many more may be granted any moment. */
-  expect(count: number): void {
-    this.#expected += count;
+  /** @internal One more may be granted any moment. */
+  expect(waiter: LockWaiter | undefined): void {
+    this.#expected += 1;
+    if (waiter !== undefined) this.#coming = [...this.#coming, waiter];
   }
 
   /** @internal One that was expected has been granted, or not. */
-  arrived(member: SingleHold | undefined): void {
-    this.#expected -= 1;
+  arrived(member: SingleHold | undefined, waiter: LockWaiter | undefined): void {
+    if (waiter?.recalled === undefined) this.#expected -= 1;
+    else this.#recalled -= 1;
+    if (waiter?.gaveBack === true) this.#late += 1;
     if (member !== undefined) this.join(member);
     this.#onLate?.();
   }

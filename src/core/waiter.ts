@@ -2,7 +2,7 @@ import type { Timer } from '../clock.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
 import type { RequestAttempts } from '../redis/request-attempts.js';
 import type { ScriptRequest } from '../redis/script-request.js';
-import type { AcquireReply } from '../redis/scripts/lock.js';
+import type { AcquireReply, ReleaseReply } from '../redis/scripts/lock.js';
 import { onAbort } from './abort-watch.js';
 import type { CallSite } from './call-site.js';
 import { latestEnd } from './compensations.js';
@@ -10,6 +10,9 @@ import type { HoldTerms } from './hold-record.js';
 import type { SingleHold } from './single-hold.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
+
+/** Nobody gets to see it; one of its own for every recall would come with a stack. */
+const RECALLED = new LockAbortedError('', 'recalled');
 
 /** How long a call waits, and what ends it before. */
 export interface Patience {
@@ -48,7 +51,7 @@ export abstract class Waiter {
   /** A try or a hand-off to it is under way. */
   busy = false;
   /** Its try, which need not be repeated once the waiter has left. */
-  trying: RequestAttempts | undefined;
+  trying: ScriptRequest<AcquireReply> | undefined;
   /** Its last try failed: it tries again even if nothing woke it. */
   again = false;
   /** It stands in line: it was busy at its first try, or others were there before. */
@@ -143,6 +146,8 @@ export class LockWaiter extends Waiter {
   /** For a kind that polls: its last pause, and how many tries have failed. */
   pauseMs = 0;
   failures = 0;
+  /** The release that was sent right behind its try. */
+  recalled: ScriptRequest<ReleaseReply> | undefined;
   /** Its owner may have a place in the lock's queue in Redis. */
   #queued = false;
   /** When the try was sent that gave its owner this place (monotonic ms); NaN: it has one, since nobody knows when. */
@@ -180,6 +185,27 @@ export class LockWaiter extends Waiter {
       if (typeof request.reply === 'number') this.queuedAt ??= request.inDoubt ? NaN : request.sentAt;
       fn();
     });
+  }
+
+  /**
+   * Nobody wants any more what its one try takes: that goes back right behind it, without a look at its answer. The call
+   * fails when both are answered. False: not like that; its grant has to be given back when it comes.
+   */
+  recall(): boolean {
+    const { trying, protocol } = this;
+    const inLine = this.patience.until !== -Infinity || protocol.queue !== undefined;
+    if (inLine || trying?.inDoubt !== true || this.leaving !== undefined) return false;
+    this.leaving = RECALLED;
+    this.recalled = protocol.release([this.owner]);
+    trying.doneWith(this.recalled);
+    // A repeat would take it anew.
+    trying.abandon();
+    return true;
+  }
+
+  /** What its try took has been given back behind it. */
+  get gaveBack(): boolean {
+    return this.recalled?.reply === 'freed';
   }
 
   takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {

@@ -2,6 +2,7 @@ import type { Timer } from '../clock.js';
 import { onAbort } from '../core/abort-watch.js';
 import type { MultiHold } from '../core/multi-hold.js';
 import type { SingleHold } from '../core/single-hold.js';
+import type { LockWaiter } from '../core/waiter.js';
 import {
   ConcurrentContextError,
   LockAbortedError,
@@ -35,6 +36,7 @@ export interface Ask {
   error: unknown;
   /** It has been asked. */
   sent?: true;
+  waiter?: LockWaiter | undefined;
   /** The hold that was made without its answer is told of it. */
   expected?: true;
   /** Nobody wants its answer any more. */
@@ -89,7 +91,7 @@ export class QuorumRound {
   /** Lease clock ms at which nobody waits for the others any more. */
   #endsAt = Infinity;
   #unwatch: (() => void) | undefined;
-  #goOn: (() => void) | undefined;
+  #goOn: ((round: this) => void) | undefined;
 
   constructor(terms: RoundTerms) {
     const { members, owners, gate, failed } = terms;
@@ -130,7 +132,7 @@ export class QuorumRound {
     }
     if (!this.#decided) this.#askOthers();
     return new Promise((decided) => {
-      this.#goOn = () => decided(this);
+      this.#goOn = decided;
       if (this.#decided) decided(this);
     });
   }
@@ -139,7 +141,7 @@ export class QuorumRound {
     while (!this.#decided) {
       // Here, in the flow of the call: whoever hands over does so in a flow of its own.
       if (this.#mayAsk && !this.#asked) this.#askOthers();
-      else await new Promise<void>((goOn) => (this.#goOn = goOn));
+      else await new Promise((goOn) => (this.#goOn = goOn));
     }
     return this;
   }
@@ -180,7 +182,7 @@ export class QuorumRound {
     const { said, underWay } = this.#terms;
     ask.sent = true;
     underWay.begin(member);
-    member.takeAsMember(request, {
+    ask.waiter = member.takeAsMember(request, {
       granted: (hold) => {
         noteAnswer(member);
         said.delete(member);
@@ -189,19 +191,20 @@ export class QuorumRound {
         if (!wanted) this.#giveBack(member, hold);
         underWay.end(member);
         if (!wanted) return;
-        if (ask.expected) return joint?.arrived(hold);
+        if (ask.expected) return joint?.arrived(hold, ask.waiter);
         if (joint !== undefined) return joint.join(hold);
         ask.outcome = 'acquired';
         ask.hold = hold;
         this.#look();
       },
       failed: (error) => {
-        if (error instanceof RedisUnavailableError) noteAway(member);
-        else noteAnswer(member);
+        const recalled = ask.waiter?.recalled;
+        if ((recalled?.error ?? error) instanceof RedisUnavailableError) noteAway(member);
+        else if (recalled !== undefined || !(error instanceof LockAbortedError)) noteAnswer(member);
         if (error instanceof LockTimeoutError) said.delete(member);
         else if (!(error instanceof LockAbortedError)) said.set(member, error);
         underWay.end(member);
-        if (ask.expected) this.#joint?.arrived(undefined);
+        if (ask.expected) this.#joint?.arrived(undefined, ask.waiter);
         if (ask.outcome !== 'pending' || ask.dropped) return;
         ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
         ask.error = error instanceof LockTimeoutError ? undefined : error;
@@ -210,7 +213,7 @@ export class QuorumRound {
       coming: (comes) => {
         if (ask !== this.#gate || this.#decided) return;
         this.#coming = comes;
-        if (comes) this.#goOn?.();
+        if (comes) this.#goOn?.(this);
         else if (this.#asked) this.#backInLine();
       },
     });
@@ -248,7 +251,7 @@ export class QuorumRound {
       const minority = this.#asks.length - quorum;
       const open = count.acquired < quorum && count.busy <= minority && count.failed <= minority;
       if (open && count.pending > 0 && (count.failed === 0 || this.misuse === undefined)) return;
-    } else if (this.#mayAsk) return this.#goOn?.();
+    } else if (this.#mayAsk) return this.#goOn?.(this);
     this.#decide();
   }
 
@@ -256,7 +259,7 @@ export class QuorumRound {
     this.#decided = true;
     this.#timer?.cancel();
     this.#unwatch?.();
-    this.#goOn?.();
+    this.#goOn?.(this);
   }
 
   #giveUp(): void {
@@ -298,7 +301,7 @@ export class QuorumRound {
     for (const ask of this.#asks) {
       if (!ask.sent || ask.outcome !== 'pending' || isAway(ask.member)) continue;
       ask.expected = true;
-      joint.expect(1);
+      joint.expect(ask.waiter);
     }
     if (this.#gate !== undefined) joint.whenReleased(() => this.abandon());
   }

@@ -7,7 +7,7 @@ import type { LockProtocol } from '../core/lock-protocol.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
 import { warnLongWait } from '../core/long-wait.js';
 import { SingleHold } from '../core/single-hold.js';
-import { patience, type Settle } from '../core/waiter.js';
+import { patience, type LockWaiter, type Settle } from '../core/waiter.js';
 import { ClientClosedError, InvalidArgumentError } from '../errors.js';
 import type { ScriptExecutor } from '../redis/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
@@ -117,12 +117,16 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   }
 
   /** @internal Takes it as one of several. Unbound: no flow enters it. */
-  takeAsMember(member: MemberCall, settle: Settle): void {
+  takeAsMember(member: MemberCall, settle: Settle): LockWaiter | undefined {
     const { runtime, protocol } = this;
     const { leaseTime, waitTime, signal, context, site, owner, drift, hurried } = member;
     const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
     const terms = { leaseMs, watched: leaseTime === undefined, bare: false, site, owner, drift };
-    acquire(runtime, { protocol, terms, patience: patience(runtime, waitTime, signal, hurried), context }, settle);
+    return acquire(
+      runtime,
+      { protocol, terms, patience: patience(runtime, waitTime, signal, hurried), context },
+      settle,
+    );
   }
 
   /** @internal Whether others of this client have it, wait for it or are inside, so that a try would be in vain. */

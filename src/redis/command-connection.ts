@@ -19,6 +19,8 @@ const CORK_MOST = 16;
 /** A server that says that it is no master is left for the one that is, but not more often than this. */
 const LEAVE_EVERY_MS = 1_000;
 
+const never = (): null => null;
+
 export interface ConnectionReports {
   error(cause: unknown): void;
   clockUnavailable(cause: unknown): void;
@@ -221,7 +223,7 @@ export class CommandConnection implements CommandPort {
   retire(): void {
     this.#retired = true;
     this.#stopTrying();
-    this.#redis.options.retryStrategy = () => null;
+    this.#redis.options.retryStrategy = never;
     this.#endWaiting(new NotSentError('this server has none of the keys any more'));
     this.#endIfDone();
   }

@@ -118,10 +118,11 @@ export function keepTrying(redis: Redis, clock: Clock): () => void {
     times = 0;
     readyAt = clock.monotonic();
   });
-  redis.options.retryStrategy = (failures) => {
+  const pauseAfter = (failures: number): number => {
     turnedAway = clock.monotonic() - readyAt < TURNED_AWAY_MS ? turnedAway + 1 : 0;
     return pauseBefore(Math.max(failures, turnedAway));
   };
+  redis.options.retryStrategy = pauseAfter;
   redis.on('end', () => {
     if (stopped) return;
     times += 1;

@@ -23,7 +23,8 @@ export abstract class RequestAttempts {
     while (this.#unanswered > 0 && clock.monotonic() <= this.openUntil) {
       await new Promise<void>((resolve) => {
         const timer = clock.setTimer(this.openUntil - clock.monotonic() + 1, resolve);
-        this.#quiet = () => (timer.cancel(), resolve());
+        const quiet = (): void => (timer.cancel(), resolve());
+        this.#quiet = quiet;
       });
       this.#quiet = undefined;
     }

@@ -25,6 +25,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   sentAt = 0;
   firstSentAt = 0;
   #onDone: (() => void) | undefined;
+  #doneWith: { onDone(fn: () => void): void } | undefined;
   #settled = false;
   #abandoned = false;
   /** The newest attempt has neither been answered nor timed out. */
@@ -70,6 +71,11 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   onDone(fn: () => void): void {
     if (this.#settled) fn();
     else this.#onDone = fn;
+  }
+
+  /** Whoever is told when it is done is told when `other` is done, too. */
+  doneWith(other: { onDone(fn: () => void): void }): void {
+    this.#doneWith = other;
   }
 
   abandon(): void {
@@ -270,11 +276,12 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     this.#useSource = false;
     this.#redirections = 0;
     await new Promise<void>((resolve, reject) => {
-      this.#attemptOver = (error) => {
+      const over = (error?: Error): void => {
         this.#attemptOver = undefined;
         if (error === undefined) resolve();
         else reject(error);
       };
+      this.#attemptOver = over;
       this.#send(connection);
     });
   }
@@ -305,6 +312,8 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     this.#settled = true;
     this.#awaiting = false;
     this.#attemptOver?.();
-    this.#onDone?.();
+    if (this.#onDone === undefined) return;
+    if (this.#doneWith === undefined) this.#onDone();
+    else this.#doneWith.onDone(this.#onDone);
   }
 }
