@@ -48,6 +48,11 @@ export function runInside<H extends FlowHold, T>(hold: H, fn: (hold: H) => T): T
   return storage === undefined ? fn(hold) : storage.run(openHoldsAnd(hold), fn, hold);
 }
 
+/** Runs `fn` inside of the holds that another flow was inside of, which `currentHolds()` named there. */
+export function runAmong<T>(holds: readonly FlowHold[], fn: () => T): T {
+  return storage === undefined ? fn() : storage.run(holds, fn);
+}
+
 /** Runs `fn` outside of every hold: what it starts belongs to nobody who happened to start it. */
 export function runOutside<T>(fn: () => T): T {
   return storage === undefined ? fn() : storage.run(NONE, fn);

@@ -65,19 +65,19 @@ export class Lease {
 
   /** ms for which the lock is surely ours; 0 when it is not, or when nobody can say before a renewal has answered. */
   validFor(): number {
-    if (this.check() !== 'valid' || this.tenure.state !== 'held') return 0;
-    return Math.max(0, this.deadline - this.tenure.runtime.clock.now());
+    const now = this.tenure.runtime.clock.now();
+    if (this.check(now) !== 'valid' || this.tenure.state !== 'held') return 0;
+    return Math.max(0, this.deadline - now);
   }
 
   /**
    * Looks at the clock before anything is believed: after a blocked event loop this comes before any timer. Past its
    * deadline the lock is lost, unless only the wall clock jumped: then a renewal has to tell.
    */
-  check(): 'valid' | 'unconfirmed' | 'lost' {
+  check(now = this.tenure.runtime.clock.now()): 'valid' | 'unconfirmed' | 'lost' {
     const { tenure } = this;
     if (tenure.state !== 'held') return tenure.loss === undefined ? 'valid' : 'lost';
     const { clock } = tenure.runtime;
-    const now = clock.now();
     const jump = clock.jumped - this.#confirmedAtJump;
     if (jump <= 0 && now < this.deadline) return 'valid';
     if (now - jump < this.deadline) {

@@ -4,10 +4,9 @@
  *   try -> busy: subscribe -> confirmed: try again -> busy: park
  *   park until a message, the end of the holder's lease, the waiter's own time, or its signal
  *
- * A wake-up belongs to the entry, not to a waiter: it sets the mark, and whoever is the head tries. Sending a try
- * clears the mark and forgets the holder's ttl; only the answer to the newest try makes the ttl known again. Nobody
- * parks while the mark is set or the ttl is not known (next-look.ts), so no wake-up is lost with a waiter that leaves,
- * nor under a reply that was on its way. tests/model/Waiting.tla is this file and that one.
+ * A wake-up sets the entry's mark, and whoever is the head tries. Sending a try clears the mark and forgets the holder's
+ * ttl; only the answer to the newest try makes it known again. Nobody parks while the mark is set or the ttl unknown
+ * (next-look.ts), so none is lost with a waiter that leaves or under a reply. tests/model/Waiting.tla is both files.
  */
 import {
   ClientClosedError,
@@ -29,7 +28,7 @@ import { LocalLine } from './local-line.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { NextLook } from './next-look.js';
 import type { QueuedLine } from './queued-line.js';
-import { SharedWaiter } from './shared-waiter.js';
+import { SharedWaiter, wantsLess } from './shared-waiter.js';
 import type { TenureEnd } from './tenure-end.js';
 import type { Tenure } from './tenure.js';
 import { LockWaiter, type Waiter } from './waiter.js';
@@ -83,6 +82,10 @@ export class LockEntry implements ChannelListener {
   /** Those of this client who ask Redis for it just now, or whom it is being handed to. */
   get coming(): Waiter[] {
     return [...this.#trying, ...this.#grants.heirs];
+  }
+
+  get isComing(): boolean {
+    return this.#trying.size > 0 || this.#grants.heirs.size > 0;
   }
 
   get wanted(): boolean {
@@ -179,8 +182,7 @@ export class LockEntry implements ChannelListener {
     // A single try stands in no line that close() could end.
     if (this.runtime.closed) waiter.leaving ??= new ClientClosedError();
     const { error } = request;
-    const gaveBack = waiter instanceof LockWaiter && waiter.gaveBack;
-    const taken = error === undefined && typeof request.reply !== 'number' && !gaveBack;
+    const taken = waiter.took(request);
     const served = waiter instanceof SharedWaiter && waiter.served;
     if (!served && this.#grants.tried(waiter, request, taken, jumped, sequence)) return;
     if (!served || !taken || !this.#grants.passTaken(waiter)) this.#takeBack(waiter, request, taken);
@@ -346,6 +348,3 @@ export class LockEntry implements ChannelListener {
     this.#line.close();
   }
 }
-
-const wantsLess = (next: Waiter | undefined, waiter: Waiter): boolean =>
-  next instanceof SharedWaiter && waiter instanceof SharedWaiter && next.wants < waiter.wants;

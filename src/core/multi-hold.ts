@@ -111,7 +111,7 @@ export class MultiHold extends Hold {
   }
 
   /** Every member is tried, all at once. Of a RedLock the rest goes on in the background once a majority has answered. */
-  async #release(): Promise<void> {
+  #release(): Promise<void> {
     const { of, quorum } = this.terms;
     const { loss } = this;
     const members = [...this.#members];
@@ -119,40 +119,41 @@ export class MultiHold extends Hold {
     let open = members.length;
     let kept = 0;
     let lost = 0;
+    let grace: Timer | undefined;
+    const enough = (): boolean => kept + this.#late >= quorum;
     // Nobody had noticed yet that the hold was over.
     const tooFew = (): boolean => members.length + this.#recalled + this.#late - lost < quorum;
-    await new Promise<void>((enough) => {
-      let grace: Timer | undefined;
+    return new Promise((resolve, reject) => {
+      const over = (): void => {
+        grace?.cancel();
+        if (loss === undefined && enough()) resolve();
+        else reject(this.#failure(loss, failures, tooFew()));
+      };
       const look = (): void => {
-        const enoughKept = kept + this.#late >= quorum;
-        if (open + this.#recalled > 0 && (quorum === of || (!enoughKept && !tooFew()))) return;
-        if (this.#expected === 0) {
-          grace?.cancel();
-          return enough();
-        }
+        if (open + this.#recalled > 0 && (quorum === of || (!enough() && !tooFew()))) return;
+        if (this.#expected === 0) return over();
         // What is granted now is given back right away: the caller's next call finds the server free.
         const [first] = this.#lost.records;
         const clock = first?.tenure.runtime.clock;
-        grace ??= clock?.setTimer(clock.now() + GRACE_MS, enough);
+        grace ??= clock?.setTimer(clock.now() + GRACE_MS, over);
       };
       this.#onLate = look;
-      members.forEach((member, at) => {
-        member.release().then(
-          () => {
-            open -= 1;
-            kept += 1;
-            look();
-          },
-          (error: unknown) => {
-            open -= 1;
-            if (error instanceof LockLostError || SingleHold.recordOf(member).loss !== undefined) lost += 1;
-            const { lockName, owner } = member;
-            failures.push({ member: at, lockName, owner, error });
-            if (quorum < of && !(error instanceof LockLostError)) this.terms.releaseFailed(member, error);
-            look();
-          },
-        );
-      });
+      const given = (): void => {
+        open -= 1;
+        kept += 1;
+        look();
+      };
+      for (let at = 0; at < members.length; at += 1) {
+        const member = members[at] as SingleHold;
+        member.release().then(given, (error: unknown) => {
+          open -= 1;
+          if (error instanceof LockLostError || SingleHold.recordOf(member).loss !== undefined) lost += 1;
+          const { lockName, owner } = member;
+          failures.push({ member: at, lockName, owner, error });
+          if (quorum < of && !(error instanceof LockLostError)) this.terms.releaseFailed(member, error);
+          look();
+        });
+      }
       // What is granted now goes back right behind its request, a round trip sooner than after a look at the answer.
       for (const waiter of this.#coming) {
         if (!waiter.recall()) continue;
@@ -161,17 +162,20 @@ export class MultiHold extends Hold {
       }
       look();
     });
-    if (loss === undefined && kept + this.#late >= quorum) return;
+  }
+
+  #failure(loss: MultiHold['loss'], failures: MemberFailure[], tooFew: boolean): Error {
     const closed = failures.find(({ error }) => error instanceof ClientClosedError);
-    if (closed !== undefined && failures.every(({ error }) => error instanceof ClientClosedError)) throw closed.error;
+    if (closed !== undefined && failures.every(({ error }) => error instanceof ClientClosedError))
+      return closed.error as ClientClosedError;
     const failed = new MultiUnlockError(this.lockName, failures);
     if (loss !== undefined) {
       if (failures.length > 0) loss.cause = failed;
-      throw loss;
+      return loss;
     }
     const first = failures.map(({ error }) => error).find((error) => error instanceof LockLostError);
-    if (first === undefined || !tooFew()) throw failed;
-    throw new LockLostError(this.lockName, this.owner, first.reason, { cause: failed });
+    if (first === undefined || !tooFew) return failed;
+    return new LockLostError(this.lockName, this.owner, first.reason, { cause: failed });
   }
 
   /** @internal */

@@ -55,3 +55,7 @@ export abstract class SharedWaiter extends Waiter {
     this.fail(error);
   }
 }
+
+/** Something that was too little for `waiter` may be enough for whoever is next. */
+export const wantsLess = (next: Waiter | undefined, waiter: Waiter): boolean =>
+  next instanceof SharedWaiter && waiter instanceof SharedWaiter && next.wants < waiter.wants;

@@ -83,6 +83,10 @@ export abstract class Waiter {
   whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
     request.onDone(fn);
   }
+  /** Whether it is known to have taken something that has to be granted, or given back. */
+  took({ error, reply }: ScriptRequest<AcquireReply>): boolean {
+    return error === undefined && typeof reply !== 'number';
+  }
   /** What the request took, or may have taken, is nobody's: it goes back in the background. Resolves when it has. */
   abstract takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined;
   /** The failure of the call, when nothing of it can take effect any more. */
@@ -206,6 +210,10 @@ export class LockWaiter extends Waiter {
   /** What its try took has been given back behind it. */
   get gaveBack(): boolean {
     return this.recalled?.reply === 'freed';
+  }
+
+  override took(request: ScriptRequest<AcquireReply>): boolean {
+    return super.took(request) && !this.gaveBack;
   }
 
   takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {

@@ -139,8 +139,8 @@ export abstract class JointLock extends Lock<MultiHold> {
     // Nobody goes on inside what was lost.
     const loss = this.innermost(context, (hold) => hold.current)?.loss;
     if (loss !== undefined) return settle.failed(loss);
-    const taken = context === undefined ? this.acquireMembers(call) : this.#takeFor(context, call);
-    taken.then(settle.granted, settle.failed);
+    if (context === undefined) this.takeMembers(call, settle);
+    else this.#takeFor(context, call).then(settle.granted, settle.failed);
   }
 
   async #takeFor(context: LockContext, call: LockCall): Promise<MultiHold> {
@@ -150,7 +150,9 @@ export abstract class JointLock extends Lock<MultiHold> {
     if (underWay.has(this.#identity)) throw new ConcurrentContextError(this.name, context.id);
     underWay.add(this.#identity);
     try {
-      const hold = await this.acquireMembers(call);
+      const hold = await new Promise<MultiHold>((granted, failed) =>
+        this.takeMembers(call, { granted: granted as (taken: Hold) => void, failed }),
+      );
       held.set(context, [...(held.get(context) ?? []).filter(({ open }) => open), hold]);
       return hold;
     } finally {
@@ -159,7 +161,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   }
 
   /** @internal Fails with `LockTimeoutError` if it stays busy; what was granted on the way has been given back. */
-  protected abstract acquireMembers(call: LockCall): Promise<MultiHold>;
+  protected abstract takeMembers(call: LockCall, settle: LockSettle): void;
 
   /** @internal */
   protected hold(members: readonly SingleHold[], { bare }: LockCall): MultiHold {

@@ -5,7 +5,7 @@ import { MultiHold } from '../core/multi-hold.js';
 import { SingleHold } from '../core/single-hold.js';
 import { LockAbortedError, LockLostError, LockTimeoutError } from '../errors.js';
 import { isMisuse, JointLock, longestDeadline, orderedMembers } from './joint-lock.js';
-import type { LockCall } from './lock-call.js';
+import type { LockCall, LockSettle } from './lock-call.js';
 
 /**
  * Several locks as one: Redisson's `RedissonMultiLock`. They may have different names, kinds and clients; all are held
@@ -31,7 +31,11 @@ export class MultiLock extends JointLock {
   }
 
   /** @internal */
-  protected override async acquireMembers(call: LockCall): Promise<MultiHold> {
+  protected override takeMembers(call: LockCall, settle: LockSettle): void {
+    this.#acquireMembers(call).then(settle.granted, settle.failed);
+  }
+
+  async #acquireMembers(call: LockCall): Promise<MultiHold> {
     const { clock } = this.members[0].inner.runtime;
     const { waitTime } = call;
     const now = clock.now();

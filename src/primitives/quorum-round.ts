@@ -72,8 +72,8 @@ export interface RoundTerms {
  */
 export class QuorumRound {
   readonly #terms: RoundTerms;
-  /** Lease clock ms at which whoever waits for its leftovers does not wait any longer. */
-  readonly settleBy: number;
+  /** Lease clock ms. */
+  readonly #begunAt: number;
   #asks: Ask[];
   readonly #gate: Ask | undefined;
   #owner: (member: Member) => string;
@@ -97,7 +97,7 @@ export class QuorumRound {
     const { members, owners, gate, failed } = terms;
     const { clock } = members[0].inner.runtime;
     this.#terms = terms;
-    this.settleBy = clock.now() + (gate?.waitTime ?? 0) + longestDeadline(members);
+    this.#begunAt = clock.now();
     this.#owner = owners();
     this.#asks = members.map((member): Ask => {
       if (member === failed?.member) return { ...unasked(member), outcome: 'failed', error: failed.error };
@@ -112,6 +112,12 @@ export class QuorumRound {
     return this.#gate === undefined || this.#coming || this.#gate.outcome === 'acquired';
   }
 
+  /** Lease clock ms at which whoever waits for its leftovers does not wait any longer. */
+  get settleBy(): number {
+    const { members, gate } = this.#terms;
+    return this.#begunAt + (gate?.waitTime ?? 0) + longestDeadline(members);
+  }
+
   get asks(): readonly Ask[] {
     return this.#asks;
   }
@@ -121,20 +127,16 @@ export class QuorumRound {
     return this.#asked ? undefined : this.#gate;
   }
 
-  /** Resolves with itself when it is decided. */
-  run(): Promise<this> {
+  /** Tells when it is decided: without a gate in anybody's flow. */
+  begin(decided: (round: this) => void): void {
     const { call, gate } = this.#terms;
+    if (gate === undefined) this.#goOn = decided;
     this.#unwatch = call.signal === undefined ? undefined : onAbort(call.signal, () => this.#end());
     if (gate !== undefined) {
       const { member, waitTime } = gate;
       this.#send(this.#gate as Ask, this.#request(member, waitTime, this.#abortGate?.signal, false));
-      return this.#runBehindGate();
-    }
-    if (!this.#decided) this.#askOthers();
-    return new Promise((decided) => {
-      this.#goOn = decided;
-      if (this.#decided) decided(this);
-    });
+      void this.#runBehindGate().then(decided);
+    } else if (!this.#decided) this.#askOthers();
   }
 
   async #runBehindGate(): Promise<this> {
@@ -159,8 +161,9 @@ export class QuorumRound {
     this.#asked = true;
     if (waitTime > 0) this.#abortOthers = new AbortController();
     // A server that has not answered an attempt by then counts as away.
-    this.#timer = clock.setTimer(clock.now() + options.attemptMs + waitTime, () => this.#giveUp());
-    this.#endsAt = clock.now() + options.commandTimeout;
+    const now = gate === undefined ? this.#begunAt : clock.now();
+    this.#timer = clock.setTimer(now + options.attemptMs + waitTime, () => this.#giveUp());
+    this.#endsAt = now + options.commandTimeout;
     const signal = this.#abortOthers === undefined ? call.signal : this.#abortOthers.signal;
     for (const ask of this.#asks) {
       if (ask === this.#gate || ask.outcome !== 'pending') continue;

@@ -1,8 +1,8 @@
 import { onAbort } from '../core/abort-watch.js';
+import { currentHolds, runAmong } from '../core/flow.js';
 import type { LockContext } from '../core/lock-context.js';
 import { LONG_WAIT_MS } from '../core/long-wait.js';
 import type { MultiHold } from '../core/multi-hold.js';
-import type { SingleHold } from '../core/single-hold.js';
 import {
   ClientClosedError,
   InvalidArgumentError,
@@ -15,7 +15,7 @@ import {
 import { type ContextOptions } from './arguments.js';
 import { isAway, noteAway } from './away-servers.js';
 import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
-import type { LockCall } from './lock-call.js';
+import type { LockCall, LockSettle } from './lock-call.js';
 import { askMajority, type Told } from './majority-question.js';
 import { giveBack } from './multi-lock.js';
 import { isOfOneServer, QuorumRound, type Ask, type RoundTerms } from './quorum-round.js';
@@ -45,6 +45,9 @@ const GATE_MS = 2_000;
 /** Between rounds that ended without a majority, so that two who split the servers do not do so again. */
 const PAUSE_MS = { least: 5, most: 50 };
 const AWAY_PAUSE_MS = { first: 100, longest: 1_000 };
+
+type GateTerms = Pick<RoundTerms, 'gate' | 'failed'>;
+const ALL_AT_ONCE: GateTerms = {};
 
 /** Of one round: a majority, or what every server said. */
 type Round = { readonly hold: MultiHold } | { readonly asks: readonly Ask[] };
@@ -91,32 +94,47 @@ export class RedLock extends JointLock {
   }
 
   /** @internal */
-  protected override async acquireMembers(call: LockCall): Promise<MultiHold> {
+  protected override takeMembers(call: LockCall, settle: LockSettle): void {
     const { clock } = this.#first.inner.runtime;
-    const { context, waitTime, signal } = call;
+    const { context, waitTime } = call;
     const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
     const leftovers: Leftovers = { underWay: new RequestsUnderWay(), said: new Map() };
     // Of those who come at the same moment one asks everywhere: they would only split the servers among themselves.
     let wanted = 0;
     for (const member of this.members) if (member.isWanted(context)) wanted += 1;
-    try {
-      if (until !== -Infinity && wanted > this.members.length - this.quorum) {
-        const gate = this.members.find((member) => !isAway(member)) ?? this.#first;
-        return await this.#standInLine(call, leftovers, until, gate, undefined);
-      }
-      const round = await this.#askAll(call, leftovers);
-      if ('hold' in round) return round.hold;
-      this.checkOpen();
-      const away = this.#away(round.asks);
-      if (clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);
-      if (away !== undefined && until === Infinity) throw away;
-      return await this.#standInLine(call, leftovers, until, this.#gateAmong(round.asks), away);
-    } catch (error) {
-      // None of its requests may take effect once the call has failed.
-      await leftovers.underWay.whenAllOver();
-      if (error instanceof NoQuorumError) throw this.#completed(error, leftovers);
-      throw error instanceof LockAbortedError ? new LockAbortedError(this.name, signal?.reason) : error;
+    if (until !== -Infinity && wanted > this.members.length - this.quorum) {
+      const gate = this.members.find((member) => !isAway(member)) ?? this.#first;
+      this.#settle(this.#standInLine(call, leftovers, until, gate, undefined), call, leftovers, settle);
+      return;
     }
+    // Nearly every call ends with this round: promises on the way would cost it more than the bookkeeping.
+    const around = currentHolds();
+    this.#round(call, leftovers, ALL_AT_ONCE).begin((round) => {
+      const hold = this.#holdOf(round, call);
+      if (hold !== undefined) return settle.granted(hold);
+      // What it asks for later is nested where the caller is, too.
+      const later = runAmong(around, () => this.#afterFirst(round, call, leftovers, until));
+      this.#settle(later, call, leftovers, settle);
+    });
+  }
+
+  /** None of its requests may take effect once the call has failed. */
+  #settle(taken: Promise<MultiHold>, { signal }: LockCall, leftovers: Leftovers, settle: LockSettle): void {
+    taken.then(settle.granted, async (error: unknown) => {
+      await leftovers.underWay.whenAllOver();
+      if (error instanceof NoQuorumError) settle.failed(this.#completed(error, leftovers));
+      else settle.failed(error instanceof LockAbortedError ? new LockAbortedError(this.name, signal?.reason) : error);
+    });
+  }
+
+  async #afterFirst(round: QuorumRound, call: LockCall, leftovers: Leftovers, until: number): Promise<MultiHold> {
+    const { clock } = this.#first.inner.runtime;
+    const asks = await this.#giveUp(round, call);
+    this.checkOpen();
+    const away = this.#away(asks);
+    if (clock.now() >= until) throw away ?? new LockTimeoutError(this.name, call.waitTime);
+    if (away !== undefined && until === Infinity) throw away;
+    return this.#standInLine(call, leftovers, until, this.#gateAmong(asks), away);
   }
 
   /** Waits at one server after the other. `failed`: what the round before came to, if that was an error. */
@@ -179,40 +197,46 @@ export class RedLock extends JointLock {
     return this.#askAll(call, leftovers, { member: gate, error });
   }
 
-  #askAll(
+  async #askAll(
     call: LockCall,
     leftovers: Leftovers,
     failed?: { readonly member: Member; readonly error: unknown },
   ): Promise<Round> {
-    return this.#run(call, leftovers, { failed }).then((round) => this.#conclude(round, call));
+    return this.#conclude(await this.#run(call, leftovers, { failed }), call);
   }
 
-  #run(call: LockCall, leftovers: Leftovers, terms: Pick<RoundTerms, 'gate' | 'failed'>): Promise<QuorumRound> {
+  #run(call: LockCall, leftovers: Leftovers, terms: GateTerms): Promise<QuorumRound> {
+    return new Promise((decided) => this.#round(call, leftovers, terms).begin(decided));
+  }
+
+  #round(call: LockCall, leftovers: Leftovers, terms: GateTerms): QuorumRound {
     const { members, quorum } = this;
     const owners = (): ((member: Member) => string) => this.owners();
-    return new QuorumRound({ members, quorum, call, owners, drift: this.#drift, ...leftovers, ...terms }).run();
+    return new QuorumRound({ members, quorum, call, owners, drift: this.#drift, ...leftovers, ...terms });
   }
 
-  #conclude(round: QuorumRound, call: LockCall): Round | Promise<Round> {
+  async #conclude(round: QuorumRound, call: LockCall): Promise<Round> {
+    const hold = this.#holdOf(round, call);
+    return hold === undefined ? { asks: await this.#giveUp(round, call) } : { hold };
+  }
+
+  #holdOf(round: QuorumRound, call: LockCall): MultiHold | undefined {
     const granted = round.close();
-    if (granted.length >= this.quorum && round.misuse === undefined && call.signal?.aborted !== true) {
-      const joint = this.hold(granted, call);
-      if (joint.counts) {
-        round.becomes(joint);
-        return { hold: joint };
-      }
-    }
-    return this.#giveUp(round, granted, call);
+    if (granted.length < this.quorum || round.misuse !== undefined || call.signal?.aborted === true) return undefined;
+    const joint = this.hold(granted, call);
+    if (!joint.counts) return undefined;
+    round.becomes(joint);
+    return joint;
   }
 
   /** Of a round that came to nothing what it was granted is given back. */
-  async #giveUp(round: QuorumRound, granted: readonly SingleHold[], { signal }: LockCall): Promise<Round> {
+  async #giveUp(round: QuorumRound, { signal }: LockCall): Promise<readonly Ask[]> {
     const { misuse } = round;
     round.abandon();
-    await giveBack(granted, round.settleBy);
+    await giveBack(round.close(), round.settleBy);
     if (misuse instanceof Error) throw misuse;
     if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
-    return { asks: round.asks };
+    return round.asks;
   }
 
   /** The error of a round in which too few servers answered; undefined: somebody else was in the way. */

@@ -141,8 +141,8 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   /** @internal It is busy as far as we know, or will be if another call of this client gets what it asks for just now. */
   isWanted(context: LockContext | undefined): boolean {
     if (this.isKnownBusy(context)) return true;
-    const { coming } = lineOf(this.runtime, this.protocol);
-    return coming.length > 0 && innermostHold(this.runtime, this.protocol, context) === undefined;
+    const { isComing } = lineOf(this.runtime, this.protocol);
+    return isComing && innermostHold(this.runtime, this.protocol, context) === undefined;
   }
 
   /** @internal Somebody has waited long behind the same hold of this client, if there is one. */

@@ -146,7 +146,8 @@ function silenceSentinels(redis: Redis): void {
   const { connector } = redis as unknown as { connector?: Partial<SentinelConnector> };
   const connect = connector?.connectToSentinel;
   if (connector === undefined || connect === undefined) return;
-  connector.connectToSentinel = (...args) => connect.apply(connector, args).on('error', () => undefined);
+  const silently = (...args: unknown[]): Redis => connect.apply(connector, args).on('error', () => undefined);
+  connector.connectToSentinel = silently;
 }
 
 /** A connection of our own to one node of a cluster. */
