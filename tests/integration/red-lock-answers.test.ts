@@ -48,6 +48,27 @@ test('R28: what one of three had granted when the others said that they are busy
   await Promise.all(holds.map((hold) => hold.release()));
 });
 
+test('R28: who hears that two of three are busy fails when the third has run its request, and what takes it back', async () => {
+  const proxies = await startProxies();
+  const opened = proxies.map(({ url }) => createClient({ url }));
+  clients.push(...opened);
+  const { name, clients: others } = await open();
+  const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock(name)));
+  await lock.withLock(() => undefined);
+  await freeEverywhere({ clients: opened, name });
+  const holds = await Promise.all([0, 1].map((at) => inFlow(async () => others[at]!.getLock(name).acquire())));
+  const requests = [scripts.acquire, scripts.release].map(({ script }) =>
+    proxies[2]!.holdCommand({ command: 'EVALSHA', sha: script!.sha }, 150),
+  );
+  const monitor = await servers[2]!.monitor();
+  expect(await inFlow(() => lock.tryLock())).toBe(false);
+  const run = (await monitor.settle()).filter(({ command }) => command === 'EVALSHA').map(({ args }) => args[0]);
+  expect(run).toEqual([scripts.acquire.script!.sha, scripts.release.script!.sha]);
+  expect(requests.map(({ count }) => count)).toEqual([1, 1]);
+  monitor.stop();
+  await Promise.all(holds.map((hold) => hold.release()));
+});
+
 test('who is handed its turn at one server asks the others right behind their releases, before any answer', async () => {
   const proxies = await startProxies();
   const opened = proxies.map(({ url }) => createClient({ url }));

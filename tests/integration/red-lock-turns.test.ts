@@ -84,3 +84,24 @@ test.each([0, 1, 2])(
     await freeEverywhere({ ...red, name });
   },
 );
+
+test('whoever is inside a member, and finds the others busy at first, is nested in it when they are free', async () => {
+  const { lock, name, ...red } = await open();
+  const other = await open({ name });
+  const theirs = await Promise.all([1, 2].map((at) => inFlow(() => other.clients[at]!.getLock(name).acquire())));
+  await inFlow(async () => {
+    const outer = await red.clients[0]!.getLock(name).acquire();
+    const waits = lock.acquire();
+    waits.catch(() => undefined);
+    const listening = async (): Promise<boolean> =>
+      (await Promise.all(servers.map((server) => server.channels()))).flat().length > 0;
+    await until(listening, 'it stands in line');
+    await Promise.all(theirs.map((hold) => hold.release()));
+    const hold = await waits;
+    const counts = async (): Promise<unknown> => servers[0]!.command('HVALS', name);
+    await until(async () => String(await counts()) === '2', 'it is nested at the first');
+    await hold.release();
+    await outer.release();
+  });
+  await freeEverywhere({ ...red, name });
+});

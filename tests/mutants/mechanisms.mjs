@@ -2,6 +2,7 @@
 import { CLOCKS } from './clocks.mjs';
 import { LANES_AND_QUEUES } from './models.mjs';
 import { PROMISES } from './promises.mjs';
+import { RED_LOCKS } from './red-locks.mjs';
 import { REQUESTS } from './requests.mjs';
 import { SHARING } from './sharing.mjs';
 import { TENURES } from './tenures.mjs';
@@ -16,4 +17,5 @@ export const MECHANISMS = [
   ...SHARING,
   ...LANES_AND_QUEUES,
   ...PROMISES,
+  ...RED_LOCKS,
 ];

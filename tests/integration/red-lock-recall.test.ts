@@ -1,0 +1,110 @@
+import { expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client.js';
+import type { ClientOptions } from '../../src/options.js';
+import type { RedLock } from '../../src/primitives/red-lock.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import { inFlow, outcome, pause } from '../support/lock-clients.js';
+import type { FaultProxy } from '../support/proxy.js';
+import { until } from '../support/until.js';
+import { clients, freeEverywhere, open, servers, startProxies } from './red-lock-stage.js';
+
+/* A hold that is given back while the third server's grant is still on its way: that one is held up by its proxy. */
+
+const ACQUIRE = { command: 'EVALSHA', sha: scripts.acquire.script!.sha };
+const RELEASE = { command: 'EVALSHA', sha: scripts.release.script!.sha };
+
+interface Stage {
+  readonly lock: RedLock;
+  readonly name: string;
+  readonly clients: readonly LockClient[];
+  readonly proxies: readonly FaultProxy[];
+}
+
+async function stage(name: string, options: ClientOptions = {}): Promise<Stage> {
+  const proxies = await startProxies();
+  const opened = proxies.map(({ url }) => createClient({ url, ...options }));
+  clients.push(...opened);
+  const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock(name)));
+  const red = { lock, name, clients: opened };
+  // Every script is known from here on, and every server has answered.
+  await lock.withLock(() => undefined);
+  await freeEverywhere(red);
+  return { ...red, proxies };
+}
+
+const scriptsSeen = ({ log }: FaultProxy): string[] =>
+  log.flatMap(({ name, args }) => (name === 'EVALSHA' ? [args[0] as string] : []));
+
+test('what is still being granted goes back right behind its request, and with nothing else', async () => {
+  const { lock, name, proxies, ...red } = await stage('red:recalled');
+  const last = proxies[2]!;
+  const before = scriptsSeen(last).length;
+  const held = last.holdReply(ACQUIRE);
+  const hold = await inFlow(async () => lock.acquire());
+  await hold.release();
+  await until(() => scriptsSeen(last).length === before + 2, 'both requests have come');
+  await until(async () => (await servers[2]!.command('EXISTS', name)) === 0, 'it is free there');
+  expect(held.count).toBe(1);
+  held.lift();
+  await freeEverywhere({ ...red, name });
+  expect(scriptsSeen(last).slice(before)).toEqual([ACQUIRE.sha, RELEASE.sha]);
+});
+
+test('it counts for the majority that has given its part back', async () => {
+  const { lock, name, proxies, ...red } = await stage('red:counted');
+  const acquired = proxies[2]!.holdReply(ACQUIRE, 200);
+  const hold = await inFlow(async () => lock.acquire());
+  const released = proxies[1]!.holdReply({ ...RELEASE, times: Infinity });
+  expect(await outcome(hold.release())).toBe('ok');
+  expect(acquired.count).toBe(1);
+  expect(released.count).toBeGreaterThan(0);
+  released.lift();
+  await freeEverywhere({ ...red, name });
+});
+
+test('it frees nobody else, where the answer is that somebody has it', async () => {
+  const { lock, name, proxies, ...red } = await stage('red:others');
+  const other = await open();
+  const theirs = await inFlow(() => other.clients[2]!.getLock(name).acquire());
+  const held = proxies[2]!.holdReply(ACQUIRE);
+  const hold = await inFlow(async () => lock.acquire());
+  await hold.release();
+  await until(async () => (await servers[0]!.command('EXISTS', name)) === 0, 'it is free at the first');
+  held.lift();
+  await until(() => scriptsSeen(proxies[2]!).includes(RELEASE.sha), 'the release has come');
+  expect(await servers[2]!.command('HKEYS', name)).toEqual([theirs.owner]);
+  await theirs.release();
+  await freeEverywhere({ ...red, name });
+});
+
+test.each(['swallow', 'cutBefore', 'cutAfter'] as const)(
+  'R1: what it took is given back all the same where its release is lost: %s',
+  async (loss) => {
+    const { lock, name, proxies, ...red } = await stage(`red:lost-${loss}`);
+    const last = proxies[2]!;
+    const held = last.holdReply(ACQUIRE);
+    const hold = await inFlow(async () => lock.acquire());
+    const lost = last[loss](RELEASE);
+    await hold.release();
+    await lost.applied;
+    held.lift();
+    await freeEverywhere({ ...red, name });
+    expect(lost.count).toBe(1);
+  },
+);
+
+test('R1: and where no release comes through for a whole command deadline', async () => {
+  const { lock, name, proxies, ...red } = await stage('red:unreleased', { commandTimeout: 600 });
+  const last = proxies[2]!;
+  const held = last.holdReply(ACQUIRE);
+  const hold = await inFlow(async () => lock.acquire());
+  const refused = last.answer({ ...RELEASE, times: Infinity }, '-LOADING Redis is loading the dataset in memory\r\n');
+  await hold.release();
+  await refused.applied;
+  held.lift();
+  await pause(800);
+  // The recall has failed: what was granted has to be given back by another request.
+  expect(await servers[2]!.command('EXISTS', name)).toBe(1);
+  refused.lift();
+  await freeEverywhere({ ...red, name });
+});

@@ -1,0 +1,76 @@
+// @ts-check
+import { without } from './mechanism.mjs';
+
+const RED = 'tests/integration/red-lock.test';
+const ANSWERS = 'tests/integration/red-lock-answers';
+const RECALL = 'tests/integration/red-lock-recall';
+
+/** What a RedLock leaves under way when a majority has decided. @type {readonly import('./mechanism.mjs').Mechanism[]} */
+export const RED_LOCKS = [
+  without(
+    'a RedLock whose grant on its way goes back right behind its request',
+    'src/core/waiter.ts',
+    'if (inLine || trying?.inDoubt',
+    'if (this.leaving === undefined || trying?.inDoubt',
+    RECALL,
+  ),
+  without(
+    'a RedLock that gives back once what was recalled',
+    'src/core/waiter.ts',
+    'super.took(request) && !this.gaveBack',
+    'super.took(request)',
+    RECALL,
+  ),
+  without(
+    'R1: a RedLock that gives back what a lost recall has not',
+    'src/core/waiter.ts',
+    "return this.recalled?.reply === 'freed';",
+    'return this.recalled !== undefined;',
+    RECALL,
+  ),
+  without(
+    'a RedLock whose recalled grants count for its release',
+    'src/core/multi-hold.ts',
+    'if (waiter?.gaveBack === true) this.#late += 1;',
+    '',
+    RECALL,
+  ),
+  without(
+    'a recall that is over when both requests are',
+    'src/core/waiter.ts',
+    '    trying.doneWith(this.recalled);\n',
+    '',
+    RECALL,
+  ),
+  without(
+    'R28: a RedLock that fails when nothing of it is under way any more',
+    'src/primitives/red-lock.ts',
+    '      await leftovers.underWay.whenAllOver();\n',
+    '',
+    ANSWERS,
+  ),
+  without(
+    'R28: requests to one server that are counted until the last is over',
+    'src/primitives/requests-under-way.ts',
+    'if (left > 0) return void this.#counts.set(member, left);',
+    '',
+    ANSWERS,
+  ),
+  without(
+    'what a round gives back is under way until it has',
+    'src/primitives/quorum-round.ts',
+    '    underWay.begin(member);\n    void giveBack',
+    '    void giveBack',
+    ANSWERS,
+  ),
+  without(
+    'a RedLock whose later rounds are nested where its caller is',
+    'src/primitives/red-lock.ts',
+    'runAmong(around, () => this.#afterFirst(round, call, leftovers, until))',
+    'runAmong([], () => this.#afterFirst(round, call, leftovers, until))',
+    RED,
+    ANSWERS,
+    'tests/integration/red-lock-turns',
+    'tests/integration/red-lock-recall',
+  ),
+];
