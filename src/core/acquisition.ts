@@ -54,7 +54,10 @@ export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: 
     parent === undefined
       ? acquireForContext(runtime, acquisition, context as LockContext)
       : acquireInside(runtime, acquisition, SingleHold.recordOf(parent));
-  acquired.then(settle.granted, settle.failed);
+  acquired.then(
+    (hold) => settle.granted(hold),
+    (error: unknown) => settle.failed(error),
+  );
   return undefined;
 }
 

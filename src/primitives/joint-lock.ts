@@ -35,6 +35,8 @@ export abstract class JointLock extends Lock<MultiHold> {
   protected readonly members: Members;
   readonly #identity: string;
   readonly #name: string;
+  /** Some of the members are of the same client. */
+  readonly #ofOneClient: boolean;
 
   /** @internal */
   constructor(
@@ -47,6 +49,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     this.members = members;
     this.#identity = members.map(identityOf).join('\n');
     this.#name = members.map(({ name }) => name).join(', ');
+    this.#ofOneClient = new Set(members.map(({ inner }) => inner.runtime)).size < members.length;
   }
 
   /** The names of the members, in the order in which they are locked, with commas between. Redisson gives none. */
@@ -183,6 +186,7 @@ export abstract class JointLock extends Lock<MultiHold> {
 
   /** @internal One owner for all members of one client. */
   protected owners(): (member: Member) => string {
+    if (!this.#ofOneClient) return ownOwner;
     const owners = new Map<object, string>();
     return ({ inner: { runtime } }) => {
       const owner = owners.get(runtime) ?? runtime.newOwner();
@@ -233,6 +237,8 @@ export abstract class JointLock extends Lock<MultiHold> {
     if (open < this.quorum) throw new ClientClosedError();
   }
 }
+
+const ownOwner = ({ inner }: Member): string => inner.runtime.newOwner();
 
 /** ms in which every request to any of them has settled. */
 export const longestDeadline = (members: Members): number =>

@@ -2,20 +2,19 @@ import type { Timer } from '../clock.js';
 import { onAbort } from '../core/abort-watch.js';
 import type { MultiHold } from '../core/multi-hold.js';
 import type { SingleHold } from '../core/single-hold.js';
-import type { LockWaiter } from '../core/waiter.js';
 import {
   ConcurrentContextError,
   LockAbortedError,
   LockLostError,
   LockTimeoutError,
   RedisUnavailableError,
-  type ServerResult,
 } from '../errors.js';
+import { Ask } from './ask.js';
 import { isAway, noteAnswer, noteAway } from './away-servers.js';
 import { isMisuse, longestDeadline, type Member } from './joint-lock.js';
 import type { LockCall } from './lock-call.js';
 import { giveBack } from './multi-lock.js';
-import type { RequestsUnderWay } from './requests-under-way.js';
+import type { Leftovers } from './leftovers.js';
 import type { MemberCall } from './single-lock.js';
 
 /** Nobody gets to see it; without a reason of its own every abort would make an error with a stack. */
@@ -28,23 +27,6 @@ const OVER = 'the round is over';
 export const isOfOneServer = (error: unknown): boolean =>
   error instanceof ConcurrentContextError || error instanceof LockLostError;
 
-/** One server that was asked. */
-export interface Ask {
-  readonly member: Member;
-  outcome: ServerResult['outcome'] | 'pending';
-  hold: SingleHold | undefined;
-  error: unknown;
-  /** It has been asked. */
-  sent?: true;
-  waiter?: LockWaiter | undefined;
-  /** The hold that was made without its answer is told of it. */
-  expected?: true;
-  /** Nobody wants its answer any more. */
-  dropped?: true;
-}
-
-const unasked = (member: Member): Ask => ({ member, outcome: 'pending', hold: undefined, error: undefined });
-
 /** What a round is begun with. */
 export interface RoundTerms {
   readonly members: readonly [Member, ...Member[]];
@@ -53,9 +35,7 @@ export interface RoundTerms {
   readonly owners: () => (member: Member) => string;
   readonly drift: (leaseMs: number) => number;
   /** Of rounds before and of this one. */
-  readonly underWay: RequestsUnderWay;
-  /** Why servers failed, also those that say so when it has been decided. */
-  readonly said: Map<Member, unknown>;
+  readonly leftovers: Leftovers;
   /** Where to stand in line first, for so many ms, and how many ms each of the others may then take to be free. */
   readonly gate?: { readonly member: Member; readonly waitTime: number; readonly othersMs: number } | undefined;
   /** Who has been asked already, and failed. */
@@ -99,10 +79,9 @@ export class QuorumRound {
     this.#terms = terms;
     this.#begunAt = clock.now();
     this.#owner = owners();
-    this.#asks = members.map((member): Ask => {
-      if (member === failed?.member) return { ...unasked(member), outcome: 'failed', error: failed.error };
-      return unasked(member);
-    });
+    this.#asks = members.map((member) => new Ask(this, member));
+    const known = this.#asks.find(({ member }) => member === failed?.member);
+    if (known !== undefined) [known.outcome, known.error] = ['failed', failed?.error];
     if (gate === undefined) return;
     this.#gate = this.#asks.find(({ member }) => member === gate.member);
     this.#abortGate = new AbortController();
@@ -155,7 +134,7 @@ export class QuorumRound {
   }
 
   #askOthers(): void {
-    const { members, call, gate, underWay } = this.#terms;
+    const { members, call, gate, leftovers } = this.#terms;
     const waitTime = gate?.othersMs ?? 0;
     const { clock, options } = members[0].inner.runtime;
     this.#asked = true;
@@ -168,9 +147,9 @@ export class QuorumRound {
     for (const ask of this.#asks) {
       if (ask === this.#gate || ask.outcome !== 'pending') continue;
       const request = this.#request(ask.member, waitTime, signal, gate !== undefined);
-      if (!underWay.has(ask.member)) this.#send(ask, request);
+      if (!leftovers.has(ask.member)) this.#send(ask, request);
       else if (isAway(ask.member)) ask.outcome = 'failed';
-      else void underWay.whenOver(ask.member).then(() => this.#sendLater(ask, request));
+      else void leftovers.whenOver(ask.member).then(() => this.#sendLater(ask, request));
     }
     this.#look();
   }
@@ -181,52 +160,56 @@ export class QuorumRound {
   }
 
   #send(ask: Ask, request: MemberCall): void {
-    const { member } = ask;
-    const { said, underWay } = this.#terms;
     ask.sent = true;
-    underWay.begin(member);
-    ask.waiter = member.takeAsMember(request, {
-      granted: (hold) => {
-        noteAnswer(member);
-        said.delete(member);
-        const joint = ask.dropped ? undefined : this.#joint;
-        const wanted = joint !== undefined || (!this.#closed && !ask.dropped);
-        if (!wanted) this.#giveBack(member, hold);
-        underWay.end(member);
-        if (!wanted) return;
-        if (ask.expected) return joint?.arrived(hold, ask.waiter);
-        if (joint !== undefined) return joint.join(hold);
-        ask.outcome = 'acquired';
-        ask.hold = hold;
-        this.#look();
-      },
-      failed: (error) => {
-        const recalled = ask.waiter?.recalled;
-        if ((recalled?.error ?? error) instanceof RedisUnavailableError) noteAway(member);
-        else if (recalled !== undefined || !(error instanceof LockAbortedError)) noteAnswer(member);
-        if (error instanceof LockTimeoutError) said.delete(member);
-        else if (!(error instanceof LockAbortedError)) said.set(member, error);
-        underWay.end(member);
-        if (ask.expected) this.#joint?.arrived(undefined, ask.waiter);
-        if (ask.outcome !== 'pending' || ask.dropped) return;
-        ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
-        ask.error = error instanceof LockTimeoutError ? undefined : error;
-        this.#look();
-      },
-      coming: (comes) => {
-        if (ask !== this.#gate || this.#decided) return;
-        this.#coming = comes;
-        if (comes) this.#goOn?.(this);
-        else if (this.#asked) this.#backInLine();
-      },
-    });
+    this.#terms.leftovers.begin(ask.member);
+    ask.waiter = ask.member.takeAsMember(request, ask);
+  }
+
+  granted(ask: Ask, hold: SingleHold): void {
+    const { member } = ask;
+    const { leftovers } = this.#terms;
+    noteAnswer(member);
+    leftovers.answered(member);
+    const joint = ask.dropped ? undefined : this.#joint;
+    const wanted = joint !== undefined || (!this.#closed && !ask.dropped);
+    if (!wanted) this.#giveBack(member, hold);
+    leftovers.end(member);
+    if (!wanted) return;
+    if (ask.expected) return joint?.arrived(hold, ask.waiter);
+    if (joint !== undefined) return joint.join(hold);
+    ask.outcome = 'acquired';
+    ask.hold = hold;
+    this.#look();
+  }
+
+  failed(ask: Ask, error: unknown): void {
+    const { member } = ask;
+    const { leftovers } = this.#terms;
+    const recalled = ask.waiter?.recalled;
+    if ((recalled?.error ?? error) instanceof RedisUnavailableError) noteAway(member);
+    else if (recalled !== undefined || !(error instanceof LockAbortedError)) noteAnswer(member);
+    if (error instanceof LockTimeoutError) leftovers.answered(member);
+    else if (!(error instanceof LockAbortedError)) leftovers.failed(member, error);
+    leftovers.end(member);
+    if (ask.expected) this.#joint?.arrived(undefined, ask.waiter);
+    if (ask.outcome !== 'pending' || ask.dropped) return;
+    ask.outcome = error instanceof LockTimeoutError ? 'busy' : 'failed';
+    ask.error = error instanceof LockTimeoutError ? undefined : error;
+    this.#look();
+  }
+
+  coming(ask: Ask, comes: boolean): void {
+    if (ask !== this.#gate || this.#decided) return;
+    this.#coming = comes;
+    if (comes) this.#goOn?.(this);
+    else if (this.#asked) this.#backInLine();
   }
 
   /** Nobody wants it any more. Until it has been given back its server is not asked anew. */
   #giveBack(member: Member, hold: SingleHold): void {
-    const { underWay } = this.#terms;
-    underWay.begin(member);
-    void giveBack([hold], this.settleBy).then(() => underWay.end(member));
+    const { leftovers } = this.#terms;
+    leftovers.begin(member);
+    void giveBack([hold], this.settleBy).then(() => leftovers.end(member));
   }
 
   /** The gate was not handed over after all: what the others have granted goes back. */
@@ -239,7 +222,7 @@ export class QuorumRound {
       if (ask === this.#gate) return ask;
       ask.dropped = true;
       if (ask.hold !== undefined) this.#giveBack(ask.member, ask.hold);
-      return unasked(ask.member);
+      return new Ask(this, ask.member);
     });
   }
 

@@ -13,13 +13,14 @@ import {
   type ServerResult,
 } from '../errors.js';
 import { type ContextOptions } from './arguments.js';
+import type { Ask } from './ask.js';
 import { isAway, noteAway } from './away-servers.js';
 import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
+import { Leftovers } from './leftovers.js';
 import type { LockCall, LockSettle } from './lock-call.js';
 import { askMajority, type Told } from './majority-question.js';
 import { giveBack } from './multi-lock.js';
-import { isOfOneServer, QuorumRound, type Ask, type RoundTerms } from './quorum-round.js';
-import { RequestsUnderWay } from './requests-under-way.js';
+import { isOfOneServer, QuorumRound, type RoundTerms } from './quorum-round.js';
 
 /** Options of a RedLock's handle. */
 export interface RedLockOptions extends ContextOptions {
@@ -51,14 +52,6 @@ const ALL_AT_ONCE: GateTerms = {};
 
 /** Of one round: a majority, or what every server said. */
 type Round = { readonly hold: MultiHold } | { readonly asks: readonly Ask[] };
-
-/** What is left over from the rounds of one call. */
-interface Leftovers {
-  /** Requests to servers that had not answered when the others decided. They are taken back, whatever they bring. */
-  readonly underWay: RequestsUnderWay;
-  /** Why a server failed that said so last, maybe after its round had been decided. */
-  readonly said: Map<Member, unknown>;
-}
 
 /**
  * A lock that a majority of independent servers grants: Redisson's `RedissonRedLock`, one lock at a client of each
@@ -98,7 +91,7 @@ export class RedLock extends JointLock {
     const { clock } = this.#first.inner.runtime;
     const { context, waitTime } = call;
     const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
-    const leftovers: Leftovers = { underWay: new RequestsUnderWay(), said: new Map() };
+    const leftovers = new Leftovers();
     // Of those who come at the same moment one asks everywhere: they would only split the servers among themselves.
     let wanted = 0;
     for (const member of this.members) if (member.isWanted(context)) wanted += 1;
@@ -121,7 +114,7 @@ export class RedLock extends JointLock {
   /** None of its requests may take effect once the call has failed. */
   #settle(taken: Promise<MultiHold>, { signal }: LockCall, leftovers: Leftovers, settle: LockSettle): void {
     taken.then(settle.granted, async (error: unknown) => {
-      await leftovers.underWay.whenAllOver();
+      await leftovers.whenAllOver();
       if (error instanceof NoQuorumError) settle.failed(this.#completed(error, leftovers));
       else settle.failed(error instanceof LockAbortedError ? new LockAbortedError(this.name, signal?.reason) : error);
     });
@@ -212,7 +205,7 @@ export class RedLock extends JointLock {
   #round(call: LockCall, leftovers: Leftovers, terms: GateTerms): QuorumRound {
     const { members, quorum } = this;
     const owners = (): ((member: Member) => string) => this.owners();
-    return new QuorumRound({ members, quorum, call, owners, drift: this.#drift, ...leftovers, ...terms });
+    return new QuorumRound({ members, quorum, call, owners, drift: this.#drift, leftovers, ...terms });
   }
 
   async #conclude(round: QuorumRound, call: LockCall): Promise<Round> {
@@ -252,10 +245,10 @@ export class RedLock extends JointLock {
   }
 
   /** With what servers said that the round did not wait for. */
-  #completed(error: NoQuorumError, { said }: Leftovers): NoQuorumError {
+  #completed(error: NoQuorumError, leftovers: Leftovers): NoQuorumError {
     const results = error.results.map((result): ServerResult => {
       const member = this.members.find((each) => this.#placeOf(each) === result.server) as Member;
-      return result.outcome === 'failed' ? { ...result, error: result.error ?? said.get(member) } : result;
+      return result.outcome === 'failed' ? { ...result, error: result.error ?? leftovers.errorOf(member) } : result;
     });
     return new NoQuorumError(this.name, this.quorum, results);
   }

@@ -45,13 +45,13 @@ export const RED_LOCKS = [
   without(
     'R28: a RedLock that fails when nothing of it is under way any more',
     'src/primitives/red-lock.ts',
-    '      await leftovers.underWay.whenAllOver();\n',
+    '      await leftovers.whenAllOver();\n',
     '',
     ANSWERS,
   ),
   without(
     'R28: requests to one server that are counted until the last is over',
-    'src/primitives/requests-under-way.ts',
+    'src/primitives/leftovers.ts',
     'if (left > 0) return void this.#counts.set(member, left);',
     '',
     ANSWERS,
@@ -59,7 +59,7 @@ export const RED_LOCKS = [
   without(
     'what a round gives back is under way until it has',
     'src/primitives/quorum-round.ts',
-    '    underWay.begin(member);\n    void giveBack',
+    '    leftovers.begin(member);\n    void giveBack',
     '    void giveBack',
     ANSWERS,
   ),
