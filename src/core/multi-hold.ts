@@ -120,11 +120,15 @@ export class MultiHold extends Hold {
     let kept = 0;
     let lost = 0;
     let grace: Timer | undefined;
-    const enough = (): boolean => kept + this.#late >= quorum;
+    let settled = false;
     // Nobody had noticed yet that the hold was over.
-    const tooFew = (): boolean => members.length + this.#recalled + this.#late - lost < quorum;
+    const tooFew = (): boolean => members.length - lost < quorum;
+    // A late grant stands for a server that has not answered, and not for a part that was lost: it may be younger.
+    const enough = (): boolean => kept + this.#late >= quorum && !tooFew();
     return new Promise((resolve, reject) => {
       const over = (): void => {
+        if (settled) return;
+        settled = true;
         grace?.cancel();
         if (loss === undefined && enough()) resolve();
         else reject(this.#failure(loss, failures, tooFew()));
@@ -156,9 +160,9 @@ export class MultiHold extends Hold {
       }
       // What is granted now goes back right behind its request, a round trip sooner than after a look at the answer.
       for (const waiter of this.#coming) {
-        if (!waiter.recall()) continue;
-        this.#expected -= 1;
         this.#recalled += 1;
+        if (waiter.recall()) this.#expected -= 1;
+        else this.#recalled -= 1;
       }
       look();
     });

@@ -6,7 +6,7 @@ import * as scripts from '../../src/redis/scripts/lock.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { until } from '../support/until.js';
-import { clients, freeEverywhere, open, servers, startProxies } from './red-lock-stage.js';
+import { clients, freeEverywhere, open, servers, startProxies, timed } from './red-lock-stage.js';
 
 /* A hold that is given back while the third server's grant is still on its way: that one is held up by its proxy. */
 
@@ -52,11 +52,15 @@ test('what is still being granted goes back right behind its request, and with n
 
 test('it counts for the majority that has given its part back', async () => {
   const { lock, name, proxies, ...red } = await stage('red:counted');
-  const acquired = proxies[2]!.holdReply(ACQUIRE, 200);
+  const last = proxies[2]!;
+  const before = scriptsSeen(last).length;
+  const acquired = last.holdReply(ACQUIRE);
   const hold = await inFlow(async () => lock.acquire());
   const released = proxies[1]!.holdReply({ ...RELEASE, times: Infinity });
-  expect(await outcome(hold.release())).toBe('ok');
-  expect(acquired.count).toBe(1);
+  const giving = outcome(hold.release());
+  await until(() => scriptsSeen(last).length === before + 2, 'both requests have come');
+  acquired.lift();
+  expect(await giving).toBe('ok');
   expect(released.count).toBeGreaterThan(0);
   released.lift();
   await freeEverywhere({ ...red, name });
@@ -74,6 +78,29 @@ test('it frees nobody else, where the answer is that somebody has it', async () 
   await until(() => scriptsSeen(proxies[2]!).includes(RELEASE.sha), 'the release has come');
   expect(await servers[2]!.command('HKEYS', name)).toEqual([theirs.owner]);
   await theirs.release();
+  await freeEverywhere({ ...red, name });
+});
+
+test('R10: it stands for no part that was lost, which nobody had noticed', async () => {
+  const { lock, name, proxies, ...red } = await stage('red:lost-unnoticed');
+  const held = proxies[2]!.holdReply(ACQUIRE);
+  const hold = await inFlow(async () => lock.acquire());
+  await servers[0]!.command('DEL', name);
+  expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+  held.lift();
+  await freeEverywhere({ ...red, name });
+});
+
+test('R3: the release of a hold that is known to be lost does not wait for it', async () => {
+  const { lock, name, proxies, ...red } = await stage('red:lost-noticed');
+  const held = proxies[2]!.holdReply({ ...ACQUIRE, times: Infinity });
+  const hold = await inFlow(async () => lock.acquire());
+  await red.clients[0]!.getLock(name).forceUnlock();
+  expect(hold.signal.aborted).toBe(true);
+  const { value, ms } = await timed(outcome(hold.release()));
+  expect(value).toBe('ERR_LOCK_LOST');
+  expect(ms).toBeLessThan(500); // of a command deadline of 3,000
+  held.lift();
   await freeEverywhere({ ...red, name });
 });
 
