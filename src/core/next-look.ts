@@ -10,6 +10,8 @@ const TTL_ZERO_MS = 10;
 const YIELD_AFTER_MESSAGE_MS = 2;
 export const YIELD_MS = 20;
 const PAUSE_MS = { first: 100, longest: 1_000 };
+/** Between looks of a head that is not subscribed yet, or cut off: nobody can tell it that the lock is free. */
+const UNHEARD_MS = { least: 1_000, most: 2_000 };
 
 /**
  * When the head of a line looks again whether the lock is free: at once while the mark is set or the holder's ttl is
@@ -56,10 +58,10 @@ export class NextLook {
     return false;
   }
 
-  /** When to look again without a wake-up; undefined: not known, or now. */
-  at(now: number): number | undefined {
+  /** Whether it is known when to look again without a wake-up, and not now. */
+  isAhead(now: number): boolean {
     if (this.#lookAt !== undefined && now >= this.#lookAt) this.#lookAt = undefined;
-    return this.#lookAt;
+    return this.#lookAt !== undefined;
   }
 
   /** A try is about to be sent. Gives its number, to be told with what it teaches. */
@@ -85,6 +87,13 @@ export class NextLook {
   /** Of a kind that polls: nobody will tell it when the lock is free. */
   noLaterThan(at: number): void {
     if (this.#lookAt !== undefined) this.#lookAt = Math.min(this.#lookAt, at);
+  }
+
+  /** Until the lease ends, or less long while nothing is heard. Of many that are cut off together not all look at once. */
+  park(now: number, isHeard: boolean): void {
+    const { least, most } = UNHEARD_MS;
+    if (!isHeard) this.noLaterThan(now + least + Math.random() * (most - least));
+    if (this.#lookAt !== undefined) this.wakeAt(this.#lookAt);
   }
 
   /** Somebody got what he came for. */

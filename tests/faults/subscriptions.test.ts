@@ -180,6 +180,58 @@ describe('R18: the release falls into the gap of the subscriber connection', () 
   });
 });
 
+/** A head that hears nothing looks again after one second, or two. */
+const UNHEARD_MS = { least: 1_000, most: 2_000 };
+
+describe('R18: while nothing can be heard, a waiter does not wait for the end of the lease', () => {
+  test('R18: the subscriber cannot connect at all', async () => {
+    const each = await bench();
+    const refused = each.proxy.refuse('reset');
+    const looks = each.proxy.observe({ command: 'EVALSHA', contains: each.name, times: Infinity });
+    const inside = each.wait();
+    await looks.appliedTimes(1);
+    const waitsSince = performance.now();
+    await looks.appliedTimes(3);
+    // But it does not ask all the time.
+    expect(elapsed(waitsSince)).toBeGreaterThan(2 * UNHEARD_MS.least - SLACK_MS);
+    await each.holder.release();
+    const freeAt = performance.now();
+    expect(elapsed(freeAt, await inside)).toBeLessThan(UNHEARD_MS.most + SLACK_MS);
+    expect(refused.count).toBeGreaterThan(1);
+    refused.lift();
+    await nextWaitWorks(each);
+  });
+
+  test('R18: it is cut, and cannot connect again', async () => {
+    const each = await bench();
+    const inside = each.wait();
+    await subscribed(each.name);
+    await pause(20);
+    const refused = each.proxy.refuse('reset');
+    expect(each.proxy.cut({ kind: 'subscriber' })).toBe(1);
+    await refused.appliedTimes(1);
+    await each.holder.release();
+    const freeAt = performance.now();
+    expect(elapsed(freeAt, await inside)).toBeLessThan(UNHEARD_MS.most + SLACK_MS);
+    refused.lift();
+    await nextWaitWorks(each);
+  });
+
+  test('R18: once it is heard again, nobody looks without being told', async () => {
+    const each = await bench();
+    const refused = each.proxy.refuse('reset', { times: 3 });
+    const inside = each.wait();
+    await refused.appliedTimes(3);
+    await subscribed(each.name);
+    await pause(50);
+    const looks = each.proxy.observe({ command: 'EVALSHA', contains: each.name, times: Infinity });
+    await pause(UNHEARD_MS.most + SLACK_MS);
+    expect(looks.count).toBe(0);
+    await each.holder.release();
+    await inside;
+  });
+});
+
 describe('R19: SUBSCRIBE and UNSUBSCRIBE that go wrong poison nothing', () => {
   test('R19: a SUBSCRIBE that fails for now is repeated', async () => {
     const each = await bench();

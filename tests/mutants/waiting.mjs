@@ -82,8 +82,8 @@ export const WAITING = [
   ),
   without(
     'the end of the lease as a wake-up',
-    entry,
-    'look.wakeAt(lookAt);',
+    look,
+    'if (this.#lookAt !== undefined) this.wakeAt(this.#lookAt);',
     '',
     'tests/integration/waiting',
     PROPERTIES,
@@ -180,6 +180,27 @@ export const WAITING = [
     'return true;',
     'tests/topologies/cluster',
     'tests/contracts/settings',
+  ),
+  without(
+    'R18: a head that looks while it hears nothing',
+    look,
+    'if (!isHeard) this.noLaterThan(now + least + Math.random() * (most - least));',
+    '',
+    SUBSCRIPTIONS,
+  ),
+  without(
+    'R18: a head that is told that it is cut off',
+    subscriber,
+    'for (const listener of [...listeners]) listener.cut();',
+    'void listeners;',
+    SUBSCRIPTIONS,
+  ),
+  without(
+    'R18: a head that does not look while it can be told',
+    entry,
+    'this.queue !== undefined || this.#subscription.isConfirmed);',
+    'this.queue !== undefined);',
+    SUBSCRIPTIONS,
   ),
   without(
     'R19: a refused channel that fails alone',
