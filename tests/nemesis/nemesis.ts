@@ -46,6 +46,8 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisReport
   const { minutes, seed, say, shrinkMinutes = 6, roundMs = ROUND_MS, topology = 'single', planned = false } = options;
   const { kinds = kindsFor(topology) } = options;
   if (topology !== 'single' && kinds.includes('red')) throw new Error('a RedLock wants servers that are alone');
+  if (kinds.includes('multi') && !kinds.some((kind) => isExclusive(`${kind}:`)))
+    throw new Error('a multi-lock wants members: ' + KINDS.filter((kind) => isExclusive(`${kind}:`)).join(', '));
   const end = performance.now() + minutes * 60_000;
   const total = new Totals(seed);
   say(
