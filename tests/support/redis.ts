@@ -16,14 +16,22 @@ const OUTLIVES = /^(holdfast_requests:|redisson_lock_token:)/;
 
 let names = 0;
 let connection: Redis | undefined;
+let over = false;
+const endings: (() => Promise<unknown>)[] = [];
 
 // What a file before this one left behind in the worker's database is not this one's fault.
 beforeAll(() => admin().flushdb());
 
 afterAll(async () => {
+  for (const ending of endings) await ending();
+  over = true;
   await connection?.quit();
-  connection = undefined;
 });
+
+/** What an `afterAll` would do, whose turn comes when the connection of `admin()` has been closed. */
+export function atLast(ending: () => Promise<unknown>): void {
+  endings.push(ending);
+}
 
 /** The suite's server, with this worker's database in the path. */
 export function testRedisUrl(): string {
@@ -42,6 +50,7 @@ export function testRedisBinary(): string {
 
 /** A second pair of eyes: one connection per test file, closed after its last test. */
 export function admin(): Redis {
+  if (over) throw new Error('nobody would close another connection now: atLast() comes in time');
   connection ??= new Redis(testRedisUrl());
   return connection;
 }

@@ -6,7 +6,7 @@ import * as readWrite from '../../src/redis/scripts/read-write-lock.js';
 import { describeLockContract } from '../contracts/lock-contract.js';
 import { makePlainLock, plainLock } from '../contracts/plain-lock.js';
 import { closeClients, inFlow, openProxy, pause, useUser } from '../support/lock-clients.js';
-import { admin, freshName, testRedisUrl } from '../support/redis.js';
+import { admin, atLast, freshName, testRedisUrl } from '../support/redis.js';
 import { serverMajor } from '../support/server-version.js';
 import { permissionsFor, rulesOf, type Permissions } from '../support/user.js';
 
@@ -17,7 +17,7 @@ const EVERY = ['every client', 'a database other than 0', 'a waiter'];
 const allow = (permissions: Permissions): Promise<unknown> =>
   admin().call('ACL', 'SETUSER', user, ...rulesOf(permissions));
 
-afterAll(() => admin().call('ACL', 'DELUSER', user));
+atLast(() => admin().call('ACL', 'DELUSER', user));
 
 describe.each([
   ['getLock', () => describeLockContract('the lock', makePlainLock, plainLock)],
