@@ -59,8 +59,9 @@ test('R3: flows exclude each other while Sentinel fails over, by plan and by dea
         await setup.switchedFrom(master);
       }
       await setup.heal();
+      // Another one has been seen to take over. Where a server is silent for a second Sentinel does so by itself, and the
+      // one that was killed may be the master again by now.
       const next = await setup.master();
-      expect(next).not.toBe(master);
       await next.resetCommandStats();
       const taken = async (): Promise<number> => (await next.commandStats()).get('hset') ?? 0;
       await until(async () => (await taken()) > 200, 'locks are taken at the new master', 30_000);
