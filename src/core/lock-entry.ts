@@ -150,15 +150,17 @@ export class LockEntry implements ChannelListener {
     if (!this.wanted && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#subscription.begin();
     if (localDeadline > 0) return look.wakeAt(localDeadline);
     // Whoever queues in Redis gives signs of life there, which tell it all.
-    look.park(now, !this.wanted || this.queue !== undefined || this.#subscription.isConfirmed);
+    const isHeard = !this.wanted || this.queue !== undefined || this.#subscription.isConfirmed;
+    if (!look.park(now, isHeard)) this.#try(head, true);
   }
 
   #tryAll(): void {
     for (const waiter of [...this.#line]) if (!waiter.busy) this.#try(waiter);
   }
 
-  #try(waiter: Waiter): void {
-    const sequence = this.#look.trying(this.#line.has(waiter));
+  #try(waiter: Waiter, inBetween = false): void {
+    const sequence = this.#look.trying(!inBetween && this.#line.has(waiter));
+    waiter.inBetween = inBetween;
     waiter.again = false;
     waiter.busy = true;
     this.runtime.clock.now(); // a jump while nobody asked for the time is none of this try
@@ -203,6 +205,8 @@ export class LockEntry implements ChannelListener {
       this.#line.remove(waiter);
       return waiter.reject(error);
     }
+    // Whoever sleeps through an outage does not fail for it.
+    if (waiter.inBetween) return;
     this.#pause(waiter, error);
     // One command deadline without Redis is enough for those who set no limit themselves.
     for (const other of [...this.#line]) {

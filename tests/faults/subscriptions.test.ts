@@ -217,6 +217,21 @@ describe('R18: while nothing can be heard, a waiter does not wait for the end of
     await nextWaitWorks(each);
   });
 
+  test('R18: whoever sleeps through an outage of Redis does not fail for having looked', async () => {
+    const each = await bench();
+    const all = [each.wait(), each.wait(), each.wait()];
+    await subscribed(each.name);
+    await pause(50);
+    const refused = each.proxy.refuse('reset');
+    expect(each.proxy.cut()).toBe(2);
+    // A look, and the command deadline of 3 s.
+    await pause(UNHEARD_MS.most + 3_000 + 2 * SLACK_MS);
+    refused.lift();
+    await each.holder.release();
+    const freeAt = performance.now();
+    expect(elapsed(freeAt, Math.max(...(await Promise.all(all))))).toBeLessThan(UNHEARD_MS.most + SLACK_MS);
+  }, 15_000);
+
   test('R18: once it is heard again, nobody looks without being told', async () => {
     const each = await bench();
     const refused = each.proxy.refuse('reset', { times: 3 });

@@ -83,7 +83,7 @@ export const WAITING = [
   without(
     'the end of the lease as a wake-up',
     look,
-    'if (this.#lookAt !== undefined) this.wakeAt(this.#lookAt);',
+    'this.wakeAt(Math.min(this.#lookAt ?? Infinity, this.#unheardUntil));',
     '',
     'tests/integration/waiting',
     PROPERTIES,
@@ -184,10 +184,11 @@ export const WAITING = [
   without(
     'R18: a head that looks while it hears nothing',
     look,
-    'if (!isHeard) this.noLaterThan(now + least + Math.random() * (most - least));',
-    '',
+    'if (now >= this.#unheardUntil) {',
+    'if (now < 0) {',
     SUBSCRIPTIONS,
   ),
+  without('R18: whoever sleeps through an outage', entry, 'if (waiter.inBetween) return;', '', SUBSCRIPTIONS),
   without(
     'R18: a head that is told that it is cut off',
     subscriber,
@@ -198,8 +199,8 @@ export const WAITING = [
   without(
     'R18: a head that does not look while it can be told',
     entry,
-    'this.queue !== undefined || this.#subscription.isConfirmed);',
-    'this.queue !== undefined);',
+    'this.queue !== undefined || this.#subscription.isConfirmed;',
+    'this.queue !== undefined;',
     SUBSCRIPTIONS,
   ),
   without(
