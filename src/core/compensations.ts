@@ -1,5 +1,5 @@
 import type { LeaseClock } from '../clock.js';
-import type { LockError } from '../errors.js';
+import { RedisUnavailableError, type LockError } from '../errors.js';
 import type { LockRuntime } from './lock-runtime.js';
 
 /** A request under way, of which only the end matters. */
@@ -22,6 +22,12 @@ export const latestEnd = (
   leaseMs: number,
   now = clock.clock.monotonic(),
 ): number => now + options.commandTimeout + leaseMs;
+
+/** The error of a release that goes on in the background, as its caller is told it. */
+export const releaseGoesOn = (error: LockError): LockError =>
+  error instanceof RedisUnavailableError
+    ? new RedisUnavailableError(error.message, 'unknown', { cause: error.cause })
+    : error;
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;

@@ -5,9 +5,8 @@
  * tests/model/Lanes.tla is this file and the scripts with a sequence.
  */
 import type { LeaseClock } from '../clock.js';
-import { RedisUnavailableError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
-import type { Compensations, SentRequest } from './compensations.js';
+import { releaseGoesOn, type Compensations, type SentRequest } from './compensations.js';
 
 export interface Lane {
   readonly key: string;
@@ -60,7 +59,7 @@ export class Lanes {
 
   /**
    * One request in a lane of its own. If its outcome stays unknown `settle` goes out until it is answered. A request
-   * that is to be done in any case is settled by being repeated.
+   * that is to be done in any case is repeated until it is done, refused or not.
    */
   async once<Reply>(
     key: string,
@@ -73,12 +72,12 @@ export class Lanes {
       this.free(lane);
       return reply as Reply;
     }
-    const goesOn = settle === 'repeat' ? error instanceof RedisUnavailableError : inDoubt;
-    if (!goesOn) {
-      this.free(lane);
-      throw error;
+    if (settle === 'repeat') {
+      void this.settle(lane, () => send(lane));
+      throw releaseGoesOn(error);
     }
-    void this.settle(lane, () => (settle === 'repeat' ? send(lane) : settle(lane)));
-    throw settle === 'repeat' ? new RedisUnavailableError(error.message, 'unknown', { cause: error.cause }) : error;
+    if (inDoubt) void this.settle(lane, () => settle(lane));
+    else this.free(lane);
+    throw error;
   }
 }

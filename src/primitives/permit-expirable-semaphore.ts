@@ -1,13 +1,8 @@
+import { releaseGoesOn } from '../core/compensations.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
 import { NO_LEASE_MS } from '../core/shared-waiter.js';
 import { patience } from '../core/waiter.js';
-import {
-  InvalidArgumentError,
-  LockLostError,
-  LockTimeoutError,
-  RedisUnavailableError,
-  UnknownPermitError,
-} from '../errors.js';
+import { InvalidArgumentError, LockLostError, LockTimeoutError, UnknownPermitError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import type { PermitCount, ReleaseReply } from '../redis/scripts/permit-expirable-semaphore.js';
 import { checkAnyPermits, checkBody, checkLeaseTime, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
@@ -160,6 +155,7 @@ export class PermitExpirableSemaphore extends SharedObject {
    *
    * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: one of them is not taken, or its lease is over.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: they go on being given back in the background.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same.
    * @see Redisson `RPermitExpirableSemaphore#release(String)`, `#release(List)`.
    */
   async release(ids: string | readonly string[]): Promise<void> {
@@ -311,9 +307,8 @@ export class PermitExpirableSemaphore extends SharedObject {
       // None is taken any more, and an attempt before was not answered: it did it, unless the lease had ended by now.
       return reply === 'released' || (reply === 'unknown' && inDoubt && this.runtime.clock.now() < deadline);
     }
-    if (!(error instanceof RedisUnavailableError)) throw error;
     void this.runtime.compensations.add({ send, notBefore: 0, until: Infinity });
-    throw new RedisUnavailableError(error.message, 'unknown', { cause: error.cause });
+    throw releaseGoesOn(error);
   }
 
   #count(): Promise<PermitCount> {

@@ -83,8 +83,9 @@ export class Semaphore extends SharedObject {
    * Gives permits back, or adds some, and wakes waiters. Permits that this client has taken go straight to whoever is
    * first in line here, without a request, within the limits of `handOff`.
    *
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: it goes on being given back in the background, so do
-   *   not repeat it.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: what nobody here got goes on being given back in the
+   *   background, so do not repeat it.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, until Redis allows it.
    * @see Redisson `RSemaphore#release(int)`.
    */
   async release(permits?: number): Promise<void> {

@@ -49,3 +49,32 @@ test.each(['cutBefore', 'cutAfter'] as const)(
     expect(await admin().get(name)).toBe('2');
   },
 );
+
+test.each([
+  ['before it does anything', 'answer', "-OOM command not allowed when used memory > 'maxmemory'.\r\n"],
+  ['half-way', 'garble', '-NOPERM no permissions to access the channel script: 0, on @user_script:1.\r\n'],
+] as const)(
+  'R1: a release that Redis refuses %s goes on until it is done, and what went to a waiter is not given back twice',
+  async (_, fault, reply) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const name = freshName();
+    const semaphore = client.getSemaphore(name);
+    await semaphore.trySetPermits(3);
+    await semaphore.withPermits(() => undefined); // the server has been told the scripts
+    await semaphore.acquire(3);
+    const waiting = semaphore.acquire(1);
+    await until(async () => (await admin().pubsub('NUMSUB', `redisson_sc:{${name}}`))[1] === 1, 'it waits');
+    const sha = scripts.release.script!.sha;
+    const refused = proxy[fault]({ sha, times: Infinity }, reply);
+    expect(await outcome(semaphore.release(3))).toBe('ERR_LOCK_REFUSED');
+    await waiting;
+    expect(await admin().get(name)).toBe(fault === 'answer' ? '0' : '2');
+    refused.lift();
+    const answered = proxy.observe({ sha });
+    await answered.executed;
+    expect(await admin().get(name)).toBe('2');
+    await semaphore.release(1);
+    expect(await admin().get(name)).toBe('3');
+  },
+);

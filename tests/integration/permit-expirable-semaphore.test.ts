@@ -51,6 +51,19 @@ test('R11: while one of two updates of a lease is unanswered, a permit is valid 
   await permit.release();
 });
 
+test('permits whose release Redis refuses are given back as soon as it allows it', async () => {
+  const { proxy, url } = await openProxy();
+  const { semaphore, other } = await semaphoreOf(2, await openClient({ url }));
+  await semaphore.withPermit(() => undefined); // the server has been told the scripts
+  const permit = await semaphore.acquirePermit({ permits: 2 });
+  const oom = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+  const refused = proxy.answer({ sha: release.script!.sha, times: Infinity }, oom);
+  expect(await outcome(permit.release())).toBe('ERR_LOCK_REFUSED');
+  expect(await other.availablePermits()).toBe(0);
+  refused.lift();
+  await until(async () => (await other.availablePermits()) === 2, 'both are free');
+});
+
 describe('a release whose reply was lost', () => {
   async function cutAway() {
     const { proxy, url } = await openProxy();

@@ -1,4 +1,3 @@
-import { RefusedError } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stamp } from '../support/history-recorder.mjs';
 import type { Random } from '../support/random.js';
@@ -59,12 +58,7 @@ export async function takePermits(load: Load, random: Random, name: string): Pro
   await pause(random.below(random.below(4) === 0 ? 600 : 30));
   recorder.write({ type: 'release-invoke', hold, validUntil });
   try {
-    await taken.release().catch(async (error: unknown) => {
-      // Answered: nothing goes on in the background.
-      if (!(error instanceof RefusedError)) throw error;
-      await pause(1_500);
-      await taken.release();
-    });
+    await taken.release();
     recorder.write({ type: 'release-ok', hold });
   } catch (error) {
     recorder.write({ type: 'release-fail', hold, reason: String(error) });
