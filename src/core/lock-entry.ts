@@ -2,7 +2,8 @@
  * All local waiters of one channel, and the one wait loop. Only the head contends in Redis:
  *
  *   try -> busy: subscribe -> confirmed: try again -> busy: park
- *   park until a message, the end of the holder's lease, the waiter's own time, or its signal
+ *   park until a message, the end of the holder's lease, the waiter's own time, or its signal; and no longer than a
+ *   second or two while no message can be heard
  *
  * A wake-up sets the entry's mark, and whoever is the head tries. Sending a try clears the mark and forgets the holder's
  * ttl; only the answer to the newest try makes it known again. Nobody parks while the mark is set or the ttl unknown
@@ -29,15 +30,14 @@ import type { LockRuntime } from './lock-runtime.js';
 import { NextLook } from './next-look.js';
 import type { QueuedLine } from './queued-line.js';
 import { SharedWaiter, wantsLess } from './shared-waiter.js';
-import type { TenureEnd } from './tenure-end.js';
 import type { Tenure } from './tenure.js';
 import { LockWaiter, type Waiter } from './waiter.js';
 
 export class LockEntry implements ChannelListener {
+  readonly grants: Grants;
   readonly #line: LocalLine;
   readonly #look: NextLook;
   readonly #subscription: EntrySubscription;
-  readonly #grants: Grants;
   /** Who has a try under way. */
   readonly #trying = new LightSet<Waiter>();
   #onQuiet: (() => void) | undefined;
@@ -59,7 +59,7 @@ export class LockEntry implements ChannelListener {
     this.#line = line;
     this.#look = new NextLook(runtime, line, () => this.#step());
     this.#subscription = new EntrySubscription(subscriber, channel, this, line);
-    this.#grants = new Grants(runtime, this, line, this.#look, this.#subscription, shared);
+    this.grants = new Grants(runtime, this, line, this.#look, this.#subscription, shared);
   }
 
   get waiterCount(): number {
@@ -81,11 +81,11 @@ export class LockEntry implements ChannelListener {
 
   /** Those of this client who ask Redis for it just now, or whom it is being handed to. */
   get coming(): Waiter[] {
-    return [...this.#trying, ...this.#grants.heirs];
+    return [...this.#trying, ...this.grants.heirs];
   }
 
   get isComing(): boolean {
-    return this.#trying.size > 0 || this.#grants.heirs.size > 0;
+    return this.#trying.size > 0 || this.grants.heirs.size > 0;
   }
 
   get wanted(): boolean {
@@ -144,21 +144,23 @@ export class LockEntry implements ChannelListener {
     if (look.isPaused(now)) return;
     const localDeadline = this.shared ? 0 : this.#line.holdersDeadline(now);
     if (head.busy) return; // a loss that was noticed just now has made it try
-    const known = look.at(now);
-    const lookAt = localDeadline > 0 ? localDeadline : known;
-    if (look.mark || head.again || lookAt === undefined) return this.#try(head);
+    const isKnown = look.isAhead(now) || localDeadline > 0;
+    if (look.mark || head.again || !isKnown) return this.#try(head);
     this.registry.attend(this, true);
     if (!this.wanted && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#subscription.begin();
-    // The subscription may be long in coming: the lease of the holder ends nevertheless.
-    look.wakeAt(lookAt);
+    if (localDeadline > 0) return look.wakeAt(localDeadline);
+    // Whoever queues in Redis gives signs of life there, which tell it all.
+    const isHeard = !this.wanted || this.queue !== undefined || this.#subscription.isConfirmed;
+    if (!look.park(now, isHeard)) this.#try(head, true);
   }
 
   #tryAll(): void {
     for (const waiter of [...this.#line]) if (!waiter.busy) this.#try(waiter);
   }
 
-  #try(waiter: Waiter): void {
-    const sequence = this.#look.trying(this.#line.has(waiter));
+  #try(waiter: Waiter, inBetween = false): void {
+    const sequence = this.#look.trying(!inBetween && this.#line.has(waiter));
+    waiter.inBetween = inBetween;
     waiter.again = false;
     waiter.busy = true;
     this.runtime.clock.now(); // a jump while nobody asked for the time is none of this try
@@ -184,8 +186,8 @@ export class LockEntry implements ChannelListener {
     const { error } = request;
     const taken = waiter.took(request);
     const served = waiter instanceof SharedWaiter && waiter.served;
-    if (!served && this.#grants.tried(waiter, request, taken, jumped, sequence)) return;
-    if (!served || !taken || !this.#grants.passTaken(waiter)) this.#takeBack(waiter, request, taken);
+    if (!served && this.grants.tried(waiter, request, taken, jumped, sequence)) return;
+    if (!served || !taken || !this.grants.passTaken(waiter)) this.#takeBack(waiter, request, taken);
     if (typeof request.reply === 'number') this.#look.learn(request.reply, request.sentAt + jumped, sequence);
     if (served) return;
     if (waiter instanceof LockWaiter) this.#pollLater(waiter);
@@ -203,6 +205,8 @@ export class LockEntry implements ChannelListener {
       this.#line.remove(waiter);
       return waiter.reject(error);
     }
+    // Whoever sleeps through an outage does not fail for it.
+    if (waiter.inBetween) return;
     this.#pause(waiter, error);
     // One command deadline without Redis is enough for those who set no limit themselves.
     for (const other of [...this.#line]) {
@@ -251,18 +255,9 @@ export class LockEntry implements ChannelListener {
     this.#look.pause();
   }
 
-  /** Who gets the lock when `tenure` ends, without it being free in between. Its lease is the key's until `leaseEnd`. */
-  heirOf(leaseEnd: number): LockWaiter | undefined {
-    return this.#grants.heirOf(leaseEnd);
-  }
-
-  handOff(tenure: Tenure, heir: LockWaiter): Promise<TenureEnd> {
-    return this.#grants.handOff(tenure, heir);
-  }
-
   /** A tenure of ours does not have the lock any more. */
   ended(tenure: Tenure, how: 'freed' | 'handed' | 'lost' | 'unknown'): void {
-    this.#grants.ended(tenure, how);
+    this.grants.ended(tenure, how);
     this.#step();
     this.#rest();
     this.#tellQuiet();
@@ -270,7 +265,7 @@ export class LockEntry implements ChannelListener {
 
   /** Gives permits to those in line here. Returns how many are left to give back in Redis. */
   passOn(permits: number): number {
-    const left = this.#grants.passOn(permits);
+    const left = this.grants.passOn(permits);
     this.#step();
     this.#rest();
     return left;
@@ -282,7 +277,7 @@ export class LockEntry implements ChannelListener {
   }
 
   message(payload: string): void {
-    this.#grants.openedBy(payload);
+    this.grants.openedBy(payload);
     this.#rest();
     this.#look.published();
     this.#look.wake();
@@ -292,6 +287,10 @@ export class LockEntry implements ChannelListener {
   confirmed(): void {
     this.#subscription.confirmed();
     if (!this.#line.isBehind) this.#look.mark = true;
+    this.#step();
+  }
+
+  cut(): void {
     this.#step();
   }
 

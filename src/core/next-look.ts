@@ -10,10 +10,12 @@ const TTL_ZERO_MS = 10;
 const YIELD_AFTER_MESSAGE_MS = 2;
 export const YIELD_MS = 20;
 const PAUSE_MS = { first: 100, longest: 1_000 };
+/** Between looks of a head that is not subscribed yet, or cut off: nobody can tell it that the lock is free. */
+const UNHEARD_MS = { least: 1_000, most: 2_000 };
 
 /**
  * When the head of a line looks again whether the lock is free: at once while the mark is set or the holder's ttl is
- * not known, else when the lease ends. All times are of the lease clock.
+ * not known, else when the lease ends, or sooner while nothing can be heard. All times are of the lease clock.
  */
 export class NextLook {
   /** Something happened since the last try was sent: the next head tries. */
@@ -22,6 +24,8 @@ export class NextLook {
   flowing = false;
   /** When to look again without a wake-up; undefined: not known. */
   #lookAt: number | undefined;
+  /** While nothing can be heard: when to look in between. */
+  #unheardUntil = Infinity;
   #newestTry = 0;
   #pausedUntil = 0;
   #pauseMs = PAUSE_MS.first;
@@ -56,10 +60,10 @@ export class NextLook {
     return false;
   }
 
-  /** When to look again without a wake-up; undefined: not known, or now. */
-  at(now: number): number | undefined {
+  /** Whether it is known when to look again without a wake-up, and not now. */
+  isAhead(now: number): boolean {
     if (this.#lookAt !== undefined && now >= this.#lookAt) this.#lookAt = undefined;
-    return this.#lookAt;
+    return this.#lookAt !== undefined;
   }
 
   /** A try is about to be sent. Gives its number, to be told with what it teaches. */
@@ -85,6 +89,20 @@ export class NextLook {
   /** Of a kind that polls: nobody will tell it when the lock is free. */
   noLaterThan(at: number): void {
     if (this.#lookAt !== undefined) this.#lookAt = Math.min(this.#lookAt, at);
+  }
+
+  /** Until the lease ends. False: nothing has been heard for a while, and it is time for a look in between. */
+  park(now: number, isHeard: boolean): boolean {
+    const { least, most } = UNHEARD_MS;
+    if (isHeard) this.#unheardUntil = Infinity;
+    // Of many that are cut off together not all look at once.
+    else if (this.#unheardUntil === Infinity) this.#unheardUntil = now + least + Math.random() * (most - least);
+    if (now >= this.#unheardUntil) {
+      this.#unheardUntil = Infinity;
+      return false;
+    }
+    this.wakeAt(Math.min(this.#lookAt ?? Infinity, this.#unheardUntil));
+    return true;
   }
 
   /** Somebody got what he came for. */
@@ -140,6 +158,7 @@ export class NextLook {
   /** Nobody waits any more: what was known of the holder is forgotten. */
   rest(): void {
     this.#lookAt = undefined;
+    this.#unheardUntil = Infinity;
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#timerAt = Infinity;

@@ -234,9 +234,9 @@ export class Tenure {
   #end(hold: HoldRecord | undefined, deadline: number, leaseEnd = deadline): Promise<void> {
     this.state = 'releasing';
     if (hold !== undefined) hold.releasing = true;
-    const heir = (hold?.protocol ?? this.protocol).handsOff ? this.entry.heirOf(leaseEnd) : undefined;
+    const heir = (hold?.protocol ?? this.protocol).handsOff ? this.entry.grants.heirOf(leaseEnd) : undefined;
     if (heir !== undefined) {
-      const handed = this.entry.handOff(this, heir);
+      const handed = this.entry.grants.handOff(this, heir);
       this.runtime.watchdog.remove(this);
       return handed.then((end) => {
         const error = this.#ended(end, hold, deadline);

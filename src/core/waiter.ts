@@ -54,6 +54,8 @@ export abstract class Waiter {
   trying: ScriptRequest<AcquireReply> | undefined;
   /** Its last try failed: it tries again even if nothing woke it. */
   again = false;
+  /** Its try is a look while it sleeps, because nothing can be heard. */
+  inBetween = false;
   /** It stands in line: it was busy at its first try, or others were there before. */
   inLine = false;
   /** It has given up, for this reason, and may not have settled yet. */

@@ -231,20 +231,14 @@ export class QuorumRound {
     if (this.#decided || this.#gate?.outcome === 'pending') return;
     const { quorum } = this.#terms;
     if (this.#asked) {
-      const [acquired, busy, failed] = [this.#count('acquired'), this.#count('busy'), this.#count('failed')];
-      const pending = this.#asks.length - acquired - busy - failed;
+      const count = { acquired: 0, busy: 0, failed: 0, pending: 0 };
+      for (const { outcome } of this.#asks) count[outcome] += 1;
       // Of a minority that is busy and one that has failed nobody can say which of them is in the way.
       const minority = this.#asks.length - quorum;
-      const open = acquired < quorum && busy <= minority && failed <= minority;
-      if (open && pending > 0 && (failed === 0 || this.misuse === undefined)) return;
+      const open = count.acquired < quorum && count.busy <= minority && count.failed <= minority;
+      if (open && count.pending > 0 && (count.failed === 0 || this.misuse === undefined)) return;
     } else if (this.#mayAsk) return this.#goOn?.(this);
     this.#decide();
-  }
-
-  #count(wanted: Ask['outcome']): number {
-    let count = 0;
-    for (const { outcome } of this.#asks) if (outcome === wanted) count += 1;
-    return count;
   }
 
   #decide(): void {

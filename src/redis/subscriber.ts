@@ -10,6 +10,8 @@ export interface ChannelListener {
   message(payload: string): void;
   /** The server confirmed the subscription: what was published before may have been missed. */
   confirmed(): void;
+  /** The connection is gone: nothing is heard until the next confirmation. */
+  cut(): void;
   /** The server refuses this channel for good. */
   refused(error: RefusedError): void;
 }
@@ -141,7 +143,9 @@ export class Subscriber implements ChannelSource {
       channel.confirmed = false;
       if (channel.listeners.size === 0) this.#channels.delete(name);
     }
-    if (!this.#closed) this.reports.away();
+    if (this.#closed) return;
+    this.reports.away();
+    for (const { listeners } of [...this.#channels.values()]) for (const listener of [...listeners]) listener.cut();
   }
 
   /** Each is subscribed again: the server confirms what it still has, and says where the others went. */

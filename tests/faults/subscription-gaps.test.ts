@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import type { Lock } from '../../src/primitives/lock.js';
 import { elapsed } from '../support/elapsed.js';
-import { closeClients, inFlow, openClient, openProxy } from '../support/lock-clients.js';
+import { closeClients, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
 import type { Fault } from '../support/fault.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
@@ -14,6 +14,8 @@ import { until } from '../support/until.js';
  */
 
 const SLACK_MS = 250;
+/** A head that hears nothing looks again after that much at most. */
+const UNHEARD_MS = 2_000;
 const LEASE_MS = 20_000;
 
 interface Kind {
@@ -127,4 +129,33 @@ describe.each(Object.entries(GAPS))('R18: %s', (_gap, open) => {
     await waiting;
     expect(elapsed(clearAt, inside)).toBeLessThan(200 + SLACK_MS);
   });
+});
+
+test('R18: of none of these does a waiter wait for the end of a lease when its subscriber does not come back', async () => {
+  const { proxy, url } = await openProxy();
+  const [client, other] = [await openClient({ url }), await openClient()];
+  const names: string[] = [];
+  const started = Object.values(KINDS).map(async ({ block, wait }) => {
+    const name = freshName();
+    names.push(name);
+    const clear = await block(other, name);
+    const waiting = inFlow(async () => {
+      const giveBack = await wait(client, name);
+      const inside = performance.now();
+      await giveBack();
+      return inside;
+    });
+    await until(async () => (await listeners(name)) === 1, 'the waiter is subscribed');
+    return { clear, waiting };
+  });
+  const all = await Promise.all(started);
+  await pause(50); // each has looked once more since it was subscribed
+  const refused = proxy.refuse('reset');
+  expect(proxy.cut({ kind: 'subscriber' })).toBe(1);
+  await refused.appliedTimes(1);
+  await Promise.all(all.map(({ clear }) => clear()));
+  const clearAt = performance.now();
+  const inside = await Promise.all(all.map(({ waiting }) => waiting));
+  expect(elapsed(clearAt, Math.max(...inside))).toBeLessThan(UNHEARD_MS + SLACK_MS);
+  await admin().del(...names);
 });

@@ -2,6 +2,8 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client.js';
 import type { Hold } from '../../src/core/hold.js';
 import { lockChannel } from '../../src/redis/keys.js';
+import { acquire as acquireFair } from '../../src/redis/scripts/fair-lock.js';
+import { acquire } from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';
@@ -177,6 +179,98 @@ describe('R18: the release falls into the gap of the subscriber connection', () 
     silence.lift();
     await until(async () => (await subscribers(after.name)) <= 1, 'the silent connection is gone');
     await nextWaitWorks(after);
+  });
+});
+
+/** A head that hears nothing looks again after one second, or two. */
+const UNHEARD_MS = { least: 1_000, most: 2_000 };
+
+describe('R18: while nothing can be heard, a waiter does not wait for the end of the lease', () => {
+  test('R18: the subscriber cannot connect at all', async () => {
+    const each = await bench();
+    const refused = each.proxy.refuse('reset');
+    const looks = each.proxy.observe({ command: 'EVALSHA', contains: each.name, times: Infinity });
+    const inside = each.wait();
+    await looks.appliedTimes(1);
+    const waitsSince = performance.now();
+    await looks.appliedTimes(3);
+    // But it does not ask all the time.
+    expect(elapsed(waitsSince)).toBeGreaterThan(2 * UNHEARD_MS.least - SLACK_MS);
+    await each.holder.release();
+    const freeAt = performance.now();
+    expect(elapsed(freeAt, await inside)).toBeLessThan(UNHEARD_MS.most + SLACK_MS);
+    expect(refused.count).toBeGreaterThan(1);
+    refused.lift();
+    await nextWaitWorks(each);
+  });
+
+  test('R18: it is cut, and cannot connect again', async () => {
+    const each = await bench();
+    const inside = each.wait();
+    await subscribed(each.name);
+    await pause(20);
+    const refused = each.proxy.refuse('reset');
+    expect(each.proxy.cut({ kind: 'subscriber' })).toBe(1);
+    await refused.appliedTimes(1);
+    await each.holder.release();
+    const freeAt = performance.now();
+    expect(elapsed(freeAt, await inside)).toBeLessThan(UNHEARD_MS.most + SLACK_MS);
+    refused.lift();
+    await nextWaitWorks(each);
+  });
+
+  test('R18: whoever sleeps through an outage of Redis does not fail for having looked', async () => {
+    const each = await bench();
+    const all = [each.wait(), each.wait(), each.wait()];
+    await subscribed(each.name);
+    await pause(50);
+    const refused = each.proxy.refuse('reset');
+    expect(each.proxy.cut()).toBe(2);
+    // A look, and the command deadline of 3 s.
+    await pause(UNHEARD_MS.most + 3_000 + 2 * SLACK_MS);
+    refused.lift();
+    await each.holder.release();
+    const freeAt = performance.now();
+    expect(elapsed(freeAt, Math.max(...(await Promise.all(all))))).toBeLessThan(UNHEARD_MS.most + SLACK_MS);
+  }, 15_000);
+
+  test('R18: once it is heard again, nobody looks without being told', async () => {
+    const each = await bench();
+    const refused = each.proxy.refuse('reset', { times: 3 });
+    const inside = each.wait();
+    await refused.appliedTimes(3);
+    await subscribed(each.name);
+    await pause(50);
+    const looks = each.proxy.observe({ command: 'EVALSHA', contains: each.name, times: Infinity });
+    await pause(UNHEARD_MS.most + SLACK_MS);
+    expect(looks.count).toBe(0);
+    await each.holder.release();
+    await inside;
+  });
+
+  test.each([
+    [
+      'a spin lock listens to nothing',
+      acquire,
+      (client: LockClient, name: string) => client.getSpinLock(name, { backOff: { delay: 60_000 } }),
+    ],
+    ['a fair waiter gives signs of life', acquireFair, (client: LockClient, name: string) => client.getFairLock(name)],
+  ])('R18: %s: it looks no sooner', async (_, { script }, lockOf) => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(lockOf(other, name), LEASE_MS);
+    const refused = proxy.refuse('reset');
+    const controller = new AbortController();
+    const tries = proxy.observe({ sha: script!.sha, times: Infinity });
+    const waiting = inFlow(() => lockOf(client, name).acquire({ signal: controller.signal }));
+    await tries.appliedTimes(1);
+    await pause(UNHEARD_MS.most + SLACK_MS);
+    expect(tries.count).toBe(1);
+    controller.abort();
+    expect(await outcome(waiting)).toBe('ERR_LOCK_ABORTED');
+    refused.lift();
+    await holder.release();
   });
 });
 

@@ -120,22 +120,22 @@ export const PROMISES = [
   without(
     'R28: a majority that is enough',
     'src/primitives/quorum-round.ts',
-    'if (open && pending > 0 && (failed === 0 || this.misuse === undefined)) return;',
-    'if (pending > 0 && (failed === 0 || this.misuse === undefined)) return;',
+    'if (open && count.pending > 0 && (count.failed === 0 || this.misuse === undefined)) return;',
+    'if (count.pending > 0 && (count.failed === 0 || this.misuse === undefined)) return;',
     RED,
   ),
   without(
     'R28: a round that ends when there can be no majority',
     'src/primitives/quorum-round.ts',
-    'if (open && pending > 0 && (failed === 0 || this.misuse === undefined)) return;',
-    'if (acquired < quorum && pending > 0 && (failed === 0 || this.misuse === undefined)) return;',
+    'if (open && count.pending > 0 && (count.failed === 0 || this.misuse === undefined)) return;',
+    'if (count.acquired < quorum && count.pending > 0 && (count.failed === 0 || this.misuse === undefined)) return;',
     ANSWERS,
   ),
   without(
     'R28: a round that ends when it is known what was in the way',
     'src/primitives/quorum-round.ts',
-    'busy <= minority && failed <= minority;',
-    'acquired + pending >= quorum;',
+    'count.busy <= minority && count.failed <= minority;',
+    'count.acquired + count.pending >= quorum;',
     'tests/integration/red-lock-turns',
   ),
   without(

@@ -138,3 +138,28 @@ test('a node that is busy when it is asked whether messages can go by slot is as
   await waiting;
   expect(elapsed(released)).toBeLessThan(250);
 });
+
+test('R18: a slot goes to a node that cannot be listened to: the waiter does not wait for the end of the lease', async () => {
+  const { cluster, proxies } = behind;
+  const [client, other] = [await open(), await open()];
+  const name = 'unheard';
+  const { master } = await cluster.shardOf(name);
+  const to = cluster.servers.find((server) => server !== master)!;
+  const known = await nameOn(cluster, to, 'known');
+  for (const each of [client, other]) await inFlow(() => each.getLock(known).withLock(() => undefined));
+  const hold = await inFlow(() => other.getLock(name).acquire({ leaseTime: 60_000 }));
+  const waiting = inFlow(async () => {
+    const entered = await client.getLock(name).acquire({ leaseTime: 20_000 });
+    const at = performance.now();
+    await entered.release();
+    return at;
+  });
+  await until(async () => (await cluster.leftovers()).channels.length > 0, 'the waiter is subscribed');
+  // The connections for commands are there.
+  const refused = proxies[cluster.servers.indexOf(to)]!.refuse('reset');
+  await cluster.moveSlot(keySlot(name), to);
+  await refused.appliedTimes(1);
+  await hold.release();
+  const freeAt = performance.now();
+  expect(elapsed(freeAt, await waiting)).toBeLessThan(2_250);
+}, 60_000);
