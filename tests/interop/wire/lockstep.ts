@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { LockClient } from '../../../src/client.js';
 import { now } from '../../../bench/monotonic.js';
@@ -166,7 +167,7 @@ export class Lockstep {
   /** Makes the call; one that waits is left waiting. */
   async #take(side: Side, step: Step): Promise<Outcome> {
     if (step.method === 'pass') {
-      await new Promise((resume) => setTimeout(resume, Number(step.args[0])));
+      await pause(Number(step.args[0]));
       return { value: undefined, at: now() };
     }
     const call: Call = {
@@ -187,7 +188,7 @@ export class Lockstep {
     const at = now();
     side.waiting.set(step.actor, call);
     side.unseen.push(step.actor);
-    await new Promise((resume) => setTimeout(resume, 150));
+    await pause(150);
     await Promise.race([call.outcome, side.settled?.(step)]);
     return { value: call.ended ? 'did not wait' : 'waits', at };
   }
@@ -196,7 +197,7 @@ export class Lockstep {
   async #settle(): Promise<void> {
     const marker = randomUUID();
     // What a client sends behind an answer, like the end of a latch.
-    await new Promise((resume) => setTimeout(resume, 15));
+    await pause(15);
     await this.redis.publish('marker', marker);
     await until(() => this.#markers.delete(marker), 'the messages have been read');
   }
@@ -209,8 +210,10 @@ async function wakeUps(side: Side, step: Step): Promise<Outcome[]> {
       side.waiting.delete(actor);
       const at = side.unseen.indexOf(actor);
       if (at >= 0) side.unseen.splice(at, 1);
-      const late = new Promise<Outcome>((resume) => setTimeout(() => resume({ value: 'sleeps on', at: now() }), 1_500));
-      return Promise.race([call.outcome, late]);
+      const come = new AbortController();
+      const late = pause(1_500, undefined, come).then(() => ({ value: 'sleeps on', at: now() }));
+      late.catch(() => undefined); // it has come, and nobody waits for this any more
+      return Promise.race([call.outcome, late]).finally(() => come.abort());
     }),
   );
 }
