@@ -144,7 +144,7 @@ function shown(value: unknown): string {
   return kind === 'Object' ? 'an object' : `an object (${kind})`;
 }
 
-/** Redis refused the command for good (permissions, memory, a key of another type). Nothing was changed. */
+/** Redis refused the command for good (permissions, memory, a key of another type). Nothing was changed; a release goes on. */
 export class RefusedError extends LockError {
   readonly code = 'ERR_LOCK_REFUSED';
   constructor(

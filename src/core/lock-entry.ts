@@ -201,12 +201,13 @@ export class LockEntry implements ChannelListener {
       if (typeof request.reply !== 'number') this.#grantedTooLate(waiter);
       return;
     }
+    waiter.unavailable = error;
+    // Whoever sleeps through an outage does not fail for it.
+    if (waiter.inBetween) return;
     if (!(error instanceof RedisUnavailableError)) {
       this.#line.remove(waiter);
       return waiter.reject(error);
     }
-    // Whoever sleeps through an outage does not fail for it.
-    if (waiter.inBetween) return;
     this.#pause(waiter, error);
     // One command deadline without Redis is enough for those who set no limit themselves.
     for (const other of [...this.#line]) {
@@ -219,14 +220,12 @@ export class LockEntry implements ChannelListener {
 
   /** Whatever the try may have taken that nobody gets is given back. */
   #takeBack(waiter: Waiter, request: ScriptRequest<AcquireReply>, taken: boolean): void {
-    if (request.error === undefined && !taken) {
-      waiter.unavailable = undefined;
-      waiter.lateSince = undefined;
-    }
+    if (request.error === undefined && !taken) waiter.unavailable = waiter.lateSince = undefined;
     if (!taken && !request.inDoubt) return;
     waiter.doubts(request);
-    // Of some kinds nobody is told that it is free again.
-    void waiter.takeBack(request)?.then(() => this.#look.wake());
+    const givenBack = waiter.takeBack(request);
+    // Of some kinds nobody is told that it is free again. A look in between is followed by another.
+    if (!waiter.inBetween) void givenBack?.then(() => this.#look.wake());
     if (waiter instanceof LockWaiter) this.#follow(waiter);
   }
 

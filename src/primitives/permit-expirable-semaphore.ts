@@ -2,7 +2,7 @@ import { releaseGoesOn } from '../core/compensations.js';
 import type { LockRuntime } from '../core/lock-runtime.js';
 import { NO_LEASE_MS } from '../core/shared-waiter.js';
 import { patience } from '../core/waiter.js';
-import { InvalidArgumentError, LockLostError, LockTimeoutError, UnknownPermitError } from '../errors.js';
+import { InvalidArgumentError, LockLostError, LockTimeoutError, RefusedError, UnknownPermitError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import type { PermitCount, ReleaseReply } from '../redis/scripts/permit-expirable-semaphore.js';
 import { checkAnyPermits, checkBody, checkLeaseTime, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
@@ -21,6 +21,8 @@ export interface ExpirablePermitOptions extends PermitsOptions {
 const OPTIONS = ['permits', 'waitTime', 'leaseTime', 'signal'] as const;
 /** Each permit has an id of its own to be sent and stored. */
 const MOST_PERMITS = 10_000;
+/** For so long a release that is refused goes on: it may never be allowed. */
+const REFUSED_MS = 3_600_000;
 
 /**
  * A number of permits in Redis, each taken under an id and, if it is given one, for a lease only: Redisson's
@@ -307,7 +309,9 @@ export class PermitExpirableSemaphore extends SharedObject {
       // None is taken any more, and an attempt before was not answered: it did it, unless the lease had ended by now.
       return reply === 'released' || (reply === 'unknown' && inDoubt && this.runtime.clock.now() < deadline);
     }
-    void this.runtime.compensations.add({ send, notBefore: 0, until: Infinity });
+    const allowedUntil = this.runtime.clock.clock.monotonic() + REFUSED_MS;
+    const until = error instanceof RefusedError ? allowedUntil : Infinity;
+    void this.runtime.compensations.add({ send, notBefore: 0, until });
     throw releaseGoesOn(error);
   }
 

@@ -52,7 +52,7 @@ test.each(['cutBefore', 'cutAfter'] as const)(
 
 test.each([
   ['before it does anything', 'answer', "-OOM command not allowed when used memory > 'maxmemory'.\r\n"],
-  ['half-way', 'garble', '-NOPERM no permissions to access the channel script: 0, on @user_script:1.\r\n'],
+  ['at its message', 'garble', '-NOPERM no permissions to access the channel script: 0, on @user_script:1.\r\n'],
 ] as const)(
   'R1: a release that Redis refuses %s goes on until it is done, and what went to a waiter is not given back twice',
   async (_, fault, reply) => {

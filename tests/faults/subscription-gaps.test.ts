@@ -135,12 +135,14 @@ test('R18: of none of these does a waiter wait for the end of a lease when its s
   const { proxy, url } = await openProxy();
   const [client, other] = [await openClient({ url }), await openClient()];
   const names: string[] = [];
+  let entered = 0;
   const started = Object.values(KINDS).map(async ({ block, wait }) => {
     const name = freshName();
     names.push(name);
     const clear = await block(other, name);
     const waiting = inFlow(async () => {
       const giveBack = await wait(client, name);
+      entered += 1;
       const inside = performance.now();
       await giveBack();
       return inside;
@@ -153,6 +155,7 @@ test('R18: of none of these does a waiter wait for the end of a lease when its s
   const refused = proxy.refuse('reset');
   expect(proxy.cut({ kind: 'subscriber' })).toBe(1);
   await refused.appliedTimes(1);
+  expect(entered).toBe(0);
   await Promise.all(all.map(({ clear }) => clear()));
   const clearAt = performance.now();
   const inside = await Promise.all(all.map(({ waiting }) => waiting));

@@ -4,6 +4,7 @@ import type { Hold } from '../../src/core/hold.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import { acquire as acquireFair } from '../../src/redis/scripts/fair-lock.js';
 import { acquire } from '../../src/redis/scripts/lock.js';
+import { acquire as acquirePermits } from '../../src/redis/scripts/semaphore.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';
@@ -233,6 +234,69 @@ describe('R18: while nothing can be heard, a waiter does not wait for the end of
     const freeAt = performance.now();
     expect(elapsed(freeAt, Math.max(...(await Promise.all(all))))).toBeLessThan(UNHEARD_MS.most + SLACK_MS);
   }, 15_000);
+
+  test('R18: a look that is sent and never answered fails nobody either', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url, commandTimeout: 600 }), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+    const waiting = inFlow(() => client.getLock(name).acquire({ leaseTime: 300 }));
+    await subscribed(name);
+    await pause(50);
+    const [refused, frozen] = [proxy.refuse('reset'), proxy.stall({ kind: 'command' })];
+    const looks = proxy.observe({ sha: acquire.script!.sha, times: Infinity });
+    expect(proxy.cut({ kind: 'subscriber' })).toBe(1);
+    await looks.appliedTimes(1);
+    // That look, what takes it back until its lease is over, and a try that would come of that: 600 ms and more each.
+    expect(await Promise.race([waiting.then(() => 'inside', String), pause(4_000)])).toBe(undefined);
+    refused.lift();
+    frozen.lift();
+    await holder.release();
+    await (await waiting).release();
+  });
+
+  test('R18: nor does one that is refused', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url }), (await openClient()).getSemaphore(freshName())];
+    await other.trySetPermits(1);
+    await other.acquire();
+    const semaphore = client.getSemaphore(other.name);
+    const waiting = semaphore.acquire();
+    const listening = async (): Promise<unknown> => (await admin().pubsub('NUMSUB', `redisson_sc:{${other.name}}`))[1];
+    await until(async () => (await listening()) === 1, 'it is subscribed');
+    await pause(50);
+    const [away, refused] = [
+      proxy.refuse('reset'),
+      proxy.answer(
+        { sha: acquirePermits.script!.sha, times: Infinity },
+        "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
+      ),
+    ];
+    expect(proxy.cut({ kind: 'subscriber' })).toBe(1);
+    await refused.appliedTimes(2);
+    await other.release();
+    refused.lift();
+    const allowedAt = performance.now();
+    await waiting;
+    expect(elapsed(allowedAt)).toBeLessThan(UNHEARD_MS.most + SLACK_MS);
+    away.lift();
+    await admin().del(other.name);
+  });
+
+  test('R18: whose time is up while looks are not answered does not say that it is busy', async () => {
+    const { proxy, url } = await openProxy();
+    const [client, other] = [await openClient({ url, commandTimeout: 400 }), await openClient()];
+    const name = freshName();
+    const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
+    const waiting = outcome(inFlow(() => client.getLock(name).tryAcquire({ waitTime: UNHEARD_MS.most + 800 })));
+    await subscribed(name);
+    await pause(50);
+    const refused = proxy.refuse('reset');
+    expect(proxy.cut()).toBe(2);
+    expect(await waiting).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    refused.lift();
+    await holder.release();
+  });
 
   test('R18: once it is heard again, nobody looks without being told', async () => {
     const each = await bench();

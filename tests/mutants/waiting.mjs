@@ -35,8 +35,8 @@ export const WAITING = [
   without(
     'a mark when what a try took late has gone back',
     entry,
-    'takeBack(request)?.then(() => this.#look.wake());',
-    'takeBack(request);',
+    'void givenBack?.then(() => this.#look.wake());',
+    'void givenBack;',
     'tests/faults/unanswered-tries',
   ),
   without(
@@ -189,6 +189,20 @@ export const WAITING = [
     SUBSCRIPTIONS,
   ),
   without('R18: whoever sleeps through an outage', entry, 'if (waiter.inBetween) return;', '', SUBSCRIPTIONS),
+  without(
+    'R18: a look that is not answered and wakes nobody',
+    entry,
+    'if (!waiter.inBetween) void givenBack',
+    'void givenBack',
+    SUBSCRIPTIONS,
+  ),
+  without(
+    'R18: a look that fails and says so when the time is up',
+    entry,
+    '    waiter.unavailable = error;\n    // Whoever',
+    '    // Whoever',
+    SUBSCRIPTIONS,
+  ),
   without(
     'R18: a head that is told that it is cut off',
     subscriber,
