@@ -157,7 +157,7 @@ export class PermitExpirableSemaphore extends SharedObject {
    *
    * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: one of them is not taken, or its lease is over.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: they go on being given back in the background.
-   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, for an hour.
    * @see Redisson `RPermitExpirableSemaphore#release(String)`, `#release(List)`.
    */
   async release(ids: string | readonly string[]): Promise<void> {

@@ -91,7 +91,7 @@ export class Permit implements AsyncDisposable {
    *
    * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: the lease was over, and others may have had them since.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: they go on being given back in the background.
-   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, for an hour.
    */
   release(): Promise<void> {
     this.#released ??= this.#keeper.giveBack(this.ids, this.#deadline);

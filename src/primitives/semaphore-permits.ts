@@ -17,7 +17,7 @@ export class SemaphorePermits implements AsyncDisposable {
    * Gives the permits back. Every call returns the promise of the first one.
    *
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: they go on being given back in the background.
-   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, for an hour.
    */
   release(): Promise<void> {
     this.#released ??= this.#giveBack();

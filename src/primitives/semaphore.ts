@@ -85,7 +85,7 @@ export class Semaphore extends SharedObject {
    *
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: what nobody here got goes on being given back in the
    *   background, so do not repeat it.
-   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, until Redis allows it.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, for an hour.
    * @see Redisson `RSemaphore#release(int)`.
    */
   async release(permits?: number): Promise<void> {

@@ -1,6 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import { release as releasePermits } from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import * as scripts from '../../src/redis/scripts/semaphore.js';
-import { closeClients, openClient, openProxy, outcome } from '../support/lock-clients.js';
+import { closeClients, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
 
@@ -78,3 +80,35 @@ test.each([
     expect(await admin().get(name)).toBe('3');
   },
 );
+
+class RunAhead extends TestClock {
+  aheadMs = 0;
+
+  override monotonic(): number {
+    return super.monotonic() + this.aheadMs;
+  }
+}
+
+const HOUR_MS = 3_600_000;
+
+test.each([
+  ['a semaphore', scripts.release, (client: LockClient, name: string) => client.getSemaphore(name)],
+  ['permits with ids', releasePermits, (client: LockClient, name: string) => client.getPermitExpirableSemaphore(name)],
+] as const)('a release of %s that is always refused goes on for an hour', async (_, { script }, of) => {
+  const { proxy, url } = await openProxy();
+  const clock = new RunAhead();
+  const semaphore = of(await openClient({ url, clock }), freshName());
+  await semaphore.trySetPermits(1);
+  const permits = await ('acquirePermits' in semaphore ? semaphore.acquirePermits() : semaphore.acquirePermit());
+  const refused = proxy.answer({ sha: script!.sha, times: Infinity }, '-NOPERM no permissions\r\n');
+  expect(await outcome(permits.release())).toBe('ERR_LOCK_REFUSED');
+  await refused.appliedTimes(3);
+  clock.aheadMs = HOUR_MS - 60_000;
+  await refused.appliedTimes(4);
+  await pause(50); // answered
+  clock.aheadMs = HOUR_MS;
+  await refused.appliedTimes(5);
+  // The next would have come after 1.6 s.
+  await pause(2_500);
+  expect(refused.count).toBe(5);
+});
