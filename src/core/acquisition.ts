@@ -16,6 +16,7 @@ import { onAbort } from './abort-watch.js';
 import { currentHolds, type FlowHold } from './flow.js';
 import type { HoldRecord, HoldTerms } from './hold-record.js';
 import { holdsOf, type LockContext } from './lock-context.js';
+import { LightSet } from './light-set.js';
 import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
@@ -223,7 +224,7 @@ function takeTurn(
     return Promise.reject(new LockTimeoutError(protocol.name, patience.waitTime));
   }
   return new Promise((resolve, reject) => {
-    const turns = (parent.turns ??= new Set());
+    const turns = (parent.turns ??= new LightSet());
     const { until, signal } = patience;
     const leave = (): void => {
       turns.delete(wake);

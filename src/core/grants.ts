@@ -143,7 +143,7 @@ export class Grants {
     let left = permits;
     // What nobody here has taken is new: Redis has to learn of it.
     if (permits <= this.#permits) {
-      for (const waiter of this.line) {
+      for (let waiter = this.line.head; waiter !== undefined; waiter = this.line.head) {
         if (!(waiter instanceof SharedWaiter) || waiter.takes === 0 || waiter.takes > left) break;
         if (this.#streak.asksForOthers()) {
           this.look.yield();

@@ -2,6 +2,7 @@ import { RedisUnavailableError, type ClientClosedError, type LockLostError } fro
 import type { CallSite } from './call-site.js';
 import type { Half, LockProtocol } from './lock-protocol.js';
 import { runOutside } from './flow.js';
+import type { LightSet } from './light-set.js';
 import type { Tenure } from './tenure.js';
 
 /** A hold ends, for us, this much before its lease does in Redis: max(5 ms, 1 %). */
@@ -38,7 +39,7 @@ export class HoldRecord {
   longestLeaseMs: number;
   /** Branches directly inside this hold that have the lock, or are about to; the others wait in `turns`. */
   occupied = 0;
-  turns: Set<(away?: RedisUnavailableError) => void> | undefined;
+  turns: LightSet<(away?: RedisUnavailableError) => void> | undefined;
   /** The release that is under way or over. */
   released: Promise<void> | undefined;
   /** A release of unknown outcome that goes on in the background; an `unlock()` that follows waits for it. */
@@ -183,6 +184,9 @@ export class HoldRecord {
   }
 
   #nextTurn(): void {
+    // Nearly always the first one gets in alone: then the others need not be looked at.
+    this.turns?.first?.();
+    if (this.occupied === EXCLUSIVE) return;
     for (const wake of [...(this.turns ?? [])]) {
       wake();
       if (this.occupied === EXCLUSIVE) return;

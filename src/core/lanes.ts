@@ -18,9 +18,15 @@ export interface Lane {
 /** The server forgets a lane an hour after its last use: from then on nothing can be said about its request. */
 const LANE_MS = 3_600_000;
 
+/** The lane numbers of one requests key. A freed number is used again, so the hash in Redis stays as small as it can. */
+interface LaneNumbers {
+  readonly inUse: Set<number>;
+  readonly free: number[];
+}
+
 export class Lanes {
-  /** requests key -> numbers in use. */
-  readonly #taken = new Map<string, Set<number>>();
+  /** requests key -> its numbers. */
+  readonly #numbers = new Map<string, LaneNumbers>();
   #sequence = 0;
 
   constructor(
@@ -30,24 +36,25 @@ export class Lanes {
 
   get size(): number {
     let taken = 0;
-    for (const numbers of this.#taken.values()) taken += numbers.size;
+    for (const { inUse } of this.#numbers.values()) taken += inUse.size;
     return taken;
   }
 
   take(key: string): Lane {
-    const numbers = this.#taken.get(key) ?? new Set<number>();
-    this.#taken.set(key, numbers);
-    let number = 0;
-    while (numbers.has(number)) number += 1;
-    numbers.add(number);
+    let numbers = this.#numbers.get(key);
+    if (numbers === undefined) this.#numbers.set(key, (numbers = { inUse: new Set(), free: [] }));
+    // Without a free number all that exist are in use, so the next one is their count.
+    const number = numbers.free.pop() ?? numbers.inUse.size;
+    numbers.inUse.add(number);
     this.#sequence += 1;
     return { key, number, sequence: this.#sequence };
   }
 
   free({ key, number }: Lane): void {
-    const numbers = this.#taken.get(key);
-    numbers?.delete(number);
-    if (numbers?.size === 0) this.#taken.delete(key);
+    const numbers = this.#numbers.get(key);
+    if (numbers?.inUse.delete(number) !== true) return;
+    numbers.free.push(number);
+    if (numbers.inUse.size === 0) this.#numbers.delete(key);
   }
 
   /** Repeats `send` in the background until it is answered; the lane stays taken until then. */

@@ -7,13 +7,22 @@ export class LightSet<T extends object> implements Iterable<T> {
   #only: T | undefined;
   /** All of them, from the second one on until there is none. */
   #all: Set<T> | undefined;
+  /** The first of `#all`, once it was asked for and until it is deleted. */
+  #first: T | undefined;
+  /** Stands behind `#first`. A fresh iterator would step over every element that was deleted at the front. */
+  #behindFirst: Iterator<T> | undefined;
 
   get size(): number {
     return this.#all?.size ?? (this.#only === undefined ? 0 : 1);
   }
 
   get first(): T | undefined {
-    return this.#all === undefined ? this.#only : this.#all.values().next().value;
+    if (this.#all === undefined) return this.#only;
+    if (this.#first === undefined) {
+      this.#behindFirst ??= this.#all.values();
+      this.#first = this.#behindFirst.next().value as T;
+    }
+    return this.#first;
   }
 
   has(element: T): boolean {
@@ -37,13 +46,16 @@ export class LightSet<T extends object> implements Iterable<T> {
       return found;
     }
     const found = this.#all.delete(element);
-    if (this.#all.size === 0) this.#all = undefined;
+    if (this.#first === element) this.#first = undefined;
+    if (this.#all.size === 0) this.clear();
     return found;
   }
 
   clear(): void {
     this.#only = undefined;
     this.#all = undefined;
+    this.#first = undefined;
+    this.#behindFirst = undefined;
   }
 
   [Symbol.iterator](): Iterator<T> {

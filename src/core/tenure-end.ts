@@ -1,4 +1,4 @@
-import type { LockError } from '../errors.js';
+import { RefusedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import type { ReleaseReply } from '../redis/scripts/lock.js';
 
@@ -18,7 +18,27 @@ export type TenureEnd =
 
 const FREED = { kind: 'freed' } as const;
 
-export function freeingEnd({ error, reply, inDoubt }: ScriptRequest<ReleaseReply>): TenureEnd {
+/**
+ * Redis refused the request, as it refuses a hand-off at maxmemory. Freeing needs no memory, so a plain release follows.
+ * That release also names the next owner: an earlier attempt of the hand-off may have run.
+ */
+export const isRefused = (end: TenureEnd): end is TenureEnd & { kind: 'failed' } =>
+  end.kind === 'failed' && end.error instanceof RefusedError;
+
+/** Settles when Redis has answered the release. `ended` says what the caller's promise rejects with, if anything. */
+export const whenFreed = (
+  request: ScriptRequest<ReleaseReply>,
+  ended: (end: TenureEnd) => LockError | undefined,
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    request.onDone(() => {
+      const error = ended(freeingEnd(request));
+      if (error === undefined) resolve();
+      else reject(error);
+    });
+  });
+
+function freeingEnd({ error, reply, inDoubt }: ScriptRequest<ReleaseReply>): TenureEnd {
   if (error !== undefined) return failedEnd(error);
   if (reply === 'freed') return FREED;
   // What is given back now cannot have been by an earlier attempt.

@@ -10,7 +10,7 @@ import { Lease } from './lease.js';
 import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
-import { failedEnd, freeingEnd, type TenureEnd } from './tenure-end.js';
+import { failedEnd, isRefused, whenFreed, type TenureEnd } from './tenure-end.js';
 import { tellLoss, tellReentered, tellReleased } from './tenure-events.js';
 import { Turns, unsent } from './turns.js';
 
@@ -239,20 +239,20 @@ export class Tenure {
       const handed = this.entry.grants.handOff(this, heir);
       this.runtime.watchdog.remove(this);
       return handed.then((end) => {
+        if (isRefused(end)) return this.#free([this.owner, ...end.alsoOwners], hold, deadline);
         const error = this.#ended(end, hold, deadline);
         if (error !== undefined) throw error;
+        return undefined;
       });
     }
-    return new Promise((resolve, reject) => {
-      // Sent first: what is left to do here is done while the server works.
-      const request = this.protocol.release([this.owner], hold?.protocol);
-      this.runtime.watchdog.remove(this);
-      request.onDone(() => {
-        const error = this.#ended(freeingEnd(request), hold, deadline);
-        if (error === undefined) resolve();
-        else reject(error);
-      });
-    });
+    return this.#free([this.owner], hold, deadline);
+  }
+
+  #free(owners: readonly string[], hold: HoldRecord | undefined, deadline: number): Promise<void> {
+    // Sent first: what is left to do here is done while the server works.
+    const request = this.protocol.release(owners, hold?.protocol);
+    this.runtime.watchdog.remove(this);
+    return whenFreed(request, (end) => this.#ended(end, hold, deadline));
   }
 
   /** What the release must reject with, if anything. */

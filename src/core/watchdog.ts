@@ -3,6 +3,7 @@
  * batch that has to be repeated, and for the earliest deadline of any hold, whether renewed or not.
  */
 import type { LeaseClock, Timer } from '../clock.js';
+import { RefusedError } from '../errors.js';
 import type { EventSource } from '../events.js';
 import { isSplitSlot } from '../redis/server-error.js';
 import type { RenewalTicket } from './lease.js';
@@ -161,6 +162,13 @@ export class Watchdog {
     if (batch.length > 1 && request.error !== undefined && isSplitSlot(request.error)) {
       // Each key alone is found, wherever it is by now.
       for (const tenure of batch) void this.#renewBatch(script, [tenure]);
+      return;
+    }
+    if (batch.length > 1 && request.error instanceof RefusedError) {
+      // One key that is forbidden, or that holds something else, refuses the whole batch. The others must not be lost.
+      const half = Math.ceil(batch.length / 2);
+      void this.#renewBatch(script, batch.slice(0, half));
+      void this.#renewBatch(script, batch.slice(half));
       return;
     }
     batch.forEach((tenure, i) => {

@@ -75,6 +75,8 @@ export function checkOptions<T extends AcquireOptions>(value: T | undefined, kno
   }
   // All of its properties are inherited, and the wait would have no end.
   if (isAbortSignal(value)) throw new InvalidArgumentError('options', 'an object, as { signal }', value);
+  // A Date or a Map has none of the options: it would be taken for {}.
+  if (!isPlain(value)) throw new InvalidArgumentError('options', 'a plain object; times are milliseconds', value);
   refuseUnknown('options', value, known);
   const { signal, context } = value;
   if (signal !== undefined && !isAbortSignal(signal)) {
@@ -109,6 +111,7 @@ export function checkHandleOptions<T extends ContextOptions>(value: T | undefine
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidArgumentError('options', 'an object', value);
   }
+  if (!isPlain(value)) throw new InvalidArgumentError('options', 'a plain object', value);
   refuseUnknown('options', value, ['context', ...others]);
   checkContext(value.context);
   return value;
@@ -129,6 +132,13 @@ export function checkCloseOptions(value: { releaseHolds?: unknown }): void {
 export function checkContext(context: unknown): LockContext | undefined {
   if (context === undefined || isLockContext(context)) return context;
   throw new InvalidArgumentError('context', 'a LockContext', context);
+}
+
+/** By its tag, so that objects of another realm count as well. The comparison spares the usual object the call. */
+function isPlain(value: object): boolean {
+  return (
+    Object.getPrototypeOf(value) === Object.prototype || Object.prototype.toString.call(value) === '[object Object]'
+  );
 }
 
 function isAbortSignal(value: unknown): boolean {

@@ -215,6 +215,8 @@ export class ScriptRequest<Reply> extends RequestAttempts {
 
   /** Within the attempt: the server did nothing but say what else to send, or to whom. */
   #sendAlso({ connection, asking }: Route, error: Error): void {
+    // After a blocked event loop even an answer that came in time is handled too late for another attempt.
+    if (this.#outOfTime) return this.#fail(error);
     if (connection.ready) return this.#send(connection, undefined, asking);
     // Where the slot is on its way to no map leads, so this is the time to connect there.
     const now = this.executor.clock.monotonic();

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client.js';
+import type { RedisUnavailableError } from '../../src/errors.js';
 import type { ClientOptions } from '../../src/options.js';
 import { elapsed } from '../support/elapsed.js';
 import { block, holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
@@ -275,6 +276,59 @@ test('R13: what was answered while the event loop was blocked for a command dead
   expect((await own.commandStats()).get('evalsha')).toBe(2);
   expect(await connections()).toEqual(before);
 });
+
+test('issue 20.26: an answer that is read after the command deadline starts no further attempt', async () => {
+  const own = await serverWith({});
+  const client = await clientAt(own.url, { commandTimeout: 300 });
+  const lock = client.getLock(freshName());
+  await inFlow(() => lock.withLock(() => undefined));
+  await own.scriptFlush();
+  const taken = inFlow(() => lock.tryAcquire()).catch((error: unknown) => error);
+  await new Promise((resume) => process.nextTick(resume)); // the request is written
+  block(500);
+  const error = (await taken) as RedisUnavailableError;
+  expect(error).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', outcome: 'none' });
+  expect((error.cause as Error).message).toMatch(/NOSCRIPT/);
+});
+
+test('issue 20.21: a key that an ACL forbids does not lose the other locks of its renewal batch', async () => {
+  const own = await serverWith({ users: [`app on >one ~* ${allChannels()} +@all`] });
+  const lockWatchdogTimeout = 900;
+  const client = await clientAt(own.url.replace('//', '//app:one@'), { lockWatchdogTimeout });
+  const lost: string[] = [];
+  client.events.on('leaseLost', ({ lockName }) => lost.push(lockName));
+  const names = Array.from({ length: 21 }, (_, i) => `state:${i === 13 ? 'forbidden' : `allowed:${i}`}`);
+  const holds = await Promise.all(names.map((name) => holdElsewhere(client.getLock(name))));
+  // Another kind in a key refuses the script that reads it, too.
+  await own.command('SET', 'state:allowed:7', 'no lock');
+  await own.command('ACL', 'SETUSER', 'app', 'resetkeys', '~state:allowed:*');
+  await until(() => lost.length === 2, 'both are lost');
+  await pause(3 * lockWatchdogTimeout);
+  expect(lost.sort()).toEqual(['state:allowed:7', 'state:forbidden']);
+  for (const hold of holds) {
+    expect(await outcome(hold.release())).toBe(lost.includes(hold.lockName) ? 'ERR_LOCK_LOST' : 'ok');
+  }
+  await own.command('DEL', 'state:allowed:7');
+});
+
+test.each(['getLock', 'getFencedLock', 'getNonReentrantLock'] as const)(
+  'issue 20.23: %s: at maxmemory an unlock frees the lock although a local waiter was to get it',
+  async (kind) => {
+    const own = await serverWith({});
+    const client = await clientAt(own.url);
+    const lock = client[kind](freshName());
+    const hold = await holdElsewhere(lock);
+    const waiting = outcome(holdElsewhere(lock));
+    await until(async () => (await own.channels()).length === 1, 'it waits');
+    await own.setMaxmemory(1);
+    const released = outcome(hold.release());
+    expect(await released).toBe('ok');
+    expect(await own.keys()).not.toContain(lock.name);
+    expect(await waiting).toBe('ERR_LOCK_REFUSED');
+    await own.setMaxmemory(0);
+    await (await holdElsewhere(lock)).release();
+  },
+);
 
 describe('R6: a server that refuses commands for good', () => {
   test('R6: WAIT, INFO, CLIENT and SCRIPT: everything works', async () => {

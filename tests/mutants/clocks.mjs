@@ -16,11 +16,18 @@ export const CLOCKS = [
   without(
     'a renewal that stops with the release',
     tenure,
-    '      this.runtime.watchdog.remove(this);\n      request.onDone',
-    '      request.onDone',
+    '    this.runtime.watchdog.remove(this);\n    return whenFreed',
+    '    return whenFreed',
     'tests/integration/renewal',
     'tests/integration/leftovers',
     PROPERTIES,
+  ),
+  without(
+    'a refused batch of renewals that is divided',
+    'src/core/watchdog.ts',
+    'if (batch.length > 1 && request.error instanceof RefusedError) {',
+    'if (false) {',
+    'tests/faults/server-states',
   ),
   without(
     'a clock that knows of jumps',

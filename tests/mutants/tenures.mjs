@@ -15,10 +15,17 @@ export const TENURES = [
   without(
     'a compensation of the next owner of a hand-off',
     tenure,
-    '[this.owner, ...end.alsoOwners]',
-    '[this.owner]',
+    'this.#compensate([this.owner, ...end.alsoOwners]',
+    'this.#compensate([this.owner]',
     UNKNOWN,
     PROPERTIES,
+  ),
+  without(
+    'a release that follows a refused hand-off',
+    tenure,
+    'if (isRefused(end)) return this.#free([this.owner, ...end.alsoOwners], hold, deadline);',
+    '',
+    'tests/faults/server-states',
   ),
   without(
     'a compensation that cannot be overtaken',

@@ -13,7 +13,7 @@ const loosely = (lock: Lock): Loose => lock as unknown as Loose;
 
 const NO_LEASE = [0, -2, -HUGE, 1.5, NaN, Infinity, -Infinity, 2 ** 53, '5000', '', null, true, 5n, [5_000], () => 5];
 const NO_WAIT = [1.5, NaN, -Infinity, 2 ** 53, -(2 ** 53), '5000', '', null, true, 5n, [5_000], () => 5];
-const NO_OPTIONS = ['MILLISECONDS', 5, true, null, () => undefined];
+const NO_OPTIONS = ['MILLISECONDS', 5, true, null, () => undefined, new Date(5_000), new Map([['waitTime', 5]])];
 const NO_SIGNAL = ['abort', 1, {}, null];
 const NO_CONTEXT = ['context', 1, {}, null];
 

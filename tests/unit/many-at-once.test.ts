@@ -1,0 +1,63 @@
+import { expect, test } from '@jest/globals';
+import { LeaseClock } from '../../src/clock.js';
+import { Compensations } from '../../src/core/compensations.js';
+import { Lanes } from '../../src/core/lanes.js';
+import { LightSet } from '../../src/core/light-set.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+const FEW = 10_000;
+const TIMES = 8;
+
+function cpuMs(work: (count: number) => void, count: number): number {
+  const before = process.cpuUsage();
+  work(count);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+/** How much more time eight times the work takes: about 8 where each element costs the same, 64 where all others count. */
+function growth(work: (count: number) => void): number {
+  work(FEW); // compiled
+  const few = Math.min(...[1, 2, 3].map(() => cpuMs(work, FEW)));
+  const many = Math.min(...[1, 2].map(() => cpuMs(work, FEW * TIMES)));
+  return many / Math.max(few, 1);
+}
+
+const LINEAR_AT_MOST = 3 * TIMES;
+
+test('issue 20.19: a lane costs the same however many are taken', () => {
+  const clock = new LeaseClock(new FakeClock());
+  const takeAndFree = (count: number): void => {
+    const lanes = new Lanes(clock, new Compensations(clock));
+    const taken = Array.from({ length: count }, () => lanes.take('requests'));
+    for (const lane of taken) lanes.free(lane);
+    expect(lanes.size).toBe(0);
+  };
+  expect(growth(takeAndFree)).toBeLessThan(LINEAR_AT_MOST);
+});
+
+test('issue 20.19: a number is taken once at a time, and there are never more numbers than lanes at once', () => {
+  const clock = new LeaseClock(new FakeClock());
+  const lanes = new Lanes(clock, new Compensations(clock));
+  const [a, b, c] = [lanes.take('key'), lanes.take('key'), lanes.take('key')];
+  expect([a, b, c].map(({ number }) => number)).toEqual([0, 1, 2]);
+  lanes.free(b);
+  lanes.free(b); // freed once
+  const [d, e] = [lanes.take('key'), lanes.take('key')];
+  expect([d, e].map(({ number }) => number)).toEqual([1, 3]);
+  expect(lanes.take('another').number).toBe(0);
+  expect(lanes.size).toBe(5);
+});
+
+test('issue 20.19: those in line leave at the same cost each, however many have left before', () => {
+  const leave = (count: number): void => {
+    const line = new LightSet<object>();
+    const waiters = Array.from({ length: count }, () => ({}));
+    for (const waiter of waiters) line.add(waiter);
+    for (const waiter of waiters) {
+      if (line.first !== waiter) throw new Error('not the first');
+      line.delete(waiter);
+    }
+  };
+  expect(growth(leave)).toBeLessThan(LINEAR_AT_MOST);
+});
