@@ -117,8 +117,11 @@ function rootOf(cause: unknown): string {
 /** `close()` was called on the client. */
 export class ClientClosedError extends LockError {
   readonly code = 'ERR_LOCK_CLIENT_CLOSED';
-  constructor() {
-    super('the lock client is closed');
+  /** What the body of `withLock` returned, if the client was closed while it ran. */
+  readonly result: unknown;
+  constructor(options?: ErrorOptions & { result?: unknown }) {
+    super('the lock client is closed', options);
+    this.result = options?.result;
   }
 }
 

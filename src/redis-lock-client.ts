@@ -193,9 +193,12 @@ export class RedisLockClient implements LockClient {
     runtime.entries.rejectWaiters(closed);
     runtime.entries.abandonTries();
     runtime.compensations.hurry();
-    // What is being given back already is waited for.
-    if (!releaseHolds) for (const tenure of [...this.#tenures()]) if (!tenure.ending) tenure.abandon(closed);
-    await within(runtime.clock.clock, runtime.options.commandTimeout, this.#giveBack(releaseHolds));
+    // A release that is under way is waited for.
+    const open = [...this.#tenures()].filter((tenure) => !tenure.ending);
+    // Every section is told before the first lock is freed: from then on another owner can be inside.
+    for (const tenure of open) tenure.abandon(closed, releaseHolds);
+    if (releaseHolds) for (const tenure of open) tenure.free();
+    await within(runtime.clock.clock, runtime.options.commandTimeout, this.#whenReleased());
     for (const tenure of [...this.#tenures()]) tenure.abandon(closed);
     runtime.watchdog.close();
     runtime.entries.close(closed);
@@ -204,12 +207,8 @@ export class RedisLockClient implements LockClient {
     this.#topology.close();
   }
 
-  async #giveBack(openHolds: boolean): Promise<void> {
-    if (openHolds) {
-      const open = [...this.#tenures()].flatMap((tenure) => [...tenure.holds].reverse());
-      await Promise.allSettled(open.map((hold) => hold.tenure.release(hold)));
-    }
-    // A try that was under way when its call was rejected may yet take the lock, and is then given back.
+  async #whenReleased(): Promise<void> {
+    // A try that was under way when its call was rejected may yet take the lock, which is then released.
     await this.#runtime.entries.whenQuiet();
     await this.#runtime.compensations.whenDone();
   }

@@ -127,8 +127,8 @@ function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquis
 }
 
 /** Where those stand who wait for the same, but for those who queue in Redis. */
-export function lineOf(runtime: LockRuntime, { channel, polls, half, parts }: LockProtocol): LockEntry {
-  return runtime.entries.entry(channel, polls === undefined ? (parts?.line ?? half) : 'spin');
+export function lineOf(runtime: LockRuntime, { key, channel, polls, half, parts }: LockProtocol): LockEntry {
+  return runtime.entries.entry(key, channel, polls === undefined ? (parts?.line ?? half) : 'spin');
 }
 
 function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<SingleHold> {

@@ -12,10 +12,16 @@ import { LockWaiter } from './waiter.js';
 const LINGER_MS = 500;
 const KEPT_IDLE = 1_024;
 
-const lineOf = (channel: string, kind: string | undefined): string =>
-  kind === undefined ? channel : `${kind} ${channel}`;
+/**
+ * Names one line of waiters. Redisson puts braces around a name that has none, so `x` and `{x}` share a channel but no
+ * key: they are two locks. All other keys have a channel of their own.
+ */
+function lineOf(key: string, channel: string, kind: string | undefined): string {
+  const place = key.includes('{') ? `{} ${channel}` : channel;
+  return kind === undefined ? place : `${kind} ${place}`;
+}
 
-/** channel (and half) -> entry, at least for as long as anybody of this client holds, waits or listens there. */
+/** Key (and half) -> entry, at least for as long as anybody of this client holds, waits or listens there. */
 export class EntryRegistry {
   readonly #entries = new Map<string, LockEntry>();
   /** Of owners that queue in Redis, until they have left: nobody else ever listens on their channels. */
@@ -35,12 +41,12 @@ export class EntryRegistry {
    * Readers and writers of one lock hear of the same things, but stand in lines of their own, as do those who poll and
    * those who want other parts of it.
    */
-  entry(channel: string, kind?: string): LockEntry {
-    const line = lineOf(channel, kind);
+  entry(key: string, channel: string, kind?: string): LockEntry {
+    const line = lineOf(key, channel, kind);
     let entry = this.#entries.get(line);
     if (entry === undefined) {
       if (this.#entries.size >= this.#sweepAt) this.#sweep();
-      entry = new LockEntry(this.runtime(), this, this.subscriber(), channel, kind === 'read');
+      entry = new LockEntry(this.runtime(), this, this.subscriber(), key, channel, kind === 'read');
       this.#entries.set(line, entry);
     }
     return entry;
@@ -54,7 +60,7 @@ export class EntryRegistry {
       this.#lines.set(key, line);
     }
     line.entries += 1;
-    const entry = new LockEntry(this.runtime(), this, this.subscriber(), channel, false, line);
+    const entry = new LockEntry(this.runtime(), this, this.subscriber(), key, channel, false, line);
     this.#own.add(entry);
     return entry;
   }
@@ -133,8 +139,8 @@ export class EntryRegistry {
   }
 
   /** Readers are the only ones who stand in another line of a lock that is handed on. */
-  waitsBeside(channel: string, entry: LockEntry): boolean {
-    const readers = this.#entries.get(lineOf(channel, 'read'));
+  waitsBeside(key: string, channel: string, entry: LockEntry): boolean {
+    const readers = this.#entries.get(lineOf(key, channel, 'read'));
     return readers !== undefined && readers !== entry && readers.waiterCount > 0;
   }
 

@@ -46,6 +46,7 @@ export class LockEntry implements ChannelListener {
     private readonly runtime: LockRuntime,
     private readonly registry: EntryRegistry,
     subscriber: ChannelSource,
+    private readonly key: string,
     private readonly channel: string,
     /** Those who wait here can hold together: a holder of this client keeps nobody out. */
     private readonly shared: boolean,
@@ -72,7 +73,7 @@ export class LockEntry implements ChannelListener {
 
   /** Whether others of this client wait at the same channel for something else, as readers do beside writers. */
   get besideOthers(): boolean {
-    return this.registry.waitsBeside(this.channel, this);
+    return this.registry.waitsBeside(this.key, this.channel, this);
   }
 
   get idle(): boolean {

@@ -1,8 +1,11 @@
-import type { LockLostError } from '../errors.js';
+import { LockLostError, type LossReason } from '../errors.js';
 import type { HoldRecord } from './hold-record.js';
 import type { Tenure } from './tenure.js';
 
 /* What the listeners of a client are told of a tenure. */
+
+export const lossOf = ({ protocol, owner }: Tenure, reason: LossReason, cause?: unknown): LockLostError =>
+  new LockLostError(protocol.name, owner, reason, cause === undefined ? undefined : { cause });
 
 export function tellReentered({ runtime: { events }, protocol, owner, holds }: Tenure): void {
   if (!events.heard('acquired')) return;

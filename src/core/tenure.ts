@@ -11,7 +11,7 @@ import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { failedEnd, isRefused, whenFreed, type TenureEnd } from './tenure-end.js';
-import { tellLoss, tellReentered, tellReleased } from './tenure-events.js';
+import { lossOf, tellLoss, tellReentered, tellReleased } from './tenure-events.js';
 import { Turns, unsent } from './turns.js';
 
 export class Tenure {
@@ -217,18 +217,13 @@ export class Tenure {
    */
   expire(cause?: unknown): void {
     if (this.#leaving === 0) return void this.lose('expired', cause);
-    this.#loseHolds(this.#lossBy('expired', cause));
-  }
-
-  #lossBy(reason: LossReason, cause?: unknown): LockLostError {
-    return new LockLostError(this.protocol.name, this.owner, reason, cause === undefined ? undefined : { cause });
+    this.#loseHolds(lossOf(this, 'expired', cause));
   }
 
   /** Gives the lock on, or back, when nobody holds it: it was granted to somebody who is not there any more. */
   endUnclaimed(leaseMs: number): void {
     this.lease.mayLast(leaseMs);
-    const leaseEnd = this.runtime.clock.now() + leaseMs;
-    this.#end(undefined, Infinity, leaseEnd).catch(() => undefined); // what could not be released is compensated
+    this.free(this.runtime.clock.now() + leaseMs);
   }
 
   #end(hold: HoldRecord | undefined, deadline: number, leaseEnd = deadline): Promise<void> {
@@ -271,7 +266,7 @@ export class Tenure {
     if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
     // A repeat that finds the field gone: an earlier attempt of ours removed it, unless the lease had ended by now.
     if (end.kind === 'gone' && !(end.inDoubt && this.runtime.clock.now() < deadline)) {
-      this.loss = this.#lossBy('gone');
+      this.loss = lossOf(this, 'gone');
       this.entry.ended(this, 'lost');
       if (hold !== undefined) tellLoss(this, hold, this.loss);
       return this.loss;
@@ -284,7 +279,7 @@ export class Tenure {
   /** The lock is not ours any more, or nobody can say that it is. Every open hold is told, once. */
   lose(reason: LossReason, cause?: unknown): LockLostError {
     if (this.loss !== undefined) return this.loss;
-    const loss = this.#lossBy(reason, cause);
+    const loss = lossOf(this, reason, cause);
     this.loss = loss;
     this.state = 'over';
     this.runtime.watchdog.remove(this);
@@ -305,12 +300,17 @@ export class Tenure {
     if (inDoubt) void this.#compensate([this.owner], 0, 0);
   }
 
-  /** The client is closed: holds are told; what Redis has of them ends with its lease. */
-  abandon(error: ClientClosedError): void {
-    this.state = 'over';
+  /** The client is closed: holds are told. What Redis has of them ends with its lease, or with `free()`. */
+  abandon(error: ClientClosedError, isFreed = false): void {
+    this.state = isFreed ? 'releasing' : 'over';
     this.#abandoned = error;
     this.runtime.watchdog.remove(this);
     this.#loseHolds(error);
+  }
+
+  /** In the background. A release that fails is compensated. */
+  free(leaseEnd = Infinity): void {
+    this.#end(undefined, Infinity, leaseEnd).catch(() => undefined);
   }
 
   throwIfLost(): void {

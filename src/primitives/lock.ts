@@ -4,7 +4,7 @@ import { runInside } from '../core/flow.js';
 import type { Hold } from '../core/hold.js';
 import type { LockContext } from '../core/lock-context.js';
 import { showAs } from '../core/summary.js';
-import { LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
+import { ClientClosedError, LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
 import {
   checkAlone,
   checkBody,
@@ -196,6 +196,7 @@ export abstract class Lock<H extends Hold = Hold> {
    *
    * - `fn` fails: its error is rethrown untouched; a release that fails as well goes to the event `releaseFailed`.
    * - `fn` is done and the hold was lost meanwhile: `LockLostError` with what `fn` returned as `result`.
+   * - `fn` is done and the client was closed meanwhile: `ClientClosedError` with what `fn` returned as `result`.
    *
    * @param fn gets the hold; hand its `signal` to what must stop when the lock is lost.
    */
@@ -225,6 +226,8 @@ export abstract class Lock<H extends Hold = Hold> {
       if (cause instanceof LockLostError) {
         throw new LockLostError(this.name, hold.owner, cause.reason, { cause, result });
       }
+      // `close()` ended the hold while `fn` ran: another owner may have been inside.
+      if (cause instanceof ClientClosedError) throw new ClientClosedError({ cause, result });
       this.releaseFailed(hold, cause);
     }
     return result;

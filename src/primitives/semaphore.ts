@@ -91,7 +91,7 @@ export class Semaphore extends SharedObject {
   async release(permits?: number): Promise<void> {
     const count = checkPermits(permits, 1);
     this.checkOpen();
-    const entry = this.runtime.entries.entry(this.#channel);
+    const entry = this.runtime.entries.entry(this.key, this.#channel);
     const left = entry.passOn(count);
     if (left > 0 && (await this.#release(left, 1)) === 'unheard') entry.unheard();
   }

@@ -58,7 +58,7 @@ export abstract class SharedObject {
         const waiter = make(granted, failed);
         const { signal } = waiter.patience;
         if (signal?.aborted === true) failed(new LockAbortedError(this.name, signal.reason));
-        else this.runtime.entries.entry(channel).acquire(waiter);
+        else this.runtime.entries.entry(this.key, channel).acquire(waiter);
       });
       return { value };
     } catch (error) {

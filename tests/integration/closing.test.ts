@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { createClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client.js';
 import { ClientClosedError } from '../../src/errors.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { startWorker } from '../support/child.js';
@@ -177,6 +177,72 @@ test('R32: close({ releaseHolds }) gives back every open hold, and wakes who wai
   await hold.release();
 });
 
+const SECTIONS = {
+  'a lock': (client: LockClient, name: string) => client.getLock(name),
+  'a fair lock': (client: LockClient, name: string) => client.getFairLock(name),
+  'a write lock': (client: LockClient, name: string) => client.getReadWriteLock(name).writeLock(),
+  'a read lock': (client: LockClient, name: string) => client.getReadWriteLock(name).readLock(),
+  'a group lock': (client: LockClient, name: string) => client.getMultiLock(name, ['a', 'b']),
+  'a multi-lock': (client: LockClient, name: string) => client.getMultiLock(client.getLock(name)),
+  'a RedLock': (client: LockClient, name: string) => client.getRedLock(client.getLock(name)),
+};
+
+describe.each(Object.entries(SECTIONS))('issue 20.3: %s whose section runs at close()', (_, lockOf) => {
+  test.each([true, false])('tells the section before it frees the lock, releaseHolds: %s', async (releaseHolds) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const lock = lockOf(client, freshName());
+    let freed = Infinity;
+    const steps: string[] = [];
+    const section = inFlow(() =>
+      lock.withLock({ leaseTime: 1_000 }, async (hold) => {
+        await lock.withLock({ leaseTime: 1_000 }, async (inner) => {
+          inner.signal.addEventListener('abort', () => steps.push('inner'));
+          hold.signal.addEventListener('abort', () => {
+            steps.push('outer');
+            freed = proxy.log.length;
+          });
+          await new Promise((resolve) => inner.signal.addEventListener('abort', resolve));
+          expect([hold.signal.reason, inner.signal.reason]).toEqual([
+            expect.any(ClientClosedError),
+            expect.any(ClientClosedError),
+          ]);
+          expect(hold.validFor()).toBe(0);
+        });
+      }),
+    );
+    const ended = section.catch((error: unknown) => error);
+    await until(() => client.holds()[0]?.holdCount === 2, 'both are inside');
+    const sent = proxy.log.length;
+    await client.close({ releaseHolds });
+    expect(await ended).toBeInstanceOf(ClientClosedError);
+    expect(steps.sort()).toEqual(['inner', 'outer']);
+    expect(freed).toBe(sent);
+    if (releaseHolds) expect(await admin().keys('*')).toEqual([]);
+    else await until(async () => (await admin().keys('*')).length === 0, 'the lease has ended', 1_500);
+  });
+
+  test('rejects with what the body returned, also when it outlasts close() and the lease', async () => {
+    const client = await openClient();
+    const lock = lockOf(client, freshName());
+    let end = (): void => undefined;
+    let inside = false;
+    const section = inFlow(() =>
+      lock.withLock({ leaseTime: 300 }, async () => {
+        inside = true;
+        await new Promise<void>((resolve) => (end = resolve));
+        return 'paid';
+      }),
+    );
+    const ended = section.catch((error: unknown) => error);
+    await until(() => inside, 'it is inside');
+    await client.close();
+    await until(async () => (await admin().keys('*')).length === 0, 'the lease has ended');
+    end();
+    expect(await ended).toMatchObject({ code: 'ERR_LOCK_CLIENT_CLOSED', result: 'paid' });
+  });
+});
+
 test('R32: what a call under way at close() takes is given back, and none of those in line asks for more', async () => {
   const { proxy, url } = await openProxy();
   for (let round = 0; round < 5; round += 1) {
@@ -237,7 +303,7 @@ test.each([false, true])(
       const closing = client.close({ releaseHolds });
       expect(await nested).toBe('ERR_LOCK_CLIENT_CLOSED');
       await closing;
-      expect(await outcome(outer.release())).toBe(releaseHolds ? 'ok' : 'ERR_LOCK_CLIENT_CLOSED');
+      expect(await outcome(outer.release())).toBe('ERR_LOCK_CLIENT_CLOSED');
       expect(client.holds()).toEqual([]);
     });
     if (releaseHolds) expect(await admin().exists(lock.name)).toBe(0);

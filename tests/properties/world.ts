@@ -347,7 +347,7 @@ export class World implements Watcher {
       const free = calm && this.server.holder(name) === undefined && !this.#freedInSilence.has(name);
       for (const { id, runtime } of this.clients) {
         const waiter = `a waiter of ${id} for ${name}`;
-        const waits = free && runtime.entries.entry(lockChannel(name)).waiterCount > 0;
+        const waits = free && runtime.entries.entry(name, lockChannel(name)).waiterCount > 0;
         if (!waits) this.#asleepSince.delete(waiter);
         else if (!this.#asleepSince.has(waiter)) this.#asleepSince.set(waiter, this.now);
         else if (this.now - this.#asleepSince.get(waiter)! > WAKE_MS) this.#violate('Woken', waiter);

@@ -1,0 +1,86 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import type { Lock } from '../../src/primitives/lock.js';
+import { closeClients, holdElsewhere, inFlow, openClient, outcome, pause } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+
+/*
+ * Redisson puts braces around a name that has none. `x` and `{x}` then share a channel, but they are two keys and so two
+ * locks. A fair lock's queue and the leases of permits with ids share more than that, as in Redisson: README says so.
+ */
+
+afterEach(async () => {
+  await closeClients();
+  const tokens = await admin().keys('redisson_lock_token:*');
+  if (tokens.length > 0) await admin().del(...tokens);
+  await expectNothingLeft();
+});
+
+const LOCKS: Record<string, (client: LockClient, name: string) => Lock> = {
+  plain: (client, name) => client.getLock(name),
+  'non-reentrant': (client, name) => client.getNonReentrantLock(name),
+  fenced: (client, name) => client.getFencedLock(name),
+  spin: (client, name) => client.getSpinLock(name),
+  read: (client, name) => client.getReadWriteLock(name).readLock(),
+  write: (client, name) => client.getReadWriteLock(name).writeLock(),
+  group: (client, name) => client.getMultiLock(name, ['value']),
+};
+
+/** Many sections under each name; each name admits one at a time, and both admit at once. */
+async function contend(names: readonly string[], section: (name: string, body: () => Promise<void>) => Promise<void>) {
+  const inside = new Map(names.map((name) => [name, 0]));
+  const most = new Map(names.map((name) => [name, 0]));
+  const run = (name: string): Promise<void> =>
+    section(name, async () => {
+      const now = inside.get(name)! + 1;
+      inside.set(name, now);
+      most.set(name, Math.max(most.get(name)!, now));
+      await pause(1);
+      inside.set(name, inside.get(name)! - 1);
+    });
+  await Promise.all(Array.from({ length: 15 }, () => names.map((name) => inFlow(() => run(name)))).flat());
+  return [...most.values()];
+}
+
+describe.each(Object.entries(LOCKS))('issue 20.2: %s locks named x and {x} in one client', (kind, lockOf) => {
+  test('do not keep each other out', async () => {
+    const client = await openClient();
+    const name = freshName();
+    const [plain, braced] = [lockOf(client, name), lockOf(client, `{${name}}`)];
+    const hold = await holdElsewhere(plain);
+    const other = await inFlow(() => braced.tryAcquire());
+    expect(other).not.toBeNull();
+    expect(await outcome(hold.release())).toBe('ok');
+    expect(await outcome(other!.release())).toBe('ok');
+  });
+
+  test('are contended for each by itself: exclusion holds, nothing is lost, nothing stays', async () => {
+    const client = await openClient();
+    const name = freshName();
+    const lost: unknown[] = [];
+    client.events.on('leaseLost', (event) => lost.push(event));
+    const most = await contend([name, `{${name}}`], (each, body) => lockOf(client, each).withLock(body));
+    if (kind !== 'read') expect(most).toEqual([1, 1]);
+    expect(lost).toEqual([]);
+    expect(await admin().exists(name, `{${name}}`)).toBe(0);
+  });
+});
+
+test('issue 20.2: flows that take x and {x} in turn do not deadlock', async () => {
+  const client = await openClient();
+  const name = freshName();
+  const [plain, braced] = [client.getLock(name), client.getLock(`{${name}}`)];
+  const both = (): Promise<void> => plain.withLock(() => braced.withLock(() => pause(1)));
+  await Promise.all(Array.from({ length: 10 }, () => inFlow(both)));
+});
+
+test('issue 20.2: one-permit semaphores named x and {x} in one client admit one each, and keep their permits', async () => {
+  const client = await openClient();
+  const name = freshName();
+  const names = [name, `{${name}}`];
+  for (const each of names) await client.getSemaphore(each).trySetPermits(1);
+  const most = await contend(names, (each, body) => client.getSemaphore(each).withPermits(body));
+  expect(most).toEqual([1, 1]);
+  for (const each of names) expect(await client.getSemaphore(each).availablePermits()).toBe(1);
+  await admin().del(...names);
+});
