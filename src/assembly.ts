@@ -11,7 +11,8 @@ import { groupRenewal } from './primitives/group-lock-protocol.js';
 import { plainRenewal, type ProtocolPort } from './primitives/plain-lock-protocol.js';
 import { readWriteRenewal } from './primitives/read-write-lock.js';
 import { openTopology } from './redis/open-topology.js';
-import { serverOf, type GivenRedis } from './redis/own-connection.js';
+import type { GivenRedis } from './redis/given-connection.js';
+import { serverOf } from './redis/own-connection.js';
 import { ScriptExecutor } from './redis/script-executor.js';
 import type { Topology } from './redis/topology.js';
 

@@ -17,7 +17,8 @@ import type { RedLock, RedLockOptions } from './primitives/red-lock.js';
 import type { Semaphore } from './primitives/semaphore.js';
 import type { SpinLockOptions } from './primitives/spin-lock.js';
 import { RedisLockClient } from './redis-lock-client.js';
-import { givenBy, prefixOf, type GivenRedis } from './redis/own-connection.js';
+import { checkDatabase, givenBy, isOfIoredis, type GivenRedis } from './redis/given-connection.js';
+import { prefixOf } from './redis/own-connection.js';
 
 /** Where Redis is: a URL, or a connection of yours. It is duplicated, never used, and stays yours to close. */
 export type Connection = { url: string; redis?: undefined } | { redis: GivenRedis; url?: undefined };
@@ -128,6 +129,10 @@ export function createClient(options: CreateClientOptions, parts: ClientParts = 
   return runOutside(() => new RedisLockClient(given, resolved, parts.clock ?? systemClock(runOutside)));
 }
 
+const A_CONNECTION =
+  'a connection of ioredis, made by its `new Redis(...)` or `new Cluster(...)` ' +
+  '(a client of the package redis, a mock or options cannot be used; a url can)';
+
 function givenIn({ url, redis }: CreateClientOptions): GivenRedis {
   if (url === undefined && redis === undefined) {
     throw new InvalidArgumentError('url', 'an address, unless redis is given', url);
@@ -136,20 +141,14 @@ function givenIn({ url, redis }: CreateClientOptions): GivenRedis {
     throw new InvalidArgumentError('redis', 'absent where url is given', withoutCredentials(redis));
   }
   if (redis !== undefined) {
-    if (typeof redis !== 'object' || (redis as unknown) === null || typeof redis.duplicate !== 'function') {
-      throw new InvalidArgumentError('redis', 'a connection of ioredis', withoutCredentials(redis));
-    }
+    if (!isOfIoredis(redis)) throw new InvalidArgumentError('redis', A_CONNECTION, withoutCredentials(redis));
+    checkDatabase(redis);
     return redis;
   }
   if (typeof url !== 'string' || !/^rediss?:\/\//.test(url)) {
     throw new InvalidArgumentError('url', 'a string that begins with redis:// or rediss://', withoutCredentials(url));
   }
-  try {
-    return givenBy(url);
-  } catch {
-    // Which part of it is the password nobody can say, and what was thrown repeats it all.
-    throw new InvalidArgumentError('url', 'an address, with what is special in a password percent-encoded', '...');
-  }
+  return givenBy(url);
 }
 
 /** Errors end up in logs, with their fields. */

@@ -104,6 +104,17 @@ export function refuseUnknown(option: string, given: object, known: readonly str
   }
 }
 
+/**
+ * UTF-8 has no lone surrogates: on the way to Redis each becomes U+FFFD. Different names would share one key, and a
+ * message would name a channel that no waiter listens to.
+ */
+export function checkWellFormed(text: string, argument: string): string {
+  if (/\p{Surrogate}/u.test(text)) {
+    throw new InvalidArgumentError(argument, 'well-formed text, without lone surrogates', text);
+  }
+  return text;
+}
+
 export function resolveOptions(given: ClientOptions, prefixOfRedis: string): ResolvedOptions {
   refuseUnknown('options', given, Object.keys(CLIENT_OPTIONS));
   const lockWatchdogTimeout = integer(given, 'lockWatchdogTimeout', DEFAULTS.lockWatchdogTimeout, 100);
@@ -111,6 +122,7 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string): Res
   const commandTimeout = integer(given, 'commandTimeout', DEFAULTS.commandTimeout, 30);
   const keyPrefix = given.keyPrefix ?? prefixOfRedis;
   if (typeof keyPrefix !== 'string') throw new InvalidArgumentError('keyPrefix', 'a string', keyPrefix);
+  checkWellFormed(keyPrefix, 'keyPrefix');
   const callSites = given.callSites ?? process.env['NODE_ENV'] !== 'production';
   if (typeof callSites !== 'boolean') throw new InvalidArgumentError('callSites', 'true or false', callSites);
   const shardedSubscriptions = given.shardedSubscriptions ?? 'auto';

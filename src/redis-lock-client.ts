@@ -36,7 +36,7 @@ import { Semaphore } from './primitives/semaphore.js';
 import { SingleLock } from './primitives/single-lock.js';
 import { pausesOf, SpinLockProtocol, type SpinLockOptions } from './primitives/spin-lock.js';
 import { fairQueueKey, latchChannel, takenPermitsKey, tokenKey } from './redis/keys.js';
-import type { GivenRedis } from './redis/own-connection.js';
+import type { GivenRedis } from './redis/given-connection.js';
 import type { ScriptExecutor } from './redis/script-executor.js';
 import { inspect } from './redis/scripts/object.js';
 import type { Topology } from './redis/topology.js';

@@ -2,7 +2,7 @@
 import { checkLease } from '../core/lease-time.js';
 import { isLockContext, type LockContext } from '../core/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
-import { refuseUnknown } from '../options.js';
+import { checkWellFormed, refuseUnknown } from '../options.js';
 
 /** Options of a call that acquires. */
 export interface AcquireOptions {
@@ -27,7 +27,7 @@ const MOST_MS = Number.MAX_SAFE_INTEGER;
 
 export function checkName(name: unknown, argument = 'name'): string {
   if (typeof name !== 'string' || name === '') throw new InvalidArgumentError(argument, 'a non-empty string', name);
-  return name;
+  return checkWellFormed(name, argument);
 }
 
 export function checkValues(values: unknown): readonly string[] {

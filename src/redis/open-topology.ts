@@ -2,7 +2,8 @@ import type { Clock } from '../clock.js';
 import type { ResolvedOptions } from '../options.js';
 import { ClusterTopology } from './cluster-topology.js';
 import type { MasterReports } from './master.js';
-import { isCluster, type GivenRedis } from './own-connection.js';
+import type { GivenRedis } from './given-connection.js';
+import { isCluster } from './own-connection.js';
 import { StandaloneTopology } from './standalone-topology.js';
 import type { Topology } from './topology.js';
 

@@ -1,8 +1,6 @@
 import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredis';
 import type { Clock, Timer } from '../clock.js';
-
-/** A connection to copy the address, credentials, TLS and so on from; it is never used itself. */
-export type GivenRedis = Redis | Cluster;
+import type { GivenRedis } from './given-connection.js';
 
 const RECONNECT_MS = { first: 25, most: 500, jitter: 25 };
 /**
@@ -57,12 +55,6 @@ function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' 
 
 export function isCluster(redis: GivenRedis): redis is Cluster {
   return redis.isCluster;
-}
-
-/** Never connected. What an address says in its query counts as much as what a connection was given, and no more. */
-export function givenBy(url: string): Redis {
-  new URL(url); // an older ioredis takes part of an unescaped password for the host
-  return new Redis(url, { lazyConnect: true });
 }
 
 /** The `keyPrefix` of a given connection: it is part of the name, not ioredis's business. */
