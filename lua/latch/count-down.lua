@@ -1,6 +1,7 @@
 -- latch/count-down: lowers the count of a latch by one and opens it at zero
 -- KEYS[1]  latch     string  count; an open latch has no key
 -- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
+-- KEYS[3]  opened    string  epoch microseconds at which the latch was last opened; it expires after an hour
 -- ARGV[1]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[2]  channel   string  wake-up channel of this latch
 -- ARGV[3]  lane      int     lane of this client that carries the request
@@ -11,7 +12,7 @@
 --          -4  cancelled, or the lane carries a later request; nothing changed
 -- Used by  src/redis/scripts/latch.ts (countDown)
 
-local latch, requests = KEYS[1], KEYS[2]
+local latch, requests, opened = KEYS[1], KEYS[2], KEYS[3]
 local publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 if notAfter > 0 then
@@ -29,7 +30,12 @@ if count then
   left = redis.call('DECR', latch)
   if left <= 0 then redis.call('DEL', latch) end
   -- Below zero it was open already, and nobody waits.
-  if left == 0 then redis.call(publish, channel, '0') end
+  if left == 0 then
+    -- A waiter that looks after the next count was set still learns that the latch was open.
+    local time = redis.call('TIME')
+    redis.call('SET', opened, string.format('%d%06d', time[1], time[2]), 'PX', '3600000')
+    redis.call(publish, channel, '0')
+  end
 end
 if left < 0 then left = 0 end
 redis.call('HSET', requests, lane, sequence .. ':' .. left)

@@ -1,6 +1,7 @@
 -- latch/delete: opens a latch whatever its count is
 -- KEYS[1]  latch     string  count; an open latch has no key
 -- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
+-- KEYS[3]  opened    string  epoch microseconds at which the latch was last opened; it expires after an hour
 -- ARGV[1]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[2]  channel   string  wake-up channel of this latch
 -- ARGV[3]  lane      int     lane of this client that carries the request
@@ -13,7 +14,7 @@
 --          n   what it answered when it ran
 -- Used by  src/redis/scripts/latch.ts (remove)
 
-local latch, requests = KEYS[1], KEYS[2]
+local latch, requests, opened = KEYS[1], KEYS[2], KEYS[3]
 local publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 if notAfter > 0 then
@@ -28,10 +29,13 @@ if seen then
 end
 -- A JVM stores any count that it is given: with none left to count down it was open.
 local open = (tonumber(redis.call('GET', latch) or '0') or 1) <= 0
-local opened = redis.call('DEL', latch)
-if open then opened = 0 end
-redis.call('HSET', requests, lane, sequence .. ':' .. opened)
+local answer = redis.call('DEL', latch)
+if open then answer = 0 end
+redis.call('HSET', requests, lane, sequence .. ':' .. answer)
 redis.call('PEXPIRE', requests, '3600000')
-if opened == 0 then return 0 end
+if answer == 0 then return 0 end
+-- A waiter that looks after the next count was set still learns that the latch was open.
+local time = redis.call('TIME')
+redis.call('SET', opened, string.format('%d%06d', time[1], time[2]), 'PX', '3600000')
 redis.call(publish, channel, '0')
 return 1

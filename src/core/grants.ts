@@ -1,7 +1,7 @@
 /*
  * Who gets the lock: the waiter whose try was granted, the heir that a tenure hands it to when it ends, or, of what
- * several can have at once, all whom one answer or message lets in, and who comes next when permits are given back. What
- * is granted to somebody who is not there any more goes on to the next.
+ * several can have at once, all whom one answer lets in, and who comes next when permits are given back. What is granted
+ * to somebody who is not there any more goes on to the next. A message grants nothing: channels know no databases.
  */
 import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
@@ -58,7 +58,8 @@ export class Grants {
         return true;
       }
     } else if (waiter instanceof SharedWaiter) {
-      if (waiter.opened || (taken && now < sentAt + waiter.leaseMs)) {
+      const open = waiter.forAll && request.error === undefined && this.#tellAll(waiter, request.reply, sequence);
+      if (open || (taken && now < sentAt + waiter.leaseMs)) {
         this.#share(waiter, request, sentAt, sequence);
         return true;
       }
@@ -112,27 +113,22 @@ export class Grants {
       waiter.granted(request);
     }
     const { reply } = request;
-    if (waiter.forAll) this.#letIn(() => true);
     // The next in line tries at once, unless this answer says when there will be something for it.
-    else if (typeof reply === 'object' && reply.free <= 0) this.look.learn(reply.freeIn, sentAt, sequence);
+    if (typeof reply === 'object' && reply.free <= 0) this.look.learn(reply.freeIn, sentAt, sequence);
     else this.look.mark = true;
   }
 
-  /** Lets in who waits for what the message says has happened. */
-  openedBy(payload: string): void {
-    this.#letIn((waiter) => waiter.covered && waiter.opensOn(payload));
-  }
-
-  #letIn(which: (waiter: SharedWaiter) => boolean): void {
+  /** True if the answer lets in `asker`, whose try it answers. It lets in others that came before that try as well. */
+  #tellAll(asker: SharedWaiter, reply: AcquireReply, sequence: number): boolean {
     for (const waiter of [...this.line]) {
-      if (!(waiter instanceof SharedWaiter) || !which(waiter)) continue;
-      if (waiter.busy) {
-        waiter.opened = true;
-        continue;
-      }
+      if (!(waiter instanceof SharedWaiter) || waiter === asker || waiter.cameAfter >= sequence) continue;
+      if (!waiter.letInBy(reply)) continue;
       this.line.remove(waiter);
+      waiter.served = waiter.busy;
+      waiter.trying?.abandon();
       waiter.granted(undefined);
     }
+    return asker.letInBy(reply);
   }
 
   /**

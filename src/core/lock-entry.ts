@@ -59,7 +59,7 @@ export class LockEntry implements ChannelListener {
     });
     this.#line = line;
     this.#look = new NextLook(runtime, line, () => this.#step());
-    this.#subscription = new EntrySubscription(subscriber, channel, this, line);
+    this.#subscription = new EntrySubscription(subscriber, channel, this);
     this.grants = new Grants(runtime, this, line, this.#look, this.#subscription, shared);
   }
 
@@ -98,6 +98,7 @@ export class LockEntry implements ChannelListener {
     // A call over several locks may come here when close() has rejected all who wait, and looks at nobody new.
     if (this.runtime.closed) return waiter.reject(new ClientClosedError());
     waiter.watchSignal((reason) => this.#leave(waiter, reason));
+    if (waiter instanceof SharedWaiter) waiter.cameAfter = this.#look.newestTry;
     if (waiter.patience.until === -Infinity) {
       this.#try(waiter);
     } else {
@@ -113,7 +114,6 @@ export class LockEntry implements ChannelListener {
     waiter.inLine = true;
     waiter.watchTime((reason) => this.#leave(waiter, reason));
     this.#line.stand(waiter, () => this.#look.wake());
-    this.#subscription.joined(waiter);
   }
 
   /** The waiter's time is up or its signal fired. */
@@ -276,16 +276,14 @@ export class LockEntry implements ChannelListener {
     this.#look.unheard();
   }
 
-  message(payload: string): void {
-    this.grants.openedBy(payload);
-    this.#rest();
+  /** Channels know no databases, and anybody may publish: whatever a message says, it is only a reason to look. */
+  message(): void {
     this.#look.published();
     this.#look.wake();
   }
 
   /** What was published before the subscription stood was missed: the head looks again, if it can have been told. */
   confirmed(): void {
-    this.#subscription.confirmed();
     if (!this.#line.isBehind) this.#look.mark = true;
     this.#step();
   }

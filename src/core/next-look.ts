@@ -26,7 +26,8 @@ export class NextLook {
   #lookAt: number | undefined;
   /** While nothing can be heard: when to look in between. */
   #unheardUntil = Infinity;
-  #newestTry = 0;
+  /** The number of the last try that was sent. */
+  newestTry = 0;
   #pausedUntil = 0;
   #pauseMs = PAUSE_MS.first;
   #yielding = false;
@@ -73,13 +74,13 @@ export class NextLook {
       this.#lookAt = undefined;
       this.#yielding = false;
     }
-    return ++this.#newestTry;
+    return ++this.newestTry;
   }
 
   /** The holder's lease, from the newest try; an older answer says nothing about now. */
   learn(ttl: number, sentAt: number, sequence: number): void {
     this.flowing = false;
-    if (sequence !== this.#newestTry || this.line.waiterCount === 0) return;
+    if (sequence !== this.newestTry || this.line.waiterCount === 0) return;
     const { lockWatchdogTimeout } = this.runtime.options;
     const waitMs = ttl < 0 ? lockWatchdogTimeout : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
     this.#pauseMs = PAUSE_MS.first;

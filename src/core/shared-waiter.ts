@@ -12,14 +12,10 @@ export const NO_LEASE_MS = Number.MAX_SAFE_INTEGER;
  * has no tenure, and nothing renews it.
  */
 export abstract class SharedWaiter extends Waiter {
-  /** Something that opened it came while its try was under way: the try need not find it open still. */
-  opened = false;
   /** It has what it came for, and not by the try that is under way: what that one takes is one too many. */
   served = false;
-  /** A subscription was asked for after it came. */
-  asked = false;
-  /** That was confirmed: no message of a time before it came can reach it any more. */
-  covered = false;
+  /** The newest try of this client when the call came. An answer to that one, or an older one, may be of a time before. */
+  cameAfter = 0;
 
   constructor(
     runtime: LockRuntime,
@@ -40,14 +36,14 @@ export abstract class SharedWaiter extends Waiter {
     return 0;
   }
 
-  /** What one got all in line get, without a try of their own. */
+  /** An answer to the try of one counts for all that came before that try was sent. */
   readonly forAll: boolean = false;
 
   /** The call has what it waited for. `request`: the try that got it, unless another's did. */
   abstract granted(request: ScriptRequest<AcquireReply> | undefined): void;
 
-  /** Whether this message alone says that the wait is over, even if it is not open any more when we look. */
-  opensOn(_payload: string): boolean {
+  /** With `forAll`: told of every answer to a try that was sent after it came. Whether the answer ends the wait. */
+  letInBy(_reply: AcquireReply): boolean {
     return false;
   }
 

@@ -2,7 +2,7 @@ import type { LockRuntime } from '../core/lock-runtime.js';
 import { NO_LEASE_MS, SharedWaiter } from '../core/shared-waiter.js';
 import { patience, type Patience } from '../core/waiter.js';
 import { InvalidArgumentError } from '../errors.js';
-import { latchChannel } from '../redis/keys.js';
+import { latchChannel, latchOpenedKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import * as scripts from '../redis/scripts/latch.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
@@ -10,20 +10,20 @@ import { checkOptions, checkWaitTime } from './arguments.js';
 import { SharedObject, type WaitOptions } from './shared-object.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
 
-/** A count-down reached zero, or the latch was deleted. */
-const OPENED = '0';
-
 /**
  * A gate that opens for all when it has been counted down: Redisson's `RCountDownLatch`. It can be closed again with a
- * new count; who waited for the old one gets through, even if the new one is set before it could look.
+ * new count. A call that waited for the old count gets through even if the new one is set before it can look, unless a
+ * JVM opened the latch: then it waits for the new count, as a JVM does.
  */
 export class CountDownLatch extends SharedObject {
   readonly #channel: string;
+  readonly #opened: string;
 
   /** @internal */
   constructor(runtime: LockRuntime, port: ProtocolPort, name: string) {
     super(runtime, port, name);
     this.#channel = latchChannel(this.key);
+    this.#opened = latchOpenedKey(this.key);
   }
 
   /**
@@ -40,7 +40,7 @@ export class CountDownLatch extends SharedObject {
     const { signal } = checkOptions(options, ['signal']);
     const waiting = patience(this.runtime, checkWaitTime(waitTime, Infinity), signal);
     this.checkOpen();
-    const look = (): ScriptRequest<AcquireReply> => this.port.executor.run(scripts.look, [this.key], []);
+    const look = (): ScriptRequest<AcquireReply> => this.port.executor.run(scripts.look, [this.key, this.#opened], []);
     const opened = await this.wait<undefined>(
       this.#channel,
       (resolve, fail) => new LatchWaiter(look, this.runtime, this.name, waiting, resolve, fail),
@@ -58,7 +58,7 @@ export class CountDownLatch extends SharedObject {
   async countDown(): Promise<void> {
     this.checkOpen();
     await this.change(({ number, sequence }) =>
-      this.port.executor.run(scripts.countDown, this.#keys, [this.port.publish, this.#channel, number, sequence]),
+      this.port.executor.run(scripts.countDown, this.#openedKeys, [this.port.publish, this.#channel, number, sequence]),
     );
   }
 
@@ -94,18 +94,24 @@ export class CountDownLatch extends SharedObject {
   async delete(): Promise<boolean> {
     this.checkOpen();
     return this.change(({ number, sequence }) =>
-      this.port.executor.run(scripts.remove, this.#keys, [this.port.publish, this.#channel, number, sequence]),
+      this.port.executor.run(scripts.remove, this.#openedKeys, [this.port.publish, this.#channel, number, sequence]),
     );
   }
 
   get #keys(): [string, string] {
     return [this.key, this.requests];
   }
+
+  get #openedKeys(): [string, string, string] {
+    return [this.key, this.requests, this.#opened];
+  }
 }
 
-/** A try looks at the count; one answer counts for all in line. */
+/** A try looks at the count. One answer counts for every call that came before the try was sent. */
 class LatchWaiter extends SharedWaiter {
   override readonly forAll = true;
+  /** The newest opening that an answer to a look has told of, in µs of the server's clock. */
+  #openedAt: number | undefined;
 
   constructor(
     private readonly look: () => ScriptRequest<AcquireReply>,
@@ -131,7 +137,12 @@ class LatchWaiter extends SharedWaiter {
     // Looking takes nothing.
   }
 
-  override opensOn(payload: string): boolean {
-    return payload === OPENED;
+  override letInBy(reply: AcquireReply): boolean {
+    if (typeof reply !== 'number') return true;
+    const openedAt = -reply;
+    const before = this.#openedAt ?? openedAt;
+    this.#openedAt = Math.max(before, openedAt);
+    // Both looks were sent after the call came, so the latch was open while it waited.
+    return openedAt > before;
   }
 }

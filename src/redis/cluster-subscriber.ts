@@ -20,14 +20,15 @@ export class ClusterSubscriber implements ChannelSource {
     private readonly lookFor: () => void,
   ) {}
 
-  want(channel: string, listener: ChannelListener): boolean {
-    const known = this.#channels.get(channel);
-    const placed = known ?? { listeners: new Set(), at: undefined };
-    // Whoever is there already hears nothing twice: the server is asked again, which all of them are told.
-    if (known !== undefined) this.#take(channel, known);
-    placed.listeners.add(listener);
+  want(channel: string, listener: ChannelListener): void {
+    const placed = this.#channels.get(channel) ?? { listeners: new Set(), at: undefined };
     this.#channels.set(channel, placed);
-    return this.#place(channel, placed) && known === undefined;
+    const at = this.subscriberFor(channel);
+    // Where others listen already the server is asked again, and all of them are told that it has confirmed.
+    if (at !== undefined && at === placed.at) at.want(channel, listener);
+    else this.#take(channel, placed);
+    placed.listeners.add(listener);
+    this.#place(channel, placed);
   }
 
   forget(channel: string, listener: ChannelListener): void {
@@ -60,18 +61,15 @@ export class ClusterSubscriber implements ChannelSource {
     for (const [channel, placed] of this.#channels) this.#place(channel, placed);
   }
 
-  /** True if nothing of an earlier subscription can arrive any more. */
-  #place(channel: string, placed: Placed): boolean {
+  #place(channel: string, placed: Placed): void {
     const at = this.subscriberFor(channel);
     if (at === undefined) this.lookFor();
-    if (at === undefined || at === placed.at) return at === undefined;
+    if (at === undefined || at === placed.at) return;
     this.#take(channel, placed);
     placed.at = at;
     this.#counts.set(at, (this.#counts.get(at) ?? 0) + 1);
     at.attend(this.#attended);
-    let fresh = true;
-    for (const [i, listener] of [...placed.listeners].entries()) fresh = at.want(channel, listener) || (i > 0 && fresh);
-    return fresh;
+    for (const listener of [...placed.listeners]) at.want(channel, listener);
   }
 
   #take(channel: string, placed: Placed): void {

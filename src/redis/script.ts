@@ -41,12 +41,13 @@ export function defineScript<Keys extends readonly string[], Args extends readon
   return { name: file, keys, args, script: { source, sha }, notAfter, reply, confirmed, wakeUp };
 }
 
-export function defineRead<Args extends readonly string[], Reply>(
+export function defineRead<Args extends readonly string[], Reply, Keys extends readonly string[] = readonly [string]>(
   command: string,
   args: Counted<Args>,
   reply: (raw: unknown) => Reply,
-): Operation<readonly [string], Args, Reply> {
-  return { name: command, keys: 1, args, script: undefined, notAfter: false, reply };
+  keys: number = 1,
+): Operation<Keys, Args, Reply> {
+  return { name: command, keys, args, script: undefined, notAfter: false, reply };
 }
 
 /** In place of the publishing command, where it is not known before the servers have been asked. */

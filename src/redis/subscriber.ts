@@ -7,7 +7,8 @@ import { failureKind, isCredentialsError, refusal, withoutArguments } from './se
 import type { ChannelSource } from './topology.js';
 
 export interface ChannelListener {
-  message(payload: string): void;
+  /** Something was published. What it was is not passed on: it may be of another database, or anybody's. */
+  message(): void;
   /** The server confirmed the subscription: what was published before may have been missed. */
   confirmed(): void;
   /** The connection is gone: nothing is heard until the next confirmation. */
@@ -72,22 +73,20 @@ export class Subscriber implements ChannelSource {
       // Waiting longer does not help against a wrong password, as with commands.
       if (isCredentialsError(error)) for (const name of [...this.#channels.keys()]) this.#refused(name, error);
     });
-    redis.on(sharded ? 'smessage' : 'message', (channel: string, payload: string) => {
-      for (const listener of this.#channels.get(channel)?.listeners ?? []) listener.message(payload);
+    redis.on(sharded ? 'smessage' : 'message', (channel: string) => {
+      for (const listener of this.#channels.get(channel)?.listeners ?? []) listener.message();
     });
     // The server has dropped subscriptions because their slot left. It does not say to us which.
     if (sharded) redis.on('moved', () => this.#checkAll());
   }
 
-  want(name: string, listener: ChannelListener): boolean {
-    if (this.#closed) return false;
-    const known = this.#channels.get(name);
-    const channel = known ?? { listeners: new Set(), unanswered: 0, confirmed: false };
+  want(name: string, listener: ChannelListener): void {
+    if (this.#closed) return;
+    const channel = this.#channels.get(name) ?? { listeners: new Set(), unanswered: 0, confirmed: false };
     channel.listeners.add(listener);
     this.#channels.set(name, channel);
     if (this.#ready) this.#subscribe([name]);
     else if (this.#redis.status === 'wait') this.#redis.connect().catch(() => undefined); // its errors arrive as events
-    return known === undefined;
   }
 
   forget(name: string, listener: ChannelListener): void {

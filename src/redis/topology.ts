@@ -26,10 +26,10 @@ export interface CommandRoutes {
 /** Whoever carries subscriptions. */
 export interface ChannelSource {
   /**
-   * Subscribes; `listener.confirmed()` follows now and after every reconnection until `forget`. True if nothing of an
-   * earlier subscription can arrive any more: every message that does was published after this call.
+   * Subscribes; `listener.confirmed()` follows now and after every reconnection until `forget`. Several may listen to one
+   * channel: all of them are told of each message and each confirmation.
    */
-  want(channel: string, listener: ChannelListener): boolean;
+  want(channel: string, listener: ChannelListener): void;
   /** Several may listen to one channel; it is left when none does any more. */
   forget(channel: string, listener: ChannelListener): void;
   isConfirmed(channel: string): boolean;

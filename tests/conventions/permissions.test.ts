@@ -16,7 +16,7 @@ const ROWS: Readonly<Record<string, { scripts: readonly string[]; reads: readonl
   getSemaphore: { scripts: ['semaphore/', 'request/'], reads: ['get'] },
   getPermitExpirableSemaphore: { scripts: ['permit-expirable-semaphore/'], reads: ['get'], as: 'getSemaphore' },
   'getMultiLock(group, values)': { scripts: ['group-lock/'], reads: ['exists'] },
-  getCountDownLatch: { scripts: ['latch/', 'request/'], reads: ['get'] },
+  getCountDownLatch: { scripts: ['latch/', 'request/'], reads: ['get', 'mget'] },
   inspect: { scripts: ['object/'], reads: [] },
 };
 const SCRIPTS = projectFiles('lua', '.lua');

@@ -82,7 +82,7 @@ const ROWS: Record<string, Row> = {
       await latch.trySetCount(1);
       return () => latch.countDown();
     },
-    reads: ['get'],
+    reads: ['mget'],
   },
 };
 
@@ -193,7 +193,7 @@ test('what README says of single calls: one command each', async () => {
   expect(codeIn(sentence)).toEqual(Object.keys(calls));
   for (const [name, call] of Object.entries(calls)) {
     // To await is to read; the scripts of the others read as well.
-    const sent = (): Promise<number> => (name === 'await' ? ran('get') : requests());
+    const sent = (): Promise<number> => (name === 'await' ? ran('mget') : requests());
     const before = await sent();
     await call();
     expect([name, (await sent()) - before]).toEqual([name, 1]);

@@ -1,18 +1,19 @@
-import { expect } from '@jest/globals';
-import { latchChannel, requestsKey } from '../../src/redis/keys.js';
-import { countDown, remove, trySet } from '../../src/redis/scripts/latch.js';
-import { admin } from '../support/redis.js';
+import { afterEach, expect, test } from '@jest/globals';
+import { latchChannel, latchOpenedKey, requestsKey } from '../../src/redis/keys.js';
+import { countDown, look, remove, trySet } from '../../src/redis/scripts/latch.js';
+import { admin, freshName } from '../support/redis.js';
 import { describeScript, type ScriptBench } from './script-bench.js';
 
-const keys = ({ name }: ScriptBench) => [name, requestsKey(name, 'client')];
+const keys = ({ name }: ScriptBench) => [name, requestsKey(name, 'client'), latchOpenedKey(name)];
+const openedAt = ({ name }: ScriptBench) => admin().get(latchOpenedKey(name));
 const count = ({ name }: ScriptBench) => admin().get(name);
 const message = ({ name }: ScriptBench, payload: string) => [{ channel: latchChannel(name), payload }];
 
 const run = (
-  { script }: { script: { source: string } | undefined },
+  { script, keys: used }: { script: { source: string } | undefined; keys: number | 'variable' },
   bench: ScriptBench,
   ...args: (string | number)[]
-) => admin().eval(script!.source, 2, ...keys(bench), ...args);
+) => admin().eval(script!.source, used as number, ...keys(bench).slice(0, used as number), ...args);
 
 type Run = (bench: ScriptBench, sequence: number, notAfter?: number) => Promise<unknown>;
 const down: Run = (bench, sequence, notAfter = 0) =>
@@ -56,6 +57,15 @@ describeScript(countDown, {
       expect(await bench.published()).toEqual(message(bench, '0'));
     },
     'R1: running twice counts once': repeated(down),
+    'only the last count-down is kept as an opening, for an hour': async (bench) => {
+      await admin().set(bench.name, '2');
+      await down(bench, 1);
+      expect(await openedAt(bench)).toBeNull();
+      const [before] = await admin().time();
+      await down(bench, 2);
+      expect(Number(await openedAt(bench)) / 1e6).toBeGreaterThanOrEqual(Number(before));
+      expect(await admin().pttl(latchOpenedKey(bench.name))).toBeGreaterThan(3_590_000);
+    },
     'an open latch stays open and nobody is told': async (bench) => {
       expect(await down(bench, 1)).toBe(0);
       expect(await count(bench)).toBeNull();
@@ -108,6 +118,7 @@ describeScript(remove, {
       expect(await open(bench, 2)).toBe(1);
       expect(await count(bench)).toBeNull();
       expect(await bench.published()).toEqual(message(bench, '0'));
+      expect(Number(await openedAt(bench))).toBeGreaterThan(1e15);
     },
   },
   '0': {
@@ -126,4 +137,18 @@ describeScript(remove, {
   n: { 'running twice opens it once, and says so twice': repeated(open) },
   '-3': { 'too late: nothing is changed': late(open) },
   '-4': { 'cancelled or overtaken: nothing is changed': old(open) },
+});
+
+afterEach(() => admin().flushdb());
+
+test('a look says that the latch is open, or when it was last opened', async () => {
+  const name = freshName('latch');
+  const looked = async () => look.reply(await admin().mget(name, latchOpenedKey(name)));
+  expect(await looked()).toBeUndefined();
+  await admin().set(name, '0');
+  expect(await looked()).toBeUndefined();
+  await admin().set(name, '3');
+  expect(await looked()).toBe(-1);
+  await admin().set(latchOpenedKey(name), '1790000000000001');
+  expect(await looked()).toBe(-1_790_000_000_000_001);
 });

@@ -37,8 +37,8 @@ export const SHARING = [
   without(
     'what Redis grants to who has been served already goes back',
     grants,
-    'waiter.served = waiter.busy;',
-    '',
+    'for nobody is to overtake it.\n        waiter.served = waiter.busy;',
+    'for nobody is to overtake it.',
     'tests/integration/semaphore',
   ),
   without(
@@ -111,5 +111,26 @@ export const SHARING = [
     'const until = error instanceof RefusedError ? allowedUntil : Infinity;',
     'const until = Math.max(allowedUntil, Infinity);',
     'tests/faults/lanes',
+  ),
+  without(
+    'a look for each answer: no call is let in by an answer of a time before it',
+    grants,
+    ' || waiter.cameAfter >= sequence) continue;',
+    ') continue;',
+    'tests/integration/semaphore',
+  ),
+  without(
+    'an opening between two looks',
+    'src/primitives/count-down-latch.ts',
+    'return openedAt > before;',
+    'return false;',
+    'tests/integration/semaphore',
+  ),
+  without(
+    'one look for all who wait at a latch',
+    grants,
+    '      waiter.served = waiter.busy;\n      waiter.trying?.abandon();\n      waiter.granted(undefined);\n    }\n    return',
+    '    }\n    return',
+    'tests/integration/semaphore',
   ),
 ];

@@ -63,7 +63,7 @@ export const WAITING = [
     WAKING,
     PROPERTIES,
   ),
-  without('a ttl that only the newest try teaches', look, 'sequence !== this.#newestTry || ', '', WAKING, PROPERTIES),
+  without('a ttl that only the newest try teaches', look, 'sequence !== this.newestTry || ', '', WAKING, PROPERTIES),
   without(
     'a second try after the subscription',
     entry,

@@ -150,12 +150,10 @@ export class FakeSubscriber implements ChannelSource {
     return this.#listeners.size;
   }
 
-  want(channel: string, listener: ChannelListener): boolean {
+  want(channel: string, listener: ChannelListener): void {
     const listeners = this.#listeners.get(channel) ?? new Set();
-    const fresh = listeners.size === 0;
     this.#listeners.set(channel, listeners.add(listener));
     this.#ask(channel, true);
-    return fresh;
   }
 
   forget(channel: string, listener: ChannelListener): void {
@@ -181,7 +179,7 @@ export class FakeSubscriber implements ChannelSource {
 
   published(channel: string): void {
     this.#inOrder(() => {
-      for (const listener of [...(this.#listeners.get(channel) ?? [])]) listener.message('0');
+      for (const listener of [...(this.#listeners.get(channel) ?? [])]) listener.message();
     });
   }
 

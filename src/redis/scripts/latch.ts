@@ -5,16 +5,17 @@ import { defineRead, defineScript, replyInt } from '../script.js';
 import type { AcquireReply } from './lock.js';
 
 type LatchKeys = [latch: string, requests: string];
+type OpenedKeys = [...LatchKeys, opened: string];
 
 /** The count that is left. */
 export const countDown = defineScript<
-  LatchKeys,
+  OpenedKeys,
   [publish: string, channel: string, lane: number, sequence: number],
   number
 >({
   file: 'latch/count-down',
   source: countDownSource,
-  keys: 2,
+  keys: 3,
   args: 4,
   notAfter: true,
   reply: replyInt,
@@ -35,20 +36,30 @@ export const trySet = defineScript<
 });
 
 export const remove = defineScript<
-  LatchKeys,
+  OpenedKeys,
   [publish: string, channel: string, lane: number, sequence: number],
   boolean
 >({
   file: 'latch/delete',
   source: deleteSource,
-  keys: 2,
+  keys: 3,
   args: 4,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
   wakeUp: (opened) => (opened ? '0' : undefined),
 });
 
-/** Open, or -1: nobody can say when it will be. */
-export const look = defineRead<[], AcquireReply>('get', 0, (raw) =>
-  raw === null || replyInt(raw) <= 0 ? undefined : -1,
+/**
+ * Undefined: open. Below 0: closed, and nobody can say until when. The number says when the latch was last opened,
+ * which is how a waiter learns of an opening between two looks: -n is n µs of the server's clock, -1 is not known.
+ */
+export const look = defineRead<[], AcquireReply, [latch: string, opened: string]>(
+  'mget',
+  0,
+  (raw) => {
+    const [count, openedAt] = raw as readonly unknown[];
+    if (count === null || replyInt(count) <= 0) return undefined;
+    return openedAt === null ? -1 : -replyInt(openedAt);
+  },
+  2,
 );
