@@ -198,6 +198,8 @@ export class ConcurrentContextError extends LockError {
  * same. Give it back first, or begin with all that is needed.
  * - A write lock was asked for inside a read hold of the same lock.
  * - A group multi-lock was asked for by a flow that holds some of its values, but not all.
+ * - A lock was asked for inside a hold of the same name of another kind. The kinds that nest in one another are: plain,
+ *   fenced, fair and spin locks; the two halves of a read-write lock; group multi-locks of one group.
  */
 export class LockUpgradeError extends LockError {
   readonly code = 'ERR_LOCK_UPGRADE';

@@ -44,7 +44,7 @@ export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: 
   const parent = context === undefined ? innermostHold(runtime, protocol) : undefined;
   if (context === undefined && parent === undefined) {
     try {
-      checkParts(runtime, acquisition);
+      checkHoldsAround(runtime, acquisition);
     } catch (error) {
       settle.failed(error);
       return undefined;
@@ -96,26 +96,38 @@ function innermostOf(holds: readonly FlowHold[], accepts: (hold: SingleHold) => 
 }
 
 /**
- * What has some of the parts cannot have others as well: it would wait for somebody who may be waiting for it. With
- * all of them it re-enters, with none of them it is a stranger.
+ * A call that is in no hold that it could re-enter, but in one of another family, would wait for its own flow. A call
+ * for some of the values that its flow has, and for others, would wait for a flow that may be waiting for it. Both are
+ * refused. A call for values of which its flow has none is a stranger.
  */
-function checkParts(runtime: LockRuntime, { protocol, context }: Acquisition): void {
-  const { parts, name, key } = protocol;
-  if (parts === undefined) return;
+function checkHoldsAround(runtime: LockRuntime, { protocol, context }: Acquisition): void {
+  const { family, parts, name, key } = protocol;
   const holds =
     context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(runtime, protocol)) ?? []);
-  const overlapped = innermostOf(holds, (hold) => {
+  if (holds.length === 0) return;
+  const around = innermostOf(holds, (hold) => {
     const record = SingleHold.recordOf(hold);
     const { state, tenure, protocol: held } = record;
     if (state === 'closed' || tenure.runtime !== runtime || held.key !== key) return false;
-    return held.parts?.overlaps(parts) === true && !record.holds(protocol);
+    if (held.family !== family) return true;
+    return parts !== undefined && held.parts?.overlaps(parts) === true && !record.holds(protocol);
   });
-  if (overlapped !== undefined) {
+  if (around === undefined) return;
+  const record = SingleHold.recordOf(around);
+  const held = record.protocol.family;
+  if (held === family) {
     throw new LockUpgradeError(
       name,
-      'this flow holds some of the values; give them back first, or begin with all of them',
+      'this flow holds some of the values; release them first, or begin with all of them',
     );
   }
+  record.tenure.lease.check();
+  record.throwIfLost();
+  throw new LockUpgradeError(
+    name,
+    `this flow holds it as another kind of lock (${held}), and would wait for itself; release that hold first, or ` +
+      'use one kind of lock for one name',
+  );
 }
 
 function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): LockWaiter {
@@ -159,7 +171,7 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
     // The parent was given back while we waited. Who is inside one of its own parents still is; else we are a stranger.
     const outer = openAncestor(parent, protocol);
     if (outer !== undefined) return acquireInside(runtime, acquisition, outer);
-    checkParts(runtime, acquisition);
+    checkHoldsAround(runtime, acquisition);
     return acquireOutermost(runtime, acquisition);
   }
   if (patience.signal?.aborted === true) {
@@ -272,7 +284,7 @@ async function acquireForContext(
   acquiring.add(asked);
   try {
     const parent = innermostHold(runtime, protocol, context);
-    if (parent === undefined) checkParts(runtime, acquisition);
+    if (parent === undefined) checkHoldsAround(runtime, acquisition);
     const hold = await (parent === undefined
       ? acquireOutermost(runtime, acquisition)
       : acquireInside(runtime, acquisition, SingleHold.recordOf(parent)));

@@ -105,7 +105,9 @@ export class HoldRecord {
 
   /** Whether what `protocol` asks for is held here, or by a hold around this one. */
   holds(protocol: LockProtocol): boolean {
-    const { parts } = protocol;
+    const { family, parts } = protocol;
+    // All holds of one tree are of one family.
+    if (family !== this.protocol.family) return false;
     if (parts === undefined) return true;
     if (this.state !== 'closed' && this.protocol.parts?.covers(parts) === true) return true;
     return this.parent?.holds(protocol) === true;

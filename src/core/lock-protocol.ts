@@ -29,6 +29,12 @@ export interface RenewalScript {
   renew(items: readonly RenewalItem[]): ScriptRequest<number[]>;
 }
 
+/**
+ * How a kind keeps its owners in Redis. A hold is inside another hold of its key only within one family: the scripts of
+ * one family do not find the owners of another.
+ */
+export type LockFamily = 'hash of one owner' | 'read-write lock' | 'group multi-lock';
+
 /** Which parts of a key are locked. Locks of one key with the same parts stand in one line. */
 export interface LockParts {
   /** Short, and the same for the same parts. */
@@ -56,6 +62,7 @@ export interface LockProtocol {
   /** Whether the release of a last hold of this kind may give the lock straight to a local waiter. */
   readonly handsOff: boolean;
   readonly renewal: RenewalScript;
+  readonly family: LockFamily;
   readonly half: Half;
   /** Only for a kind that locks parts of what its key stands for. */
   readonly parts?: LockParts;

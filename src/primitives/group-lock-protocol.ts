@@ -59,6 +59,7 @@ export class GroupLockProtocol implements LockProtocol {
   readonly reentrant = true;
   /** Whoever waits for other values of the group may be the one to go next. */
   readonly handsOff = false;
+  readonly family = 'group multi-lock';
   readonly half = undefined;
   readonly parts: GroupValues;
 

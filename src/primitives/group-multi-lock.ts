@@ -55,10 +55,15 @@ export class GroupMultiLock extends SingleLock {
    */
   override async isHeldBy(owner: LockContext | string): Promise<boolean> {
     this.checkOpen();
-    if (typeof owner === 'string' && owner !== '') return (await this.protocol.state(owner)).holdCount > 0;
+    if (typeof owner === 'string' && owner !== '') return this.stillHas(owner);
     if (!isLockContext(owner)) throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
     const record = this.openRecord(owner);
-    return record !== undefined && this.isHeldBy(record.tenure.owner);
+    return record !== undefined && this.stillHas(record.tenure.owner);
+  }
+
+  /** @internal */
+  protected override async stillHas(owner: string): Promise<boolean> {
+    return (await this.readHoldCount(owner)) > 0;
   }
 
   /** @internal The least that the owner has of any of the values. */

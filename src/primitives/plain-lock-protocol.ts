@@ -20,12 +20,16 @@ export interface ProtocolPort {
   };
 }
 
+/** `<client id>:<thread id>`; values of a group and writers have other fields. A thread id is any `long`. */
+export const isOwner = (field: string): boolean => /:-?\d+$/.test(field);
+
 /** Redisson's RLock: a hash of one owner and its hold count, one channel. */
 export class PlainLockProtocol implements LockProtocol {
   readonly key: string;
   readonly channel: string;
   readonly reentrant: boolean = true;
   readonly handsOff: boolean = true;
+  readonly family = 'hash of one owner';
   readonly half = undefined;
 
   constructor(
@@ -69,7 +73,7 @@ export class PlainLockProtocol implements LockProtocol {
   }
 
   holdersAmong(fields: readonly string[]): string[] {
-    return [...fields];
+    return fields.includes('mode') ? [] : fields.filter(isOwner);
   }
 
   handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<scripts.HandOffReply> {

@@ -5,7 +5,7 @@ import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/read-write-lock.js';
 import type { Lock } from './lock.js';
-import type { ProtocolPort } from './plain-lock-protocol.js';
+import { isOwner, type ProtocolPort } from './plain-lock-protocol.js';
 
 const WRITE = ':write';
 const isWriter = (field: string): boolean => field.endsWith(WRITE);
@@ -16,6 +16,7 @@ abstract class HalfProtocol implements LockProtocol {
   readonly channel: string;
   readonly base: string;
   readonly reentrant = true;
+  readonly family = 'read-write lock';
   abstract readonly handsOff: boolean;
   abstract readonly half: Half;
 
@@ -77,7 +78,8 @@ export class ReadProtocol extends HalfProtocol {
   }
 
   holdersAmong(fields: readonly string[]): string[] {
-    return fields.filter((field) => field !== 'mode' && !isWriter(field));
+    // Without a mode it is the owner of another kind of lock.
+    return fields.includes('mode') ? fields.filter(isOwner) : [];
   }
 
   /** A writer that reads as well is forced by the write half only. */

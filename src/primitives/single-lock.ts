@@ -83,22 +83,20 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   override async isHeldBy(owner: LockContext | string): Promise<boolean> {
     this.checkOpen();
     if (typeof owner === 'string' && owner !== '') {
-      const field = this.protocol.fieldOf(owner);
-      // Of a read-write lock the hash has fields of other kinds as well.
-      if (!this.protocol.holdersAmong([field]).includes(owner)) return false;
-      return this.executor.ask(reads.hexists, [this.protocol.key], [field]);
+      // One field does not say whose it is: a reader and the holder of a plain lock are written alike.
+      return this.protocol.holdersAmong(await this.executor.ask(reads.hkeys, [this.protocol.key], [])).includes(owner);
     }
     if (!isLockContext(owner)) {
       throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
     }
     const record = this.openRecord(owner);
-    return record === undefined ? false : this.isHeldBy(record.tenure.owner);
+    return record === undefined ? false : this.stillHas(record.tenure.owner);
   }
 
   override async isHeldByCurrentContext(): Promise<boolean> {
     this.checkOpen();
     const record = this.openRecord(this.context);
-    return record === undefined ? false : this.isHeldBy(record.tenure.owner);
+    return record === undefined ? false : this.stillHas(record.tenure.owner);
   }
 
   override async getHoldCount(): Promise<number> {
@@ -204,7 +202,7 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
 
   /** @internal */
   protected override notOwnerMessage(): string {
-    return notOwnerText(this.name, this.heldHere());
+    return notOwnerText(this.name, this.heldHere(), this.protocol.family);
   }
 
   /** @internal The outermost hold that this client has of it, if any. */
@@ -219,6 +217,11 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
     return record === undefined ? 0 : this.readHoldCount(record.tenure.owner);
   }
 
+  /** @internal Whether Redis still has the field of a hold of this kind. */
+  protected stillHas(owner: string): Promise<boolean> {
+    return this.executor.ask(reads.hexists, [this.protocol.key], [this.protocol.fieldOf(owner)]);
+  }
+
   /** @internal */
   protected readHoldCount(owner: string): Promise<number> {
     return this.executor.ask(reads.hgetCount, [this.protocol.key], [this.protocol.fieldOf(owner)]);
@@ -226,9 +229,11 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
 }
 
 /** What is wrong with an `unlock()`, and what to do instead. */
-export function notOwnerText(name: string, held: HoldRecord | undefined): string {
+export function notOwnerText(name: string, held: HoldRecord | undefined, family = held?.protocol.family): string {
   let message = `unlock(): this flow does not hold lock "${name}".`;
-  if (held !== undefined) {
+  if (held !== undefined && held.protocol.family !== family) {
+    message += ` It is held in this process as another kind of lock (${held.protocol.family}).`;
+  } else if (held !== undefined) {
     message +=
       ` It is held in this process${held.site === undefined ? '' : ` since ${held.site.toString()}`}.` +
       ' A hold can be given back by the code that awaited lock() or tryLock() and what that code calls; an async ' +

@@ -5,6 +5,20 @@ import { CONTRACT, LATE, LOSS, LOST, PROPERTIES, UNKNOWN, grants, lease, tenure,
 /** @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const TENURES = [
   without(
+    'no hold inside a hold of another family',
+    'src/core/hold-record.ts',
+    'if (family !== this.protocol.family) return false;',
+    '',
+    'tests/integration/families',
+  ),
+  without(
+    'a refusal of another kind of lock inside a hold',
+    'src/core/acquisition.ts',
+    'if (held.family !== family) return true;',
+    'if (held.family !== family) return false;',
+    'tests/integration/families',
+  ),
+  without(
     'a compensation of what is unknown',
     tenure,
     'const givingBack = this.#compensate([this.owner, ...end.alsoOwners], end.openUntil, end.until);',
