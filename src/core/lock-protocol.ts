@@ -33,7 +33,7 @@ export interface RenewalScript {
  * How a kind keeps its owners in Redis. A hold is inside another hold of its key only within one family: the scripts of
  * one family do not find the owners of another.
  */
-export type LockFamily = 'hash of one owner' | 'read-write lock' | 'group multi-lock';
+type LockFamily = 'hash of one owner' | 'read-write lock' | 'group multi-lock';
 
 /** Which parts of a key are locked. Locks of one key with the same parts stand in one line. */
 export interface LockParts {
