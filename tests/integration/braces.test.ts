@@ -38,7 +38,9 @@ async function contend(names: readonly string[], section: (name: string, body: (
       await pause(1);
       inside.set(name, inside.get(name)! - 1);
     });
-  await Promise.all(Array.from({ length: 15 }, () => names.map((name) => inFlow(() => run(name)))).flat());
+  // In turns, and all of one name before all of the other: what goes to the next in line goes to another name or not.
+  const inTurns = Array.from({ length: 15 }, () => names).flat();
+  for (const order of [inTurns, [...inTurns].sort()]) await Promise.all(order.map((name) => inFlow(() => run(name))));
   return [...most.values()];
 }
 
