@@ -4,8 +4,11 @@ export interface Clock {
   monotonic(): number;
   /** Epoch time; may be set by hand. */
   wall(): number;
-  /** The callback runs outside of every hold and does not keep the process alive. */
-  setTimer(ms: number, fn: () => void): Timer;
+  /**
+   * The callback runs outside of every hold. The timer does not keep the process alive, unless `keepsAlive` is true: a
+   * call that waits for it, while no connection is open, would otherwise never settle because the process ends.
+   */
+  setTimer(ms: number, fn: () => void, keepsAlive?: boolean): Timer;
 }
 
 export interface Timer {
@@ -15,7 +18,7 @@ export interface Timer {
 /** Resolves when the work is over, after so many ms at the latest; then it goes on by itself. */
 export async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
   let timer: Timer | undefined;
-  await Promise.race([work, new Promise<void>((over) => (timer = clock.setTimer(ms, over)))]);
+  await Promise.race([work, new Promise<void>((over) => (timer = clock.setTimer(ms, over, true)))]);
   timer?.cancel();
 }
 
@@ -25,12 +28,12 @@ export function systemClock(outside: (fn: () => void) => void): Clock {
   return {
     monotonic: () => performance.now(),
     wall: () => Date.now(),
-    setTimer(ms, fn) {
+    setTimer(ms, fn, keepsAlive = false) {
       // A longer wait fires early.
       let handle: NodeJS.Timeout | undefined;
       outside(() => {
         handle = setTimeout(fn, Math.min(Math.max(Math.ceil(ms), 0), MAX_TIMER_MS));
-        handle.unref();
+        if (!keepsAlive) handle.unref();
       });
       return { cancel: () => clearTimeout(handle) };
     },
@@ -76,10 +79,10 @@ export class LeaseClock {
   }
 
   /** Runs `fn` once this clock has reached `at`. A timer goes by the monotonic clock alone, and may fire early. */
-  setTimer(at: number, fn: () => void): Timer {
+  setTimer(at: number, fn: () => void, keepsAlive?: boolean): Timer {
     let timer: Timer;
     const wait = (): void => {
-      timer = this.clock.setTimer(at - this.now(), () => (this.now() < at ? wait() : fn()));
+      timer = this.clock.setTimer(at - this.now(), () => (this.now() < at ? wait() : fn()), keepsAlive);
     };
     wait();
     return { cancel: () => timer.cancel() };

@@ -54,7 +54,8 @@ export class NextLook {
   /** Whether nobody is to try now; then the end of the pause makes the next step. */
   isPaused(now: number): boolean {
     if (now < this.#pausedUntil) {
-      this.wakeAt(this.#pausedUntil);
+      // A waiter pauses where Redis is unavailable, so there may be no connection that keeps the process alive.
+      this.wakeAt(this.#pausedUntil, true);
       return true;
     }
     this.#pausedUntil = 0;
@@ -146,14 +147,15 @@ export class NextLook {
     this.step();
   }
 
-  wakeAt(at: number): void {
+  wakeAt(at: number, keepsAlive = false): void {
     if (this.#timerAt === at) return;
     this.#timer?.cancel();
     this.#timerAt = at;
-    this.#timer = this.runtime.clock.setTimer(at, () => {
+    const fire = (): void => {
       this.#timerAt = Infinity;
       this.step();
-    });
+    };
+    this.#timer = this.runtime.clock.setTimer(at, fire, keepsAlive);
   }
 
   /** Nobody waits any more: what was known of the holder is forgotten. */

@@ -266,7 +266,7 @@ export class RedLock extends JointLock {
     const { clock } = this.#first.inner.runtime;
     if (signal?.aborted !== true) {
       await new Promise<void>((resume) => {
-        const timer = clock.setTimer(clock.now() + ms, () => over());
+        const timer = clock.setTimer(clock.now() + ms, () => over(), true);
         const unwatch = signal === undefined ? undefined : onAbort(signal, () => over());
         const over = (): void => {
           timer.cancel();

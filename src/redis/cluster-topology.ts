@@ -148,10 +148,12 @@ export class ClusterTopology implements Topology {
           reject(refusal('the connection', this.#lastError));
         else resolve();
       };
-      const timer = this.clock.setTimer(until - this.clock.monotonic(), () => {
+      const late = (): void => {
         done();
         reject(new NotSentError('no server for this key was ready in time', { cause: this.#lastError }));
-      });
+      };
+      // Between two looks at the map nothing else keeps the process alive.
+      const timer = this.clock.setTimer(until - this.clock.monotonic(), late, true);
       this.#onChange.add(onChange);
       ready?.then(
         () => {

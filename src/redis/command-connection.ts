@@ -116,9 +116,9 @@ export class CommandConnection implements CommandPort {
         resolve: () => (done(), resolve()),
         reject: (error: Error) => (done(), reject(error)),
       };
-      const timer = this.clock.setTimer(until - this.clock.monotonic(), () =>
-        waiter.reject(new NotSentError('Redis was not ready in time', { cause: this.#lastError })),
-      );
+      const late = (): void =>
+        waiter.reject(new NotSentError('Redis was not ready in time', { cause: this.#lastError }));
+      const timer = this.clock.setTimer(until - this.clock.monotonic(), late, true);
       this.#waiting.add(waiter);
     });
   }

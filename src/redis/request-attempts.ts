@@ -22,7 +22,7 @@ export abstract class RequestAttempts {
     const { clock } = this;
     while (this.#unanswered > 0 && clock.monotonic() <= this.openUntil) {
       await new Promise<void>((resolve) => {
-        const timer = clock.setTimer(this.openUntil - clock.monotonic() + 1, resolve);
+        const timer = clock.setTimer(this.openUntil - clock.monotonic() + 1, resolve, true);
         const quiet = (): void => (timer.cancel(), resolve());
         this.#quiet = quiet;
       });

@@ -254,7 +254,6 @@ export class ScriptRequest<Reply> extends RequestAttempts {
         factor: 2,
         // The pause before an attempt that would come after the deadline is no reason to settle after it.
         maxRetryTime: Math.max(1, this.#until - this.executor.clock.monotonic()),
-        unref: true,
       },
     ).catch((error: unknown) => this.#fail(error as Error));
   }

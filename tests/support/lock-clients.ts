@@ -23,11 +23,12 @@ export class TestClock implements Clock {
     return this.#system.wall() + this.#wallAheadMs;
   }
 
-  setTimer(ms: number, fn: () => void): Timer {
-    const timer = this.#system.setTimer(ms, () => {
+  setTimer(ms: number, fn: () => void, keepsAlive?: boolean): Timer {
+    const ended = (): void => {
       this.#set.delete(timer);
       fn();
-    });
+    };
+    const timer = this.#system.setTimer(ms, ended, keepsAlive);
     this.#set.add(timer);
     return {
       cancel: () => {
