@@ -75,7 +75,8 @@ export interface LockClient extends AsyncDisposable {
    */
   getMultiLock(group: string, values: readonly string[], options?: ContextOptions): GroupMultiLock;
   /**
-   * Several locks as one, also of other clients and kinds. A last argument may have options.
+   * Several locks as one, also of other clients and kinds. A last argument may have options. It acts for the context
+   * of the options, or for the one that all locks name.
    *
    * @see Redisson `RedissonClient#getMultiLock(RLock...)`
    */

@@ -20,6 +20,7 @@ export interface AcquireOptions {
 export type LockOptions = Omit<AcquireOptions, 'waitTime'>;
 
 export interface ContextOptions {
+  /** The owner, whoever calls. A lock over several locks refuses members that name another one. */
   context?: LockContext | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { SingleHold } from '../core/single-hold.js';
 import type { LockWaiter, Settle } from '../core/waiter.js';
 import type { ServerResult } from '../errors.js';
-import type { Member } from './joint-lock.js';
+import type { Member } from './members.js';
 
 interface Asking {
   granted(ask: Ask, hold: SingleHold): void;

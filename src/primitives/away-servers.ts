@@ -1,4 +1,4 @@
-import type { Member } from './joint-lock.js';
+import type { Member } from './members.js';
 
 const AWAY_MS = 5_000;
 

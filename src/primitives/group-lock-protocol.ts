@@ -13,9 +13,17 @@ class GroupValues implements LockParts {
   readonly #hashes: ReadonlySet<string>;
   #line: string | undefined;
 
-  constructor(values: Iterable<string>) {
+  private constructor(hashes: Iterable<string>) {
     // Sorted, so that the same values in another order stand in the same line.
-    this.#hashes = new Set([...new Set(values)].map(hashOf).sort());
+    this.#hashes = new Set([...hashes].sort());
+  }
+
+  static of(values: Iterable<string>): GroupValues {
+    return new GroupValues([...new Set(values)].map(hashOf));
+  }
+
+  static together(parts: readonly GroupValues[]): GroupValues {
+    return new GroupValues(parts.flatMap((each) => [...each]));
   }
 
   get size(): number {
@@ -49,7 +57,7 @@ class GroupValues implements LockParts {
 /** A value as Redisson names it with a codec that writes strings as UTF-8; without the padding of Base64. */
 const hashOf = (value: string): string => highwayHash128(Buffer.from(value)).toString('base64').slice(0, 22);
 
-const NONE = new GroupValues([]);
+const NONE = GroupValues.of([]);
 const valuesOf = ({ parts }: LockProtocol): GroupValues => (parts instanceof GroupValues ? parts : NONE);
 
 /** Redisson's group multi-lock: one hash, in which every value of the group that is held has three fields. */
@@ -66,11 +74,17 @@ export class GroupLockProtocol implements LockProtocol {
   constructor(
     private readonly port: ProtocolPort,
     readonly name: string,
-    values: Iterable<string>,
+    values: Iterable<string> | GroupValues,
   ) {
     this.key = port.keyPrefix + name;
     this.channel = lockChannel(this.key);
-    this.parts = new GroupValues(values);
+    this.parts = values instanceof GroupValues ? values : GroupValues.of(values);
+  }
+
+  /** For all values of these, which are of one group and one client. */
+  static together(protocols: readonly [GroupLockProtocol, ...GroupLockProtocol[]]): GroupLockProtocol {
+    const [{ port, name }] = protocols;
+    return new GroupLockProtocol(port, name, GroupValues.together(protocols.map(({ parts }) => parts)));
   }
 
   get renewal(): RenewalScript {

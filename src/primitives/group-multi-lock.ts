@@ -1,6 +1,6 @@
 import { isLockContext, type LockContext } from '../core/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
-import type { GroupLockProtocol } from './group-lock-protocol.js';
+import { GroupLockProtocol } from './group-lock-protocol.js';
 import { SingleLock } from './single-lock.js';
 
 /**
@@ -16,6 +16,12 @@ import { SingleLock } from './single-lock.js';
 export class GroupMultiLock extends SingleLock {
   /** @internal */
   declare protected readonly protocol: GroupLockProtocol;
+
+  /** @internal One lock for the values of this one and of others, which are of the same group and client. */
+  with(others: readonly GroupMultiLock[]): GroupMultiLock {
+    const protocol = GroupLockProtocol.together([this.protocol, ...others.map((other) => other.protocol)]);
+    return new GroupMultiLock(this.runtime, this.executor, protocol, this.context);
+  }
 
   /**
    * Frees each of the values, whoever holds it and whatever else it holds, and wakes waiters.

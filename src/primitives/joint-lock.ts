@@ -16,15 +16,13 @@ import {
 import { refuseUnknown } from '../options.js';
 import type { LockCall, LockSettle, Method } from './lock-call.js';
 import { Lock } from './lock.js';
-import { notOwnerText, SingleLock, type MemberCall } from './single-lock.js';
+import { identityOf, type Member, type Members } from './members.js';
+import { notOwnerText, type MemberCall } from './single-lock.js';
 
 /** Holds that were taken under a context, outermost first. */
 const held = new WeakMap<LockContext, MultiHold[]>();
 /** Locks that are being acquired under a context right now. */
 const acquiring = new WeakMap<LockContext, Set<string>>();
-
-export type Member = SingleLock;
-export type Members = readonly [Member, ...Member[]];
 
 /**
  * What locks over several locks have in common: how the members are put in order, the hold that stands for all, and the
@@ -251,44 +249,6 @@ export const isMisuse = (error: unknown): boolean =>
   error instanceof NonReentrantError ||
   error instanceof LockLostError ||
   error instanceof InvalidArgumentError;
-
-const kindOf = ({ inner: { protocol } }: Member): string =>
-  `${protocol.constructor.name} ${protocol.half ?? ''} ${protocol.parts?.line ?? ''}`;
-
-const identityOf = (member: Member): string =>
-  `${member.inner.runtime.clientId} ${member.inner.protocol.key} ${kindOf(member)}`;
-
-/**
- * Members in the order that all processes lock them in, whatever order they were given in: by key, then by kind, then by
- * server. The same lock twice counts once; two locks that would wait for one another are refused.
- */
-export function orderedMembers(given: readonly unknown[]): Members {
-  if (given.length === 0) throw new InvalidArgumentError('locks', 'at least one lock', 'none');
-  const members = new Map<string, { readonly member: Member; readonly order: string }>();
-  for (const member of given) {
-    if (!(member instanceof SingleLock)) {
-      throw new InvalidArgumentError('locks', 'locks of one name each, not multi-locks or anything else', member);
-    }
-    const { runtime, protocol } = (member as Member).inner;
-    const order = JSON.stringify([protocol.key, kindOf(member as Member), runtime.server]);
-    members.set(identityOf(member as Member), { member: member as Member, order });
-  }
-  const all = [...members.values()].sort((a, b) => (a.order < b.order ? -1 : a.order > b.order ? 1 : 0));
-  all.forEach(({ member: a }, i) => {
-    for (const { member: b } of all.slice(i + 1)) {
-      const [one, other] = [a.inner, b.inner];
-      if (one.runtime.server !== other.runtime.server || one.protocol.key !== other.protocol.key) continue;
-      const { parts } = one.protocol;
-      if (parts !== undefined && other.protocol.parts !== undefined && !parts.overlaps(other.protocol.parts)) continue;
-      throw new InvalidArgumentError(
-        'locks',
-        `locks that do not wait for one another; "${a.name}" is there twice`,
-        b.name,
-      );
-    }
-  });
-  return all.map(({ member }) => member) as unknown as Members;
-}
 
 /** The locks of a variadic call, and the options that may follow them. */
 export function locksAndOptions<T extends object>(

@@ -1,4 +1,4 @@
-import type { Member } from './joint-lock.js';
+import type { Member } from './members.js';
 
 /** What is left over from the rounds of one call: what it has asked of each server and does not know the end of yet. */
 export class Leftovers {

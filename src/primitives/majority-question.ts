@@ -1,7 +1,7 @@
 import { ClientClosedError } from '../errors.js';
 import type { Ask } from './ask.js';
 import { isAway, noteAnswer, noteAway } from './away-servers.js';
-import type { Member } from './joint-lock.js';
+import type { Member } from './members.js';
 
 /** What a server said. */
 export type Told = Pick<Ask, 'member' | 'outcome' | 'error'>;

@@ -4,8 +4,9 @@ import type { LockContext } from '../core/lock-context.js';
 import { MultiHold } from '../core/multi-hold.js';
 import { SingleHold } from '../core/single-hold.js';
 import { LockAbortedError, LockLostError, LockTimeoutError } from '../errors.js';
-import { isMisuse, JointLock, longestDeadline, orderedMembers } from './joint-lock.js';
+import { isMisuse, JointLock, longestDeadline } from './joint-lock.js';
 import type { LockCall, LockSettle } from './lock-call.js';
+import { checkMembers, contextOf, orderedMembers } from './members.js';
 
 /**
  * Several locks as one: Redisson's `RedissonMultiLock`. They may have different names, kinds and clients; all are held
@@ -14,6 +15,8 @@ import type { LockCall, LockSettle } from './lock-call.js';
  * - First all are asked at once. If some are busy, nothing is kept, and they are waited for one after the other, in an
  *   order that does not depend on how they were given: two multi-locks of the same names never wait for each other.
  *   Members at several servers are ordered by the address in the configuration; name servers alike in all processes.
+ * - Group multi-locks of one group are locked together, as one lock of all their values: the order cannot help there.
+ * - The context is that of its options, or the one that all members name. Members that name different ones are refused.
  * - The lease is the same for all members and counts from when the last one was granted; until then they are renewed.
  * - A hold that loses a member is lost. `unlock()` tries every member, and what failed is told by one error:
  *   `LockLostError`, whose `cause` is a `MultiUnlockError`, if a member had been lost, else `MultiUnlockError`.
@@ -26,8 +29,9 @@ import type { LockCall, LockSettle } from './lock-call.js';
 export class MultiLock extends JointLock {
   /** @internal */
   constructor(locks: readonly unknown[], context: LockContext | undefined) {
-    const members = orderedMembers(locks);
-    super(members, members.length, context);
+    const given = checkMembers(locks);
+    const members = orderedMembers(given, 'together');
+    super(members, members.length, contextOf(given, context));
   }
 
   /** @internal */

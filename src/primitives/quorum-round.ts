@@ -11,7 +11,8 @@ import {
 } from '../errors.js';
 import { Ask } from './ask.js';
 import { isAway, noteAnswer, noteAway } from './away-servers.js';
-import { isMisuse, longestDeadline, type Member } from './joint-lock.js';
+import { isMisuse, longestDeadline } from './joint-lock.js';
+import type { Member } from './members.js';
 import type { LockCall } from './lock-call.js';
 import { giveBack } from './multi-lock.js';
 import type { Leftovers } from './leftovers.js';

@@ -15,10 +15,11 @@ import {
 import { type ContextOptions } from './arguments.js';
 import type { Ask } from './ask.js';
 import { isAway, noteAway } from './away-servers.js';
-import { isMisuse, JointLock, orderedMembers, type Member } from './joint-lock.js';
+import { isMisuse, JointLock } from './joint-lock.js';
 import { Leftovers } from './leftovers.js';
 import type { LockCall, LockSettle } from './lock-call.js';
 import { askMajority, type Told } from './majority-question.js';
+import { checkMembers, contextOf, orderedMembers, type Member } from './members.js';
 import { giveBack } from './multi-lock.js';
 import { isOfOneServer, QuorumRound, type RoundTerms } from './quorum-round.js';
 
@@ -80,8 +81,9 @@ export class RedLock extends JointLock {
 
   /** @internal */
   constructor(locks: readonly unknown[], driftFactor: number, context: LockContext | undefined) {
-    const members = orderedMembers(locks);
-    super(members, Math.floor(members.length / 2) + 1, context);
+    const given = checkMembers(locks);
+    const members = orderedMembers(given, 'refused');
+    super(members, Math.floor(members.length / 2) + 1, contextOf(given, context));
     this.#driftFactor = driftFactor;
     this.#places = new Map(members.map((member) => [member, locks.indexOf(member)]));
   }

@@ -21,6 +21,12 @@ export interface MemberCall extends Omit<LockCall, 'bare'> {
   readonly hurried?: boolean;
 }
 
+interface Inner {
+  readonly runtime: LockRuntime;
+  readonly protocol: LockProtocol;
+  readonly context: LockContext | undefined;
+}
+
 /** A lock under one name, of whatever kind: its protocol says what the kind is. */
 export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   /** @internal */
@@ -109,9 +115,9 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
   }
 
   /** @internal What a lock over several needs of each. */
-  get inner(): { readonly runtime: LockRuntime; readonly protocol: LockProtocol } {
+  get inner(): Inner {
     // Itself, and no object made for it: a RedLock asks a dozen times a section.
-    return this as unknown as { readonly runtime: LockRuntime; readonly protocol: LockProtocol };
+    return this as unknown as Inner;
   }
 
   /** @internal Takes it as one of several. Unbound: no flow enters it. */

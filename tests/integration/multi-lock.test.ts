@@ -355,6 +355,147 @@ describe('unlock()', () => {
   });
 });
 
+describe('issue 20.6: a multi-lock acts for the context that its members name', () => {
+  const joints = {
+    'of plain locks': (client: LockClient, names: readonly string[], context?: LockContext) =>
+      names.map((name) => client.getLock(name, { context })),
+    'of the halves of read-write locks': (client: LockClient, names: readonly string[], context?: LockContext) => [
+      client.getReadWriteLock(names[0]!, { context }).readLock(),
+      client.getReadWriteLock(names[1]!, { context }).writeLock(),
+    ],
+    'of group multi-locks': (client: LockClient, names: readonly string[], context?: LockContext) =>
+      names.map((name) => client.getMultiLock(name, ['x', 'y'], { context })),
+  };
+  const factories = ['getMultiLock', 'getRedLock'] as const;
+  const cases = factories.flatMap((factory) =>
+    Object.entries(joints).map(([what, members]) => [factory, what, members] as const),
+  );
+
+  test.each(cases)('%s %s: begun in one flow and ended in another', async (factory, _, membersOf) => {
+    const names = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const context = new LockContext();
+    const lock = client[factory](...membersOf(client, names, context));
+    await inFlow(() => lock.lock());
+    expect(await lock.isHeldByCurrentContext()).toBe(true);
+    for (const member of membersOf(client, names, context)) expect(await member.isHeldByCurrentContext()).toBe(true);
+    expect(await inFlow(() => client[factory](...membersOf(client, names)).tryLock())).toBe(false);
+    await inFlow(() => client[factory](...membersOf(client, names, context)).unlock());
+    expect(await held(...names)).toEqual([false, false]);
+  });
+
+  test.each(cases)('%s %s: members that differ in it are refused when it is made', async (factory, _, membersOf) => {
+    const names = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const [one, other] = [new LockContext(), new LockContext()];
+    const [first] = membersOf(client, names, one);
+    for (const context of [other, undefined]) {
+      const [, second] = membersOf(client, names, context);
+      expect(() => client[factory](first!, second!)).toThrow(/all name the same context/);
+      expect(() => client[factory](second!, first!)).toThrow(/all name the same context/);
+    }
+    expect(() => client[factory](first!, { context: other })).toThrow(/all name the same context/);
+    const [, unnamed] = membersOf(client, names);
+    const lock = client[factory](first!, unnamed!, { context: one });
+    await inFlow(() => lock.lock());
+    await lock.unlock();
+    const named = client[factory](first!, membersOf(client, names, one)[1]!, { context: one });
+    await inFlow(() => named.lock());
+    await named.unlock();
+  });
+
+  test('a multi-lock is no member of another, whatever its context', async () => {
+    const client = await openClient();
+    const inner = client.getMultiLock(client.getLock(freshName()), { context: new LockContext() });
+    for (const factory of factories) expect(() => client[factory](inner)).toThrow(/not multi-locks/);
+  });
+});
+
+describe('issue 20.16: several group multi-locks of one group', () => {
+  test('are locked together, by one script and under one owner', async () => {
+    const group = freshName();
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const lock = client.getMultiLock(client.getMultiLock(group, ['b', 'c']), client.getMultiLock(group, ['a']));
+    await lock.withLock(() => undefined);
+    const before = proxy.log.length;
+    await lock.withLock(async () => {
+      expect(proxy.log.slice(before).filter(({ name }) => name === 'EVALSHA')).toHaveLength(1);
+      expect(await client.getMultiLock(group, ['c', 'a']).getHoldCount()).toBe(1);
+      await client.getMultiLock(group, ['b']).withLock(() => undefined);
+    });
+  });
+
+  test('of other values never wait for one another', async () => {
+    const group = freshName();
+    const [client, rival] = [await openClient(), await openClient()];
+    let sections = 0;
+    const flow = async (from: LockClient, parts: readonly string[][]): Promise<void> => {
+      const lock = from.getMultiLock(...parts.map((values) => from.getMultiLock(group, values)));
+      for (let round = 0; round < 10; round += 1) {
+        await lock.withLock({ waitTime: 5_000 }, async () => {
+          await Promise.resolve((sections += 1));
+        });
+      }
+    };
+    // Which comes first must not depend on the other values of each: of so many pairs some would be in another order.
+    const pairs = Array.from({ length: 12 }, (_, i) => [`a${i}`, `b${i}`] as const);
+    await Promise.all(
+      pairs.flatMap(([a, b]) => [
+        inFlow(() => flow(client, [[a], [b]])),
+        inFlow(() =>
+          flow(rival, [
+            [b, `${b} too`],
+            [a, `${a} too`],
+          ]),
+        ),
+        inFlow(() =>
+          flow(rival, [
+            [`${a} as well`, a],
+            [`${b} as well`, b],
+          ]),
+        ),
+      ]),
+    );
+    expect(sections).toBe(360);
+  });
+
+  test('of several clients, or in a RedLock, are refused', async () => {
+    const group = freshName();
+    const [client, again] = [await openClient(), await openClient()];
+    const [a, b] = [client.getMultiLock(group, ['a']), client.getMultiLock(group, ['b'])];
+    expect(() => client.getMultiLock(a, again.getMultiLock(group, ['b']))).toThrow(/of all the values/);
+    expect(() => client.getRedLock(a, b)).toThrow(/of all the values/);
+  });
+
+  test('issue 20.16: the order of members at several servers does not depend on the kind of lock', async () => {
+    const name = freshName();
+    const client = await openClient();
+    const rival = await openClient();
+    let sections = 0;
+    const flow = async (members: readonly Lock[]): Promise<void> => {
+      const lock = client.getMultiLock(...members);
+      for (let round = 0; round < 30; round += 1) {
+        await lock.withLock({ waitTime: 5_000 }, async () => {
+          await Promise.resolve((sections += 1));
+        });
+      }
+    };
+    const kinds = (at: LockClient): [Lock, Lock] => [at.getLock(name), at.getFencedLock(name)];
+    const [[plainHere, fencedHere], [plainThere, fencedThere]] = [kinds(client), kinds(elsewhere)];
+    const [[rivalPlain, rivalFenced]] = [kinds(rival)];
+    await Promise.all([
+      inFlow(() => flow([plainHere, fencedThere])),
+      inFlow(() => flow([fencedHere, plainThere])),
+      inFlow(() => flow([rivalPlain, fencedThere])),
+      inFlow(() => flow([rivalFenced, plainThere])),
+    ]);
+    expect(sections).toBe(120);
+    await admin().del(`redisson_lock_token:{${name}}`);
+    await other.command('DEL', `redisson_lock_token:{${name}}`);
+  });
+});
+
 describe('R27: two that want the same in another order', () => {
   test('200 rounds in one process: no deadlock and no stall of 2 s', async () => {
     const [a, b] = [freshName('a'), freshName('b')];

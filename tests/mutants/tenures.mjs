@@ -5,6 +5,13 @@ import { CONTRACT, LATE, LOSS, LOST, PROPERTIES, UNKNOWN, grants, lease, tenure,
 /** @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const TENURES = [
   without(
+    'one order for multi-locks, whatever kinds their members have',
+    'src/primitives/members.ts',
+    'JSON.stringify([protocol.key, runtime.server])',
+    'JSON.stringify([protocol.key, protocol.constructor.name, runtime.server])',
+    'tests/integration/multi-lock',
+  ),
+  without(
     'no hold inside a hold of another family',
     'src/core/hold-record.ts',
     'if (family !== this.protocol.family) return false;',
