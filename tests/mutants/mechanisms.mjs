@@ -1,6 +1,7 @@
 // @ts-check
 import { CLOCKS } from './clocks.mjs';
 import { LANES_AND_QUEUES } from './models.mjs';
+import { SABOTAGES } from './nemesis.mjs';
 import { PROMISES } from './promises.mjs';
 import { RED_LOCKS } from './red-locks.mjs';
 import { REQUESTS } from './requests.mjs';
@@ -18,4 +19,5 @@ export const MECHANISMS = [
   ...LANES_AND_QUEUES,
   ...PROMISES,
   ...RED_LOCKS,
+  ...SABOTAGES,
 ];

@@ -4,10 +4,12 @@ import { stamp } from '../support/history-recorder.mjs';
 import { Random } from '../support/random.js';
 import type { WorkerParts } from '../support/worker-orders.js';
 import { Call, type Inside } from './call.js';
+import { takeCalmly } from './calm-flow.js';
 import { isCounted, isExclusive, isLock, kindOf } from './kinds.js';
 import { countDown } from './latch-flow.js';
 import { Load, type FlowOptions, type FlowResult } from './load.js';
 import { takePermits } from './permit-flow.js';
+import { Rest } from './rest.js';
 import { meets, type Target } from './target.js';
 
 const DEEPEST = 3;
@@ -30,12 +32,25 @@ const during = <T>(what: string, call: Promise<T>): Promise<T> => call.finally(a
 /** Instead of options: asks what flows that do not end wait for. */
 export const WHAT_IS_AWAITED = 'what is awaited';
 
+/** Instead of options: stop between two sections, resolves when all do; and go on. */
+export const REST = 'rest';
+export const GO_ON = 'go on';
+const rest = new Rest();
+
 /** Flows that do at random what can be done with a lock, until they are told to stop, and write it down. */
-export async function run(parts: WorkerParts, options: unknown): Promise<FlowResult | string[]> {
+export async function run(parts: WorkerParts, options: unknown): Promise<FlowResult | string[] | undefined> {
   if (options === WHAT_IS_AWAITED)
     return [...awaited].map(({ what, since }) => `${what} for ${(performance.now() - since).toFixed(0)} ms`);
+  if (options === REST) return rest.begin();
+  if (options === GO_ON) return rest.end();
   const load = new Load(parts, options as FlowOptions);
-  await Promise.all(Array.from({ length: load.options.flows }, (_, index) => new Flow(load, index).run()));
+  // The first stack trace would load the package's source map for good, 4.6 MB, and count as a leak.
+  process.setSourceMapsEnabled(false);
+  rest.join(load.options.flows);
+  await Promise.all([
+    ...Array.from({ length: load.options.flows }, (_, index) => new Flow(load, index).run()),
+    ...load.options.calm.map((name) => takeCalmly(load, name, rest)),
+  ]);
   while (load.children.size > 0) await Promise.all(load.children);
   return load.result();
 }
@@ -55,7 +70,7 @@ class Flow {
   async run(): Promise<void> {
     const { stopping } = this.load.parts;
     const { names, pauseMs } = this.load.options;
-    while (!stopping.aborted) {
+    for (await rest.pass(); !stopping.aborted; await rest.pass()) {
       await pause(this.#random.below(2 * pauseMs));
       // Half of all sections meet on a third of the names.
       const few = this.#random.below(2) === 0;
@@ -65,6 +80,7 @@ class Flow {
       else await this.#section(name, undefined);
       if (name === names.at(-1) && isExclusive(name) && this.#random.below(40) === 0) await this.#force(name);
     }
+    rest.leave();
   }
 
   /** One section in one of the ways there are. Settles when all that it took has been given back. */
@@ -230,7 +246,11 @@ class Flow {
   /** A child that keeps the lock when its parent has given it back. */
   #outlive(name: string, around: Inside): void {
     const { children } = this.load;
-    const child = this.#section(name, around).finally(() => children.delete(child));
+    rest.join();
+    const child = this.#section(name, around).finally(() => {
+      rest.leave();
+      children.delete(child);
+    });
     children.add(child);
   }
 

@@ -68,3 +68,15 @@ export function drawNames(count: number, kinds: readonly Kind[]): string[] {
     (_, index) => `${index === count - 1 ? last : order[index % order.length]}:${index}`,
   );
 }
+
+const CALM = [
+  'lock:calm',
+  'fair:calm',
+  'fenced:calm',
+  'readwrite:calm',
+  'nonreentrantfair:calm',
+  'lock:calmer',
+] as const;
+/** Besides the names that are drawn: few want them, keep them for long and leave them alone for longer. */
+export const calmNames = (kinds: readonly Kind[]): string[] =>
+  CALM.filter((name) => kinds.includes(kindOf(name) as Kind));

@@ -9,6 +9,8 @@ export interface FlowOptions {
   readonly flows: number;
   /** What is there, by `kinds.ts`. The last one is also forced open now and then. */
   readonly names: readonly string[];
+  /** Which of the calm names this process wants. */
+  readonly calm: readonly string[];
   readonly tokens: 'counter' | 'clock';
   readonly commandTimeout: number;
   readonly lockWatchdogTimeout: number;

@@ -2,7 +2,7 @@ import type { HistoryEvent } from '../support/history-events.js';
 import { Random } from '../support/random.js';
 import { isExclusive, KINDS, type Kind } from './kinds.js';
 import { playRound, type RoundOptions, type RoundResult } from './round.js';
-import { described, drawSchedule, type ScheduledFault } from './schedule.js';
+import { ACT_MS, described, drawSchedule, type ScheduledFault } from './schedule.js';
 import type { TopologyName } from './stage.js';
 
 export interface NemesisOptions {
@@ -145,7 +145,8 @@ async function shrink(terms: RoundOptions, say: NemesisOptions['say'], limitMs: 
     let shrunk = false;
     for (let from = 0; from < smallest.length && performance.now() < end; from += size) {
       const without = [...smallest.slice(0, from), ...smallest.slice(from + size)];
-      const { violations } = await playRound({ ...terms, ms: lastOf(without) + 3_000, schedule: without });
+      const ms = Math.ceil((lastOf(without) + 3_000) / ACT_MS) * ACT_MS;
+      const { violations } = await playRound({ ...terms, ms, schedule: without });
       say(`shrinking: ${without.length} faults, ${violations.length} violations`);
       if (violations.length === 0) continue;
       smallest = without;

@@ -5,14 +5,17 @@ import { until } from '../support/until.js';
 import { isCounted, kindOf, PERMITS } from './kinds.js';
 import type { Stage } from './stage.js';
 
-/** The permits that there are, before anybody wants one. */
-export async function setPermits(stage: Stage, names: readonly string[]): Promise<void> {
+/** The permits that there are, when nobody has or wants one. */
+export async function setPermits(stage: Stage, names: readonly string[]): Promise<HistoryEvent[]> {
   const client = createClient(stage.direct());
   for (const name of names.filter(isCounted)) {
     if (kindOf(name) === 'semaphore') await client.getSemaphore(name).trySetPermits(PERMITS);
     else await client.getPermitExpirableSemaphore(name).trySetPermits(PERMITS);
   }
   await client.close();
+  return names
+    .filter(isCounted)
+    .map((lock): HistoryEvent => ({ type: 'permits-set', process: 'nemesis', at: stamp(), lock }));
 }
 
 /** When what is taken back in the background is back, and leases are over; then takes the semaphores away. */

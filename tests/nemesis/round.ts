@@ -8,13 +8,13 @@ import type { Violation } from '../support/history-violations.js';
 import { until } from '../support/until.js';
 import type { WorkerClientOptions } from '../support/worker-orders.js';
 import { STRIKES, type Bench } from './faults.js';
-import { WHAT_IS_AWAITED } from './flows.js';
+import { GO_ON, REST, WHAT_IS_AWAITED } from './flows.js';
 import { grantedByKind } from './granted.js';
-import { drawNames, isFair, isLock, kindOf, type Kind } from './kinds.js';
+import { calmNames, drawNames, isFair, isLock, kindOf, type Kind } from './kinds.js';
 import type { FlowOptions, FlowResult } from './load.js';
 import { Network } from './network.js';
 import { countPermits, setPermits } from './permit-count.js';
-import type { FaultName, ScheduledFault } from './schedule.js';
+import { ACT_MS, aftermathMs, type FaultName, type ScheduledFault } from './schedule.js';
 import { ServerWatch } from './server-watch.js';
 import { openStage, type Stage, type TopologyName } from './stage.js';
 import { effectsOf } from './takes.js';
@@ -86,6 +86,7 @@ class Round implements Bench {
   readonly networks: Network[] = [];
   readonly locks: readonly string[];
   readonly #names: readonly string[];
+  readonly #calm: readonly string[];
   readonly #workers: Worker[] = [];
   readonly #dead: Worker[] = [];
   readonly #working = new Map<Worker, Promise<FlowResult>>();
@@ -95,8 +96,8 @@ class Round implements Bench {
   readonly #history: HistoryEvent[] = [];
   readonly #complaints: Complaint[] = [];
   watch!: ServerWatch;
-  /** The bench's own client, which takes locks when the faults are over. */
-  #ownId: string | undefined;
+  /** The bench's own clients, which take locks when the faults are over. */
+  readonly #ownIds = new Set<string>();
   /** Faults of the server come one after the other. */
   #serverTurn: Promise<unknown> = Promise.resolve();
   #over = false;
@@ -104,6 +105,7 @@ class Round implements Bench {
   constructor(private readonly options: RoundOptions) {
     this.#names = drawNames(options.names, options.kinds);
     this.locks = this.#names.filter(isLock);
+    this.#calm = calmNames(options.kinds);
   }
 
   async open(): Promise<void> {
@@ -112,50 +114,96 @@ class Round implements Bench {
     const { servers } = this.stage;
     this.watch = await ServerWatch.open(
       this.stage,
-      this.locks,
+      [...this.locks, ...this.#calm],
       // Nobody else is to blame for what comes late then. Some may not have started yet: forEach leaves the gaps out.
       (stood) => this.#workers.forEach(({ name }) => this.#history.push({ type: 'stalled', process: name, ...stood })),
       (why) => this.#complain('nobody watches a server', why),
     );
-    await setPermits(this.stage, this.#names);
+    this.#history.push(...(await setPermits(this.stage, this.#names)));
     const { processes } = this.options;
     for (let process = 0; process < processes; process++) this.networks.push(await Network.open(servers));
     await Promise.all(this.networks.map((_, process) => this.#start(process)));
   }
 
+  /** Act by act; after each everything stands still for a while. */
   async play(): Promise<void> {
-    const start = performance.now();
+    const { ms, schedule } = this.options;
+    for (let from = 0; from < ms; from += ACT_MS) {
+      const until = Math.min(from + ACT_MS, ms);
+      await this.#act(
+        from,
+        until,
+        schedule.filter(({ at }) => at >= from && at < until),
+      );
+      if (until < ms && !(await this.#standStill(() => this.#resetPermits()))) return;
+    }
+  }
+
+  async #act(from: number, until: number, faults: readonly ScheduledFault[]): Promise<void> {
+    const start = performance.now() - from;
     const striking: Promise<void>[] = [];
-    for (const fault of this.options.schedule) {
+    for (const fault of faults) {
       await pause(Math.max(0, start + fault.at - performance.now()));
       striking.push(this.#strike(fault));
     }
-    await pause(Math.max(0, start + this.options.ms - performance.now()));
+    await pause(Math.max(0, start + until - performance.now()));
     // Peace: what is held back is delivered now, the dead stay dead.
     this.#over = true;
     for (const network of this.networks) network.lift();
     await Promise.all(striking);
     await this.#serverTurn;
+    this.#over = false;
+  }
+
+  /** Whether all flows have come to a stand. What is there then has to be accounted for. */
+  async #standStill(then: () => Promise<void>): Promise<boolean> {
+    const stand = await Promise.all(
+      this.#workers.map(async (worker) => {
+        if (
+          await within(
+            QUIET_LIMIT_MS,
+            worker.run(FLOWS, REST).then(() => true),
+          )
+        )
+          return true;
+        const awaited = (await worker.run(FLOWS, WHAT_IS_AWAITED)) as string[];
+        this.#complain('never settled', `flows of ${worker.name} do not come to rest: ${awaited.join('; ')}`);
+        return false;
+      }),
+    );
+    await this.#lookAround();
+    await then();
+    await Promise.all(this.#workers.map((worker) => worker.run(FLOWS, GO_ON)));
+    return stand.every(Boolean);
+  }
+
+  async #lookAround(): Promise<void> {
+    await this.#passThrough([...this.locks, ...this.#calm].filter(isFair));
+    this.#history.push(...(await this.#permitsLeft()));
+    await this.#gone('key', async () => (await this.stage.leftovers()).keys.filter((key) => !this.#stays(key)));
+    await this.#gone('channel', async () => (await this.stage.leftovers()).channels);
+    for (const worker of this.#workers) {
+      const { heapUsed } = await worker.resources();
+      this.#history.push({ type: 'heap', process: worker.name, at: stamp(), bytes: heapUsed });
+    }
+  }
+
+  async #resetPermits(): Promise<void> {
+    this.#history.push(...(await setPermits(this.stage, this.#names)));
   }
 
   async settle(): Promise<void> {
     const peace = stamp();
-    await Promise.all(this.#workers.map((worker) => worker.stopContending()));
+    await this.#standStill(async () => {
+      await Promise.all(this.#workers.map((worker) => worker.stopContending()));
+    });
     for (const worker of this.#workers) {
       const result = await within(QUIET_LIMIT_MS, this.#working.get(worker)!);
-      if (result === undefined) {
-        const awaited = (await worker.run(FLOWS, WHAT_IS_AWAITED)) as string[];
-        this.#complain('never settled', `flows of ${worker.name} have not ended: ${awaited.join('; ')}`);
-      } else {
-        this.#results.push(result);
-      }
+      if (result) this.#results.push(result);
+      else this.#complain('never settled', `flows of ${worker.name} have not ended`);
       for (const lock of result?.heldAtEnd ?? [])
         this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
     }
-    await this.#passThrough(this.locks.filter(isFair));
-    this.#history.push(...(await this.#permitsLeft()));
-    await this.#gone('key', async () => (await this.stage.leftovers()).keys.filter((key) => !this.#stays(key)));
-    await this.#gone('channel', async () => (await this.stage.leftovers()).channels);
     const others = this.stage.reachOthers(this.networks[0]!);
     const clients = ['client', ...others.map((_, at) => beside(at))];
     for (const worker of this.#workers) {
@@ -190,7 +238,7 @@ class Round implements Bench {
     const { truth } = this.watch;
     const clientOf = (owner: string): string => owner.slice(0, owner.indexOf(':'));
     const effects = effectsOf(
-      truth.takes.filter(({ owner }) => clientOf(owner) !== this.#ownId),
+      truth.takes.filter(({ owner }) => !this.#ownIds.has(clientOf(owner))),
       events,
       (owner) => this.#processOf.get(clientOf(owner))?.name,
       (name) => watchdogTimeout(Number(/^p(\d+)/.exec(name)?.[1])),
@@ -223,7 +271,7 @@ class Round implements Bench {
       takes: truth.takes.length,
       lostWrites: truth.lost.length,
       history,
-      violations: [...this.#complaints, ...check(history)],
+      violations: [...this.#complaints, ...check(history, { allFaultsTold: true, inOrder: isFair })],
     };
   }
 
@@ -258,7 +306,11 @@ class Round implements Bench {
   async #start(process: number): Promise<void> {
     const { seed, flows } = this.options;
     const life = this.#dead.filter((worker) => worker.name.startsWith(`p${process}.`)).length;
-    const worker = await startWorker({ name: `p${process}.${life}`, history: true, execArgv: ['--import', 'tsx'] });
+    const worker = await startWorker({
+      name: `p${process}.${life}`,
+      history: true,
+      execArgv: ['--import', 'tsx', '--expose-gc'],
+    });
     const network = this.networks[process]!;
     const lockWatchdogTimeout = watchdogTimeout(process);
     const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout };
@@ -272,9 +324,10 @@ class Round implements Bench {
       this.#processOf.set(await worker.createClient({ ...reach, ...terms }, beside(at)), worker);
     }
     this.#workers[process] = worker;
+    const calm = this.#calm.filter((name, at) => isFair(name) || at % 4 === process || (at + 1) % 4 === process);
     // A counter that a failover takes back would issue a token twice.
     const tokens = this.options.topology === 'single' ? 'counter' : 'clock';
-    const load: FlowOptions = { seed, flows, names: this.#names, tokens, ...terms, pauseMs: 100 };
+    const load: FlowOptions = { seed, flows, names: this.#names, calm, tokens, ...terms, pauseMs: 100 };
     const working = worker.run(FLOWS, load) as Promise<FlowResult>;
     working.catch((error: unknown) => {
       if (worker.running) this.#complain('a flow has failed', `${worker.name}: ${String(error)}`);
@@ -285,7 +338,9 @@ class Round implements Bench {
   async #strike(fault: ScheduledFault): Promise<void> {
     const strike = async (): Promise<void> => {
       if (this.#over) return;
+      const from = stamp();
       const times = await STRIKES[fault.kind](this, fault);
+      if (times > 0) this.#disturbed(fault, from);
       if (times > 0) this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + times);
     };
     const alone = fault.kind.startsWith('server') || fault.kind === 'kill-process';
@@ -295,10 +350,16 @@ class Round implements Bench {
     return turn;
   }
 
+  #disturbed({ kind, process }: ScheduledFault, from: number): void {
+    const whom = kind.startsWith('server') ? 'all' : this.worker(process).name;
+    const at = stamp() + aftermathMs(kind);
+    this.#history.push({ type: 'disturbed', process: 'nemesis', from, at, whom, by: kind });
+  }
+
   /** Whoever waits at a fair lock takes the places of processes that have died from its queue. */
   async #passThrough(locks: readonly string[]): Promise<void> {
     const client = createClient(this.stage.direct());
-    this.#ownId = client.id;
+    this.#ownIds.add(client.id);
     const passed = locks.map((name) =>
       client.getFairLock(name).withLock({ waitTime: QUIET_LIMIT_MS }, () => undefined),
     );

@@ -97,6 +97,22 @@ const TERMS: Readonly<Record<FaultName, Terms>> = {
   'server-delete-key': { weight: 1, leastMs: 0, mostMs: 0 },
 };
 
+/** A round goes by acts: a storm of faults, then a lull, after which everything stands still and is looked at. */
+export const ACT_MS = 20_000;
+const STORM_MS = 11_000;
+/** When a lull has begun, all subscriptions are cut off: nothing else keeps whoever waits from hearing of a release. */
+const LULL_CUT_MS = 2_500;
+
+/** What a fault leaves when it is over: connections that are made again, commands that were held back and run now. */
+const AFTERMATH_MS = 3_000;
+const AFTERMATHS_MS: Partial<Record<FaultName, number>> = {
+  cut: 1_500,
+  'cut-subscriber': 1_000,
+  'server-kill-pubsub': 1_000,
+  'server-script-flush': 1_000,
+};
+export const aftermathMs = (kind: FaultName): number => AFTERMATHS_MS[kind] ?? AFTERMATH_MS;
+
 /** Those that make no sense with this topology. */
 const NOT_WITH: Readonly<Record<TopologyName, readonly FaultName[]>> = {
   single: ['server-kill', 'server-failover', 'server-slot-move'],
@@ -127,14 +143,23 @@ export function drawSchedule(
   const weights = kinds.reduce((sum, [, { weight }]) => sum + weight, 0);
   const faults: ScheduledFault[] = [];
   for (let at = 500; at < roundMs; at += LEAST_GAP_MS + random.below(MOST_GAP_MS - LEAST_GAP_MS)) {
+    const act = Math.floor(at / ACT_MS) * ACT_MS;
+    const stormEnds = act + STORM_MS;
+    if (at >= stormEnds) {
+      faults.push(lullCut(stormEnds + LULL_CUT_MS));
+      at = act + ACT_MS;
+      continue;
+    }
     let left = random.below(weights);
     const [kind, terms] = kinds.find(([, { weight }]) => (left -= weight) < 0)!;
+    // More of the short ones: the square of an even draw.
+    const ms = Math.round(terms.leastMs + (terms.mostMs - terms.leastMs) * random.fraction() ** 2);
     faults.push({
       kind,
       at,
       process: random.below(processes),
-      // More of the short ones: the square of an even draw.
-      ms: Math.round(terms.leastMs + (terms.mostMs - terms.leastMs) * random.fraction() ** 2),
+      // How far a clock is set is no time.
+      ms: kind === 'set-clock' ? ms : Math.min(ms, stormEnds - at),
       times: 1 + random.below(3),
       script: [undefined, random.pick(SCRIPTS), random.pick(EVERY_SCRIPT)][random.below(3)],
       choice: random.fraction(),
@@ -142,6 +167,16 @@ export function drawSchedule(
   }
   return faults;
 }
+
+const lullCut = (at: number): ScheduledFault => ({
+  kind: 'server-kill-pubsub',
+  at,
+  process: 0,
+  ms: 0,
+  times: 1,
+  script: undefined,
+  choice: 0,
+});
 
 export function described({ kind, at, process, ms, times, script }: ScheduledFault): string {
   const whom = kind.startsWith('server') ? '' : ` process ${process}`;

@@ -49,8 +49,14 @@ export type HistoryEvent = Stamped &
     | { type: 'latch-opened'; latch: string; of: number; asked: number }
     /** Somebody has waited in vain; `counted`: count-downs that had been answered, the last one at `lastCountedAt`. */
     | { type: 'latch-closed'; latch: string; of: number; counted: number; lastCountedAt: number }
-    /** When all was over: so many permits were free, of so many. */
+    /** Nobody had or wanted any, and there are that many from now on: what was lost before does not count. */
+    | { type: 'permits-set'; lock: string }
+    /** At a quiet point: so many permits were free, of so many. */
     | { type: 'permits-free'; lock: string; free: number; of: number }
+    /** A fault struck this process, or all of them, from `from` on; what it leaves is over at `at`. */
+    | { type: 'disturbed'; from: number; whom: string; by: string }
+    /** At a quiet point: bytes in use after a collection. */
+    | { type: 'heap'; bytes: number }
     /** Found when all was over. */
     | { type: 'left'; what: 'key' | 'queue entry' | 'channel' | 'timer' | 'listener' | 'waiter'; name: string }
   );

@@ -34,8 +34,14 @@ export class HistoryFacts {
   readonly #grantedInDoubt: HeldLock[] = [];
   readonly died = new Map<string, number>();
   readonly broken: EventOf<'broken'>[] = [];
+  readonly disturbed: EventOf<'disturbed'>[] = [];
+  /** By lock. */
+  readonly permitsSet = new Map<string, number[]>();
+  /** By process. */
+  readonly heaps = new Map<string, EventOf<'heap'>[]>();
   /** By lock and owner. */
   readonly held = new Map<string, EventOf<'held'>[]>();
+  readonly #heldOf = new Map<string, EventOf<'held'>[]>();
   /** Locks that were seen at the server. */
   readonly watched = new Set<string>();
 
@@ -95,11 +101,23 @@ export class HistoryFacts {
       case 'held': {
         const key = `${event.lock} ${event.owner}`;
         this.held.set(key, [...(this.held.get(key) ?? []), event]);
+        const ofLock = this.#heldOf.get(event.lock);
+        if (ofLock) ofLock.push(event);
+        else this.#heldOf.set(event.lock, [event]);
         this.watched.add(event.lock);
         return;
       }
       case 'latch-set':
         this.latches.set(event.latch, event.at);
+        return;
+      case 'disturbed':
+        this.disturbed.push(event);
+        return;
+      case 'permits-set':
+        this.permitsSet.set(event.lock, [...(this.permitsSet.get(event.lock) ?? []), event.at]);
+        return;
+      case 'heap':
+        this.heaps.set(event.process, [...(this.heaps.get(event.process) ?? []), event]);
         return;
       case 'latch-opened':
       case 'latch-closed':
@@ -133,8 +151,14 @@ export class HistoryFacts {
   }
 
   /** What was taken away behind the library's back is nobody's any more, and given back it is too much. */
-  brokenAt(lock: string): number {
-    return Math.min(Infinity, ...this.broken.filter(({ locks }) => isOf(locks, lock)).map(({ from }) => from));
+  brokenAt(lock: string, since = -Infinity): number {
+    const broken = this.broken.filter(({ locks, at }) => isOf(locks, lock) && at >= since);
+    return Math.min(Infinity, ...broken.map(({ from }) => from));
+  }
+
+  /** Whoever had the lock at the server, by when that began. */
+  heldOf(lock: string): EventOf<'held'>[] {
+    return [...(this.#heldOf.get(lock) ?? [])].sort((a, b) => a.from - b.from);
   }
 
   validUntil(hold: HeldLock): number {

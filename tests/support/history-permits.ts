@@ -1,5 +1,5 @@
 import type { EventOf, HistoryEvent } from './history-events.js';
-import type { HeldLock, HistoryFacts } from './history-facts.js';
+import { groupBy, type HeldLock, type HistoryFacts } from './history-facts.js';
 import type { Violate } from './history-violations.js';
 
 /** A process that is killed takes with it what it was still taking back. */
@@ -13,7 +13,13 @@ export class PermitCheck {
   ) {}
 
   checkPermits(holds: readonly HeldLock[]): void {
-    const broken = this.facts.brokenAt(holds[0]?.lock ?? '');
+    for (const epoch of groupBy(holds, ({ lock, invoke }) => String(this.#setBefore(lock, invoke.at))))
+      this.#checkEpoch(epoch);
+  }
+
+  #checkEpoch(holds: readonly HeldLock[]): void {
+    const { lock = '', invoke } = holds[0] ?? {};
+    const broken = this.facts.brokenAt(lock, this.#setBefore(lock, invoke?.at ?? 0));
     const spans = holds
       .map((hold) => ({ hold, from: hold.ok.at, until: Math.min(this.facts.validUntil(hold), broken) }))
       .filter(({ from, until }) => until > from)
@@ -32,11 +38,12 @@ export class PermitCheck {
   /** All are back in the end, but for those that went down with a process. */
   checkFree(event: EventOf<'permits-free'>): void {
     const { lock, free, of } = event;
-    if (this.facts.brokenAt(lock) < event.at) return;
+    const since = this.#setBefore(lock, event.at - 1);
+    if (this.facts.brokenAt(lock, since) < event.at) return;
     let gone = 0;
     for (const { invoke, outcome } of this.facts.calls.values()) {
       const died = this.facts.died.get(invoke.process);
-      if (died === undefined || invoke.lock !== lock) continue;
+      if (died === undefined || invoke.lock !== lock || invoke.at < since || invoke.at > event.at) continue;
       const hold = outcome?.type === 'acquire-ok' ? this.facts.holds.get(outcome.hold) : undefined;
       const settled = hold?.releaseOutcome?.type === 'release-ok' || (outcome && hold === undefined);
       const last = hold?.releaseOutcome?.at ?? outcome?.at ?? Infinity;
@@ -45,13 +52,18 @@ export class PermitCheck {
     }
     const message = `${free} permits of ${lock} are free in the end, of ${of}, and ${gone} may have died`;
     if (free > of) this.violate('more permits than there are', message, event);
-    if (free < of - gone) this.violate('permits lost', message, event, ...this.#unsettledOf(lock));
+    if (free < of - gone) this.violate('permits lost', message, event, ...this.#unsettledOf(lock, since));
+  }
+
+  /** When the permits were last counted anew. */
+  #setBefore(lock: string, at: number): number {
+    return this.facts.permitsSet.get(lock)?.findLast((set) => set <= at) ?? -Infinity;
   }
 
   /** What may have taken something that did not come back. */
-  #unsettledOf(lock: string): HistoryEvent[] {
+  #unsettledOf(lock: string, since: number): HistoryEvent[] {
     return [...this.facts.calls.values()].flatMap(({ invoke, outcome }): HistoryEvent[] => {
-      if (invoke.lock !== lock || outcome === undefined) return [];
+      if (invoke.lock !== lock || invoke.at < since || outcome === undefined) return [];
       if (outcome.type !== 'acquire-ok') return outcome.reason === 'busy' ? [] : [invoke, outcome];
       const { releaseInvoke, releaseOutcome } = this.facts.holds.get(outcome.hold) ?? {};
       if (releaseOutcome?.type === 'release-ok') return [];

@@ -1,19 +1,31 @@
 import type { HistoryEvent } from './history-events.js';
+import { EntryCheck } from './history-entries.js';
 import { ExclusionCheck } from './history-exclusion.js';
 import { groupBy, HistoryFacts } from './history-facts.js';
+import { checkHeap } from './history-heaps.js';
 import { LatchCheck } from './history-latches.js';
 import { LossCheck } from './history-losses.js';
+import { OrderCheck } from './history-order.js';
 import { PermitCheck } from './history-permits.js';
+import { QuietTimes } from './history-quiet.js';
+import { RenewalCheck } from './history-renewals.js';
 import { TokenCheck } from './history-tokens.js';
 import type { Violate, Violation } from './history-violations.js';
 
 export interface CheckOptions {
   /** How much later than due a busy machine may run a timer or settle a call. */
   graceMs?: number;
+  /** It tells of every fault: then what no fault explains must not be. */
+  allFaultsTold?: boolean;
+  /** Whether a lock is given in the order in which it was asked for. */
+  inOrder?: (lock: string) => boolean;
 }
 
 /** Everything in a history that must not be. */
-export function check(history: readonly HistoryEvent[], { graceMs = 250 }: CheckOptions = {}): Violation[] {
+export function check(
+  history: readonly HistoryEvent[],
+  { graceMs = 250, allFaultsTold = false, inOrder = () => false }: CheckOptions = {},
+): Violation[] {
   const violations: Violation[] = [];
   const violate: Violate = (kind, message, ...events) => void violations.push({ kind, message, events });
   const facts = new HistoryFacts(history, violate);
@@ -22,6 +34,10 @@ export function check(history: readonly HistoryEvent[], { graceMs = 250 }: Check
   const tokens = new TokenCheck(facts, violate);
   const permits = new PermitCheck(facts, violate);
   const latches = new LatchCheck(facts, violate);
+  const quiet = new QuietTimes(facts);
+  const entries = new EntryCheck(facts, quiet, violate);
+  const orders = new OrderCheck(facts, quiet, violate);
+  const renewals = new RenewalCheck(facts, quiet, violate);
 
   for (const event of facts.events) {
     if (event.type === 'effect') losses.checkEffect(event);
@@ -36,6 +52,7 @@ export function check(history: readonly HistoryEvent[], { graceMs = 250 }: Check
     if (hold.ok.permits) continue;
     losses.checkLoss(hold);
     losses.checkInside(hold);
+    if (allFaultsTold) renewals.checkKept(hold);
     if (facts.watched.has(hold.lock)) exclusion.checkHeld(hold);
   }
   for (const holds of groupBy([...facts.holds.values()], ({ lock }) => lock)) {
@@ -46,5 +63,11 @@ export function check(history: readonly HistoryEvent[], { graceMs = 250 }: Check
       tokens.checkTokens(holds);
     }
   }
+  for (const calls of allFaultsTold ? groupBy([...facts.calls.values()], ({ invoke }) => invoke.lock) : []) {
+    const ordered = inOrder(calls[0]?.invoke.lock ?? '');
+    entries.checkEntered(calls, ordered);
+    if (ordered) orders.checkOrder(calls);
+  }
+  for (const heaps of facts.heaps.values()) checkHeap(heaps, violate);
   return violations;
 }

@@ -36,3 +36,16 @@ test('in the end all permits are back, but for those of whoever died with them',
   expect(kinds([...all, ...permits('c', 320, 'never', 'C'), ...died, ...free(20_000, 2)])).toEqual([]);
   expect(kinds([...all, ...permits('c', 320, 330, 'C'), ...died, ...free(20_000, 2)])).toEqual(['permits lost']);
 });
+
+test('what was lost before the permits were set anew neither counts nor excuses', () => {
+  const set = (at: number): HistoryEvent[] => history({ type: 'permits-set', at, lock: 's' });
+  const gone = history({ type: 'broken', from: 150, at: 160, locks: 'all' });
+  expect(kinds([...gone, ...free(20_000, 2)])).toEqual([]);
+  expect(kinds([...gone, ...set(200), ...free(20_000, 2)])).toEqual(['permits lost']);
+  const died = [...permits('c', 320, 'never', 'C'), ...history({ type: 'died', at: 400, process: 'C' })];
+  expect(kinds([...died, ...free(20_000, 2)])).toEqual([]);
+  expect(kinds([...died, ...set(20_001), ...free(40_000, 2)])).toEqual(['permits lost']);
+  const three = ['d', 'e', 'f'].flatMap((hold) => permits(hold, 30_000, 30_100));
+  expect(kinds([...gone, ...three])).toEqual([]);
+  expect(kinds([...gone, ...set(20_000), ...three])).toEqual(['more permits than there are']);
+});
