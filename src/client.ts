@@ -17,6 +17,7 @@ import type { RedLock, RedLockOptions } from './primitives/red-lock.js';
 import type { Semaphore } from './primitives/semaphore.js';
 import type { SpinLockOptions } from './primitives/spin-lock.js';
 import { RedisLockClient } from './redis-lock-client.js';
+import { detached } from './redis/detached.js';
 import { checkDatabase, givenBy, isOfIoredis, type GivenRedis } from './redis/given-connection.js';
 import { prefixOf } from './redis/own-connection.js';
 
@@ -127,7 +128,9 @@ export function createClient(options: CreateClientOptions, parts: ClientParts = 
   const given = givenIn(options);
   const resolved = resolveOptions(options, prefixOf(given));
   // What is made here lives as long as the client; it must not be inside a hold of whoever happened to make it.
-  return runOutside(() => new RedisLockClient(given, resolved, parts.clock ?? systemClock(runOutside)));
+  return runOutside(
+    () => new RedisLockClient(given, resolved, parts.clock ?? systemClock((fn) => detached(() => runOutside(fn)))),
+  );
 }
 
 const A_CONNECTION =

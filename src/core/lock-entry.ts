@@ -166,7 +166,7 @@ export class LockEntry implements ChannelListener {
     waiter.busy = true;
     this.runtime.clock.now(); // a jump while nobody asked for the time is none of this try
     const { jumped } = this.runtime.clock;
-    const request = waiter.send();
+    const request = waiter.try();
     waiter.trying = request;
     this.#trying.add(waiter);
     waiter.whenTried(request, () => {

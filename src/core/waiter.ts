@@ -1,5 +1,7 @@
 import type { Timer } from '../clock.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
+import { callerContext } from '../redis/detached.js';
+import { isAnyObserved } from '../redis/observed.js';
 import type { RequestAttempts } from '../redis/request-attempts.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply, ReleaseReply } from '../redis/scripts/lock.js';
@@ -64,6 +66,8 @@ export abstract class Waiter {
   unavailable: LockError | undefined;
   /** Lease clock ms since when it was granted the lock only after the lease had ended. */
   lateSince: number | undefined;
+  /** A try that a message or a timer causes is to an agent the work of the call all the same. */
+  readonly #asCaller = isAnyObserved() ? callerContext() : undefined;
   #timer: Timer | undefined;
   #unwatchSignal: (() => void) | undefined;
   /** Requests for it of which an attempt may still run: it does not fail before. */
@@ -80,7 +84,10 @@ export abstract class Waiter {
   ) {}
 
   /** Sends a try. A number in answer: busy, for so many ms, -1: nobody knows. */
-  abstract send(): ScriptRequest<AcquireReply>;
+  try(): ScriptRequest<AcquireReply> {
+    return this.#asCaller === undefined ? this.send() : this.#asCaller(() => this.send());
+  }
+  protected abstract send(): ScriptRequest<AcquireReply>;
   /** Calls `fn` when it is known what became of the try. */
   whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
     request.onDone(fn);
@@ -177,7 +184,7 @@ export class LockWaiter extends Waiter {
     return this.protocol.queue?.channelOf(this.owner);
   }
 
-  send(): ScriptRequest<AcquireReply> {
+  protected send(): ScriptRequest<AcquireReply> {
     const waits = this.patience.until !== -Infinity;
     this.#queued = waits && this.protocol.queue !== undefined;
     this.forced = undefined;

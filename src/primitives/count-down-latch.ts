@@ -124,7 +124,7 @@ class LatchWaiter extends SharedWaiter {
     super(runtime, name, waiting, NO_LEASE_MS, undefined, fail);
   }
 
-  send(): ScriptRequest<AcquireReply> {
+  protected send(): ScriptRequest<AcquireReply> {
     return this.look();
   }
 

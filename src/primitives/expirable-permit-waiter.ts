@@ -32,7 +32,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     super(runtime, name, waiting, leaseMs, undefined, fail);
   }
 
-  send(): ScriptRequest<AcquireReply> {
+  protected send(): ScriptRequest<AcquireReply> {
     this.#ids ??= Array.from({ length: this.wants }, () => randomBytes(16).toString('hex'));
     this.#jumped = this.runtime.clock.jumped;
     return this.protocol.acquire(this.#ids, this.leaseMs);

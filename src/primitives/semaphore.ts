@@ -267,7 +267,7 @@ class PermitWaiter extends SharedWaiter {
     return this.wants;
   }
 
-  send(): ScriptRequest<AcquireReply> {
+  protected send(): ScriptRequest<AcquireReply> {
     this.#lane = this.runtime.lanes.take(this.permit.requests);
     return this.permit.send(this.#lane);
   }

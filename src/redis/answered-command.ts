@@ -13,16 +13,13 @@ export interface Answers<Attempt> {
  * promises that ioredis makes for each would cost more than all of our own bookkeeping.
  */
 export class AnsweredCommand<Attempt> extends Command {
-  constructor(
-    name: string,
-    args: string[],
-    readonly answers: Answers<Attempt>,
-    readonly attempt: Attempt,
-  ) {
+  constructor(name: string, args: string[], answers: Answers<Attempt>, attempt: Attempt) {
     // The base class would flatten the list, at the price of the rest of its work.
     super(name, NONE);
     this.args = args;
-    // Two functions for all commands, which ioredis calls as methods.
+    // ioredis calls them as methods; other code that has got hold of a command may not.
+    const answered = (raw: unknown): void => answers.answered(attempt, withText(raw));
+    const failed = (error: Error): void => answers.failed(attempt, error);
     this.resolve = answered;
     this.reject = failed;
     // ioredis would wait for the promise to tell its tracing channel how long the command took.
@@ -47,14 +44,6 @@ export class AnsweredCommand<Attempt> extends Command {
 // The base class calls this to make its promise and to turn arguments into text; ours are text, and nobody would
 // look at the promise. If it is not called any more one day, its promise stays pending and unseen.
 Object.defineProperty(AnsweredCommand.prototype, 'initPromise', { value: () => undefined });
-
-function answered<Attempt>(this: AnsweredCommand<Attempt>, raw: unknown): void {
-  this.answers.answered(this.attempt, withText(raw));
-}
-
-function failed<Attempt>(this: AnsweredCommand<Attempt>, error: Error): void {
-  this.answers.failed(this.attempt, error);
-}
 
 /** Replies come as buffers; every one of ours is text or numbers. */
 function withText(raw: unknown): unknown {

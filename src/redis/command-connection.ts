@@ -2,7 +2,9 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../clock.js';
 import { AnsweredCommand, type Answers } from './answered-command.js';
 import { AttemptDeadlines, type Attempt, type CommandPort } from './attempt.js';
-import { keepTrying } from './own-connection.js';
+import { detached } from './detached.js';
+import { isObserved } from './observed.js';
+import { connect, keepTrying } from './own-connection.js';
 import {
   isCredentialsError,
   isLockedOut,
@@ -106,7 +108,7 @@ export class CommandConnection implements CommandPort {
   whenReady(until: number): Promise<void> {
     if (this.#state === 'ready') return Promise.resolve();
     if (this.#state === 'closed') return Promise.reject(new NotSentError('the connection is closed'));
-    if (this.#redis.status === 'wait') this.#redis.connect().catch(() => undefined); // its errors arrive as events
+    if (this.#redis.status === 'wait') connect(this.#redis);
     return new Promise((resolve, reject) => {
       const done = (): void => {
         timer.cancel();
@@ -147,11 +149,12 @@ export class CommandConnection implements CommandPort {
   }
 
   #write(name: string, args: string[], answers: Answers<Attempt>, attempt: Attempt): void {
-    if (this.#answersDirectly) this.#redis.sendCommand(new AnsweredCommand(name, args, answers, attempt));
-    else {
+    if (this.#answersDirectly && !isObserved(this.#redis)) {
+      this.#redis.sendCommand(new AnsweredCommand(name, args, answers, attempt));
+    } else {
       this.#redis.call(name, ...args).then(
-        (raw) => answers.answered(attempt, raw),
-        (error: unknown) => answers.failed(attempt, error as Error),
+        (raw) => detached(() => answers.answered(attempt, raw)),
+        (error: unknown) => detached(() => answers.failed(attempt, error as Error)),
       );
     }
   }

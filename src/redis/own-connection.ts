@@ -1,5 +1,6 @@
 import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredis';
 import type { Clock, Timer } from '../clock.js';
+import { detached } from './detached.js';
 import type { GivenRedis } from './given-connection.js';
 
 const RECONNECT_MS = { first: 25, most: 500, jitter: 25 };
@@ -88,6 +89,11 @@ export function serverOf(given: GivenRedis): string {
   return `${path ?? `${host}:${port}`}/${db ?? 0}`;
 }
 
+/** Its errors arrive as events. It serves more than the call that is the first to need it. */
+export function connect(redis: Redis): void {
+  void detached(() => redis.connect().catch(() => undefined));
+}
+
 /** A connection of our own to a single server, directly or through Sentinel. */
 export function openOwnConnection(given: Redis, attemptMs: number): Redis {
   const redis = given.duplicate(ownOptions(attemptMs));
@@ -118,8 +124,7 @@ export function keepTrying(redis: Redis, clock: Clock): () => void {
   redis.on('end', () => {
     if (stopped) return;
     times += 1;
-    const again = (): void => void redis.connect().catch(() => undefined); // its errors arrive as events
-    timer = clock.setTimer(pauseBefore(times), again);
+    timer = clock.setTimer(pauseBefore(times), () => connect(redis));
   });
   return () => {
     stopped = true;

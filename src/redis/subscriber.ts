@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Clock, Timer } from '../clock.js';
 import type { RefusedError } from '../errors.js';
 import { redirectionIn, type Redirection } from './cluster-slots.js';
-import { keepTrying } from './own-connection.js';
+import { connect, keepTrying } from './own-connection.js';
 import { failureKind, isCredentialsError, refusal, withoutArguments } from './server-error.js';
 import type { ChannelSource } from './topology.js';
 
@@ -86,7 +86,7 @@ export class Subscriber implements ChannelSource {
     channel.listeners.add(listener);
     this.#channels.set(name, channel);
     if (this.#ready) this.#subscribe([name]);
-    else if (this.#redis.status === 'wait') this.#redis.connect().catch(() => undefined); // its errors arrive as events
+    else if (this.#redis.status === 'wait') connect(this.#redis);
   }
 
   forget(name: string, listener: ChannelListener): void {

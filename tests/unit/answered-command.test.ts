@@ -41,3 +41,21 @@ test('The answer goes to whoever was named, with the attempt, and as text', () =
     [attempt, error],
   ]);
 });
+
+test('issue 20.1: other code may call what ends a command by itself, as agents that replace it do', () => {
+  const told: unknown[] = [];
+  const attempt = { name: 'attempt' };
+  const { resolve, reject } = new AnsweredCommand(
+    'evalsha',
+    [SHA, '0'],
+    { answered: (...given) => told.push(given), failed: (...given) => told.push(given) },
+    attempt,
+  );
+  const error = new Error('no');
+  resolve(Buffer.from('1'));
+  reject(error);
+  expect(told).toEqual([
+    [attempt, '1'],
+    [attempt, error],
+  ]);
+});

@@ -1,0 +1,58 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { isAnyObserved, isObserved } from '../../src/redis/observed.js';
+
+const redis = new Redis({ lazyConnect: true });
+type SendCommand = Redis['sendCommand'];
+const own = Object.getOwnPropertyDescriptor(Redis.prototype, 'sendCommand')!.value as SendCommand;
+
+afterEach(() => {
+  Redis.prototype.sendCommand = own;
+  Reflect.deleteProperty(redis, 'sendCommand');
+});
+
+const wrapped = (original: SendCommand): SendCommand =>
+  function (this: Redis, ...args: Parameters<SendCommand>) {
+    return original.apply(this, args);
+  };
+
+/** What an agent that rewrites the text of a package as it is loaded makes of the method. */
+const rewritten = (): SendCommand =>
+  function (this: { commandQueue: unknown[] }, command: unknown) {
+    const traced = (): number => this.commandQueue.push(command);
+    const channel = { start: { runStores: (_context: unknown, fn: () => number) => fn() } };
+    return channel.start.runStores({}, traced);
+  };
+
+const WAYS: Record<string, () => SendCommand> = {
+  'a function around it': () => wrapped(own),
+  'one that has its name and length': () =>
+    Object.defineProperties(wrapped(own), { name: { value: 'sendCommand' }, length: { value: 2 } }),
+  'a bound function': () => own.bind(redis),
+  'a proxy': () => new Proxy(own, {}),
+  'its rewritten text': rewritten,
+};
+
+test.each(Object.entries(WAYS))(
+  'issue 20.1: %s in its place is seen at once, and that it has gone again',
+  (_, make) => {
+    for (const place of [Redis.prototype, redis]) {
+      expect(isObserved(redis)).toBe(false);
+      place.sendCommand = make();
+      expect([isObserved(redis), isObserved(redis)]).toEqual([true, true]);
+      expect(isAnyObserved()).toBe(place === Redis.prototype);
+      if (place === redis) Reflect.deleteProperty(redis, 'sendCommand');
+      else place.sendCommand = own;
+      expect(isObserved(redis)).toBe(false);
+    }
+  },
+);
+
+test.each(['start', 'end', 'asyncStart', 'asyncEnd', 'error'])('issue 20.1: who listens for %s counts', (event) => {
+  const listener = (): void => undefined;
+  subscribe(`tracing:ioredis:command:${event}`, listener);
+  expect(isObserved(redis)).toBe(true);
+  unsubscribe(`tracing:ioredis:command:${event}`, listener);
+  expect(isObserved(redis)).toBe(false);
+});
