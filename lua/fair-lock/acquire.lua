@@ -24,6 +24,9 @@ local now = time[1] * 1000 + time[2] / 1000
 if notAfter > 0 and now > notAfter then return -3 end
 now = math.floor(now)
 
+-- Read before anything is written: a key of another type refuses the script here.
+local free = redis.call('EXISTS', lock) == 0
+local mine = not free and redis.call('HEXISTS', lock, owner) == 1
 local queued = waiterTimeout > 0 and redis.call('ZSCORE', timeouts, owner)
 -- The dead of ours go, wherever they stand, and with them what they added to the timeouts behind them.
 local swept = false
@@ -56,7 +59,6 @@ while head and head ~= owner do
   head = redis.call('LINDEX', queue, 0)
 end
 
-local free = redis.call('EXISTS', lock) == 0
 if free and (not head or head == owner) then
   if head then
     redis.call('LPOP', queue)
@@ -77,7 +79,7 @@ if free and (not head or head == owner) then
   return nil
 end
 -- The field is there when an earlier attempt of this request ran and its reply was lost; it may count nested holds by now.
-if not free and redis.call('HEXISTS', lock, owner) == 1 then
+if mine then
   if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
   return nil
 end

@@ -2,6 +2,7 @@ import pRetry, { AbortError } from 'p-retry';
 import { within } from '../clock.js';
 import { ClientClosedError, LockError, RedisUnavailableError, type RefusedError } from '../errors.js';
 import { Notice, type CommandPort } from './attempt.js';
+import { isRefusedBeforeWriting } from './first-write.js';
 import { RequestAttempt } from './request-attempt.js';
 import { RequestAttempts } from './request-attempts.js';
 import { channelOf, requestWords } from './request-words.js';
@@ -191,8 +192,9 @@ export class ScriptRequest<Reply> extends RequestAttempts {
         ? this.executor.routes.redirected(error, attempt.connection, this.operation.confirmed !== undefined)
         : undefined;
     if (kind === 'refused') {
-      // What a script did before one of its commands was refused stays done.
-      if (isRefusedInside(error)) this.mustBeUndone();
+      // What a script wrote before one of its commands was refused stays written.
+      const source = this.operation.script?.source ?? '';
+      if (isRefusedInside(error) && !isRefusedBeforeWriting(error.message, source)) this.mustBeUndone();
       this.#fail(this.#refusal(error));
     } else if (route !== undefined && this.#mayFollow(route)) {
       this.#useSource = false;

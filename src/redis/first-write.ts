@@ -1,0 +1,73 @@
+/** Commands of our scripts that change nothing. A command that is not listed counts as a write. */
+const READS = new Set(
+  (
+    'EXISTS GET HEXISTS HGET HGETALL HLEN HMGET LINDEX LLEN LRANGE PTTL PUBSUB TIME TYPE ' +
+    'ZCARD ZRANGE ZRANGEBYSCORE ZSCORE'
+  ).split(' '),
+);
+
+/** What matters of a script's text. Comments and other strings match first and count for nothing. */
+const WORD =
+  /--[^\n]*|(?<call>redis\.p?call)\(\s*(?:'(?<command>\w+)')?|'[^'\n]*'|"[^"\n]*"|\b(?<word>function|for|while|repeat|if|elseif|else|return|end|until)\b|(?<line>\n)/g;
+
+/** Blocks whose first lines may run after their last. */
+const RUNS_AGAIN = new Set(['function', 'for', 'while', 'repeat']);
+
+interface Block {
+  readonly kind: string;
+  readonly first: number;
+  last: number;
+  returns: boolean;
+  /** Lines of writes in it after which the script may go on. */
+  readonly writes: number[];
+}
+
+/** The blocks of a script, each branch of a condition for itself; the first one is the whole script. */
+export function blocksOf(source: string): Block[] {
+  let line = 1;
+  const open = (kind: string): Block => ({ kind, first: line, last: Infinity, returns: false, writes: [] });
+  const script = open('script');
+  const all = [script];
+  const around = [script];
+  const current = (): Block => around.at(-1) ?? script;
+  const begin = (kind: string): void => {
+    around.push(open(kind));
+    all.push(current());
+  };
+  const close = (): void => {
+    const block = around.pop() as Block;
+    block.last = line;
+    const ends = block.kind === 'if' && block.returns && !around.some(({ kind }) => kind === 'function');
+    if (!ends) current().writes.push(...block.writes);
+  };
+  for (const { groups = {} } of source.matchAll(WORD)) {
+    const { call, command = '', word } = groups;
+    if (groups.line !== undefined) line += 1;
+    else if (call !== undefined && !READS.has(command)) current().writes.push(line);
+    else if (word === 'return') current().returns = true;
+    else if (word === 'end' || word === 'until') close();
+    else if (word === 'else' || word === 'elseif') {
+      close();
+      begin('if');
+    } else if (word !== undefined) begin(word);
+  }
+  return all;
+}
+
+/** Whether the script may have written something when a command of this line is refused. */
+function mayHaveWritten(source: string, line: number): boolean {
+  return blocksOf(source).some(({ kind, first, last, writes }) => {
+    if (line < first || line > last) return false;
+    if (RUNS_AGAIN.has(kind) && writes.length > 0) return true;
+    return writes.some((written) => written < line) || writes.filter((written) => written === line).length > 1;
+  });
+}
+
+/**
+ * Whether Redis refused a command of this script before the script had written anything: then there is nothing to undo.
+ * A server that does not name the line leaves it open.
+ */
+export function isRefusedBeforeWriting(message: string, source: string): boolean {
+  const line = /@user_script:\s?(\d+)/.exec(message)?.[1];
+  return line !== undefined && !mayHaveWritten(source, Number(line));
+}

@@ -1,0 +1,68 @@
+import { describe, expect, test } from '@jest/globals';
+import { blocksOf, isRefusedBeforeWriting } from '../../src/redis/first-write.js';
+import { projectFiles, readProjectFile } from '../support/project-files.js';
+
+const READ = "redis.call('HGET', k, f)";
+const WRITE = "redis.call('HSET', k, f, 1)";
+
+/** The lines of a script at which a refusal leaves nothing written. */
+function cleanLines(...lines: string[]): number[] {
+  const source = lines.join('\n');
+  return lines.flatMap((_, at) =>
+    isRefusedBeforeWriting(`WRONGTYPE, on @user_script:${at + 1}.`, source) ? [at + 1] : [],
+  );
+}
+
+describe('a refused command left nothing written', () => {
+  test.each([
+    ['up to the first write itself', [READ, WRITE, READ, WRITE], [1, 2]],
+    ['up to a command that only a variable names', [READ, 'redis.call(publish, c, m)', READ], [1, 2]],
+    ['anywhere in a script that only reads', [READ, `-- ${WRITE}`, READ, "return 'for'"], [1, 2, 3, 4]],
+    [
+      'behind a branch that writes and returns',
+      ['if a then', WRITE, READ, 'return', 'end', READ, WRITE, READ],
+      [1, 2, 6, 7],
+    ],
+    [
+      'not in or behind the other branch of one that writes and goes on',
+      ['if a then', WRITE, 'else', READ, 'end', READ],
+      [1, 2],
+    ],
+    [
+      'not behind another branch that returns',
+      ['if a then', 'return', 'elseif b then', WRITE, 'end', READ],
+      [1, 2, 3, 4],
+    ],
+    ['nowhere in a loop that writes', [READ, 'for i = 1, 2 do', READ, WRITE, 'end', READ], [1]],
+    ['in a loop that reads', ['while a do', READ, 'end', WRITE], [1, 2, 3, 4]],
+    [
+      'nowhere in a function that writes',
+      ['local function f()', READ, 'if a then', WRITE, 'return', 'end', 'end', READ],
+      [],
+    ],
+    ['nowhere in a repeat that writes', ["local a = 'end'", 'repeat', READ, WRITE, 'until a', READ], [1]],
+    ['not at a line with two writes', [READ, `${WRITE} ${WRITE}`], [1]],
+    ['at either of two branches in one line', [`if a then ${WRITE} else ${WRITE} end`], []],
+  ])('%s', (_, lines, clean) => {
+    expect(cleanLines(...lines)).toEqual(clean);
+  });
+
+  test.each([
+    ['WRONGTYPE Operation against a key script: e07, on @user_script:1.', true],
+    ['ERR Error running script (call to f_e07): @user_script:1: WRONGTYPE Operation against a key', true],
+    ['ERR ACL failure in script: No permissions to access a channel script: bad, on @user_script:3.', false],
+    ['ERR ACL failure in script: No permissions to access a channel', false],
+  ])('%s: %s', (message, expected) => {
+    expect(isRefusedBeforeWriting(message, [READ, WRITE, 'redis.call(publish, c, m)'].join('\n'))).toBe(expected);
+  });
+});
+
+test('every block of every script is closed', () => {
+  const scripts = projectFiles('lua', '.lua');
+  expect(scripts.length).toBeGreaterThan(40);
+  for (const path of scripts) {
+    const [script, ...blocks] = blocksOf(readProjectFile(path));
+    expect(script?.last).toBe(Infinity);
+    expect(blocks.filter(({ last }) => last === Infinity)).toEqual([]);
+  }
+});
