@@ -1,5 +1,5 @@
 import type { Timer } from '../clock.js';
-import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
+import { ClientClosedError, LockAbortedError, LockTimeoutError, RefusedError, type LockError } from '../errors.js';
 import { callerContext } from '../redis/detached.js';
 import { isAnyObserved } from '../redis/observed.js';
 import type { RequestAttempts } from '../redis/request-attempts.js';
@@ -196,6 +196,9 @@ export class LockWaiter extends Waiter {
     super.whenTried(request, () => {
       // An attempt whose reply was lost may have got the place, at a time that nobody knows.
       if (typeof request.reply === 'number') this.queuedAt ??= request.inDoubt ? NaN : request.sentAt;
+      // Refused before anything was written: it has no place that could be released.
+      if (request.error instanceof RefusedError && !request.inDoubt && this.queuedAt === undefined)
+        this.#queued = false;
       fn();
     });
   }
