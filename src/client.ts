@@ -12,6 +12,7 @@ import type { GroupMultiLock } from './primitives/group-multi-lock.js';
 import type { Lock } from './primitives/lock.js';
 import type { MultiLock } from './primitives/multi-lock.js';
 import type { PermitExpirableSemaphore } from './primitives/permit-expirable-semaphore.js';
+import type { SemaphoreOptions } from './primitives/permit-source.js';
 import type { ReadWriteLock } from './primitives/read-write-lock.js';
 import type { RedLock, RedLockOptions } from './primitives/red-lock.js';
 import type { Semaphore } from './primitives/semaphore.js';
@@ -87,10 +88,14 @@ export interface LockClient extends AsyncDisposable {
    * options. @see Redisson `RedissonClient#getRedLock(RLock...)`
    */
   getRedLock(...locks: readonly (Lock | RedLockOptions)[]): RedLock;
-  /** Permits that nobody owns. @see Redisson `RedissonClient#getSemaphore` */
-  getSemaphore(name: string): Semaphore;
-  /** Permits with an id and a lease each. @see Redisson `RedissonClient#getPermitExpirableSemaphore` */
-  getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore;
+  /** Permits that nobody owns; `permits` sets it up at its first use. @see Redisson `RedissonClient#getSemaphore` */
+  getSemaphore(name: string, options?: SemaphoreOptions): Semaphore;
+  /**
+   * Permits with an id and a lease each; `permits` sets it up at its first use.
+   *
+   * @see Redisson `RedissonClient#getPermitExpirableSemaphore`
+   */
+  getPermitExpirableSemaphore(name: string, options?: SemaphoreOptions): PermitExpirableSemaphore;
   /** A gate that opens when it has been counted down. @see Redisson `RedissonClient#getCountDownLatch` */
   getCountDownLatch(name: string): CountDownLatch;
   /** The locks that this client holds now. Redisson has no such call. */

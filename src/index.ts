@@ -39,6 +39,7 @@ export type { ExpirablePermitOptions, PermitExpirableSemaphore } from './primiti
 export type { Permit } from './primitives/permit.js';
 export type { ReadWriteLock } from './primitives/read-write-lock.js';
 export type { BackOff, SpinLockOptions } from './primitives/spin-lock.js';
+export type { SemaphoreOptions } from './primitives/permit-source.js';
 export type { Semaphore } from './primitives/semaphore.js';
 export type { SemaphorePermits } from './primitives/semaphore-permits.js';
 export type { PermitsOptions, WaitOptions } from './primitives/shared-object.js';

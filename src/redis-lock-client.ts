@@ -29,6 +29,7 @@ import type { Lock } from './primitives/lock.js';
 import { MultiLock } from './primitives/multi-lock.js';
 import { NonReentrantLockProtocol } from './primitives/non-reentrant-lock.js';
 import { PermitExpirableSemaphore } from './primitives/permit-expirable-semaphore.js';
+import type { SemaphoreOptions } from './primitives/permit-source.js';
 import { PlainLockProtocol, type ProtocolPort } from './primitives/plain-lock-protocol.js';
 import { ReadProtocol, ReadWriteLock, WriteProtocol } from './primitives/read-write-lock.js';
 import { checkDriftFactor, RedLock, type RedLockOptions } from './primitives/red-lock.js';
@@ -134,12 +135,12 @@ export class RedisLockClient implements LockClient {
     return new RedLock(locks, checkDriftFactor(options.driftFactor), checkContext(options.context));
   }
 
-  getSemaphore(name: string): Semaphore {
-    return new Semaphore(this.#runtime, this.#port, this.#checkName(name));
+  getSemaphore(name: string, options?: SemaphoreOptions): Semaphore {
+    return new Semaphore(this.#runtime, this.#port, this.#checkName(name), options);
   }
 
-  getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore {
-    return new PermitExpirableSemaphore(this.#runtime, this.#port, this.#checkName(name));
+  getPermitExpirableSemaphore(name: string, options?: SemaphoreOptions): PermitExpirableSemaphore {
+    return new PermitExpirableSemaphore(this.#runtime, this.#port, this.#checkName(name), options);
   }
 
   getCountDownLatch(name: string): CountDownLatch {

@@ -120,6 +120,9 @@ export class Grants {
 
   /** True if the answer lets in `asker`, whose try it answers. It lets in others that came before that try as well. */
   #tellAll(asker: SharedWaiter, reply: AcquireReply, sequence: number): boolean {
+    const open = asker.letInBy(reply);
+    // Many single looks at a closed latch, beside many who wait, would go through the whole line each.
+    if (!open && !this.line.has(asker)) return false;
     for (const waiter of [...this.line]) {
       if (!(waiter instanceof SharedWaiter) || waiter === asker || waiter.cameAfter >= sequence) continue;
       if (!waiter.letInBy(reply)) continue;
@@ -128,7 +131,7 @@ export class Grants {
       waiter.trying?.abandon();
       waiter.granted(undefined);
     }
-    return asker.letInBy(reply);
+    return open;
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/script-request.js';
 import type { AcquireReply } from '../redis/scripts/lock.js';
 import type { CallSite } from './call-site.js';
@@ -14,6 +15,9 @@ export const NO_LEASE_MS = Number.MAX_SAFE_INTEGER;
 export abstract class SharedWaiter extends Waiter {
   /** It has what it came for, and not by the try that is under way: what that one takes is one too many. */
   served = false;
+  /** Told when the call begins to stand in line, and when that is over. */
+  watch: { waitBegins(): void; waitEnds(): void } | undefined;
+  #isWatched = false;
   /** The newest try of this client when the call came. An answer to that one, or an older one, may be of a time before. */
   cameAfter = 0;
 
@@ -45,6 +49,20 @@ export abstract class SharedWaiter extends Waiter {
   /** With `forAll`: told of every answer to a try that was sent after it came. Whether the answer ends the wait. */
   letInBy(_reply: AcquireReply): boolean {
     return false;
+  }
+
+  override watchTime(leave: (reason: LockError) => void): void {
+    super.watchTime(leave);
+    if (this.#isWatched) return;
+    this.#isWatched = true;
+    this.watch?.waitBegins();
+  }
+
+  override unwatch(): void {
+    super.unwatch();
+    if (!this.#isWatched) return;
+    this.#isWatched = false;
+    this.watch?.waitEnds();
   }
 
   protected failed(error: unknown): void {

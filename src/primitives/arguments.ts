@@ -106,6 +106,15 @@ export function checkBody<O extends object, F extends (...args: never[]) => unkn
   throw new InvalidArgumentError('fn', 'a function', second);
 }
 
+/** Of a semaphore's handle. */
+export function checkSemaphoreOptions(value: { permits?: number | undefined } = {}): { permits?: number | undefined } {
+  if (typeof value !== 'object' || (value as unknown) === null || !isPlain(value)) {
+    throw new InvalidArgumentError('options', 'a plain object, as { permits: 5 }', value);
+  }
+  refuseUnknown('options', value, ['permits']);
+  return value;
+}
+
 /** Of a handle. A misspelt `context` would make it act for whoever calls. */
 export function checkHandleOptions<T extends ContextOptions>(value: T | undefined, others: readonly string[] = []): T {
   if (value === undefined) return {} as T;

@@ -8,9 +8,10 @@ import type { PermitCount, ReleaseReply } from '../redis/scripts/permit-expirabl
 import { checkAnyPermits, checkBody, checkLeaseTime, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
 import { ExpirablePermitWaiter, type Taken } from './expirable-permit-waiter.js';
 import { PermitExpirableProtocol } from './permit-expirable-protocol.js';
+import { PermitSource, type SemaphoreOptions } from './permit-source.js';
 import { Permit } from './permit.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
-import { SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
+import type { PermitsOptions, WaitOptions } from './shared-object.js';
 
 /** Options of `acquirePermit`, `tryAcquirePermit` and `withPermit`. */
 export interface ExpirablePermitOptions extends PermitsOptions {
@@ -32,12 +33,12 @@ const REFUSED_MS = 3_600_000;
  * Leases are counted by the server's clock, where Redisson takes the client's. Waiters of one process are served in
  * order; between processes there is no order.
  */
-export class PermitExpirableSemaphore extends SharedObject {
+export class PermitExpirableSemaphore extends PermitSource {
   readonly #protocol: PermitExpirableProtocol;
 
   /** @internal */
-  constructor(runtime: LockRuntime, port: ProtocolPort, name: string) {
-    super(runtime, port, name);
+  constructor(runtime: LockRuntime, port: ProtocolPort, name: string, options?: SemaphoreOptions) {
+    super(runtime, port, name, options);
     this.#protocol = new PermitExpirableProtocol(port, this.key, this.requests);
   }
 
@@ -254,6 +255,7 @@ export class PermitExpirableSemaphore extends SharedObject {
   async setPermits(permits: number): Promise<void> {
     const count = checkPermits(permits, undefined);
     this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
     await this.change((lane) => this.#protocol.setPermits(count, lane));
   }
 
@@ -265,6 +267,7 @@ export class PermitExpirableSemaphore extends SharedObject {
   async addPermits(permits: number): Promise<void> {
     checkAnyPermits(permits);
     this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
     await this.change((lane) => this.#protocol.addPermits(permits, lane));
   }
 
@@ -292,6 +295,7 @@ export class PermitExpirableSemaphore extends SharedObject {
     const waiting = patience(this.runtime, waitTime, signal);
     this.checkOpen();
     if (count === 0) return new Permit(this, this.runtime.clock, [], 0, -Infinity);
+    if (this.declared !== undefined) await this.setUp(this.declared);
     const granted = await this.wait<Taken>(
       this.#protocol.channel,
       (resolve, fail) =>
@@ -315,8 +319,9 @@ export class PermitExpirableSemaphore extends SharedObject {
     throw releaseGoesOn(error);
   }
 
-  #count(): Promise<PermitCount> {
+  async #count(): Promise<PermitCount> {
     this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
     return this.#protocol.count();
   }
 

@@ -10,8 +10,9 @@ import type { AcquireReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/semaphore.js';
 import { checkAnyPermits, checkBody, checkOptions, checkPermits, checkWaitTime } from './arguments.js';
 import { SemaphorePermits } from './semaphore-permits.js';
-import { SharedObject, type PermitsOptions, type WaitOptions } from './shared-object.js';
+import { PermitSource, type SemaphoreOptions } from './permit-source.js';
 import type { ProtocolPort } from './plain-lock-protocol.js';
+import type { PermitsOptions, WaitOptions } from './shared-object.js';
 
 const WITH_OPTIONS = ['permits', 'waitTime', 'signal'] as const;
 
@@ -21,12 +22,12 @@ const WITH_OPTIONS = ['permits', 'waitTime', 'signal'] as const;
  * Waiters of one process are served in order, a waiter for many before those behind it; between processes there is no
  * order, but permits that go from call to call inside a process go back to Redis as often as `handOff` says. A request of unknown outcome takes effect at most once.
  */
-export class Semaphore extends SharedObject {
+export class Semaphore extends PermitSource {
   readonly #channel: string;
 
   /** @internal */
-  constructor(runtime: LockRuntime, port: ProtocolPort, name: string) {
-    super(runtime, port, name);
+  constructor(runtime: LockRuntime, port: ProtocolPort, name: string, options?: SemaphoreOptions) {
+    super(runtime, port, name, options);
     this.#channel = semaphoreChannel(this.key);
   }
 
@@ -91,6 +92,7 @@ export class Semaphore extends SharedObject {
   async release(permits?: number): Promise<void> {
     const count = checkPermits(permits, 1);
     this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
     const entry = this.runtime.entries.entry(this.key, this.#channel);
     const left = entry.passOn(count);
     if (left > 0 && (await this.#release(left, 1)) === 'unheard') entry.unheard();
@@ -105,6 +107,7 @@ export class Semaphore extends SharedObject {
   async releaseIfExists(permits?: number): Promise<boolean> {
     const count = checkPermits(permits, 1);
     this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
     return count > 0 && (await this.#release(count, 0)) !== 'none';
   }
 
@@ -116,6 +119,7 @@ export class Semaphore extends SharedObject {
   /** Permits that are free; 0 without a semaphore. @see Redisson `RSemaphore#availablePermits()` */
   async availablePermits(): Promise<number> {
     this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
     return this.readCount();
   }
 
@@ -127,6 +131,7 @@ export class Semaphore extends SharedObject {
    */
   async drainPermits(): Promise<number> {
     this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
     return this.runtime.lanes.once(
       this.requests,
       ({ number, sequence }) => this.port.executor.run(scripts.drain, [this.key, this.requests], [number, sequence]),
@@ -165,6 +170,7 @@ export class Semaphore extends SharedObject {
   async addPermits(permits: number): Promise<void> {
     checkAnyPermits(permits);
     this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
     await this.change(({ number, sequence }) =>
       this.port.executor.run(
         scripts.add,
@@ -199,6 +205,7 @@ export class Semaphore extends SharedObject {
   async #take(permits: number, waiting: Patience): Promise<boolean> {
     this.checkOpen();
     if (permits === 0) return true;
+    if (this.declared !== undefined) await this.setUp(this.declared);
     const granted = await this.wait<undefined>(
       this.#channel,
       (resolve, fail) => new PermitWaiter(this.#port(permits), this.runtime, this.name, waiting, resolve, fail),

@@ -129,8 +129,22 @@ export const SHARING = [
   without(
     'one look for all who wait at a latch',
     grants,
-    '      waiter.served = waiter.busy;\n      waiter.trying?.abandon();\n      waiter.granted(undefined);\n    }\n    return',
-    '    }\n    return',
+    '      waiter.served = waiter.busy;\n      waiter.trying?.abandon();\n      waiter.granted(undefined);\n    }\n    return open',
+    '    }\n    return open',
     'tests/integration/semaphore',
+  ),
+  without(
+    'no warning of a semaphore that has been set up',
+    'src/primitives/permit-source.ts',
+    'if (await this.port.executor.ask(reads.exists, [this.key], [])) return;',
+    'await this.port.executor.ask(reads.exists, [this.key], []);',
+    'tests/integration/setting-up',
+  ),
+  without(
+    'permits that a first use sets, once for a client',
+    'src/primitives/permit-source.ts',
+    '    if (before !== undefined) return before;\n',
+    '',
+    'tests/integration/setting-up',
   ),
 ];

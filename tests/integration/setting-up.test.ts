@@ -1,0 +1,153 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import type { SemaphoreOptions } from '../../src/index.js';
+import { answered, closeClients, openClient, openProxy, outcome, TestClock } from '../support/lock-clients.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+/** Both kinds keep what is free in the same way. */
+const KINDS = {
+  getSemaphore: (client: LockClient, name: string, options?: SemaphoreOptions) => {
+    const semaphore = client.getSemaphore(name, options);
+    return { semaphore, take: (waitTime?: number) => semaphore.tryAcquire(1, waitTime) };
+  },
+  getPermitExpirableSemaphore: (client: LockClient, name: string, options?: SemaphoreOptions) => {
+    const semaphore = client.getPermitExpirableSemaphore(name, options);
+    return { semaphore, take: async (waitTime?: number) => (await semaphore.tryAcquire(waitTime, 60_000)) !== null };
+  },
+};
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await closeClients();
+  await admin().flushdb();
+  await expectNothingLeft();
+});
+
+/** Its timers of 5 s (a long wait, and others) fire when the test says so. */
+class WaitedLong extends TestClock {
+  readonly #fns = new Set<() => void>();
+
+  override setTimer(ms: number, fn: () => void): ReturnType<TestClock['setTimer']> {
+    if (ms !== 5_000) return super.setTimer(ms, fn);
+    this.#fns.add(fn);
+    return { cancel: () => void this.#fns.delete(fn) };
+  }
+
+  passes(): void {
+    const fns = [...this.#fns];
+    this.#fns.clear();
+    for (const fn of fns) fn();
+  }
+}
+
+const warnings = () => {
+  const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  return () => warned.mock.calls.map(([message, options]) => ({ message, ...(options as { code: string }) }));
+};
+
+describe.each(Object.entries(KINDS))('%s', (_, make) => {
+  test('issue 20.14: a wait of 5 s for permits that nobody has set up warns once, and says what to call', async () => {
+    const warned = warnings();
+    const [clock, name] = [new WaitedLong(), freshName('permits')];
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ clock, url });
+    const { semaphore, take } = make(client, name);
+    const asked = (): number => proxy.log.filter((each) => each.name === 'EXISTS' && each.args.includes(name)).length;
+    const both = [take(60_000), take(60_000)];
+    await until(() => (clock.passes(), warned().length > 0), 'it warns');
+    const message: unknown = expect.stringMatching(new RegExp(`"${name}".*trySetPermits.*permits: n`));
+    expect(warned()).toEqual([{ code: 'HOLDFAST_NOT_SET_UP', message }]);
+    expect(asked()).toBe(1);
+    await semaphore.trySetPermits(2);
+    expect(await Promise.all(both)).toEqual([true, true]);
+    await admin().del(name);
+    const again = take(60_000);
+    await until(() => (clock.passes(), asked() === 2), 'it has waited long again');
+    await answered(client);
+    await semaphore.trySetPermits(1);
+    expect(await again).toBe(true);
+    expect(warned()).toHaveLength(1);
+  });
+
+  test('issue 20.14: a wait where no permit is left is not warned of, and one that is over asks nothing', async () => {
+    const warned = warnings();
+    const [clock, name] = [new WaitedLong(), freshName('permits')];
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ clock, url });
+    const { semaphore, take } = make(client, name);
+    const asked = (): number => proxy.log.filter((each) => each.name === 'EXISTS' && each.args.includes(name)).length;
+    expect(await take(20)).toBe(false);
+    clock.passes();
+    await answered(client);
+    const before = asked();
+    await semaphore.trySetPermits(0);
+    const waiting = take(60_000);
+    await until(() => (clock.passes(), asked() > before), 'it has waited long');
+    await answered(client);
+    await semaphore.addPermits(1);
+    expect(await waiting).toBe(true);
+    expect([before, warned()]).toEqual([0, []]);
+  });
+
+  test('issue 20.14: permits that a handle declares are set at the first use, once, unless the semaphore exists', async () => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const [name, other] = [freshName('permits'), freshName('permits')];
+    const sections = Array.from({ length: 5 }, () => make(client, name, { permits: 2 }).take());
+    expect((await Promise.all(sections)).filter(Boolean)).toHaveLength(2);
+    expect(await make(client, name, { permits: 7 }).semaphore.availablePermits()).toBe(0);
+    const before = proxy.log.length;
+    await make(client, name, { permits: 2 }).take();
+    expect(proxy.log.length - before).toBe(1);
+    await admin().set(other, 1);
+    expect(await make(client, other, { permits: 3 }).semaphore.availablePermits()).toBe(1);
+  });
+
+  test.each(['availablePermits', 'addPermits', 'release'] as const)(
+    'issue 20.14: %s may be the first use',
+    async (call) => {
+      const client = await openClient();
+      const { semaphore } = make(client, freshName('permits'), { permits: 3 });
+      if (call === 'addPermits') await semaphore.addPermits(1);
+      else if (call === 'release' && 'drainPermits' in semaphore) await semaphore.release(1);
+      expect(await semaphore.availablePermits()).toBe(
+        call === 'availablePermits' || (call === 'release' && !('drainPermits' in semaphore)) ? 3 : 4,
+      );
+    },
+  );
+
+  test('issue 20.14: a first use that could not set them up rejects, and the next one does it', async () => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout: 400 });
+    const { take } = make(client, freshName('permits'), { permits: 1 });
+    const held = proxy.swallow({ contains: 'permits', kind: 'command', times: Infinity });
+    expect(await outcome(take())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    held.lift();
+    await until(async () => (await outcome(take())) === 'ok', 'it is set up');
+  });
+
+  test('issue 20.14: declared permits that were deleted are set again for a call that has waited 5 s', async () => {
+    const warned = warnings();
+    const clock = new WaitedLong();
+    const client = await openClient({ clock });
+    const name = freshName('permits');
+    const { take } = make(client, name, { permits: 1 });
+    expect(await take()).toBe(true);
+    await admin().del(name, `{${name}}:timeout`);
+    const waiting = take(60_000);
+    await until(async () => (clock.passes(), (await admin().exists(name)) === 1), 'it is set again');
+    expect(await waiting).toBe(true);
+    expect(warned()).toEqual([]);
+  });
+
+  test.each([{ permits: -1 }, { permits: 1.5 }, { permits: '2' }, { permit: 1 }, 5, null, []])(
+    'issue 20.14: the options %j are refused',
+    async (options) => {
+      const client = await openClient();
+      expect(() => make(client, 'never', options as never)).toThrow(
+        expect.objectContaining({ code: 'ERR_LOCK_INVALID_ARGUMENT' }),
+      );
+    },
+  );
+});
