@@ -1,11 +1,20 @@
 import mitt from 'mitt';
 import { InvalidArgumentError, type LossReason } from './errors.js';
 
-/** What a client tells besides its promises. Every event names the lock as the caller did. */
+/**
+ * What a client tells besides its promises. Every event names the lock as the caller did.
+ *
+ * Each hold that a call gets is told once as `acquired`, and then once as `released` or as `leaseLost`: nested holds one
+ * by one, of a multi-lock each member. At a hand-over `released` of the owner before comes first. A hold that a plain
+ * `close()` ends is told as neither.
+ */
 export type LockEvents = {
-  /** A hold was taken: at first (`holdCount` 1) or by a nested call. `handedOff`: it came straight from a local owner. */
+  /** A call got a hold: at first (`holdCount` 1) or by a nested call. `handedOff`: it came straight from a local owner. */
   acquired: { lockName: string; owner: string; holdCount: number; handedOff: boolean };
-  /** A hold was given back. `holdCount` is what the owner has left. */
+  /**
+   * A hold was released. `holdCount` is what the owner has left. After a release that Redis did not answer or refused:
+   * told when the release in the background has ended.
+   */
   released: { lockName: string; owner: string; holdCount: number };
   /** A call began to wait. `waiters` counts those of this client on this lock. */
   waiting: { lockName: string; waiters: number };
@@ -13,7 +22,7 @@ export type LockEvents = {
   renewed: { lockName: string; owner: string; remaining: number };
   /** A renewal was not answered; the lease may still be valid, and it is tried again. */
   renewFailed: { lockName: string; owner: string; cause: unknown };
-  /** A hold was lost: stop what it protects. Once per hold; its `signal` aborts and its `release()` rejects as well. */
+  /** A hold was lost, or its release found that: stop what it protects. Its `signal` aborts, its `release()` rejects. */
   leaseLost: { lockName: string; owner: string; reason: LossReason; cause?: unknown };
   /** The release at the end of a `withLock` failed; what is left ends with its lease. */
   releaseFailed: { lockName: string; owner: string; cause: unknown };

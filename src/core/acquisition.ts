@@ -21,6 +21,7 @@ import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { LONG_WAIT_MS, warnLongWait } from './long-wait.js';
+import { openNested } from './nested-hold.js';
 import { holdFor, SingleHold } from './single-hold.js';
 import { LockWaiter, type Patience, type Settle } from './waiter.js';
 
@@ -157,6 +158,8 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
   const { protocol, patience } = acquisition;
   parent.tenure.lease.check();
   parent.throwIfLost();
+  // The signal may have fired while the call changed from one hold to the next, when it had no listener.
+  if (patience.signal?.aborted === true) throw new LockAbortedError(protocol.name, patience.signal.reason);
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
   if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);
   let record: HoldRecord | undefined;
@@ -174,12 +177,12 @@ async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, par
     checkHoldsAround(runtime, acquisition);
     return acquireOutermost(runtime, acquisition);
   }
-  if (patience.signal?.aborted === true) {
+  if (record.told === 'nothing') {
     // In the background: nobody waits for it but what comes next. A lost parent is told by its own means.
     parent.tenure.release(record).catch(() => undefined);
     // But nobody fails while an attempt may still run.
     await parent.tenure.turns.whenNoStray();
-    throw new LockAbortedError(protocol.name, patience.signal.reason);
+    throw new LockAbortedError(protocol.name, patience.signal?.reason);
   }
   return holdFor(record);
 }
@@ -193,7 +196,8 @@ function openInside(
   const allowed = (): void => {
     if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);
   };
-  if (signal === undefined) return parent.tenure.openNested(parent, terms, protocol, allowed);
+  const call = { protocol, terms, signal, begins: allowed };
+  if (signal === undefined) return openNested(parent, call);
   return new Promise((opened, failed) => {
     const aborted = (): LockAbortedError => new LockAbortedError(protocol.name, signal.reason);
     if (signal.aborted) return failed(aborted());
@@ -203,7 +207,9 @@ function openInside(
       if (signal.aborted) throw aborted();
       allowed();
     };
-    void parent.tenure.openNested(parent, terms, protocol, begins).then(opened, failed).finally(unwatch);
+    void openNested(parent, { ...call, begins })
+      .then(opened, failed)
+      .finally(unwatch);
   });
 }
 

@@ -17,6 +17,7 @@ import type { NextLook } from './next-look.js';
 import { SharedWaiter } from './shared-waiter.js';
 import { holdFor } from './single-hold.js';
 import type { TenureEnd } from './tenure-end.js';
+import { tellAcquired } from './tenure-events.js';
 import { Tenure } from './tenure.js';
 import { LockWaiter, type Waiter } from './waiter.js';
 
@@ -92,10 +93,7 @@ export class Grants {
     const record = tenure.open(waiter.terms, sentAt, now);
     if (typeof request.reply === 'bigint') record.token = tenure.token = request.reply;
     this.line.holderChanged();
-    const { events } = this.runtime;
-    if (events.heard('acquired')) {
-      events.emit('acquired', { lockName: waiter.protocol.name, owner: waiter.owner, holdCount: 1, handedOff });
-    }
+    tellAcquired(record, handedOff);
     // The hold may be of an attempt that came after it was forced open: then nobody would give it back.
     if (waiter.forced === waiter.owner) tenure.force(true);
     waiter.resolve(holdFor(record));
@@ -180,8 +178,11 @@ export class Grants {
     return this.#streak.mayGoOn() ? head : undefined;
   }
 
-  /** One script gives the lock to the heir. Its lease counts from the first attempt: a repeat writes nothing. */
-  async handOff(tenure: Tenure, heir: LockWaiter): Promise<TenureEnd> {
+  /**
+   * One script gives the lock to the heir. Its lease counts from the first attempt: a repeat writes nothing. `released`
+   * tells listeners of the hold before: that comes before they hear of the next one.
+   */
+  async handOff(tenure: Tenure, heir: LockWaiter, released: () => void): Promise<TenureEnd> {
     const { clock } = this.runtime;
     const jumped = clock.jumped;
     const alone = (): boolean => this.subscription.isConfirmed && !this.entry.besideOthers;
@@ -201,6 +202,7 @@ export class Grants {
     if (handed && now < grantDeadline(sentAt, leaseMs)) {
       this.line.holders.delete(tenure);
       this.#streak.count();
+      released();
       this.#grant(heir, request, sentAt, jumped, true, now);
       return { kind: 'handed' };
     }

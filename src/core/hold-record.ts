@@ -85,6 +85,9 @@ export class HoldRecord {
   /** ms by which the clocks of independent servers may have drifted apart within a lease; more than the margin. */
   drift: ((leaseMs: number) => number) | undefined;
 
+  /** What the listeners of the client were told of it last. */
+  told: 'nothing' | 'acquired' | 'ended' = 'nothing';
+
   /** Its release has not been settled yet. */
   releasing = false;
 
@@ -117,6 +120,12 @@ export class HoldRecord {
     this.#controller ??= new AbortController();
     if (this.loss !== undefined) this.#controller.abort(this.loss);
     return this.#controller.signal;
+  }
+
+  /** Its release has found it lost: the signal aborts all the same. */
+  lostAtRelease(loss: LockLostError): void {
+    this.loss ??= loss;
+    this.tellLost();
   }
 
   lose(error: LockLostError | ClientClosedError): void {

@@ -48,6 +48,16 @@ export class MultiHoldLoss {
       first instanceof LockLostError
         ? new LockLostError(this.lockName, this.owner, first.reason, { cause: first })
         : first;
+    this.#abort();
+  }
+
+  /** Its release has found it lost. */
+  lostAtRelease(error: LockLostError): void {
+    this.error ??= error;
+    this.#abort();
+  }
+
+  #abort(): void {
     const controller = this.#controller;
     if (controller !== undefined) runOutside(() => controller.abort(this.error));
   }

@@ -131,7 +131,11 @@ export class MultiHold extends Hold {
         settled = true;
         grace?.cancel();
         if (loss === undefined && enough()) resolve();
-        else reject(this.#failure(loss, failures, tooFew()));
+        else {
+          const failure = this.#failure(loss, failures, tooFew());
+          if (failure instanceof LockLostError) this.#lost.lostAtRelease(failure);
+          reject(failure);
+        }
       };
       const look = (): void => {
         if (open + this.#recalled > 0 && (quorum === of || (!enough() && !tooFew()))) return;

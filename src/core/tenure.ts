@@ -4,14 +4,20 @@
  * lock is lost or its state in doubt, the tenure is over and its owner id is never used again: a request still under way
  * somewhere then names an owner that no longer exists.
  */
-import { ClientClosedError, LockLostError, RedisUnavailableError, type LockError, type LossReason } from '../errors.js';
-import { answeredTooLate, grantDeadline, HoldRecord, type HoldTerms } from './hold-record.js';
+import {
+  LockLostError,
+  RedisUnavailableError,
+  type ClientClosedError,
+  type LockError,
+  type LossReason,
+} from '../errors.js';
+import { HoldRecord, type HoldTerms } from './hold-record.js';
 import { Lease } from './lease.js';
 import type { LockEntry } from './lock-entry.js';
 import type { LockProtocol } from './lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { failedEnd, isRefused, whenFreed, type TenureEnd } from './tenure-end.js';
-import { lossOf, tellLoss, tellReentered, tellReleased } from './tenure-events.js';
+import { lossOf, tellLoss, tellReleased } from './tenure-events.js';
 import { Turns, unsent } from './turns.js';
 
 export class Tenure {
@@ -30,6 +36,10 @@ export class Tenure {
   #ending: Promise<void> | undefined;
   /** Releases that wait for their turn, or for the answer to a partial one. */
   #leaving = 0;
+  /** Holds that are over for their callers, and not known to be released in Redis: told with the next answer. */
+  #untold: HoldRecord[] | undefined;
+  /** The release that goes on in the background. */
+  #ends: Promise<void> | undefined;
 
   constructor(
     readonly runtime: LockRuntime,
@@ -75,54 +85,6 @@ export class Tenure {
     return hold;
   }
 
-  /** A hold inside `parent`, or undefined if that was given back meanwhile. If `begins` throws, nothing is sent. */
-  openNested(
-    parent: HoldRecord,
-    terms: HoldTerms,
-    protocol: LockProtocol,
-    begins: () => void,
-  ): Promise<HoldRecord | undefined> {
-    const { turns } = this;
-    const open = async (settleBy: number): Promise<HoldRecord | undefined> => {
-      await turns.ready(parent);
-      parent.throwIfLost();
-      if (parent.state !== 'open' || this.state !== 'held' || !parent.holds(protocol)) return undefined;
-      begins();
-      const { clock } = this.runtime;
-      const jumped = clock.jumped;
-      this.lease.mayLast(terms.leaseMs);
-      const held = this.holds.filter(({ half }) => half === protocol.half).length;
-      const open = this.holds.map((hold) => hold.protocol);
-      const sent = protocol.acquireNested(this.owner, held + 1, terms.leaseMs, open, this.token);
-      const request = await turns.answered(sent, settleBy);
-      turns.doubt(request);
-      try {
-        this.throwIfLost();
-        if (request.error !== undefined) return await turns.failed(request, parent);
-        if (request.reply === 'gone') throw this.lose('gone');
-        // From here on nothing is given back: the next request carries an absolute count, or the release of the outer
-        // hold, which waits, frees the lock.
-        parent.throwIfLost();
-        if (this.runtime.closed) throw new ClientClosedError();
-        const sentAt = request.sentAt + jumped;
-        const now = clock.now();
-        if (now >= grantDeadline(sentAt, terms.leaseMs)) throw answeredTooLate();
-        const hold = this.open(terms, sentAt, now, parent, protocol);
-        if (typeof request.reply === 'bigint') hold.token = this.token = request.reply;
-        tellReentered(this);
-        return hold;
-      } catch (error) {
-        // Nobody fails while an attempt may still run.
-        await request.whenQuiet();
-        throw error;
-      }
-    };
-    return turns.take(open, (error) => {
-      parent.tellAway(error);
-      throw error;
-    });
-  }
-
   /** Gives one hold back. Rejects if it was lost, or if nobody can say what became of the release. */
   release(hold: HoldRecord): Promise<void> {
     if (hold.released !== undefined) return hold.released;
@@ -160,15 +122,42 @@ export class Tenure {
       throw this.#unreleased(error, hold, deadline);
     };
     // Not one command deadline more for the release itself.
+    const failed = (error: unknown): never => this.#failedToLeave(hold, error);
     if (unconfirmed instanceof RedisUnavailableError)
-      return this.turns.take(() => Promise.reject(this.#unreleased(unsent(unconfirmed), hold, deadline)), giveUp);
+      return this.turns
+        .take(() => Promise.reject(this.#unreleased(unsent(unconfirmed), hold, deadline)), giveUp)
+        .catch(failed);
     if (!this.#busy && this.holds.length === 0) return this.#end(hold, deadline);
     this.#leaving += 1;
     return this.turns
       .take((settleBy) => this.#giveBack(hold, deadline, settleBy), giveUp)
+      .catch(failed)
       .finally(() => {
         this.#leaving -= 1;
       });
+  }
+
+  /** Told to listeners: at once if it was lost, else when Redis is known to have released it. */
+  #failedToLeave(hold: HoldRecord, error: unknown): never {
+    if (error instanceof LockLostError) this.#lostAtRelease(hold, error);
+    else if (this.#abandoned === undefined || this.state !== 'over') {
+      (this.#untold ??= []).push(hold);
+      if (this.state === 'over' && this.#ends === undefined) this.tellEnded();
+    }
+    throw error;
+  }
+
+  #lostAtRelease(hold: HoldRecord, loss: LockLostError): void {
+    hold.lostAtRelease(loss);
+    tellLoss(hold, loss);
+  }
+
+  /** Redis has released `hold`, if any, and all whose release had failed. */
+  tellEnded(hold?: HoldRecord, holdCount = 0): void {
+    const untold = this.#untold;
+    this.#untold = undefined;
+    if (untold !== undefined) for (const each of untold) tellReleased(each, holdCount);
+    if (hold !== undefined) tellReleased(hold, holdCount);
   }
 
   /** What a release that failed rejects with. If nobody holds the lock any more it is given back in the background. */
@@ -180,7 +169,7 @@ export class Tenure {
 
   async #giveBack(hold: HoldRecord, deadline: number, settleBy: number): Promise<void> {
     if (this.holds.length > 0) await this.turns.whenNoStray();
-    if (this.#ending !== undefined) return this.#ending;
+    if (this.#ending !== undefined) return this.#ending.then(() => this.tellEnded(hold));
     this.throwIfLost();
     // If nothing is left to the others they are told by this look, before anybody else can be inside, and the lock is
     // freed. After a jump of the clock Redis says what is left.
@@ -201,7 +190,7 @@ export class Tenure {
       });
     }
     if (request.reply === 'gone') throw this.lose('gone');
-    tellReleased(this, holdCount);
+    this.tellEnded(hold, holdCount);
     // Whoever gives back the last one behind us ends the tenure, and is told if it was lost.
     if (this.holds.length > 0 || this.#leaving > 1) return;
     // The others were lost meanwhile. What the key has left, if anything, is nobody's.
@@ -231,7 +220,7 @@ export class Tenure {
     if (hold !== undefined) hold.releasing = true;
     const heir = (hold?.protocol ?? this.protocol).handsOff ? this.entry.grants.heirOf(leaseEnd) : undefined;
     if (heir !== undefined) {
-      const handed = this.entry.grants.handOff(this, heir);
+      const handed = this.entry.grants.handOff(this, heir, () => this.tellEnded(hold));
       this.runtime.watchdog.remove(this);
       return handed.then((end) => {
         if (isRefused(end)) return this.#free([this.owner, ...end.alsoOwners], hold, deadline);
@@ -259,7 +248,13 @@ export class Tenure {
       if (hold !== undefined) {
         hold.givingBack = givingBack;
         void givingBack.then(() => (hold.givingBack = undefined));
+        (this.#untold ??= []).push(hold);
       }
+      this.#ends = givingBack;
+      void givingBack.then(() => {
+        this.#ends = undefined;
+        this.tellEnded();
+      });
       this.entry.ended(this, 'unknown');
       return end.error;
     }
@@ -268,11 +263,12 @@ export class Tenure {
     if (end.kind === 'gone' && !(end.inDoubt && this.runtime.clock.now() < deadline)) {
       this.loss = lossOf(this, 'gone');
       this.entry.ended(this, 'lost');
-      if (hold !== undefined) tellLoss(this, hold, this.loss);
+      if (hold !== undefined) this.#lostAtRelease(hold, this.loss);
+      this.tellEnded();
       return this.loss;
     }
     this.entry.ended(this, end.kind === 'handed' ? 'handed' : 'freed');
-    tellReleased(this, 0);
+    this.tellEnded(hold);
     return undefined;
   }
 
@@ -285,6 +281,7 @@ export class Tenure {
     this.runtime.watchdog.remove(this);
     this.entry.ended(this, 'lost');
     this.#loseHolds(loss);
+    this.tellEnded();
     // A renewal or nested acquire whose answer was lost may have set a longer lease than we know of; and who has lost
     // one part still has the others.
     if (reason === 'expired' || this.protocol.parts !== undefined)
@@ -305,6 +302,8 @@ export class Tenure {
     this.state = isFreed ? 'releasing' : 'over';
     this.#abandoned = error;
     this.runtime.watchdog.remove(this);
+    // What close() frees is told as released when it is.
+    if (isFreed) this.#untold = [...(this.#untold ?? []), ...this.holds];
     this.#loseHolds(error);
   }
 
@@ -324,7 +323,7 @@ export class Tenure {
     for (const hold of lost) hold.lose(loss);
     for (const hold of lost) {
       hold.tellLost();
-      if (loss instanceof LockLostError) tellLoss(this, hold, loss);
+      if (loss instanceof LockLostError) tellLoss(hold, loss);
     }
   }
 

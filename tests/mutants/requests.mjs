@@ -1,6 +1,6 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { CONTRACT, LATE, LOSS, LOST, PROPERTIES, UNKNOWN, attempts, grants, request, tenure } from './names.mjs';
+import { CONTRACT, LATE, LOSS, LOST, PROPERTIES, UNKNOWN, attempts, grants, request } from './names.mjs';
 
 const notAfter = (/** @type {string} */ script) =>
   without(
@@ -131,7 +131,7 @@ export const REQUESTS = [
   ),
   without(
     'a nested grant that comes too late',
-    tenure,
+    'src/core/nested-hold.ts',
     'if (now >= grantDeadline(sentAt, terms.leaseMs)) throw answeredTooLate();',
     '',
     LOSS,

@@ -8,6 +8,7 @@ const INVARIANTS = {
   AllCounted: 'Redis counts at least the holds that are open',
   ToldInTime: 'a hold that ends is told before its key does',
   ToldOnce: 'a loss is told once for each hold, by event and by signal',
+  EventsAddUp: 'each hold that a caller gets is told once as acquired, and then once as released or lost',
   NotBelieved: 'right after the loop was blocked or a clock moved, no hold that Redis has not is believed in',
   NotAfterJump: 'after a jump of the clock no hold counts before Redis has confirmed it',
   NoRenewalAfter: 'what nobody holds any more is not renewed',

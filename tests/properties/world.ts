@@ -81,6 +81,8 @@ export class World implements Watcher {
   /** Owners whose field somebody removed without asking them: their holds cannot know before their deadline. */
   readonly #robbed = new Set<string>();
   readonly #lossesTold = new Map<string, number>();
+  /** Of each owner: how many of its holds listeners heard of as acquired, and as released or lost. */
+  readonly #eventsOf = new Map<string, { acquired: number; ended: number }>();
   readonly #counting = new Map<string, ScriptRequest<HeldReply>[]>();
   readonly #streaks = new Map<string, { sections: number; since: number }>();
   /** Locks whose key somebody has removed without a message. */
@@ -110,6 +112,9 @@ export class World implements Watcher {
       client.runtime.events.on('leaseLost', ({ owner }) => {
         this.#lossesTold.set(owner, (this.#lossesTold.get(owner) ?? 0) + 1);
       });
+      for (const type of ['acquired', 'released', 'leaseLost'] as const) {
+        client.runtime.events.on(type, ({ owner }) => this.#heard(owner, type === 'acquired'));
+      }
       return client;
     });
   }
@@ -208,7 +213,8 @@ export class World implements Watcher {
         granted: (hold) => {
           this.#settled(call);
           const record = SingleHold.recordOf(hold);
-          const held: Held = { client, hold, record, releasing: false, signals: 0 };
+          const signals = hold.signal.aborted ? 1 : 0; // forced open while the answer was on its way
+          const held: Held = { client, hold, record, releasing: false, signals };
           hold.signal.addEventListener('abort', () => (held.signals += 1));
           this.#held.push(held);
         },
@@ -267,6 +273,7 @@ export class World implements Watcher {
     await this.#pass(QUIET_MS.leases);
     this.#lookForLeftovers();
     this.#lookAtLosses();
+    this.#lookAtEvents();
     if (this.#violation !== undefined) throw this.#violation;
   }
 
@@ -285,12 +292,31 @@ export class World implements Watcher {
     if (left.length > 0) this.#violate('NothingLeft', left.join(', '));
   }
 
+  #heard(owner: string, acquired: boolean): void {
+    const events = this.#eventsOf.get(owner) ?? { acquired: 0, ended: 0 };
+    this.#eventsOf.set(owner, events);
+    if (acquired) events.acquired += 1;
+    else events.ended += 1;
+    if (events.ended > events.acquired) this.#violate('EventsAddUp', `${owner} ends a hold that nobody has taken`);
+  }
+
+  #lookAtEvents(): void {
+    const granted = new Map<string, number>();
+    for (const { hold } of this.#held) granted.set(hold.owner, (granted.get(hold.owner) ?? 0) + 1);
+    for (const owner of new Set([...granted.keys(), ...this.#eventsOf.keys()])) {
+      const { acquired, ended } = this.#eventsOf.get(owner) ?? { acquired: 0, ended: 0 };
+      const holds = granted.get(owner) ?? 0;
+      if (acquired === holds && ended === holds) continue;
+      this.#violate('EventsAddUp', `${owner} had ${holds} holds: ${acquired} acquired, ${ended} released or lost`);
+    }
+  }
+
   #lookAtLosses(): void {
     const lost = new Map<string, number>();
     for (const { hold, record, signals } of this.#held) {
       const isLost = record.loss instanceof LockLostError;
       if (isLost) lost.set(hold.owner, (lost.get(hold.owner) ?? 0) + 1);
-      if (signals > (isLost ? 1 : 0)) this.#violate('ToldOnce', `${hold.owner} got ${signals} signals`);
+      if (signals !== (isLost ? 1 : 0)) this.#violate('ToldOnce', `${hold.owner} got ${signals} signals`);
     }
     for (const owner of new Set([...lost.keys(), ...this.#lossesTold.keys()])) {
       const [told, holds] = [this.#lossesTold.get(owner) ?? 0, lost.get(owner) ?? 0];
