@@ -4,7 +4,16 @@ import type { Hold } from '../../src/core/hold.js';
 import { LockLostError } from '../../src/errors.js';
 import type { Lock } from '../../src/primitives/lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import {
+  answered,
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+} from '../support/lock-clients.js';
 import { Random } from '../support/random.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
@@ -74,6 +83,7 @@ describe('issue 20.22: events', () => {
     await released;
     if (nested) await outer!.release();
     await until(async () => (await admin().exists(lock.name)) === 0, 'it is free');
+    await answered(client);
     expect(told.map((each) => each.split(' ')[0])).toEqual(outer === undefined ? [] : ['released']);
   });
 
