@@ -19,11 +19,12 @@ export type TenureEnd =
 const FREED = { kind: 'freed' } as const;
 
 /**
- * Redis refused the request, as it refuses a hand-off at maxmemory. Freeing needs no memory, so a plain release follows.
- * That release also names the next owner: an earlier attempt of the hand-off may have run.
+ * Redis refused the request for its state, as it refuses a hand-off at maxmemory. Freeing needs no memory, so a plain
+ * release follows. It also names the next owner: an earlier attempt of the hand-off may have run. A missing permission
+ * is another matter: the error says what to allow.
  */
 export const isRefused = (end: TenureEnd): end is TenureEnd & { kind: 'failed' } =>
-  end.kind === 'failed' && end.error instanceof RefusedError;
+  end.kind === 'failed' && end.error instanceof RefusedError && end.error.rule === undefined;
 
 /** Settles when Redis has answered the release. `ended` says what the caller's promise rejects with, if anything. */
 export const whenFreed = (
