@@ -1,3 +1,4 @@
+import { asyncDispose } from './core/async-dispose.js';
 import { randomUUID } from 'node:crypto';
 import { assemble, type Assembly } from './assembly.js';
 import type { CloseOptions, HoldInfo, LockClient } from './client.js';
@@ -218,7 +219,7 @@ export class RedisLockClient implements LockClient {
     for (const entry of this.#runtime.entries) yield* entry.holders;
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
+  [asyncDispose](): Promise<void> {
     return this.close();
   }
 }

@@ -138,7 +138,7 @@ function deferred<T>(): HandingOn<T> {
 
 /** Where promises cannot be bound it makes a plain one: the code that awaits it stays outside of the hold. */
 export function boundDeferred<T>(): BoundDeferred<T> {
-  if (promiseHooks !== undefined && supported !== false) return deferred<T>();
+  if (canHook() && supported !== false) return deferred<T>();
   let resolve!: (value: T) => void;
   let reject!: (error: unknown) => void;
   const promise = new NativePromise<T>((onResolve, onReject) => {
@@ -155,11 +155,28 @@ export function boundRejection<T>(error: unknown): Promise<T> {
   return rejected.promise;
 }
 
+let hookable: boolean | undefined;
+
+/** Bun has the hooks, and throws when one is switched on: whoever awaits a bound promise there would get that error. */
+function canHook(): boolean {
+  return (hookable ??= promiseHooks !== undefined && switchesOn(promiseHooks));
+}
+
+function switchesOn(hooks: typeof v8.promiseHooks): boolean {
+  const nothing = (): void => undefined;
+  try {
+    for (const stop of [hooks.onInit(nothing), hooks.onBefore(nothing)]) (stop as StopHook)();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 let supported: boolean | Promise<boolean> | undefined;
 
 /** Whether this runtime can tell who awaited: tried once, in less than a millisecond, without timers. */
 export function supportsBoundPromises(): boolean | Promise<boolean> {
-  if (promiseHooks === undefined) return false;
+  if (!canHook()) return false;
   supported ??= runOutside(bindsToTheAwaiter).then(
     (result) => (supported = result),
     () => (supported = false),

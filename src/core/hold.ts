@@ -1,3 +1,4 @@
+import { asyncDispose } from './async-dispose.js';
 import { runInside } from './flow.js';
 import { showAs } from './summary.js';
 
@@ -49,7 +50,7 @@ export abstract class Hold implements AsyncDisposable {
     return runInside(this, fn);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
+  [asyncDispose](): Promise<void> {
     return this.release();
   }
 

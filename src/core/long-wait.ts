@@ -1,4 +1,5 @@
 import type { Timer } from '../clock.js';
+import { supportsBoundPromises } from './bound-promise.js';
 import type { CallSite } from './call-site.js';
 import type { LightSet } from './light-set.js';
 import type { LockRuntime } from './lock-runtime.js';
@@ -65,8 +66,13 @@ export function warnLongWait(
   warned.add(key);
   const where = waiting === undefined ? '' : ` at ${waiting.toString()}`;
   const since = held === undefined ? '' : ` since ${held.toString()}`;
+  // There code that takes a lock by `acquire` and calls another that wants it always comes here.
+  const outside =
+    supportsBoundPromises() === false
+      ? 'In this runtime the code that awaited acquire() is outside of its hold: use withLock() or hold.run(). '
+      : '';
   process.emitWarning(
-    `waiting ${LONG_WAIT_MS / 1000} s for lock "${name}"${where}, held in this process${since}. ` +
+    `waiting ${LONG_WAIT_MS / 1000} s for lock "${name}"${where}, held in this process${since}. ${outside}` +
       'If the holder is waiting for this call it never ends: see README, "Who owns a lock".',
     { code: 'HOLDFAST_LONG_WAIT' },
   );

@@ -1,3 +1,4 @@
+import { asyncDispose } from '../core/async-dispose.js';
 import { grantDeadline } from '../core/hold-record.js';
 import type { LeaseClock } from '../clock.js';
 import { UnknownPermitError } from '../errors.js';
@@ -98,7 +99,7 @@ export class Permit implements AsyncDisposable {
     return this.#released;
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
+  [asyncDispose](): Promise<void> {
     return this.release();
   }
 }

@@ -1,3 +1,5 @@
+import { asyncDispose } from '../core/async-dispose.js';
+
 /** Permits of a semaphore that were taken together: what `acquirePermits()` gives. Redisson has no such object. */
 export class SemaphorePermits implements AsyncDisposable {
   readonly #giveBack: () => Promise<void>;
@@ -24,7 +26,7 @@ export class SemaphorePermits implements AsyncDisposable {
     return this.#released;
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
+  [asyncDispose](): Promise<void> {
     return this.release();
   }
 }

@@ -7,11 +7,16 @@ import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/re
 import { reach } from '../support/topology.mjs';
 
 const noHook = (): (() => void) => () => undefined;
+/** As Bun does. */
+const notImplemented = (): never => {
+  throw new Error('not implemented');
+};
 
 /** What may be wrong with a runtime, as the library sees it. */
 const RUNTIMES: Record<string, object | undefined> = {
   'has no promise hooks': undefined,
   'never calls its promise hooks': { onInit: noHook, onBefore: noHook },
+  'refuses to switch its promise hooks on (issue 20.12)': { onInit: notImplemented, onBefore: notImplemented },
 };
 
 type Make = (client: LockClient, name: string, options?: ContextOptions) => Lock;
@@ -57,6 +62,18 @@ describe.each(Object.entries(RUNTIMES))('R3: where the runtime %s', (_, promiseH
       await isUnsupported(call());
       expect(await exists(name)).toBe(0);
     }
+  });
+
+  test('issue 20.12: the first calls of a process, beside the look at the runtime, end like all later ones', async () => {
+    jest.resetModules();
+    const fresh = await import('../../src/index.js');
+    const first = fresh.createClient(reach(testRedisUrl()));
+    const lock = first.getLock(freshName());
+    const [bare, hold] = await Promise.allSettled([lock.lock(), lock.acquire()]);
+    expect(bare).toMatchObject({ status: 'rejected', reason: { code: 'ERR_LOCK_UNSUPPORTED_RUNTIME' } });
+    expect(hold).toMatchObject({ status: 'fulfilled', value: { lockName: lock.name } });
+    await (hold as PromiseFulfilledResult<Package.Hold>).value.release();
+    await first.close();
   });
 
   test('R3: a fenced lock takes nothing either to give its token, and draws none', async () => {
