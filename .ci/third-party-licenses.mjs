@@ -2,15 +2,14 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { INLINED } from './tsdown.config.mjs';
 
 /*
  * The CommonJS build carries the code of packages whose licence asks for its text to go along. Which ones is read from
  * the build's own configuration, so that a package added there cannot be forgotten here.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** @type {{ tsdown: { deps?: { alwaysBundle?: string[] } }[] }} */
-const { tsdown } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-const inlined = [...new Set(tsdown.flatMap(({ deps }) => deps?.alwaysBundle ?? []))].sort();
+const inlined = [...INLINED].sort();
 
 const sections = inlined.map((name) => {
   const folder = join(root, 'node_modules', name);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { scriptText } from '../../.ci/script-text.cjs';
 import { bodyDepartures, parseLuaHeader } from '../support/lua-header.js';
 import { projectFiles, readProjectFile } from '../support/project-files.js';
 
@@ -42,7 +43,7 @@ describe.each(scripts)('%s', (path) => {
     for (const user of users) {
       const binding = bindings.get(user)!;
       expect(user.startsWith(`src/redis/scripts/${name.split('/')[0]!}.ts`)).toBe(true);
-      expect(binding.script.source).toBe(text);
+      expect(binding.script.source).toBe(scriptText(text));
       expect(keys.at(-1)?.variable ? 'variable' : keys.length).toBe(binding.keys);
       const given = args.filter(({ name }) => name !== 'notAfter');
       expect(given.at(-1)?.variable ? 'variable' : given.length).toBe(binding.args);

@@ -15,7 +15,7 @@ const results = join(copy, 'results.json');
 
 /** What processes of their own run is the built package. */
 function build() {
-  const { status, stderr } = spawnSync('node', ['node_modules/tsdown/dist/run.mjs', '--logLevel', 'warn', '--no-dts'], {
+  const { status, stderr } = spawnSync('node', ['node_modules/tsdown/dist/run.mjs', '-c', '.ci/tsdown.config.mjs', '--logLevel', 'warn', '--no-dts'], {
     cwd: copy,
     encoding: 'utf8',
   });
@@ -85,7 +85,7 @@ function failAnyway(test) {
 
 let survived = 0;
 try {
-  for (const part of ['dist', 'src', 'lua', 'tests', 'package.json', 'tsconfig.json', 'README.md']) {
+  for (const part of ['dist', 'src', 'lua', 'tests', '.ci', 'package.json', 'tsconfig.json', 'README.md']) {
     cpSync(join(root, part), join(copy, part), { recursive: true });
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));

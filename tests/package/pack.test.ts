@@ -6,12 +6,12 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { INLINED } from '../../.ci/tsdown.config.mjs';
 import { PROJECT_ROOT, projectFiles } from '../support/project-files.js';
 import { expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 
 interface Manifest {
   dependencies?: Record<string, string>;
-  tsdown?: { deps?: { alwaysBundle?: string[] } }[];
 }
 
 const exec = promisify(execFile);
@@ -21,6 +21,7 @@ const read = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as Manifes
 let scratch: string;
 let project: string;
 let packed: string[];
+let packedBytes: number;
 
 /** The folders of packages and all that they need, as they are installed here: nothing is fetched. */
 function closure(names: string[], from: string, found = new Map<string, string>()): Map<string, string> {
@@ -41,9 +42,10 @@ beforeAll(async () => {
   cpSync(join(PROJECT_ROOT, 'tests/package/fixtures'), project, { recursive: true });
   const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', scratch];
   const [report] = JSON.parse((await npm(args, PROJECT_ROOT)).stdout) as [
-    { filename: string; files: { path: string }[] },
+    { filename: string; size: number; files: { path: string }[] },
   ];
   packed = report.files.map(({ path }) => path);
+  packedBytes = report.size;
 
   const dependencies = Object.keys(read(join(PROJECT_ROOT, 'package.json')).dependencies ?? {});
   const installed = closure([...dependencies, 'ioredis', '@types/node'], PROJECT_ROOT);
@@ -64,15 +66,44 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 
 afterEach(() => expectNothingLeft());
 
-test('the package holds both builds with their types, every script, the licences and nothing of the sources', () => {
+test('issue 20.27: the package holds both builds with their types and the licences, and nothing that nothing reads', () => {
   const expected = [
-    ...['index.mjs', 'index.cjs', 'index.d.mts', 'index.d.cts'].map((file) => `dist/${file}`),
+    ...['index.mjs', 'client.mjs', 'errors.mjs', 'lock-context.mjs'].map((file) => `dist/${file}`),
+    ...['index.cjs', 'index.d.mts', 'index.d.cts'].map((file) => `dist/${file}`),
     ...['package.json', 'README.md', 'LICENSE', 'THIRD-PARTY-LICENSES'],
-    ...projectFiles('lua'),
   ];
   expect(expected.filter((path) => !packed.includes(path))).toEqual([]);
-  expect(packed.filter((path) => !expected.includes(path) && !/^dist\/[^/]+\.map$/.test(path))).toEqual([]);
+  // Parts of the ESM build that two of its files share.
+  const shared = /^dist\/(client|lock-context)-[\w-]+\.mjs$/;
+  expect(packed.filter((path) => !expected.includes(path) && !shared.test(path))).toEqual([]);
+  expect(packedBytes).toBeLessThan(250_000);
 });
+
+test('issue 20.27: the scripts go along without their comments', () => {
+  const comments = projectFiles('lua', '.lua').flatMap(
+    (path) => readFileSync(join(PROJECT_ROOT, path), 'utf8').match(/-- .{20,}/g) ?? [],
+  );
+  expect(comments.length).toBeGreaterThan(100);
+  for (const file of packed.filter((path) => path.endsWith('js'))) {
+    const text = readFileSync(join(project, 'node_modules/holdfast', file), 'utf8');
+    expect(comments.filter((comment) => text.includes(JSON.stringify(comment).slice(1, -1)))).toEqual([]);
+  }
+});
+
+test.each([
+  ['LockTimeoutError', 2_000],
+  ['InvalidArgumentError, RedisUnavailableError, MultiUnlockError, NoQuorumError', 12_000],
+  ['lockContext', 12_000],
+])(
+  'issue 20.27: of %s a bundler takes no more than it needs, and the client has no part in it',
+  async (names, most) => {
+    const entry = join(project, 'alone.mjs');
+    writeFileSync(entry, `import { ${names} } from 'holdfast';\nconsole.log([${names}]);\n`);
+    const bundled = await build({ entryPoints: [entry], bundle: true, platform: 'node', format: 'esm', write: false });
+    expect(bundled.outputFiles[0]!.contents.length).toBeLessThan(most);
+    expect(bundled.outputFiles[0]!.text).not.toMatch(/evalsha|ioredis/i);
+  },
+);
 
 test('the types that are shipped tell of what users call, and of nothing inside', () => {
   for (const file of ['index.d.mts', 'index.d.cts']) {
@@ -83,16 +114,15 @@ test('the types that are shipped tell of what users call, and of nothing inside'
 });
 
 test('only what the build names is inlined, and its licences go along', () => {
-  const { tsdown } = read(join(PROJECT_ROOT, 'package.json'));
-  const inlined = tsdown?.flatMap(({ deps }) => deps?.alwaysBundle ?? []) ?? [];
   const shipped = (file: string) => readFileSync(join(project, 'node_modules/holdfast', file), 'utf8');
-  const packagesIn = (map: string) => {
-    const { sources } = JSON.parse(shipped(map)) as { sources: string[] };
-    const names = sources.map((source) => /node_modules\/((?:@[^/]+\/)?[^/]+)\/[^:]*$/.exec(source)?.[1]);
-    return [...new Set(names.filter((name) => name !== undefined))].sort();
+  const packagesIn = (file: string) => {
+    // The build writes before each file's code where it is from.
+    const names = [...shipped(file).matchAll(/^\/\/#region .*node_modules\/((?:@[^/\n]+\/)?[^/\n]+)\//gm)];
+    return [...new Set(names.map(([, name]) => name))].sort();
   };
-  expect(packagesIn('dist/index.cjs.map')).toEqual([...inlined].sort());
-  expect(packagesIn('dist/index.mjs.map')).toEqual([]);
+  const inlined = [...INLINED].sort();
+  expect(packagesIn('dist/index.cjs')).toEqual(inlined);
+  for (const file of packed.filter((path) => path.endsWith('.mjs'))) expect(packagesIn(file)).toEqual([]);
   for (const name of inlined)
     expect(shipped('THIRD-PARTY-LICENSES')).toMatch(new RegExp(`^${name} \\d.*\\(MIT\\)`, 'm'));
 });

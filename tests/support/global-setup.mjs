@@ -1,4 +1,5 @@
 // @ts-check
+import { scriptText } from '../../.ci/script-text.cjs';
 import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
@@ -37,6 +38,6 @@ async function loadScripts(url) {
   const redis = new Redis(url);
   const lua = new URL('../../lua/', import.meta.url);
   const files = readdirSync(lua, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
-  await Promise.all(files.map((file) => redis.script('LOAD', readFileSync(new URL(file, lua), 'utf8'))));
+  await Promise.all(files.map((file) => redis.script('LOAD', scriptText(readFileSync(new URL(file, lua), 'utf8')))));
   redis.disconnect();
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { scriptText } from '../../.ci/script-text.cjs';
 
 type Scripts = ReadonlyMap<string, { sha: string; source: string }>;
 
@@ -9,7 +10,7 @@ function scriptsIn(folder: string): Scripts {
     readdirSync(url)
       .filter((file) => file.endsWith('.lua'))
       .map((file) => {
-        const source = readFileSync(new URL(file, url), 'utf8');
+        const source = scriptText(readFileSync(new URL(file, url), 'utf8'));
         return [file.slice(0, -'.lua'.length), { sha: createHash('sha1').update(source).digest('hex'), source }];
       }),
   );
