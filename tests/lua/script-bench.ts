@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { lockChannel } from '../../src/redis/keys.js';
 import type { Operation } from '../../src/redis/script.js';
 import { parseLuaHeader } from '../support/lua-header.js';
+import { readProjectFile } from '../support/project-files.js';
 import { Published, type Message } from '../support/published.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { readState, type KeyState } from '../support/redis-state.js';
@@ -41,7 +42,9 @@ export function describeScript(
     });
 
     test('each line of Returns has its tests', () => {
-      expect(Object.keys(answers).sort()).toEqual([...parseLuaHeader(source).returns].sort());
+      expect(Object.keys(answers).sort()).toEqual(
+        [...parseLuaHeader(readProjectFile(`lua/${operation.name}.lua`)).returns].sort(),
+      );
       expect(Object.values(answers).map((properties) => Object.keys(properties).length)).not.toContain(0);
     });
 
