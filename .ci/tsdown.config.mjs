@@ -18,6 +18,7 @@ const common = {
   target: 'node20',
   dts: true,
   plugins: [scripts],
+  inputOptions: { checks: { pluginTimings: false } },
   // Editors take the doc comments from the types.
   outputOptions: { comments: { jsdoc: false, legal: false, annotation: true } },
 };

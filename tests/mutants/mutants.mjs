@@ -15,10 +15,14 @@ const results = join(copy, 'results.json');
 
 /** What processes of their own run is the built package. */
 function build() {
-  const { status, stderr } = spawnSync('node', ['node_modules/tsdown/dist/run.mjs', '-c', '.ci/tsdown.config.mjs', '--logLevel', 'warn', '--no-dts'], {
-    cwd: copy,
-    encoding: 'utf8',
-  });
+  const { status, stderr } = spawnSync(
+    'node',
+    ['node_modules/tsdown/dist/run.mjs', '-c', '.ci/tsdown.config.mjs', '--logLevel', 'warn', '--no-dts'],
+    {
+      cwd: copy,
+      encoding: 'utf8',
+    },
+  );
   if (status !== 0) throw new Error(`the copy cannot be built: ${stderr}`);
 }
 
