@@ -77,7 +77,9 @@ export function publicMembers(declared: ts.Node | undefined): string[] {
       : [];
   const names = members
     .filter((member) => !ts.getJSDocTags(member).some(({ tagName }) => tagName.text === 'internal'))
-    .flatMap(({ name }) => (name === undefined || ts.isPrivateIdentifier(name) ? [] : [name.getText()]));
+    .flatMap(({ name }) => (name === undefined || ts.isPrivateIdentifier(name) ? [] : [name.getText()]))
+    // The source names the method by our own constant, for realms without the symbol. Its users know it by the symbol.
+    .map((name) => (name === '[asyncDispose]' ? '[Symbol.asyncDispose]' : name));
   return [...new Set(names)];
 }
 
