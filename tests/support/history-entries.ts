@@ -2,11 +2,10 @@ import { ms, type Call, type HistoryFacts } from './history-facts.js';
 import type { QuietTimes } from './history-quiet.js';
 import type { Violate } from './history-violations.js';
 
-/**
- * A message and a round trip, at the end of a lease a look; where a fair lock has no message, the next sign of life, one
- * second later at most. The rest is for a busy machine.
- */
-const ENTERED_WITHIN_MS = 1_500;
+/** A message and a round trip, at the end of a lease a look. Most of it is for a busy machine. */
+const ENTERED_WITHIN_MS = 700;
+/** Where a fair lock has no message: the next sign of life, one second later at most. */
+const ENTERED_IN_ORDER_WITHIN_MS = 1_500;
 
 /** A fault elsewhere may leave a dead waiter at the head of a fair queue for 5 s, and `disturbed` counts 3 s of that. */
 const DEAD_IN_LINE_MS = 2_500;
@@ -25,6 +24,7 @@ export class EntryCheck {
     // Whoever wants several values of a group may wait for another one.
     if (!this.facts.watched.has(lock) || lock.includes('/')) return;
     const free = this.#freeTimes(lock);
+    const limitMs = inOrder ? ENTERED_IN_ORDER_WITHIN_MS : ENTERED_WITHIN_MS;
     for (const { invoke, outcome } of calls) {
       // One of several locks may have to wait for the others.
       if (invoke.joint || invoke.permits !== undefined) continue;
@@ -32,9 +32,9 @@ export class EntryCheck {
       const waitedUntil = outcome?.at ?? this.facts.died.get(process) ?? this.facts.end;
       for (const gap of free) {
         const [from, until] = [Math.max(gap.from, invoke.at), Math.min(gap.until, waitedUntil)];
-        if (until - from <= ENTERED_WITHIN_MS) continue;
+        if (until - from <= limitMs) continue;
         const waited = this.quiet.longest(process, lock, from, until, inOrder ? DEAD_IN_LINE_MS : undefined);
-        if (waited <= ENTERED_WITHIN_MS) continue;
+        if (waited <= limitMs) continue;
         const message = `call ${invoke.call} waited for ${ms(waited)} while Redis had ${lock} free, undisturbed`;
         this.violate('left outside a free lock', message, invoke, ...(outcome ? [outcome] : []));
       }
