@@ -53,8 +53,8 @@ const watchdogTimeout = (process: number): number => 3_000 + process;
 const RED_SERVERS = 3; // the fewest of which one may be away
 /** When the faults are over, no lease, late delivery or repetition of a release lasts longer. */
 const QUIET_LIMIT_MS = 20_000;
-/** What a warning may say: that a call waits long behind a hold of ours. */
-const EXPECTED_WARNINGS = new Set(['HOLDFAST_LONG_WAIT']);
+/** A warning may say that a call waits long behind a hold of ours, or for a semaphore that a fault has deleted. */
+const EXPECTED_WARNINGS = new Set(['HOLDFAST_LONG_WAIT', 'HOLDFAST_NOT_SET_UP']);
 /** A process's further clients, by their places. */
 const beside = (at: number): string => `beside ${at + 1}`;
 const FLOWS = new URL('./flows.ts', import.meta.url);
