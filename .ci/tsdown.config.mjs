@@ -32,9 +32,9 @@ export default [
     // The index only passes on what these export: a bundler that needs an error class alone leaves the rest out.
     entry: {
       index: 'src/index.ts',
-      client: 'src/client.ts',
+      client: 'src/client/create-client.ts',
       errors: 'src/errors.ts',
-      'lock-context': 'src/core/lock-context.ts',
+      'lock-context': 'src/ownership/lock-context.ts',
     },
     format: 'esm',
     dts: false,

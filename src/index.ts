@@ -1,8 +1,8 @@
-export { createClient } from './client.js';
-export type { CloseOptions, Connection, CreateClientOptions, HoldInfo, LockClient } from './client.js';
-export { lockContext, LockContext } from './core/lock-context.js';
-export type { Hold } from './core/hold.js';
-export type { FencedHold } from './core/single-hold.js';
+export { createClient } from './client/create-client.js';
+export type { CloseOptions, Connection, CreateClientOptions, HoldInfo, LockClient } from './client/create-client.js';
+export { lockContext, LockContext } from './ownership/lock-context.js';
+export type { Hold } from './holding/hold.js';
+export type { FencedHold } from './holding/single-hold.js';
 export {
   ClientClosedError,
   ConcurrentContextError,
@@ -24,22 +24,22 @@ export {
 } from './errors.js';
 export type { LockErrorCode, LossReason, MemberFailure, ServerResult } from './errors.js';
 export type { EventBus, LockEvents } from './events.js';
-export type { Inspection, OwnerInspection, PermitInspection } from './inspection.js';
+export type { Inspection, OwnerInspection, PermitInspection } from './client/inspection.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
-export type { AcquireOptions, ContextOptions, LockOptions } from './primitives/arguments.js';
-export type { FairLock } from './primitives/fair-lock.js';
-export type { FencedLock, FencedLockOptions, TokenSource } from './primitives/fenced-lock.js';
-export type { MultiHold } from './core/multi-hold.js';
-export type { MultiLock } from './primitives/multi-lock.js';
-export type { RedLock, RedLockOptions } from './primitives/red-lock.js';
-export type { GroupMultiLock } from './primitives/group-multi-lock.js';
-export type { Lock } from './primitives/lock.js';
-export type { CountDownLatch } from './primitives/count-down-latch.js';
-export type { ExpirablePermitOptions, PermitExpirableSemaphore } from './primitives/permit-expirable-semaphore.js';
-export type { Permit } from './primitives/permit.js';
-export type { ReadWriteLock } from './primitives/read-write-lock.js';
-export type { BackOff, SpinLockOptions } from './primitives/spin-lock.js';
-export type { SemaphoreOptions } from './primitives/permit-source.js';
-export type { Semaphore } from './primitives/semaphore.js';
-export type { SemaphorePermits } from './primitives/semaphore-permits.js';
-export type { PermitsOptions, WaitOptions } from './primitives/shared-object.js';
+export type { AcquireOptions, ContextOptions, LockOptions } from './locks/arguments.js';
+export type { FairLock } from './locks/fair-lock.js';
+export type { FencedLock, FencedLockOptions, TokenSource } from './locks/fenced-lock.js';
+export type { MultiHold } from './several/joint-hold.js';
+export type { MultiLock } from './several/multi-lock.js';
+export type { RedLock, RedLockOptions } from './several/red-lock.js';
+export type { GroupMultiLock } from './locks/group-lock.js';
+export type { Lock } from './locks/lock.js';
+export type { CountDownLatch } from './synchronizers/latch.js';
+export type { ExpirablePermitOptions, PermitExpirableSemaphore } from './synchronizers/expirable-semaphore.js';
+export type { Permit } from './synchronizers/permit.js';
+export type { ReadWriteLock } from './locks/read-write-lock.js';
+export type { BackOff, SpinLockOptions } from './locks/spin-lock.js';
+export type { SemaphoreOptions } from './synchronizers/permit-source.js';
+export type { Semaphore } from './synchronizers/semaphore.js';
+export type { SemaphorePermits } from './synchronizers/semaphore-permits.js';
+export type { PermitsOptions, WaitOptions } from './synchronizers/ownerless-object.js';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { inspect } from 'node:util';
-import { createClient, type LockClient } from '../../src/client.js';
-import { LockContext } from '../../src/core/lock-context.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
+import { LockContext } from '../../src/ownership/lock-context.js';
 import { ClientClosedError, InvalidArgumentError, RedisUnavailableError, RefusedError } from '../../src/errors.js';
 import { runFixture } from '../support/fixture-process.js';
 import { freePort } from '../support/free-port.js';

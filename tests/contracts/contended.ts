@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import { LockAbortedError } from '../../src/errors.js';
 import { elapsed } from '../support/elapsed.js';
 import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import type { LockEvents } from '../../src/events.js';
-import type { ContextOptions } from '../../src/primitives/arguments.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { ContextOptions } from '../../src/locks/arguments.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, inFlow, openClient, TestClock, type ClientSettings } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import { startWorker, type Worker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, openClient, openProxy, outcome, pause, type ClientSettings } from '../support/lock-clients.js';

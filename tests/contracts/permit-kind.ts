@@ -1,4 +1,4 @@
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 
 /** Whatever gives back what was taken: a number of permits, or their ids. */
 export type Taken = number | readonly string[];

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
-import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
 import { elapsed } from '../support/elapsed.js';
 import { runFixture } from '../support/fixture-process.js';
 import * as scripts from '../../src/redis/scripts/lock.js';

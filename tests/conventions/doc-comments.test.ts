@@ -3,9 +3,10 @@ import ts from 'typescript';
 import { projectFiles } from '../support/project-files.js';
 import { declarations, exportedNames } from '../support/readme.js';
 
-/** What everybody can call: the members of each exported class of src/primitives, and of the client. */
+/** The public surface: the members of the client and of each exported class of the folders that users call. */
 const exported = new Set(exportedNames('src/index.ts'));
-const kinds = [...projectFiles('src/primitives', '.ts'), 'src/client.ts'].flatMap((path) =>
+const folders = ['locks', 'several', 'synchronizers'].flatMap((folder) => projectFiles(`src/${folder}`, '.ts'));
+const kinds = [...folders, 'src/client/create-client.ts'].flatMap((path) =>
   [...declarations(path)].filter(
     ([name, declared]) =>
       (ts.isClassDeclaration(declared) && (exported.has(name) || /^(Shared|Joint)/.test(name))) ||

@@ -9,7 +9,7 @@ test('every import in src points down', () => {
   expect(forbiddenImports(sources)).toEqual([]);
 });
 
-test('no import in src runs in a circle', () => {
+test('src has no cycle of imports between files', () => {
   expect(importCycles(sources)).toEqual([]);
 });
 
@@ -38,47 +38,51 @@ export const i = 'from';
 
 describe('the rules', () => {
   const tree: Record<string, string> = {
-    'src/index.ts': `export * from './client.js';`,
-    'src/client.ts': `import type { Redis } from 'ioredis';\nimport { Lock } from './primitives/lock.js';`,
+    'src/index.ts': `export * from './client/create-client.js';`,
+    'src/client/create-client.ts': `import { Lock } from '../locks/lock.js';`,
     'src/errors.ts': '',
     'src/options.ts': `import { E } from './errors.js';`,
-    'src/primitives/lock.ts': `import { s } from '../redis/scripts/lock.js';\nimport { w } from '../core/watchdog.js';\nimport type { E } from '../redis/executor.js';`,
-    'src/core/watchdog.ts': `import { k } from '../redis/keys.js';\nimport { E } from '../errors.js';`,
-    'src/redis/keys.ts': `import { Redis } from 'ioredis';\nimport { E } from '../errors.js';`,
-    'src/redis/executor.ts': '',
+    'src/locks/lock.ts': `import { s } from '../redis/scripts/lock.js';\nimport { w } from '../holding/watchdog.js';\nimport type { E } from '../redis/requests/executor.js';`,
+    'src/holding/watchdog.ts': `import { k } from '../redis/keys.js';\nimport { E } from '../errors.js';`,
+    'src/redis/keys.ts': `import { E } from '../errors.js';`,
+    'src/redis/requests/executor.ts': `import { Redis } from 'ioredis';`,
     'src/redis/scripts/lock.ts': `import source from '../../../lua/lock/acquire.lua';`,
   };
   const after = (path: string, line: string): Sources =>
     new Map(Object.entries({ ...tree, [path]: `${tree[path] ?? ''}\n${line}` }));
 
-  test('a tree that keeps them has no complaint', () => {
+  test('a tree that keeps the rules has no complaint', () => {
     expect(forbiddenImports(new Map(Object.entries(tree)))).toEqual([]);
     expect(importCycles(new Map(Object.entries(tree)))).toEqual([]);
   });
 
   test.each([
-    ['src/redis/keys.ts', `import { w } from '../core/watchdog.js';`, 'imports point down'],
-    ['src/core/watchdog.ts', `import type { Lock } from '../primitives/lock.js';`, 'imports point down'],
-    ['src/primitives/lock.ts', `import { c } from '../client.js';`, 'imports point down'],
-    ['src/primitives/lock.ts', `import { e } from '../redis/executor.js';`, 'only the bindings and the names'],
+    ['src/redis/keys.ts', `import { w } from '../holding/watchdog.js';`, 'imports point down'],
+    ['src/locks/lock.ts', `import { c } from '../client/create-client.js';`, 'imports point down'],
+    ['src/locks/lock.ts', `import { e } from '../redis/requests/executor.js';`, 'only the bindings and the key names'],
     ['src/errors.ts', `import { k } from './redis/keys.js';`, 'a leaf imports only leaves'],
-    ['src/client.ts', `import { Redis } from 'ioredis';`, 'only src/redis imports ioredis'],
-    ['src/client.ts', `import { type Redis } from 'ioredis';`, 'only src/redis imports ioredis'],
-    ['src/core/watchdog.ts', `import type { Redis } from 'ioredis';`, 'only the client and its options'],
-    ['src/core/watchdog.ts', `import source from '../../lua/lock/renew.lua';`, 'bound in src/redis/scripts'],
-    ['src/client.ts', `import { x } from './missing.js';`, 'no such file'],
-    ['src/client.ts', `import { x } from './index.js';`, 'the way in for users'],
+    ['src/client/create-client.ts', `import { Redis } from 'ioredis';`, 'only src/redis imports ioredis'],
+    ['src/client/create-client.ts', `import { type Redis } from 'ioredis';`, 'only src/redis imports ioredis'],
+    ['src/holding/watchdog.ts', `import type { Redis } from 'ioredis';`, 'only src/redis imports ioredis'],
+    ['src/holding/watchdog.ts', `import source from '../../lua/lock/renew.lua';`, 'bound in src/redis/scripts'],
+    ['src/client/create-client.ts', `import { x } from './missing.js';`, 'no such file'],
+    ['src/client/create-client.ts', `import { x } from '../index.js';`, 'the way in for users'],
   ])('%s with %s is refused', (path, line, why) => {
     expect(forbiddenImports(after(path, line))).toEqual([expect.stringContaining(why)]);
   });
 
-  test('a circle is found, also one through three files; types may name each other', () => {
+  test('a file in a folder that has no place in the order is refused', () => {
+    expect(() => forbiddenImports(after('src/core/lock.ts', `import { k } from '../redis/keys.js';`))).toThrow(
+      'no folder that the import test knows',
+    );
+  });
+
+  test('a cycle is found, also one through three files', () => {
     expect(importCycles(after('src/errors.ts', `import { O } from './options.js';`))).toEqual([
       'src/errors.ts -> src/options.ts -> src/errors.ts',
     ]);
-    expect(importCycles(after('src/errors.ts', `import type { O } from './options.js';`))).toEqual([]);
-    expect(importCycles(after('src/redis/keys.ts', `import { l } from '../primitives/lock.js';`))).toEqual([
-      'src/core/watchdog.ts -> src/redis/keys.ts -> src/primitives/lock.ts -> src/core/watchdog.ts',
+    expect(importCycles(after('src/redis/keys.ts', `import { l } from '../locks/lock.js';`))).toEqual([
+      'src/holding/watchdog.ts -> src/redis/keys.ts -> src/locks/lock.ts -> src/holding/watchdog.ts',
     ]);
   });
 });

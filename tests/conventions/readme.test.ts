@@ -20,11 +20,11 @@ const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort()
 const matches = (text: string, pattern: RegExp): string[] => sorted([...text.matchAll(pattern)].map(([all]) => all));
 
 const errors = declarations('src/errors.ts');
-const lockMembers = publicMembers(declarations('src/primitives/lock.ts').get('Lock'));
-const holdMembers = publicMembers(declarations('src/core/hold.ts').get('Hold'));
+const lockMembers = publicMembers(declarations('src/locks/lock.ts').get('Lock'));
+const holdMembers = publicMembers(declarations('src/holding/hold.ts').get('Hold'));
 const membersOf = (file: string, name: string): string[] =>
-  publicMembers(declarations(`src/primitives/${file}.ts`).get(name));
-const clientMembers = publicMembers(declarations('src/client.ts').get('LockClient'));
+  publicMembers(declarations(`src/synchronizers/${file}.ts`).get(name));
+const clientMembers = publicMembers(declarations('src/client/create-client.ts').get('LockClient'));
 
 describe('error codes', () => {
   const rows = tableUnder('Code', section('Error codes'));
@@ -77,7 +77,7 @@ describe('options', () => {
 
   test('every option is in the table, and nothing else is', () => {
     const known = [
-      ...matches(declarations('src/client.ts').get('Connection')!.getText(), /\b(url|redis)\b/g),
+      ...matches(declarations('src/client/create-client.ts').get('Connection')!.getText(), /\b(url|redis)\b/g),
       ...publicMembers(options.get('ClientOptions')),
       ...publicMembers(options.get('HandOffOptions')).map((name) => `handOff.${name}`),
     ];
@@ -126,10 +126,10 @@ test.each([
   ['semaphores', membersOf('semaphore', 'Semaphore'), section('Which primitive to choose')],
   [
     'expirable permits',
-    membersOf('permit-expirable-semaphore', 'PermitExpirableSemaphore'),
+    membersOf('expirable-semaphore', 'PermitExpirableSemaphore'),
     section('Which primitive to choose'),
   ],
-  ['latches', membersOf('count-down-latch', 'CountDownLatch'), section('Which primitive to choose')],
+  ['latches', membersOf('latch', 'CountDownLatch'), section('Which primitive to choose')],
 ])('every public member of %s is in its table', (_what, members, text) => {
   const first = text.split('\n').flatMap((line) => codeIn(line.split(' | ')[0]!.replace(/^\| /, '')));
   const said = first.map((code) => code.replace(/\(.*$/, ''));

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import { renew } from '../../src/redis/scripts/lock.js';
 import {
   closeClients,

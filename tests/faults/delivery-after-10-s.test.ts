@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
 import { elapsed } from '../support/elapsed.js';
 import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/fair-lock.js';
 import { elapsed } from '../support/elapsed.js';

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import * as groupScripts from '../../src/redis/scripts/group-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { LockClient } from '../../src/client.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Lock } from '../../src/locks/lock.js';
 import * as keys from '../../src/redis/keys.js';
 import { answered, closeClients, inFlow, openClient, openProxy } from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { holdElsewhere, inFlow, outcome, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';

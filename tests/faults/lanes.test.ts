@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import { release as releasePermits } from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import * as scripts from '../../src/redis/scripts/semaphore.js';
 import { closeClients, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
+import type { Lock } from '../../src/locks/lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import type { Fault } from '../support/fault.js';

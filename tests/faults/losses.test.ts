@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
 import { startWorker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
 import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';

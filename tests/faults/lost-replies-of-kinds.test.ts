@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Lock } from '../../src/locks/lock.js';
 import * as groupScripts from '../../src/redis/scripts/group-lock.js';
 import type { SeenCommand } from '../support/fault.js';
 import type { FaultProxy } from '../support/proxy.js';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
-import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
 import { closeClients, openProxy } from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';

@@ -1,5 +1,5 @@
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { answered, holdElsewhere, inFlow } from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';

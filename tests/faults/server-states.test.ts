@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { RedisUnavailableError } from '../../src/errors.js';
 import type { ClientOptions } from '../../src/options.js';
 import { elapsed } from '../support/elapsed.js';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
 import type { Fault } from '../support/fault.js';

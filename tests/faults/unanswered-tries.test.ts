@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import type { Fault } from '../support/fault.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';

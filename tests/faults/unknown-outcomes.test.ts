@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
 import type { RedisUnavailableError } from '../../src/errors.js';
 import type { ClientOptions } from '../../src/options.js';
 import * as scripts from '../../src/redis/scripts/lock.js';

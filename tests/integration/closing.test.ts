@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { ClientClosedError } from '../../src/errors.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { startWorker } from '../support/child.js';

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { systemClock } from '../../src/clock.js';
-import type { Attempt } from '../../src/redis/attempt.js';
-import { CommandConnection } from '../../src/redis/command-connection.js';
+import type { Attempt } from '../../src/redis/connections/attempt.js';
+import { CommandConnection } from '../../src/redis/connections/command-connection.js';
 import { FaultProxy } from '../support/proxy.js';
 import { testRedisUrl } from '../support/redis.js';
 import { until } from '../support/until.js';

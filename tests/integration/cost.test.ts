@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import * as fairLock from '../../src/redis/scripts/fair-lock.js';
 import { inFlow } from '../support/lock-clients.js';
 import { ALL_SCRIPTS } from '../support/lock-scripts.js';
@@ -129,7 +129,9 @@ const rows = tableUnder('Primitive');
 test('the table has the primitives that are measured, and every one that there is', () => {
   expect(rows.map(([name]) => name)).toEqual(Object.keys(ROWS));
   const named = new Set(rows.flatMap(([name]) => codeIn(name!)));
-  const factories = publicMembers(declarations('src/client.ts').get('LockClient')).filter((name) => /^get/.test(name));
+  const factories = publicMembers(declarations('src/client/create-client.ts').get('LockClient')).filter((name) =>
+    /^get/.test(name),
+  );
   expect(factories.length).toBeGreaterThan(10);
   expect(factories.filter((name) => !named.has(name))).toEqual([]);
 });

@@ -1,5 +1,5 @@
-import type { LockClient } from '../../src/client.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { holdValues } from '../support/group-values.js';
 import { inFlow, openClient, pause } from '../support/lock-clients.js';
 import { admin } from '../support/redis.js';

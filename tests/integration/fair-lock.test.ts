@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
-import type { FairLock } from '../../src/primitives/fair-lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
+import type { FairLock } from '../../src/locks/fair-lock.js';
 import { fairAliveKey, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/fair-lock.js';
 import { startWorker, type Worker } from '../support/child.js';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
-import { LockContext } from '../../src/core/lock-context.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
+import { LockContext } from '../../src/ownership/lock-context.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { closeClients, inFlow, openClient, outcome } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 

@@ -5,7 +5,7 @@ import RedisMock from 'ioredis-mock';
 import { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
 import * as nodeRedis from 'redis';
 import * as nodeRedis4 from 'redis-4';
-import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
 import { InvalidArgumentError } from '../../src/errors.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import { LockContext } from '../../src/core/lock-context.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import { LockContext } from '../../src/ownership/lock-context.js';
 import { LockLostError } from '../../src/errors.js';
 import { acquire } from '../../src/redis/scripts/group-lock.js';
 import { elapsed } from '../support/elapsed.js';

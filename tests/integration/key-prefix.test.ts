@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { MonitorLine, MonitorLog } from '../support/monitor-log.js';
 import { inFlow, pause } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
-import { LockContext } from '../../src/core/lock-context.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
+import { LockContext } from '../../src/ownership/lock-context.js';
 import { LockLostError, MultiUnlockError } from '../../src/errors.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { acquire, release, releasePartial } from '../../src/redis/scripts/lock.js';
 import { startWorker, type Worker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Queue, QueueEvents, Worker } from 'bullmq';
-import type { LockClient } from '../../src/client.js';
-import { currentHolds } from '../../src/core/flow.js';
-import { LockContext, lockContext } from '../../src/core/lock-context.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import { currentHolds } from '../../src/ownership/flow.js';
+import { LockContext, lockContext } from '../../src/ownership/lock-context.js';
 import { reschedule } from '../ownership/rescheduling.js';
 import { scenarioSets } from '../ownership/scenarios/index.js';
 import { Section, exclusive, nested, outcome, type OwnershipAdapter } from '../ownership/scenarios/scenario.js';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import { takenPermitsKey } from '../../src/redis/keys.js';
 import { release } from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import { startWorker, type Worker } from '../support/child.js';

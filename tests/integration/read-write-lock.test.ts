@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { startWorker } from '../support/child.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, inFlow, openClient, outcome } from '../support/lock-clients.js';

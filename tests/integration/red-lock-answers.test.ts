@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { NoQuorumError } from '../../src/errors.js';
-import type { RedLock } from '../../src/primitives/red-lock.js';
+import type { RedLock } from '../../src/several/red-lock.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import type { Timer } from '../../src/clock.js';

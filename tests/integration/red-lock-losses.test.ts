@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
 import { inFlow, outcome } from '../support/lock-clients.js';
 import { until } from '../support/until.js';
 import { holders, open, servers, timed } from './red-lock-stage.js';

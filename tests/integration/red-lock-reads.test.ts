@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Hold } from '../../src/core/hold.js';
+import type { Hold } from '../../src/holding/hold.js';
 import type { NoQuorumError } from '../../src/errors.js';
-import type { RedLock } from '../../src/primitives/red-lock.js';
+import type { RedLock } from '../../src/several/red-lock.js';
 import { inFlow } from '../support/lock-clients.js';
 import { until } from '../support/until.js';
 import { freeEverywhere, open, servers, timed } from './red-lock-stage.js';

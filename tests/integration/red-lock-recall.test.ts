@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { ClientOptions } from '../../src/options.js';
-import type { RedLock } from '../../src/primitives/red-lock.js';
+import type { RedLock } from '../../src/several/red-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { answered, inFlow, outcome, pause } from '../support/lock-clients.js';
 import type { FaultProxy } from '../support/proxy.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { ClientOptions } from '../../src/options.js';
-import type { RedLock, RedLockOptions } from '../../src/primitives/red-lock.js';
+import type { RedLock, RedLockOptions } from '../../src/several/red-lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { answered, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createClient } from '../../src/client.js';
+import { createClient } from '../../src/client/create-client.js';
 import type { FaultProxy } from '../support/proxy.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';
 import { parked } from '../support/parked.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
-import { LockContext } from '../../src/core/lock-context.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
+import { LockContext } from '../../src/ownership/lock-context.js';
 import type { NoQuorumError } from '../../src/errors.js';
 import { elapsed } from '../support/elapsed.js';
 import { inFlow, outcome, pause } from '../support/lock-clients.js';

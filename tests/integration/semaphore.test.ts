@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import * as scripts from '../../src/redis/scripts/semaphore.js';
 import { elapsed } from '../support/elapsed.js';
 import type { SeenCommand } from '../support/fault.js';

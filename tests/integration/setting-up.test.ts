@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import type { SemaphoreOptions } from '../../src/index.js';
 import { answered, closeClients, openClient, openProxy, outcome, TestClock } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import type { BackOff } from '../../src/primitives/spin-lock.js';
+import type { BackOff } from '../../src/locks/spin-lock.js';
 import { elapsed } from '../support/elapsed.js';
 import { closeClients, inFlow, openClient, openProxy } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';

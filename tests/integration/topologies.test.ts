@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { inspect } from 'node:util';
-import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
 import { RedisCluster } from '../support/cluster.js';
 import { contend } from '../support/contention.js';
 import { elapsed } from '../support/elapsed.js';

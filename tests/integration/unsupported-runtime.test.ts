@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import type * as Package from '../../src/index.js';
-import type { ContextOptions } from '../../src/primitives/arguments.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { ContextOptions } from '../../src/locks/arguments.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { reach } from '../support/topology.mjs';
 

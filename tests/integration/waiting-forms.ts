@@ -1,5 +1,5 @@
-import type { LockClient } from '../../src/client.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { inFlow } from '../support/lock-clients.js';
 import { giving } from './enabling-locks.js';
 

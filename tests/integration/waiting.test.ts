@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { getEventListeners } from 'node:events';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import type { Timer } from '../../src/clock.js';
 import type { LockEvents } from '../../src/events.js';
-import type { Hold } from '../../src/core/hold.js';
+import type { Hold } from '../../src/holding/hold.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/elapsed.js';

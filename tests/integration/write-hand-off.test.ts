@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
 import { handOff, release } from '../../src/redis/scripts/read-write-lock.js';
 import { answered, closeClients, inFlow, openClient, openProxy, outcome } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { now } from '../../bench/monotonic.js';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { fairQueueKey } from '../../src/redis/keys.js';
 import { holdElsewhere, inFlow } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { now } from '../../bench/monotonic.js';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { RedisCluster } from '../support/cluster.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { now } from '../../bench/monotonic.js';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { startWorker } from '../support/child.js';
 import { holdElsewhere, inFlow, pause } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';

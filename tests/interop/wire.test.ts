@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { startServer, type RedisServer } from '../support/servers.js';
 import { Jvm, REDISSON_VERSIONS } from './jvm.js';
 import { FAIR_SCENARIOS } from './wire/fair-scenarios.js';

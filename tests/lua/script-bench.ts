@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { lockChannel } from '../../src/redis/keys.js';
-import type { Operation } from '../../src/redis/script.js';
+import type { Operation } from '../../src/redis/scripts/script.js';
 import { parseLuaHeader } from '../support/lua-header.js';
 import { readProjectFile } from '../support/project-files.js';
 import { Published, type Message } from '../support/published.js';

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import { LockContext } from '../../src/core/lock-context.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import { LockContext } from '../../src/ownership/lock-context.js';
 
 import { closeClients, openClient, outcome } from '../support/lock-clients.js';
 import { Published } from '../support/published.js';

@@ -24,7 +24,7 @@ export const CLOCKS = [
   ),
   without(
     'a refused batch of renewals that is divided',
-    'src/core/watchdog.ts',
+    'src/holding/watchdog.ts',
     'if (batch.length > 1 && request.error instanceof RefusedError) {',
     'if (false) {',
     'tests/faults/server-states',
@@ -101,7 +101,7 @@ export const CLOCKS = [
   ),
   without(
     'a call that keeps the process alive while a cluster is looked for',
-    'src/redis/cluster-topology.ts',
+    'src/redis/topologies/cluster-topology.ts',
     'late, true)',
     'late)',
     'tests/integration/unreachable',

@@ -101,21 +101,21 @@ export const REQUESTS = [
   ),
   without(
     'a lower bound of the clock',
-    'src/redis/command-connection.ts',
+    'src/redis/connections/command-connection.ts',
     'Math.floor(Number(micros) / 1000) - now;',
     'Math.floor(Number(micros) / 1000) - now + 300;',
     LATE,
   ),
   without(
     'the database that was asked for, or none',
-    'src/redis/command-connection.ts',
+    'src/redis/connections/command-connection.ts',
     'await Promise.all([this.#enterDatabase(), this.lookAtClock()]);',
     'await this.lookAtClock();',
     'tests/contracts/client',
   ),
   without(
     'a not-after before the deadline',
-    'src/redis/command-connection.ts',
+    'src/redis/connections/command-connection.ts',
     '0.9 * (deadline - sentAt)',
     '1.5 * (deadline - sentAt)',
     'tests/integration/semaphore',
@@ -131,7 +131,7 @@ export const REQUESTS = [
   ),
   without(
     'a nested grant that comes too late',
-    'src/core/nested-hold.ts',
+    'src/waiting/nested-hold.ts',
     'if (now >= grantDeadline(sentAt, terms.leaseMs)) throw answeredTooLate();',
     '',
     LOSS,
@@ -157,7 +157,7 @@ export const REQUESTS = [
   // Each of these options alone makes up for the other.
   without(
     'commands that only we resend',
-    'src/redis/own-connection.ts',
+    'src/redis/connections/own-connection.ts',
     'autoResendUnfulfilledCommands: false,\n    autoResubscribe: false,\n    maxRetriesPerRequest: 0,',
     'autoResendUnfulfilledCommands: true,\n    autoResubscribe: false,\n    maxRetriesPerRequest: null,',
     LOST,
@@ -166,7 +166,7 @@ export const REQUESTS = [
   ),
   without(
     'a time-out of the handshake',
-    'src/redis/own-connection.ts',
+    'src/redis/connections/own-connection.ts',
     'socketTimeout: attemptMs,',
     '',
     'tests/faults/hanging-server',
@@ -174,7 +174,7 @@ export const REQUESTS = [
   // Late deliveries over several processes, in every script at once.
   without(
     'R38: an acquire that is not run after its rejection',
-    'src/redis/command-connection.ts',
+    'src/redis/connections/command-connection.ts',
     '0.9 * (deadline - sentAt)',
     '9 * (deadline - sentAt)',
     'tests/soak/nemesis',
@@ -195,14 +195,14 @@ export const REQUESTS = [
   ),
   without(
     'bare forms that are refused where nobody can tell who awaits',
-    'src/primitives/lock.ts',
+    'src/locks/lock.ts',
     'call.context !== undefined || supportsBoundPromises()',
     'true || supportsBoundPromises()',
     'tests/integration/unsupported-runtime',
   ),
   without(
     'busy servers that are no lack of a quorum',
-    'src/primitives/red-lock.ts',
+    'src/several/red-lock.ts',
     "(outcome === 'pending' && !decided)",
     "outcome === 'pending'",
     'tests/integration/red-lock-answers',

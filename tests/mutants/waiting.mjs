@@ -134,7 +134,7 @@ export const WAITING = [
   ),
   without(
     'a subscription that ends',
-    'src/core/entry-registry.ts',
+    'src/waiting/wait-lines.ts',
     '      entry.forgetChannel();\n',
     '',
     PROPERTIES,
@@ -142,7 +142,7 @@ export const WAITING = [
   ),
   without(
     'a subscription that lingers',
-    'src/core/entry-registry.ts',
+    'src/waiting/wait-lines.ts',
     'const LINGER_MS = 500;',
     'const LINGER_MS = 0;',
     'tests/integration/waiting',
@@ -168,7 +168,7 @@ export const WAITING = [
   ),
   without(
     'R8: a key prefix in channels',
-    'src/primitives/plain-lock-protocol.ts',
+    'src/protocols/plain-lock-protocol.ts',
     'lockChannel(this.key)',
     'lockChannel(name)',
     'tests/integration/key-prefix',

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { AsyncLocalStorage } from 'node:async_hooks';
-import type { FlowHold } from '../../src/core/flow.js';
+import type { FlowHold } from '../../src/ownership/flow.js';
 import { Random } from '../support/random.js';
 import { runRandomFlows, type BindAcquisition } from './random-flows.js';
 

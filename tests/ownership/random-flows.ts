@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { boundDeferred } from '../../src/core/bound-promise.js';
-import { currentHolds, runInside, runOutside, type FlowHold } from '../../src/core/flow.js';
+import { boundDeferred } from '../../src/ownership/bound-promise.js';
+import { currentHolds, runInside, runOutside, type FlowHold } from '../../src/ownership/flow.js';
 import type { Random } from '../support/random.js';
 
 /*

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { currentHolds } from '../../src/core/flow.js';
+import { currentHolds } from '../../src/ownership/flow.js';
 import { fakeAdapter } from '../support/fake-acquisition.js';
 import { reschedule } from './rescheduling.js';
 import { scenarioSets } from './scenarios/index.js';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/clock.js';
-import { TOO_LATE } from '../../src/redis/script.js';
+import { TOO_LATE } from '../../src/redis/scripts/script.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 
 interface Key {

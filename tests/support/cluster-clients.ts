@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
-import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
 import { RedisCluster, type ClusterSettings } from './cluster.js';
 import type { RedisServer } from './servers.js';
 import { until } from './until.js';

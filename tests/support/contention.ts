@@ -1,5 +1,5 @@
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
 import { inFlow, pause } from './lock-clients.js';
 
 export interface ContentionSettings {

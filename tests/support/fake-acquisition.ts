@@ -1,5 +1,5 @@
-import { boundDeferred } from '../../src/core/bound-promise.js';
-import { currentHolds, runInside, runOutside, type FlowHold } from '../../src/core/flow.js';
+import { boundDeferred } from '../../src/ownership/bound-promise.js';
+import { currentHolds, runInside, runOutside, type FlowHold } from '../../src/ownership/flow.js';
 import type { OwnershipAdapter, OwnershipHold, OwnershipLock } from '../ownership/scenarios/scenario.js';
 
 /*

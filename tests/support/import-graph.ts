@@ -2,14 +2,14 @@ import { posix } from 'node:path';
 
 export interface ImportLine {
   readonly specifier: string;
-  /** Erased by the compiler: it needs nothing at run time. `import { type X }` is not, it leaves an import behind. */
+  /** The compiler erases `import type`. It does not erase `import { type X }`, which leaves an import of the module. */
   readonly typeOnly: boolean;
 }
 
 /** Source files by their path from the project's root. */
 export type Sources = ReadonlyMap<string, string>;
 
-/** Code without comments; what strings say stays, since specifiers are strings. */
+/** Code without comments. Strings stay, since specifiers are strings. */
 export function withoutComments(text: string): string {
   return text.replace(/("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|\/\*[\s\S]*?\*\/|\/\/.*/g, '$1');
 }
@@ -31,77 +31,109 @@ export function readImports(text: string): ImportLine[] {
   return lines;
 }
 
-/** Folders of src from the top down: what stands in one may import what stands below it. */
-const LAYERS = ['', 'primitives', 'core', 'redis'];
+/** The folders of src from the top down. A file imports only from its own folder and from the folders below it. */
+export const FOLDERS = [
+  'client',
+  'several',
+  'synchronizers',
+  'locks',
+  'waiting',
+  'holding',
+  'protocols',
+  'ownership',
+  'redis/requests',
+  'redis/topologies',
+  'redis/connections',
+  'redis/scripts',
+  'redis',
+];
 
-/** Files directly in src that are no part of a layer: anyone may import them, and they import only each other. */
-const LEAVES = new Set(['options', 'errors', 'events', 'clock', 'lua.d'].map((name) => `src/${name}.ts`));
+/** Files directly in src. Every file may import a leaf, and a leaf imports only leaves. */
+const LEAVES = new Set(
+  ['options', 'errors', 'events', 'clock', 'lease-time', 'summary', 'async-dispose', 'light-set', 'lua.d'].map(
+    (name) => `src/${name}.ts`,
+  ),
+);
 
-/** A primitive says what is sent under which name; who sends it, and over which connection, is not its business. */
-const OPEN_TO_PRIMITIVES = /^src\/redis\/(scripts\/.*|keys\.ts)$/;
+const ENTRY = 'src/index.ts';
 
-function layerOf(path: string): number {
-  const layer = LAYERS.indexOf(path.split('/').slice(1, -1)[0] ?? '');
-  if (layer < 0) throw new Error(`${path} stands in no known layer of src`);
-  return layer;
+/** What a folder above the mechanisms may import from redis: a kind says what it sends, not over which connection. */
+const OPEN_TO_KINDS = /^src\/redis\/(scripts\/.*|keys\.ts)$/;
+const KINDS = ['several', 'synchronizers', 'locks', 'protocols'];
+
+/** The folder of a file, from src; the empty string for a file directly in src. */
+export function folderOf(path: string): string {
+  return posix.dirname(path).replace(/^src\/?/, '');
+}
+
+function levelOf(path: string): number {
+  const level = FOLDERS.indexOf(folderOf(path));
+  if (level < 0) throw new Error(`${path} is in no folder that the import test knows`);
+  return level;
 }
 
 function resolveOwn(from: string, specifier: string): string {
   return posix.join(posix.dirname(from), specifier).replace(/\.js$/, '.ts');
 }
 
-/** One line for each import that the architecture does not allow. */
+/** One line for each import that the architecture does not allow. Type imports may still point up. */
 export function forbiddenImports(sources: Sources): string[] {
-  const found: string[] = [];
-  for (const [path, text] of sources) {
-    for (const { specifier, typeOnly } of readImports(text)) {
-      const complain = (why: string) => found.push(`${path} imports ${specifier}: ${why}`);
-      if (!specifier.startsWith('.')) {
-        if (specifier === 'ioredis' && !path.startsWith('src/redis/')) {
-          if (!typeOnly) complain('only src/redis imports ioredis');
-          else if (layerOf(path) > 0) complain('outside src/redis only the client and its options name its types');
-        }
-        continue;
-      }
-      const target = resolveOwn(path, specifier);
-      if (target.endsWith('.lua')) {
-        if (!path.startsWith('src/redis/scripts/')) complain('scripts are bound in src/redis/scripts');
-        continue;
-      }
-      if (!sources.has(target)) complain('there is no such file');
-      else if (LEAVES.has(target)) continue;
-      else if (LEAVES.has(path)) complain('a leaf imports only leaves');
-      else if (layerOf(target) < layerOf(path)) complain('imports point down');
-      else if (target === 'src/index.ts') complain('index.ts is the way in for users');
-      else if (layerOf(path) === 1 && layerOf(target) === 3 && !typeOnly && !OPEN_TO_PRIMITIVES.test(target)) {
-        complain('a primitive reaches Redis through core; only the bindings and the names of keys are open to it');
-      }
-    }
-  }
-  return found;
+  return [...sources].flatMap(([path, text]) =>
+    readImports(text).flatMap((line) => {
+      const why = offence(path, line, sources);
+      return why === undefined ? [] : [`${path} imports ${line.specifier}: ${why}`];
+    }),
+  );
 }
 
-/**
- * Each circle of imports once, as `a -> b -> a`. Type imports are left out: they are gone at run time, and a hold and
- * its tenure may know each other's shape. (That they point down is checked for them like for all others.)
- */
+function offence(path: string, { specifier, typeOnly }: ImportLine, sources: Sources): string | undefined {
+  if (!specifier.startsWith('.')) {
+    return specifier === 'ioredis' && !path.startsWith('src/redis/') ? 'only src/redis imports ioredis' : undefined;
+  }
+  const target = resolveOwn(path, specifier);
+  if (target.endsWith('.lua')) {
+    return path.startsWith('src/redis/scripts/') ? undefined : 'scripts are bound in src/redis/scripts';
+  }
+  if (!sources.has(target)) return 'there is no such file';
+  if (target === ENTRY) return 'index.ts is the way in for users';
+  if (LEAVES.has(target) || path === ENTRY) return undefined;
+  if (LEAVES.has(path)) return 'a leaf imports only leaves';
+  if (!typeOnly && levelOf(target) < levelOf(path)) return 'imports point down';
+  if (!typeOnly && KINDS.includes(folderOf(path)) && target.startsWith('src/redis/') && !OPEN_TO_KINDS.test(target)) {
+    return 'a kind imports only the bindings and the key names from redis';
+  }
+  return undefined;
+}
+
+/** Each cycle of imports between files once, as `a -> b -> a`. Type imports do not count yet. */
 export function importCycles(sources: Sources): string[] {
+  return cyclesOf(
+    new Map(
+      [...sources].map(([path, text]) => [
+        path,
+        readImports(text)
+          .filter(({ specifier, typeOnly }) => specifier.startsWith('.') && !typeOnly)
+          .map(({ specifier }) => resolveOwn(path, specifier)),
+      ]),
+    ),
+  );
+}
+
+function cyclesOf(edges: ReadonlyMap<string, readonly string[]>): string[] {
   const cycles = new Set<string>();
   const done = new Set<string>();
-  const visit = (path: string, trail: readonly string[]): void => {
-    const start = trail.indexOf(path);
+  const visit = (node: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(node);
     if (start >= 0) {
       const circle = trail.slice(start);
       const first = circle.indexOf([...circle].sort()[0]!);
       cycles.add([...circle.slice(first), ...circle.slice(0, first), circle[first]].join(' -> '));
       return;
     }
-    if (done.has(path)) return;
-    for (const { specifier, typeOnly } of readImports(sources.get(path) ?? '')) {
-      if (specifier.startsWith('.') && !typeOnly) visit(resolveOwn(path, specifier), [...trail, path]);
-    }
-    done.add(path);
+    if (done.has(node)) return;
+    for (const next of edges.get(node) ?? []) visit(next, [...trail, node]);
+    done.add(node);
   };
-  for (const path of sources.keys()) visit(path, []);
+  for (const node of edges.keys()) visit(node, []);
   return [...cycles].sort();
 }

@@ -1,7 +1,7 @@
-import type { LockClient } from '../../src/client.js';
-import type { LockContext } from '../../src/core/lock-context.js';
-import type { FencedLock } from '../../src/primitives/fenced-lock.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { LockContext } from '../../src/ownership/lock-context.js';
+import type { FencedLock } from '../../src/locks/fenced-lock.js';
+import type { Lock } from '../../src/locks/lock.js';
 
 export type AnyLock = Lock | FencedLock;
 

@@ -1,7 +1,7 @@
-import type { LockClient } from '../../src/client.js';
-import type { CountDownLatch } from '../../src/primitives/count-down-latch.js';
-import type { PermitExpirableSemaphore } from '../../src/primitives/permit-expirable-semaphore.js';
-import type { Semaphore } from '../../src/primitives/semaphore.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { CountDownLatch } from '../../src/synchronizers/latch.js';
+import type { PermitExpirableSemaphore } from '../../src/synchronizers/expirable-semaphore.js';
+import type { Semaphore } from '../../src/synchronizers/semaphore.js';
 
 type Args = readonly unknown[];
 

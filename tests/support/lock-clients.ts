@@ -1,9 +1,9 @@
 import { systemClock, type Clock, type Timer } from '../../src/clock.js';
-import { createClient, type LockClient } from '../../src/client.js';
-import { runOutside } from '../../src/core/flow.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
+import { runOutside } from '../../src/ownership/flow.js';
 import type { ClientOptions } from '../../src/options.js';
-import type { Hold } from '../../src/core/hold.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { Hold } from '../../src/holding/hold.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { FaultProxy } from './proxy.js';
 import { testRedisUrl } from './redis.js';
 import { until } from './until.js';

@@ -6,8 +6,8 @@ import type { OwnershipAdapter } from '../ownership/scenarios/scenario.js';
  * scenarios on. Another module with the same `openLocks` puts them on other locks.
  */
 
-export { boundDeferred, boundRejection, supportsBoundPromises } from '../../src/core/bound-promise.js';
-export { currentHolds, runInside, runOutside } from '../../src/core/flow.js';
+export { boundDeferred, boundRejection, supportsBoundPromises } from '../../src/ownership/bound-promise.js';
+export { currentHolds, runInside, runOutside } from '../../src/ownership/flow.js';
 export { Random } from './random.js';
 export { runRandomFlows } from '../ownership/random-flows.js';
 export { expectedUnhandledRejections, unhandledRejections } from '../ownership/rejections.js';

@@ -1,4 +1,4 @@
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import { acquire } from '../../src/redis/scripts/lock.js';
 import { answered } from './lock-clients.js';

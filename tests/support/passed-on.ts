@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import type { Hold } from '../../src/core/hold.js';
+import type { Hold } from '../../src/holding/hold.js';
 import { elapsed } from './elapsed.js';
 
 /** Gives the lock back: who waits for it elsewhere is inside within so many ms, and gives it back in turn. */

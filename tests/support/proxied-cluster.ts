@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { ClientOptions } from '../../src/options.js';
 import { RedisCluster } from './cluster.js';
 import { natMapOf } from './nat-map.js';

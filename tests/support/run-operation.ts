@@ -1,4 +1,4 @@
-import type { Operation } from '../../src/redis/script.js';
+import type { Operation } from '../../src/redis/scripts/script.js';
 import { admin } from './redis.js';
 
 type AnyOperation = Operation<readonly string[], readonly (string | number)[], unknown>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Hold } from '../../src/core/hold.js';
+import type { Hold } from '../../src/holding/hold.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { ClusterClients } from '../support/cluster-clients.js';
 import { contend } from '../support/contention.js';

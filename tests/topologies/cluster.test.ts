@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createClient } from '../../src/client.js';
+import { createClient } from '../../src/client/create-client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import { release } from '../../src/redis/scripts/lock.js';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { inspect } from 'node:util';
-import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { nameOn, RedisCluster } from '../support/cluster.js';
 import { contend } from '../support/contention.js';

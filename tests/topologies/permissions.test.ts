@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { RefusedError } from '../../src/errors.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import * as readWrite from '../../src/redis/scripts/read-write-lock.js';

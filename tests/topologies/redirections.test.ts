@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { nameOn } from '../support/cluster.js';
 import { elapsed } from '../support/elapsed.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { ClientOptions } from '../../src/options.js';
-import type { FencedLock } from '../../src/primitives/fenced-lock.js';
+import type { FencedLock } from '../../src/locks/fenced-lock.js';
 import { acquire, handOff } from '../../src/redis/scripts/lock.js';
 import { contend } from '../support/contention.js';
 import { elapsed } from '../support/elapsed.js';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { ClusterOptions, Redis } from 'ioredis';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { RedisCluster } from '../support/cluster.js';
 import { contend } from '../support/contention.js';
 import { inFlow } from '../support/lock-clients.js';

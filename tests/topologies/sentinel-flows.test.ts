@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createClient, type LockClient } from '../../src/client.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { contend } from '../support/contention.js';
 import { SentinelSetup } from '../support/sentinel.js';
 import { until } from '../support/until.js';

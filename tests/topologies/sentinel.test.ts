@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { RedisOptions } from 'ioredis';
-import { createClient, type CreateClientOptions, type LockClient } from '../../src/client.js';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
 import type { ClientOptions } from '../../src/options.js';
 import { contend } from '../support/contention.js';
 import { elapsed } from '../support/elapsed.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import * as v8 from 'node:v8';
-import type * as BoundPromises from '../../src/core/bound-promise.js';
-import type * as Flow from '../../src/core/flow.js';
+import type * as BoundPromises from '../../src/ownership/bound-promise.js';
+import type * as Flow from '../../src/ownership/flow.js';
 
 type Library = typeof BoundPromises & typeof Flow;
 type Hooks = Partial<Pick<typeof v8.promiseHooks, 'onInit' | 'onBefore'>>;
@@ -32,7 +32,10 @@ const counted: Hooks = {
 async function load(promiseHooks: Hooks | undefined): Promise<Library> {
   jest.resetModules();
   jest.unstable_mockModule('node:v8', () => ({ default: {}, promiseHooks }));
-  return { ...(await import('../../src/core/flow.js')), ...(await import('../../src/core/bound-promise.js')) };
+  return {
+    ...(await import('../../src/ownership/flow.js')),
+    ...(await import('../../src/ownership/bound-promise.js')),
+  };
 }
 
 const turn = (): Promise<void> => new Promise((resume) => setImmediate(resume));

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { LeaseClock } from '../../src/clock.js';
-import { Compensations } from '../../src/core/compensations.js';
+import { Compensations } from '../../src/holding/compensations.js';
 import { RedisUnavailableError } from '../../src/errors.js';
 import { FakeClock } from '../support/fake-clock.js';
 

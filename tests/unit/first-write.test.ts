@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { blocksOf, isRefusedBeforeWriting } from '../../src/redis/first-write.js';
+import { blocksOf, isRefusedBeforeWriting } from '../../src/redis/requests/first-write.js';
 import { projectFiles, readProjectFile } from '../support/project-files.js';
 
 const READ = "redis.call('HGET', k, f)";

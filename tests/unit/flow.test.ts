@@ -1,13 +1,13 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { AsyncLocalStorage, executionAsyncResource } from 'node:async_hooks';
-import type * as Flow from '../../src/core/flow.js';
+import type * as Flow from '../../src/ownership/flow.js';
 
 const SHARED = Symbol.for('holdfast.flow');
 
 /** Another copy of the module, as `require` beside `import` makes one. */
 async function copyOfFlow(): Promise<typeof Flow> {
   jest.resetModules();
-  return import('../../src/core/flow.js');
+  return import('../../src/ownership/flow.js');
 }
 
 afterEach(() => void jest.restoreAllMocks());
@@ -94,7 +94,7 @@ test('where the store is kept on a resource, a hold is entered only if that is t
 test('in a runtime without AsyncLocalStorage everything is outside and still runs', async () => {
   jest.resetModules();
   jest.unstable_mockModule('node:async_hooks', () => ({ default: {} }));
-  const { currentHolds, runInside, runOutside } = await import('../../src/core/flow.js');
+  const { currentHolds, runInside, runOutside } = await import('../../src/ownership/flow.js');
   expect(runInside({ open: true }, () => currentHolds().length)).toBe(0);
   expect(runOutside(() => 'ran')).toBe('ran');
 });

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Hold } from '../../src/core/hold.js';
+import type { Hold } from '../../src/holding/hold.js';
 import { check } from '../support/history.js';
 import { HistoryRecorder, readHistory, stamp } from '../support/history-recorder.mjs';
 import { closeClients, inFlow, openClient, openProxy } from '../support/lock-clients.js';

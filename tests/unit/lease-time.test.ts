@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { wholeMs } from '../../src/core/lease-time.js';
+import { wholeMs } from '../../src/lease-time.js';
 
 test('R27: a lease that begins at any fraction of a ms is as long as it was asked for, and what is left of one no shorter', () => {
   for (let now = 0.000_1; now < 10_000; now += 0.987_654_3) {

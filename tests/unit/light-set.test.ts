@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { LightSet } from '../../src/core/light-set.js';
+import { LightSet } from '../../src/light-set.js';
 import { Random } from '../support/random.js';
 
 test('A light set is a set: whatever is added and taken away, elements, order and answers are the same', () => {

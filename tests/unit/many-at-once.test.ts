@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { LeaseClock } from '../../src/clock.js';
-import { Compensations } from '../../src/core/compensations.js';
-import { Lanes } from '../../src/core/lanes.js';
-import { LightSet } from '../../src/core/light-set.js';
+import { Compensations } from '../../src/holding/compensations.js';
+import { Lanes } from '../../src/synchronizers/lanes.js';
+import { LightSet } from '../../src/light-set.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 const FEW = 10_000;

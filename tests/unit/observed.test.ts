@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { isAnyObserved, isObserved } from '../../src/redis/observed.js';
+import { isAnyObserved, isObserved } from '../../src/redis/connections/observed.js';
 
 const redis = new Redis({ lazyConnect: true });
 type SendCommand = Redis['sendCommand'];

@@ -5,9 +5,9 @@ import { closeClients, holdElsewhere, inFlow, openClient, pause } from '../suppo
 import { startServer, type RedisServer } from '../support/servers.js';
 import { wallAhead } from '../nemesis/timing.js';
 import { stamp } from '../support/history-recorder.mjs';
-import type { LockClient } from '../../src/client.js';
-import type { Hold } from '../../src/core/hold.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Hold } from '../../src/holding/hold.js';
+import type { Lock } from '../../src/locks/lock.js';
 
 interface Seen {
   readonly who: string;

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { LeaseClock } from '../../src/clock.js';
-import type { RenewalItem, RenewalScript } from '../../src/core/lock-protocol.js';
-import type { Tenure } from '../../src/core/tenure.js';
-import { Watchdog } from '../../src/core/watchdog.js';
+import type { RenewalItem, RenewalScript } from '../../src/protocols/lock-protocol.js';
+import type { Tenure } from '../../src/holding/tenure.js';
+import { Watchdog } from '../../src/holding/watchdog.js';
 import type { EventSource } from '../../src/events.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { until } from '../support/until.js';

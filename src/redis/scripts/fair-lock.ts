@@ -1,7 +1,7 @@
 import acquireSource from '../../../lua/fair-lock/acquire.lua';
 import refreshSource from '../../../lua/fair-lock/refresh.lua';
 import releaseSource from '../../../lua/fair-lock/release.lua';
-import { defineScript, replyInt, replyInts } from '../script.js';
+import { defineScript, replyInt, replyInts } from './script.js';
 import type { AcquireReply, ReleaseReply } from './lock.js';
 
 type FairKeys = [lock: string, queue: string, timeouts: string, alive: string];

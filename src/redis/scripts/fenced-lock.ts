@@ -1,7 +1,7 @@
 import acquireSource from '../../../lua/fenced-lock/acquire.lua';
 import acquireNestedSource from '../../../lua/fenced-lock/acquire-nested.lua';
 import handOffSource from '../../../lua/fenced-lock/hand-off.lua';
-import { defineScript, replyInt } from '../script.js';
+import { defineScript, replyInt } from './script.js';
 import type { AcquireReply, HandOffReply, HeldReply } from './lock.js';
 
 /** How tokens are drawn: counted as Redisson does, or never below the server's time in microseconds. */

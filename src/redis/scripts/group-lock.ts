@@ -4,7 +4,7 @@ import releaseSource from '../../../lua/group-lock/release.lua';
 import releasePartialSource from '../../../lua/group-lock/release-partial.lua';
 import renewSource from '../../../lua/group-lock/renew.lua';
 import stateSource from '../../../lua/group-lock/state.lua';
-import { defineScript, replyInt, replyInts } from '../script.js';
+import { defineScript, replyInt, replyInts } from './script.js';
 import type { AcquireReply, HeldReply, ReleaseReply } from './lock.js';
 
 export interface GroupState {

@@ -4,7 +4,7 @@ import handOffSource from '../../../lua/lock/hand-off.lua';
 import releaseSource from '../../../lua/lock/release.lua';
 import releasePartialSource from '../../../lua/lock/release-partial.lua';
 import renewSource from '../../../lua/lock/renew.lua';
-import { defineScript, replyHandOff, replyInt, replyInts } from '../script.js';
+import { defineScript, replyHandOff, replyInt, replyInts } from './script.js';
 
 /** What is left of something that several can have, and ms until some of it comes back by itself; -1: nobody knows. */
 export interface Left {

@@ -1,5 +1,5 @@
 import inspectSource from '../../../lua/object/inspect.lua';
-import { defineScript, replyInt } from '../script.js';
+import { defineScript, replyInt } from './script.js';
 
 export interface InspectReply {
   readonly type: string;

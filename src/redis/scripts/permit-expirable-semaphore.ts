@@ -4,7 +4,7 @@ import leaseSource from '../../../lua/permit-expirable-semaphore/lease.lua';
 import releaseSource from '../../../lua/permit-expirable-semaphore/release.lua';
 import setSource from '../../../lua/permit-expirable-semaphore/set.lua';
 import updateLeaseSource from '../../../lua/permit-expirable-semaphore/update-lease.lua';
-import { defineScript, replyInt, replyInts } from '../script.js';
+import { defineScript, replyInt, replyInts } from './script.js';
 import type { AcquireReply } from './lock.js';
 
 type Keys = [semaphore: string, taken: string];

@@ -6,7 +6,7 @@ import nestWriteSource from '../../../lua/read-write-lock/nest-write.lua';
 import releasePartialSource from '../../../lua/read-write-lock/release-partial.lua';
 import releaseSource from '../../../lua/read-write-lock/release.lua';
 import renewSource from '../../../lua/read-write-lock/renew.lua';
-import { defineScript, replyHandOff, replyInt, replyInts } from '../script.js';
+import { defineScript, replyHandOff, replyInt, replyInts } from './script.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from './lock.js';
 
 const acquireReply = (raw: unknown): AcquireReply => (raw === null ? undefined : replyInt(raw));

@@ -1,4 +1,4 @@
-import { defineRead, replyInt } from '../script.js';
+import { defineRead, replyInt } from './script.js';
 
 export const exists = defineRead<[], boolean>('exists', 0, (raw) => replyInt(raw) === 1);
 /** ms; -2: no such key, -1: no expiry. */

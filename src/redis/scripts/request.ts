@@ -1,5 +1,5 @@
 import cancelSource from '../../../lua/request/cancel.lua';
-import { defineScript, replyInt } from '../script.js';
+import { defineScript, replyInt } from './script.js';
 
 /** True if the request had run; it stays done then. */
 export const cancel = defineScript<[requests: string], [lane: number, sequence: number], boolean>({

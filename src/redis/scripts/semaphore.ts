@@ -4,7 +4,7 @@ import cancelSource from '../../../lua/semaphore/cancel.lua';
 import drainSource from '../../../lua/semaphore/drain.lua';
 import releaseSource from '../../../lua/semaphore/release.lua';
 import trySetSource from '../../../lua/semaphore/try-set.lua';
-import { defineScript, replyInt } from '../script.js';
+import { defineScript, replyInt } from './script.js';
 import type { AcquireReply } from './lock.js';
 
 /** -1: not enough, and nobody can say when some will be free. */

@@ -1,5 +1,5 @@
 import releaseSource from '../../../lua/spin-lock/release.lua';
-import { defineScript, replyInt } from '../script.js';
+import { defineScript, replyInt } from './script.js';
 import type { ReleaseReply } from './lock.js';
 
 export const release = defineScript<[lock: string], string[], ReleaseReply>({

@@ -1,8 +1,8 @@
 import { expect } from '@jest/globals';
 import { getEventListeners } from 'node:events';
-import { LockContext } from '../../../src/core/lock-context.js';
+import { LockContext } from '../../../src/ownership/lock-context.js';
 import { LockAbortedError } from '../../../src/errors.js';
-import type { Lock } from '../../../src/primitives/lock.js';
+import type { Lock } from '../../../src/locks/lock.js';
 import { elapsed } from '../../support/elapsed.js';
 import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
 import { Random } from '../../support/random.js';

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
-import { Hold } from '../../../src/core/hold.js';
+import { Hold } from '../../../src/holding/hold.js';
 import { LockTimeoutError } from '../../../src/errors.js';
-import type { Lock } from '../../../src/primitives/lock.js';
+import type { Lock } from '../../../src/locks/lock.js';
 import { elapsed } from '../../support/elapsed.js';
 import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
 import { admin, expectNothingLeft } from '../../support/redis.js';

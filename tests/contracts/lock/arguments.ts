@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { InvalidArgumentError } from '../../../src/errors.js';
-import type { Lock } from '../../../src/primitives/lock.js';
+import type { Lock } from '../../../src/locks/lock.js';
 import { holdElsewhere, openProxy } from '../../support/lock-clients.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, type LockKind } from '../lock-kind.js';

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { LockContext } from '../../../src/core/lock-context.js';
+import { LockContext } from '../../../src/ownership/lock-context.js';
 import { ConcurrentContextError, NotOwnerError } from '../../../src/errors.js';
 import { holdElsewhere, inFlow } from '../../support/lock-clients.js';
 import { describe, test } from '../contract-test.js';

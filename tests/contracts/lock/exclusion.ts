@@ -1,5 +1,5 @@
 import { afterEach, expect } from '@jest/globals';
-import type { Lock } from '../../../src/primitives/lock.js';
+import type { Lock } from '../../../src/locks/lock.js';
 import { startWorker, type Worker } from '../../support/child.js';
 import type { CounterClient } from '../../support/counter-client.mjs';
 import { elapsed } from '../../support/elapsed.js';

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { LockContext } from '../../../src/core/lock-context.js';
+import { LockContext } from '../../../src/ownership/lock-context.js';
 import { holdElsewhere, inFlow, openProxy } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';
 import { describe, test } from '../contract-test.js';

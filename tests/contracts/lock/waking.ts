@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
-import type { Hold } from '../../../src/core/hold.js';
-import { LockContext } from '../../../src/core/lock-context.js';
+import type { Hold } from '../../../src/holding/hold.js';
+import { LockContext } from '../../../src/ownership/lock-context.js';
 import { elapsed } from '../../support/elapsed.js';
 import { block, holdElsewhere, inFlow } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
-import { LockContext } from '../../../src/core/lock-context.js';
-import { Hold } from '../../../src/core/hold.js';
+import { LockContext } from '../../../src/ownership/lock-context.js';
+import { Hold } from '../../../src/holding/hold.js';
 import { LockLostError } from '../../../src/errors.js';
 import { inFlow, openProxy } from '../../support/lock-clients.js';
 import { admin } from '../../support/redis.js';

@@ -1,5 +1,5 @@
-import type { LockClient } from '../../../src/client.js';
-import { LockContext } from '../../../src/core/lock-context.js';
+import type { LockClient } from '../../../src/client/create-client.js';
+import { LockContext } from '../../../src/ownership/lock-context.js';
 import { callLock, LOCKS, type AnyLock } from '../../support/java-lock-calls.js';
 import { SHARED_CALLS } from '../../support/java-shared-calls.js';
 import type { JvmObject } from '../jvm.js';

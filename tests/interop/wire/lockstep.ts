@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { LockClient } from '../../../src/client.js';
+import type { LockClient } from '../../../src/client/create-client.js';
 import { now } from '../../../bench/monotonic.js';
 import { until } from '../../support/until.js';
 import { JavaError, type Jvm, type JvmObject } from '../jvm.js';

@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from 'ioredis';
-import type { CreateClientOptions } from '../../../src/client.js';
+import type { CreateClientOptions } from '../../../src/client/create-client.js';
 import type { MonitorLog } from '../../support/monitor-log.js';
 import { FaultProxy } from '../../support/proxy.js';
 import { Published, type Message } from '../../support/published.js';

@@ -1,0 +1,194 @@
+/*
+ * The one renewal loop. One timer per client: it fires for the next tick (a third of the watchdog timeout), for a
+ * batch that has to be repeated, and for the earliest deadline of any hold, whether renewed or not.
+ */
+import type { LeaseClock, Timer } from '../clock.js';
+import { RefusedError } from '../errors.js';
+import type { EventSource } from '../events.js';
+import { isSplitSlot } from '../redis/server-error.js';
+import type { RenewalTicket } from './lease.js';
+import { LightSet } from '../light-set.js';
+import type { RenewalScript } from '../protocols/lock-protocol.js';
+import { watchForLeak } from './single-hold.js';
+import type { Tenure } from './tenure.js';
+
+const BATCH = 100;
+/** With a hundred thousand locks the event loop turns some hundred times before all are on their way. */
+const BATCHES_A_TURN = 8;
+const RETRY_MS = 1_000;
+/** Deadlines this close together are looked at in one go. */
+const SLACK_MS = 2;
+
+export class Watchdog {
+  readonly #tenures = new LightSet<Tenure>();
+  readonly #retries = new Set<Tenure>();
+  #timer: Timer | undefined;
+  /** Monotonic ms; the other times are of the lease clock. */
+  #firesAt = Infinity;
+  #armedAtJump = 0;
+  #nextTick = Infinity;
+  #nextRetry = Infinity;
+  #nextDeadline = Infinity;
+  #closed = false;
+
+  constructor(
+    private readonly clock: LeaseClock,
+    private readonly events: EventSource,
+    private readonly leaseMs: number,
+    private readonly everyMs: number,
+  ) {}
+
+  get size(): number {
+    return this.#tenures.size;
+  }
+
+  *tenures(): Iterable<Tenure> {
+    yield* this.#tenures;
+  }
+
+  /** A hold was opened: its deadline is watched, and if it has no lease of its own it is renewed. */
+  add(tenure: Tenure): void {
+    if (this.#closed) return;
+    this.#tenures.add(tenure);
+    this.deadlineMoved(tenure);
+    // The tick is not stopped by the last release: it stops itself when it finds nothing. A section without lease
+    // would otherwise start and stop a timer.
+    if (this.#nextTick === Infinity && tenure.lease.watched) {
+      this.#nextTick = this.clock.now() + this.everyMs;
+      this.#arm();
+    }
+  }
+
+  remove(tenure: Tenure): void {
+    this.#tenures.delete(tenure);
+    this.#retries.delete(tenure);
+  }
+
+  deadlineMoved(tenure: Tenure): void {
+    const deadline = tenure.lease.deadline;
+    // After a jump the next deadline known may be over, and its timer far from due.
+    if (deadline >= this.#nextDeadline && this.clock.jumped === this.#armedAtJump) return;
+    this.#nextDeadline = Math.min(this.#nextDeadline, deadline);
+    this.#arm();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#tenures.clear();
+    this.#retries.clear();
+  }
+
+  #arm(): void {
+    const at = Math.min(this.#nextTick, this.#nextRetry, this.#nextDeadline - SLACK_MS);
+    if (at === Infinity || this.#closed) return;
+    // A timer knows nothing of a jump: one that was set before fires later than its time on the lease clock.
+    const firesAt = this.clock.clock.monotonic() + at - this.clock.now();
+    this.#armedAtJump = this.clock.jumped;
+    if (firesAt >= this.#firesAt) return;
+    this.#timer?.cancel();
+    this.#firesAt = firesAt;
+    this.#timer = this.clock.setTimer(at, () => this.#fire());
+  }
+
+  #fire(): void {
+    this.#firesAt = Infinity;
+    const now = this.clock.now();
+    // Losses first: after a blocked event loop no renewal may come between a caller and the news.
+    if (now >= this.#nextDeadline - SLACK_MS) this.#checkDeadlines(now);
+    if (now >= this.#nextTick) {
+      const watched = [...this.#tenures].filter((tenure) => tenure.lease.watched);
+      this.#nextTick = watched.length > 0 ? now + this.everyMs : Infinity;
+      void this.#renew(watched);
+    }
+    if (now >= this.#nextRetry) {
+      const retries = [...this.#retries];
+      this.#retries.clear();
+      this.#nextRetry = Infinity;
+      void this.#renew(retries);
+    }
+    this.#arm();
+  }
+
+  #checkDeadlines(now: number): void {
+    // Whoever is told of a loss may give back a hold of another tenure: what is left to that one counts from here on.
+    this.#nextDeadline = Infinity;
+    const notAfter = (deadline: number): number => (this.#nextDeadline = Math.min(this.#nextDeadline, deadline));
+    for (const tenure of [...this.#tenures]) {
+      const deadline = tenure.lease.deadline;
+      if (deadline > now + SLACK_MS) notAfter(deadline);
+      // Its confirmation moves the deadline, or loses it; by neither clock does the doubt last longer than the lease.
+      else if (tenure.lease.expire() === 'unconfirmed') notAfter(tenure.lease.deadlineByAnyClock + SLACK_MS);
+    }
+  }
+
+  /** No batch waits for the answer of another, so each fails alone. */
+  async #renew(tenures: readonly Tenure[]): Promise<void> {
+    let sent = 0;
+    for (const [script, group] of this.#groups(tenures)) {
+      for (let i = 0; i < group.length; i += BATCH) {
+        if (sent > 0 && sent % BATCHES_A_TURN === 0) await new Promise(setImmediate);
+        sent += 1;
+        const batch = group.slice(i, i + BATCH).filter(({ state }) => state === 'held');
+        if (batch.length > 0 && !this.#closed) void this.#renewBatch(script, batch);
+      }
+    }
+  }
+
+  #groups(tenures: readonly Tenure[]): [RenewalScript, Tenure[]][] {
+    const all: [RenewalScript, Tenure[]][] = [];
+    const groups = new Map<RenewalScript, Map<string | number, Tenure[]>>();
+    for (const tenure of tenures) {
+      const script = tenure.protocol.renewal;
+      const bySlot = groups.get(script) ?? new Map<string | number, Tenure[]>();
+      groups.set(script, bySlot);
+      const slot = script.groupOf(tenure.lease.renewalItem(this.leaseMs));
+      let group = bySlot.get(slot);
+      if (group === undefined) {
+        group = [];
+        bySlot.set(slot, group);
+        all.push([script, group]);
+      }
+      group.push(tenure);
+    }
+    return all;
+  }
+
+  async #renewBatch(script: RenewalScript, batch: readonly Tenure[]): Promise<void> {
+    for (const tenure of batch) tenure.holds.forEach(watchForLeak);
+    const tickets = batch.map((tenure) => tenure.lease.renewalTicket(this.leaseMs));
+    const request = await script.renew(batch.map((tenure) => tenure.lease.renewalItem(this.leaseMs))).done;
+    if (this.#closed) return;
+    if (batch.length > 1 && request.error !== undefined && isSplitSlot(request.error)) {
+      // Each key alone is found, wherever it is by now.
+      for (const tenure of batch) void this.#renewBatch(script, [tenure]);
+      return;
+    }
+    if (batch.length > 1 && request.error instanceof RefusedError) {
+      // One key that is forbidden, or that holds something else, refuses the whole batch. The others must not be lost.
+      const half = Math.ceil(batch.length / 2);
+      void this.#renewBatch(script, batch.slice(0, half));
+      void this.#renewBatch(script, batch.slice(half));
+      return;
+    }
+    batch.forEach((tenure, i) => {
+      if (tenure.state !== 'held') return;
+      const lockName = tenure.protocol.name;
+      if (request.error !== undefined) {
+        this.events.emit('renewFailed', { lockName, owner: tenure.owner, cause: request.error });
+        this.#retry(tenure);
+        return;
+      }
+      const left = request.reply?.[i] ?? 0;
+      tenure.lease.renewed(tickets[i] as RenewalTicket, request.sentAt, left);
+      if (left > 0) this.events.emit('renewed', { lockName, owner: tenure.owner, remaining: left });
+    });
+  }
+
+  #retry(tenure: Tenure): void {
+    this.#retries.add(tenure);
+    if (this.#nextRetry !== Infinity) return;
+    this.#nextRetry = this.clock.now() + RETRY_MS;
+    this.#arm();
+  }
+}

@@ -1,0 +1,166 @@
+import type { Half, LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../protocols/lock-protocol.js';
+import { readHoldBase, readWriteChannel } from '../redis/keys.js';
+import type { ScriptExecutor } from '../redis/requests/script-executor.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
+import * as scripts from '../redis/scripts/read-write-lock.js';
+import type { Lock } from './lock.js';
+import { isOwner, type ProtocolPort } from '../protocols/plain-lock-protocol.js';
+
+const WRITE = ':write';
+const isWriter = (field: string): boolean => field.endsWith(WRITE);
+
+/** What both halves of Redisson's RReadWriteLock have in common: one hash, one channel, one way to give back. */
+abstract class HalfProtocol implements LockProtocol {
+  readonly key: string;
+  readonly channel: string;
+  readonly base: string;
+  readonly reentrant = true;
+  readonly family = 'read-write lock';
+  abstract readonly handsOff: boolean;
+  abstract readonly half: Half;
+
+  constructor(
+    protected readonly port: ProtocolPort,
+    readonly name: string,
+  ) {
+    this.key = port.keyPrefix + name;
+    this.channel = readWriteChannel(this.key);
+    this.base = readHoldBase(this.key);
+  }
+
+  get renewal(): RenewalScript {
+    return this.port.renewals.readWrite;
+  }
+
+  abstract acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply>;
+  abstract acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply>;
+  abstract fieldOf(owner: string): string;
+  abstract holdersAmong(fields: readonly string[]): string[];
+
+  releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply> {
+    const reads = remaining.filter(({ half }) => half === 'read');
+    const writes = remaining.length - reads.length;
+    const { executor, publish } = this.port;
+    return executor.run(
+      scripts.releasePartial,
+      [this.key, this.base],
+      [owner, writes, leaseMs, publish, this.channel, ...reads.map(({ leftMs }) => Math.max(0, leftMs))],
+    );
+  }
+
+  release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.release, [this.key, this.base], [publish, this.channel, ...owners]);
+  }
+
+  handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.handOff, [this.key, this.base], [from, to, leaseMs, publish, this.channel, ours]);
+  }
+}
+
+export class ReadProtocol extends HalfProtocol {
+  readonly half = 'read';
+  /** Others may be reading as well, and readers need not wait for one another. */
+  readonly handsOff = false;
+
+  acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
+    return this.port.executor.run(scripts.acquireRead, [this.key, this.base], [owner, leaseMs]);
+  }
+
+  acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply> {
+    return this.port.executor.run(scripts.nestRead, [this.key, this.base], [owner, holdCount, leaseMs]);
+  }
+
+  fieldOf(owner: string): string {
+    return owner;
+  }
+
+  holdersAmong(fields: readonly string[]): string[] {
+    // Without a mode it is the owner of another kind of lock.
+    return fields.includes('mode') ? fields.filter(isOwner) : [];
+  }
+
+  /** A writer that reads as well is forced by the write half only. */
+  forceableAmong(fields: readonly string[]): string[] {
+    return fields.some(isWriter) ? [] : this.holdersAmong(fields);
+  }
+}
+
+export class WriteProtocol extends HalfProtocol {
+  readonly half = 'write';
+  readonly handsOff = true;
+
+  acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
+    return this.port.executor.run(scripts.acquireWrite, [this.key], [this.fieldOf(owner), leaseMs]);
+  }
+
+  acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply> {
+    return this.port.executor.run(scripts.nestWrite, [this.key], [this.fieldOf(owner), holdCount, leaseMs]);
+  }
+
+  fieldOf(owner: string): string {
+    return owner + WRITE;
+  }
+
+  holdersAmong(fields: readonly string[]): string[] {
+    return fields.filter(isWriter).map((field) => field.slice(0, -WRITE.length));
+  }
+}
+
+/** Renews what one owner has of each lock, each of its watched holds for itself. */
+export function readWriteRenewal(executor: ScriptExecutor, slotGroup: (key: string) => string | number): RenewalScript {
+  return {
+    groupOf: (item) => slotGroup(item.key),
+    renew(items: readonly RenewalItem[]) {
+      return executor.run(
+        scripts.renew,
+        items.flatMap(({ key }) => [key, readHoldBase(key)]),
+        items.flatMap(({ owner, leaseMs, holds = [] }) => {
+          const reads = holds.filter(({ half }) => half === 'read');
+          const write = holds.some(({ half, renewed }) => half === 'write' && renewed);
+          return [owner, leaseMs, Number(write), reads.length, ...reads.map(({ renewed }) => Number(renewed))];
+        }),
+      );
+    },
+  };
+}
+
+/**
+ * A lock that many may read under, or one may write under: Redisson's `RReadWriteLock`. Both halves are locks, of one
+ * owner where they are nested:
+ *
+ * - Inside a write hold, a read hold and a further write hold are granted at once. Giving the write hold back first is
+ *   a downgrade: the read hold stays, and other readers are woken.
+ * - Inside a read hold a further read hold is granted at once, whoever waits to write. A write hold is refused with
+ *   `LockUpgradeError` (`ERR_LOCK_UPGRADE`): two readers who both want to write would wait for each other for ever.
+ * - Branches inside one hold read together and write one at a time.
+ *
+ * Every hold keeps its own lease. Writers have no precedence: as long as readers overlap, a writer waits.
+ */
+export class ReadWriteLock {
+  readonly #read: Lock;
+  readonly #write: Lock;
+
+  /** @internal */
+  constructor(
+    /** The name that it was asked for by. @see Redisson `RObject#getName()` */
+    readonly name: string,
+    read: Lock,
+    write: Lock,
+  ) {
+    this.#read = read;
+    this.#write = write;
+  }
+
+  /** @see Redisson `RReadWriteLock#readLock()`. */
+  readLock(): Lock {
+    return this.#read;
+  }
+
+  /** @see Redisson `RReadWriteLock#writeLock()`. */
+  writeLock(): Lock {
+    return this.#write;
+  }
+}

@@ -1,0 +1,260 @@
+import { acquire, innermostHold, lineOf } from '../waiting/acquire.js';
+import type { CallSite } from '../ownership/call-site.js';
+import type { Hold } from '../holding/hold.js';
+import type { HoldRecord } from '../holding/hold-record.js';
+import { isLockContext, type LockContext } from '../ownership/lock-context.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
+import type { LockRuntime } from '../waiting/lock-runtime.js';
+import { warnLongWait } from '../waiting/long-wait.js';
+import { SingleHold } from '../holding/single-hold.js';
+import { patience, type LockWaiter, type Settle } from '../waiting/waiter.js';
+import { ClientClosedError, InvalidArgumentError } from '../errors.js';
+import type { ScriptExecutor } from '../redis/requests/script-executor.js';
+import * as reads from '../redis/scripts/reads.js';
+import type { LockCall, LockSettle, Method } from './lock-call.js';
+import { Lock } from './lock.js';
+
+/** @internal How a lock is taken as one of several. */
+export interface MemberCall extends Omit<LockCall, 'bare'> {
+  readonly owner: string;
+  readonly drift?: ((leaseMs: number) => number) | undefined;
+  readonly hurried?: boolean;
+}
+
+interface Inner {
+  readonly runtime: LockRuntime;
+  readonly protocol: LockProtocol;
+  readonly context: LockContext | undefined;
+}
+
+/** A lock under one name, of whatever kind: its protocol says what the kind is. */
+export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
+  /** @internal */
+  protected readonly runtime: LockRuntime;
+  /** @internal */
+  protected readonly executor: ScriptExecutor;
+  /** @internal */
+  protected readonly protocol: LockProtocol;
+
+  /** @internal */
+  constructor(
+    runtime: LockRuntime,
+    executor: ScriptExecutor,
+    protocol: LockProtocol,
+    context: LockContext | undefined,
+  ) {
+    super(context);
+    this.runtime = runtime;
+    this.executor = executor;
+    this.protocol = protocol;
+  }
+
+  override get name(): string {
+    return this.protocol.name;
+  }
+
+  override async forceUnlock(): Promise<boolean> {
+    this.checkOpen();
+    const until = this.oneDeadline();
+    for (;;) {
+      // Only the owners that were there at the call: a repeat after a lost reply must not free the next one's hold.
+      const fields = await this.executor.ask(reads.hkeys, [this.protocol.key], [], until);
+      const owners = this.protocol.forceableAmong?.(fields) ?? this.protocol.holdersAmong(fields);
+      if (owners.length === 0) return false;
+      const request = await this.protocol.release(owners).doneBy(until);
+      const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
+      if (freed) this.runtime.entries.force(this.protocol, owners, request.inDoubt);
+      if (request.error !== undefined) throw request.error;
+      if (freed) return true;
+    }
+  }
+
+  /** @internal Monotonic ms by which a call that makes several requests, one after the other, has settled. */
+  protected oneDeadline(): number {
+    const { clock, options } = this.runtime;
+    return clock.clock.monotonic() + options.commandTimeout;
+  }
+
+  override async isLocked(): Promise<boolean> {
+    this.checkOpen();
+    if (this.protocol.half === undefined) return this.executor.ask(reads.exists, [this.protocol.key], []);
+    return this.protocol.holdersAmong(await this.executor.ask(reads.hkeys, [this.protocol.key], [])).length > 0;
+  }
+
+  override async remainTimeToLive(): Promise<number> {
+    this.checkOpen();
+    return this.executor.ask(reads.pttl, [this.protocol.key], []);
+  }
+
+  override async isHeldBy(owner: LockContext | string): Promise<boolean> {
+    this.checkOpen();
+    if (typeof owner === 'string' && owner !== '') {
+      // One field does not say whose it is: a reader and the holder of a plain lock are written alike.
+      return this.protocol.holdersAmong(await this.executor.ask(reads.hkeys, [this.protocol.key], [])).includes(owner);
+    }
+    if (!isLockContext(owner)) {
+      throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
+    }
+    const record = this.openRecord(owner);
+    return record === undefined ? false : this.stillHas(record.tenure.owner);
+  }
+
+  override async isHeldByCurrentContext(): Promise<boolean> {
+    this.checkOpen();
+    const record = this.openRecord(this.context);
+    return record === undefined ? false : this.stillHas(record.tenure.owner);
+  }
+
+  override async getHoldCount(): Promise<number> {
+    this.checkOpen();
+    return this.holdCountOf(this.context);
+  }
+
+  override currentHold(): H | undefined {
+    return innermostHold(this.runtime, this.protocol, this.context, isOpen) as H | undefined;
+  }
+
+  /** @internal What a lock over several needs of each. */
+  get inner(): Inner {
+    // Itself, and no object made for it: a RedLock asks a dozen times a section.
+    return this as unknown as Inner;
+  }
+
+  /** @internal Takes it as one of several. Unbound: no flow enters it. */
+  takeAsMember(member: MemberCall, settle: Settle): LockWaiter | undefined {
+    const { runtime, protocol } = this;
+    const { leaseTime, waitTime, signal, context, site, owner, drift, hurried } = member;
+    const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
+    const terms = { leaseMs, watched: leaseTime === undefined, bare: false, site, owner, drift };
+    return acquire(
+      runtime,
+      { protocol, terms, patience: patience(runtime, waitTime, signal, hurried), context },
+      settle,
+    );
+  }
+
+  /** @internal Whether others of this client have it, wait for it or are inside, so that a try would be in vain. */
+  isKnownBusy(context: LockContext | undefined): boolean {
+    const parent = innermostHold(this.runtime, this.protocol, context);
+    const { half } = this.protocol;
+    if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(half);
+    const line = lineOf(this.runtime, this.protocol);
+    return line.waiterCount > 0 || (half !== 'read' && line.holders.size > 0);
+  }
+
+  /** @internal It is busy as far as we know, or will be if another call of this client gets what it asks for just now. */
+  isWanted(context: LockContext | undefined): boolean {
+    if (this.isKnownBusy(context)) return true;
+    const { isComing } = lineOf(this.runtime, this.protocol);
+    return isComing && innermostHold(this.runtime, this.protocol, context) === undefined;
+  }
+
+  /** @internal Somebody has waited long behind the same hold of this client, if there is one. */
+  warnLongWait(waiting: CallSite | undefined): void {
+    const { protocol } = this;
+    const held = this.heldHere();
+    if (held !== undefined) warnLongWait(protocol.name, protocol.key, waiting, held.site);
+  }
+
+  /** @internal */
+  protected override take(call: LockCall, settle: LockSettle): void {
+    const { runtime, protocol } = this;
+    const { leaseTime, waitTime, signal, context, bare, site } = call;
+    const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
+    acquire(
+      runtime,
+      {
+        protocol,
+        terms: { leaseMs, watched: leaseTime === undefined, bare, site },
+        patience: patience(runtime, waitTime, signal),
+        context,
+      },
+      settle,
+    );
+  }
+
+  /** @internal An open hold that the caller, or the context, is inside of. */
+  protected openRecord(context: LockContext | undefined): HoldRecord | undefined {
+    const hold = innermostHold(this.runtime, this.protocol, context);
+    if (hold === undefined) return undefined;
+    const record = SingleHold.recordOf(hold);
+    record.tenure.lease.check();
+    return record.state === 'open' ? record : undefined;
+  }
+
+  /** @internal */
+  protected override unlockable(context: LockContext | undefined): Hold | undefined {
+    // A hold that failed to be given back is over: the unlock() of one around it is not taken for a repeat of its own.
+    return (
+      innermostHold(this.runtime, this.protocol, context, canBeUnlocked) ??
+      innermostHold(this.runtime, this.protocol, context, canBeAwaited)
+    );
+  }
+
+  /** @internal */
+  protected override callSite(above: Method): CallSite | undefined {
+    return this.runtime.callSite(above);
+  }
+
+  /** @internal */
+  protected override releaseFailed({ owner }: Hold, cause: unknown): void {
+    this.runtime.events.emit('releaseFailed', { lockName: this.name, owner, cause });
+  }
+
+  /** @internal */
+  protected override checkOpen(): void {
+    if (this.runtime.closed) throw new ClientClosedError();
+  }
+
+  /** @internal */
+  protected override notOwnerMessage(): string {
+    return notOwnerText(this.name, this.heldHere(), this.protocol.family);
+  }
+
+  /** @internal The outermost hold that this client has of it, if any. */
+  heldHere(): HoldRecord | undefined {
+    const [tenure] = this.runtime.entries.holdersOf(this.protocol.key);
+    return tenure?.holds[0];
+  }
+
+  /** @internal Holds of the owner that the context, or the caller, acts for, by Redis's word. */
+  async holdCountOf(context: LockContext | undefined): Promise<number> {
+    const record = this.openRecord(context);
+    return record === undefined ? 0 : this.readHoldCount(record.tenure.owner);
+  }
+
+  /** @internal Whether Redis still has the field of a hold of this kind. */
+  protected stillHas(owner: string): Promise<boolean> {
+    return this.executor.ask(reads.hexists, [this.protocol.key], [this.protocol.fieldOf(owner)]);
+  }
+
+  /** @internal */
+  protected readHoldCount(owner: string): Promise<number> {
+    return this.executor.ask(reads.hgetCount, [this.protocol.key], [this.protocol.fieldOf(owner)]);
+  }
+}
+
+/** What is wrong with an `unlock()`, and what to do instead. */
+export function notOwnerText(name: string, held: HoldRecord | undefined, family = held?.protocol.family): string {
+  let message = `unlock(): this flow does not hold lock "${name}".`;
+  if (held !== undefined && held.protocol.family !== family) {
+    message += ` It is held in this process as another kind of lock (${held.protocol.family}).`;
+  } else if (held !== undefined) {
+    message +=
+      ` It is held in this process${held.site === undefined ? '' : ` since ${held.site.toString()}`}.` +
+      ' A hold can be given back by the code that awaited lock() or tryLock() and what that code calls; an async ' +
+      'helper that locks and returns, Promise.all and Promise.race keep it for themselves, and an async generator ' +
+      'leaves it at a yield. Keep the Hold instead: ' +
+      'const hold = await lock.acquire(); ... await hold.release().';
+  }
+  return `${message} Details: README, "Who owns a lock".`;
+}
+
+const isOfThisLock = (record: HoldRecord, { half, parts }: LockProtocol): boolean =>
+  record.half === half && record.protocol.parts?.line === parts?.line;
+const canBeUnlocked = (record: HoldRecord, protocol: LockProtocol): boolean =>
+  record.unlockable && isOfThisLock(record, protocol);
+const canBeAwaited = (record: HoldRecord, protocol: LockProtocol): boolean =>
+  record.awaitable && isOfThisLock(record, protocol);
+const isOpen = (record: HoldRecord, protocol: LockProtocol): boolean =>
+  record.state !== 'closed' && isOfThisLock(record, protocol);

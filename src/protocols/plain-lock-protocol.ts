@@ -1,0 +1,97 @@
+import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
+import { lockChannel } from '../redis/keys.js';
+import type { ScriptExecutor } from '../redis/requests/script-executor.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import * as scripts from '../redis/scripts/lock.js';
+
+/** How the client reaches Redis, for every kind of lock. */
+export interface ProtocolPort {
+  readonly executor: ScriptExecutor;
+  readonly clientId: string;
+  readonly keyPrefix: string;
+  /** The publishing command, for scripts. */
+  readonly publish: string;
+  /** Keys of one group may go in one script. */
+  slotGroup(key: string): string | number;
+  readonly renewals: {
+    readonly plain: RenewalScript;
+    readonly readWrite: RenewalScript;
+    readonly group: RenewalScript;
+  };
+}
+
+/** `<client id>:<thread id>`; values of a group and writers have other fields. A thread id is any `long`. */
+export const isOwner = (field: string): boolean => /:-?\d+$/.test(field);
+
+/** Redisson's RLock: a hash of one owner and its hold count, one channel. */
+export class PlainLockProtocol implements LockProtocol {
+  readonly key: string;
+  readonly channel: string;
+  readonly reentrant: boolean = true;
+  readonly handsOff: boolean = true;
+  readonly family = 'hash of one owner';
+  readonly half = undefined;
+
+  constructor(
+    protected readonly port: ProtocolPort,
+    readonly name: string,
+  ) {
+    this.key = port.keyPrefix + name;
+    this.channel = lockChannel(this.key);
+  }
+
+  get renewal(): RenewalScript {
+    return this.port.renewals.plain;
+  }
+
+  acquire(owner: string, leaseMs: number, _waits: boolean): ScriptRequest<scripts.AcquireReply> {
+    return this.port.executor.run(scripts.acquire, [this.key], [owner, leaseMs]);
+  }
+
+  acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<scripts.HeldReply> {
+    return this.port.executor.run(scripts.acquireNested, [this.key], [owner, holdCount, leaseMs]);
+  }
+
+  releasePartial(
+    owner: string,
+    remaining: readonly RemainingHold[],
+    leaseMs: number,
+  ): ScriptRequest<scripts.HeldReply> {
+    return this.port.executor.run(scripts.releasePartial, [this.key], [owner, remaining.length, leaseMs]);
+  }
+
+  release(owners: readonly string[]): ScriptRequest<scripts.ReleaseReply> {
+    const { executor, publish } = this.port;
+    // Nearly always it is one; a list that is put together makes itself room for sixteen more.
+    const [owner] = owners;
+    const args = owners.length === 1 ? [publish, this.channel, owner as string] : [publish, this.channel, ...owners];
+    return executor.run(scripts.release, [this.key], args);
+  }
+
+  fieldOf(owner: string): string {
+    return owner;
+  }
+
+  holdersAmong(fields: readonly string[]): string[] {
+    return fields.includes('mode') ? [] : fields.filter(isOwner);
+  }
+
+  handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<scripts.HandOffReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.handOff, [this.key], [from, to, leaseMs, publish, this.channel, ours]);
+  }
+}
+
+/** Renews every lock that is one hash with one owner field. */
+export function plainRenewal(executor: ScriptExecutor, slotGroup: (key: string) => string | number): RenewalScript {
+  return {
+    groupOf: (item) => slotGroup(item.key),
+    renew(items: readonly RenewalItem[]) {
+      return executor.run(
+        scripts.renew,
+        items.map((item) => item.key),
+        items.flatMap((item) => [item.owner, item.leaseMs]),
+      );
+    },
+  };
+}

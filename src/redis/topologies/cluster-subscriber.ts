@@ -1,0 +1,88 @@
+import type { ChannelListener, Subscriber } from '../connections/subscriber.js';
+import type { ChannelSource } from './topology.js';
+
+interface Placed {
+  readonly listeners: Set<ChannelListener>;
+  at: Subscriber | undefined;
+}
+
+/** The subscriptions of a cluster: each channel at the master of its slot, wherever that goes. */
+export class ClusterSubscriber implements ChannelSource {
+  readonly #channels = new Map<string, Placed>();
+  /** Channels at each server; only these servers are watched. */
+  readonly #counts = new Map<Subscriber, number>();
+  #attended = false;
+
+  constructor(
+    /** The server for a channel, if it is known. */
+    private readonly subscriberFor: (channel: string) => Subscriber | undefined,
+    /** A channel has no server: the map of the cluster is wanted. */
+    private readonly lookFor: () => void,
+  ) {}
+
+  want(channel: string, listener: ChannelListener): void {
+    const placed = this.#channels.get(channel) ?? { listeners: new Set(), at: undefined };
+    this.#channels.set(channel, placed);
+    const at = this.subscriberFor(channel);
+    // Where others listen already the server is asked again, and all of them are told that it has confirmed.
+    if (at !== undefined && at === placed.at) at.want(channel, listener);
+    else this.#take(channel, placed);
+    placed.listeners.add(listener);
+    this.#place(channel, placed);
+  }
+
+  forget(channel: string, listener: ChannelListener): void {
+    const placed = this.#channels.get(channel);
+    if (!placed?.listeners.has(listener)) return;
+    if (placed.listeners.size > 1) {
+      placed.at?.forget(channel, listener);
+      placed.listeners.delete(listener);
+      return;
+    }
+    this.#channels.delete(channel);
+    this.#take(channel, placed);
+  }
+
+  isConfirmed(channel: string): boolean {
+    return this.#channels.get(channel)?.at?.isConfirmed(channel) ?? false;
+  }
+
+  attend(attended: boolean): void {
+    this.#attended = attended;
+    for (const subscriber of this.#counts.keys()) subscriber.attend(attended);
+  }
+
+  get channelCount(): number {
+    return this.#channels.size;
+  }
+
+  /** Slots have moved: every channel goes to where its slot is now. */
+  follow(): void {
+    for (const [channel, placed] of this.#channels) this.#place(channel, placed);
+  }
+
+  #place(channel: string, placed: Placed): void {
+    const at = this.subscriberFor(channel);
+    if (at === undefined) this.lookFor();
+    if (at === undefined || at === placed.at) return;
+    this.#take(channel, placed);
+    placed.at = at;
+    this.#counts.set(at, (this.#counts.get(at) ?? 0) + 1);
+    at.attend(this.#attended);
+    for (const listener of [...placed.listeners]) at.want(channel, listener);
+  }
+
+  #take(channel: string, placed: Placed): void {
+    const { at } = placed;
+    if (at === undefined) return;
+    placed.at = undefined;
+    for (const listener of placed.listeners) at.forget(channel, listener);
+    const left = (this.#counts.get(at) ?? 1) - 1;
+    if (left > 0) {
+      this.#counts.set(at, left);
+    } else {
+      this.#counts.delete(at);
+      at.attend(false);
+    }
+  }
+}

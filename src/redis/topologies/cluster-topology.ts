@@ -1,0 +1,282 @@
+/*
+ * A cluster. Who has which slot is a map that we keep ourselves: it is looked up when it is first needed, corrected by
+ * every MOVED, and looked up again as long as anything in it does not answer.
+ */
+import type { Cluster } from 'ioredis';
+import type { Clock, Timer } from '../../clock.js';
+import { InvalidArgumentError } from '../../errors.js';
+import type { ReplicaOptions } from '../../options.js';
+import type { CommandPort } from '../connections/attempt.js';
+import { ClusterDiscovery, type ClusterView } from './cluster-discovery.js';
+import {
+  addressText,
+  fitsOneSlot,
+  keySlot,
+  redirectionIn,
+  SLOTS,
+  type NodeAddress,
+  type Redirection,
+} from '../cluster-slots.js';
+import { ClusterSubscriber } from './cluster-subscriber.js';
+import { Master, type MasterReports } from '../connections/master.js';
+import { PUBLISH_OF_TOPOLOGY } from '../scripts/script.js';
+import { isCredentialsError, NotSentError, refusal } from '../server-error.js';
+import type { Subscriber } from '../connections/subscriber.js';
+import type { Route, Topology } from './topology.js';
+
+/** Between two looks at the map: at first, and when looking has not helped for a while. */
+const LOOK_EVERY_MS = { first: 100, most: 1_000 };
+/** A server that was named by a redirection is kept at least this long, although no map has it. */
+const KEPT_MS = 10_000;
+
+interface Node {
+  readonly address: NodeAddress;
+  readonly master: Master;
+  keptUntil: number;
+}
+
+export class ClusterTopology implements Topology {
+  readonly subscriber: ClusterSubscriber;
+  readonly #discovery: ClusterDiscovery;
+  /** By reachable address. */
+  readonly #nodes = new Map<string, Node>();
+  #owners: (Node | undefined)[] = new Array<Node | undefined>(SLOTS).fill(undefined);
+  /** Every node of the newest view, replicas too: any of them may be asked for the next. */
+  #known: NodeAddress[] = [];
+  #mapped = false;
+  #sharded: boolean | undefined;
+  #lookTimer: Timer | undefined;
+  #looking = false;
+  #lookAgain = false;
+  #pauseMs = LOOK_EVERY_MS.first;
+  #lastError: Error | undefined;
+  #closed = false;
+  readonly #onChange = new Set<() => void>();
+
+  constructor(
+    given: Cluster,
+    sharded: boolean | 'auto',
+    private readonly clock: Clock,
+    private readonly attemptMs: number,
+    private readonly replicas: ReplicaOptions | undefined,
+    private readonly reports: MasterReports,
+  ) {
+    this.#discovery = new ClusterDiscovery(given, clock, attemptMs);
+    if (sharded !== 'auto') this.#sharded = sharded;
+    this.subscriber = new ClusterSubscriber(
+      (channel) => this.#subscriberOf(this.#owners[keySlot(channel)]),
+      () => this.#look(),
+    );
+  }
+
+  get publish(): string {
+    if (this.#sharded === undefined) return PUBLISH_OF_TOPOLOGY;
+    return this.#sharded ? 'SPUBLISH' : 'PUBLISH';
+  }
+
+  connectionFor(key: string, confirmed: boolean): CommandPort | undefined {
+    return this.#owners[keySlot(key)]?.master.connection(confirmed);
+  }
+
+  async connect(key: string, confirmed: boolean, until: number): Promise<CommandPort> {
+    const slot = keySlot(key);
+    for (;;) {
+      // No map comes any more that could say where else to ask.
+      if (this.#closed) throw new NotSentError('the connection is closed');
+      const connection = this.#owners[slot]?.master.connection(confirmed);
+      if (connection?.ready) return connection;
+      if (connection === undefined) this.#look();
+      // Either the server comes back, or its slots get another one.
+      await this.#change(until, connection?.whenReady(until));
+    }
+  }
+
+  redirected(error: Error, from: CommandPort, confirmed: boolean): Route | undefined {
+    const redirection = redirectionIn(error.message);
+    if (redirection === undefined) {
+      if (error.name === 'ReplyError') this.#look();
+      return undefined;
+    }
+    const host = [...this.#nodes.values()].find(({ master }) => master.has(from))?.address.host;
+    const node = this.#redirect(redirection, host);
+    return node && { connection: node.master.connection(confirmed), asking: redirection.kind === 'ASK' };
+  }
+
+  slotGroup(key: string): number {
+    return keySlot(key);
+  }
+
+  checkName(name: string): void {
+    if (fitsOneSlot(name)) return;
+    throw new InvalidArgumentError('name', 'without braces or with one {tag} that is not empty, in a cluster', name);
+  }
+
+  async whenReady(until: number): Promise<void> {
+    while (!this.#mapped || this.#owners.includes(undefined)) {
+      this.#look();
+      await this.#change(until);
+    }
+    const masters = [...new Set(this.#owners)].flatMap((node) => (node === undefined ? [] : [node.master]));
+    try {
+      await Promise.all(masters.map((master) => master.whenReady(until)));
+    } catch (error) {
+      // One of them lost its slots meanwhile: the one that has them now is waited for.
+      if (!(error instanceof NotSentError) || this.#closed || this.clock.monotonic() >= until) throw error;
+      await this.whenReady(until);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#lookTimer?.cancel();
+    this.#discovery.close();
+    for (const { master } of this.#nodes.values()) master.close();
+    this.#changed();
+  }
+
+  /** Resolves when the map has changed or `ready` has; rejects at `until`, or when we are refused. */
+  #change(until: number, ready?: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const done = (): void => {
+        timer.cancel();
+        this.#onChange.delete(onChange);
+      };
+      const onChange = (): void => {
+        done();
+        if (this.#closed) reject(new NotSentError('the connection is closed'));
+        else if (this.#lastError !== undefined && isCredentialsError(this.#lastError))
+          reject(refusal('the connection', this.#lastError));
+        else resolve();
+      };
+      const late = (): void => {
+        done();
+        reject(new NotSentError('no server for this key was ready in time', { cause: this.#lastError }));
+      };
+      // Between two looks at the map nothing else keeps the process alive.
+      const timer = this.clock.setTimer(until - this.clock.monotonic(), late, true);
+      this.#onChange.add(onChange);
+      ready?.then(
+        () => {
+          done();
+          resolve();
+        },
+        (error: unknown) => {
+          // Its slots may be elsewhere by now; only our own time, or a refusal, ends the wait.
+          if (error instanceof NotSentError && this.clock.monotonic() < until) return;
+          done();
+          reject(error instanceof Error ? error : new Error('the node was not ready', { cause: error }));
+        },
+      );
+    });
+  }
+
+  #changed(): void {
+    for (const listener of [...this.#onChange]) listener();
+  }
+
+  /** Asks for the map, now or soon: not more often than the pause says. */
+  #look(): void {
+    this.#lookAgain = true;
+    if (this.#lookTimer === undefined && !this.#looking) this.#lookIn(0);
+  }
+
+  /** By a timer in any case: what connects here must not be inside a hold of whoever found out that it is needed. */
+  #lookIn(ms: number): void {
+    if (this.#closed) return;
+    this.#lookTimer = this.clock.setTimer(ms, () => {
+      this.#lookTimer = undefined;
+      if (this.#lookAgain || this.#troubled()) void this.#lookNow();
+    });
+  }
+
+  async #lookNow(): Promise<void> {
+    this.#looking = true;
+    this.#lookAgain = false;
+    try {
+      const view = await this.#discovery.look(this.#known);
+      if (this.#closed) return;
+      this.#lastError = undefined;
+      this.#apply(view);
+    } catch (error) {
+      if (this.#closed) return;
+      this.#lastError = error as Error;
+      this.reports.error('command', error);
+      this.#lookAgain = true;
+      this.#changed();
+    } finally {
+      this.#looking = false;
+    }
+    const troubled = this.#lookAgain || this.#troubled();
+    this.#pauseMs = troubled ? Math.min(1.5 * this.#pauseMs, LOOK_EVERY_MS.most) : LOOK_EVERY_MS.first;
+    this.#lookIn(this.#pauseMs);
+  }
+
+  /** A server that is wanted does not answer, so its slots may be elsewhere soon. */
+  #troubled(): boolean {
+    for (const { master } of this.#nodes.values()) if (master.away) return true;
+    return this.#mapped && this.#owners.includes(undefined);
+  }
+
+  #apply(view: ClusterView): void {
+    this.#sharded ??= view.sharded;
+    const owners = new Array<Node | undefined>(SLOTS).fill(undefined);
+    const current = new Set<Node>();
+    const known = new Map<string, NodeAddress>();
+    for (const { first, last, master, replicas } of view.ranges) {
+      const node = this.#node(this.#discovery.reachable(master));
+      current.add(node);
+      owners.fill(node, first, last + 1);
+      for (const address of [master, ...replicas].map((each) => this.#discovery.reachable(each)))
+        known.set(addressText(address), address);
+    }
+    this.#owners = owners;
+    this.#known = [...known.values()];
+    this.#mapped = true;
+    // Subscriptions first: what is retired below has none left then.
+    this.subscriber.follow();
+    const now = this.clock.monotonic();
+    for (const [text, node] of this.#nodes) {
+      if (current.has(node) || node.keptUntil > now) continue;
+      this.#nodes.delete(text);
+      node.master.retire();
+    }
+    this.#changed();
+  }
+
+  #redirect({ kind, slot, host, port }: Redirection, from: string | undefined): Node | undefined {
+    const named = host ?? from;
+    if (named === undefined || this.#closed) return undefined;
+    const node = this.#node(this.#discovery.reachable({ host: named, port }));
+    node.keptUntil = this.clock.monotonic() + KEPT_MS;
+    if (kind === 'MOVED' && this.#owners[slot] !== node) {
+      this.#owners[slot] = node;
+      this.subscriber.follow();
+      this.#changed();
+      // Slots seldom move alone.
+      this.#look();
+    }
+    return node;
+  }
+
+  #node(address: NodeAddress): Node {
+    const text = addressText(address);
+    let node = this.#nodes.get(text);
+    if (node === undefined) {
+      const master = new Master(() => this.#discovery.open(address), this.clock, this.attemptMs, this.replicas, {
+        ...this.reports,
+        away: () => this.#look(),
+      });
+      node = { address, master, keptUntil: 0 };
+      this.#nodes.set(text, node);
+    }
+    return node;
+  }
+
+  #subscriberOf(node: Node | undefined): Subscriber | undefined {
+    if (node === undefined || this.#sharded === undefined) return undefined;
+    return node.master.subscriber(this.#sharded, (to) => {
+      if (to === undefined) this.#look();
+      else this.#redirect(to, node.address.host);
+    });
+  }
+}

@@ -1,0 +1,22 @@
+import type { Clock } from '../../clock.js';
+import type { ResolvedOptions } from '../../options.js';
+import { ClusterTopology } from './cluster-topology.js';
+import type { MasterReports } from '../connections/master.js';
+import type { GivenRedis } from '../connections/user-connection.js';
+import { isCluster } from '../connections/own-connection.js';
+import { StandaloneTopology } from './standalone-topology.js';
+import type { Topology } from './topology.js';
+
+/** The topology that a connection of the user's belongs to. */
+export function openTopology(
+  given: GivenRedis,
+  { attemptMs, replicas, shardedSubscriptions }: ResolvedOptions,
+  clock: Clock,
+  reports: MasterReports,
+): Topology {
+  // Of a single server nobody expects replicas, unless they say so.
+  const single = replicas?.always ? replicas : undefined;
+  if (isCluster(given)) return new ClusterTopology(given, shardedSubscriptions, clock, attemptMs, replicas, reports);
+  const sentinel = (given.options.sentinels?.length ?? 0) > 0;
+  return new StandaloneTopology(given, clock, attemptMs, sentinel ? replicas : single, reports);
+}

@@ -1,0 +1,56 @@
+import type { Redis } from 'ioredis';
+import type { Clock } from '../../clock.js';
+import type { ReplicaOptions } from '../../options.js';
+import type { CommandPort } from '../connections/attempt.js';
+import { Master, type MasterReports } from '../connections/master.js';
+import { openOwnConnection } from '../connections/own-connection.js';
+import type { Subscriber } from '../connections/subscriber.js';
+import type { Topology } from './topology.js';
+
+/** One server, or the one that Sentinel calls master. */
+export class StandaloneTopology implements Topology {
+  readonly publish = 'PUBLISH';
+  readonly subscriber: Subscriber;
+  readonly #master: Master;
+
+  constructor(
+    given: Redis,
+    clock: Clock,
+    attemptMs: number,
+    replicas: ReplicaOptions | undefined,
+    reports: MasterReports,
+  ) {
+    this.#master = new Master(() => openOwnConnection(given, attemptMs), clock, attemptMs, replicas, reports);
+    this.subscriber = this.#master.subscriber(false, undefined);
+  }
+
+  connectionFor(_key: string, confirmed: boolean): CommandPort {
+    return this.#master.connection(confirmed);
+  }
+
+  async connect(_key: string, confirmed: boolean, until: number): Promise<CommandPort> {
+    const connection = this.#master.connection(confirmed);
+    await connection.whenReady(until);
+    return connection;
+  }
+
+  redirected(): undefined {
+    return undefined;
+  }
+
+  slotGroup(): number {
+    return 0;
+  }
+
+  checkName(): void {
+    // Every name will do where there are no slots.
+  }
+
+  whenReady(until: number): Promise<void> {
+    return this.#master.whenReady(until);
+  }
+
+  close(): void {
+    this.#master.close();
+  }
+}

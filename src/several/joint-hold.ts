@@ -1,0 +1,266 @@
+import type { Timer } from '../clock.js';
+import { ClientClosedError, LockLostError, MultiUnlockError, type MemberFailure } from '../errors.js';
+import { Hold } from '../holding/hold.js';
+import { checkLease } from '../lease-time.js';
+import { MultiHoldLoss } from './joint-hold-loss.js';
+import { SingleHold } from '../holding/single-hold.js';
+import type { LockWaiter } from '../waiting/waiter.js';
+
+const GRACE_MS = 5;
+
+export interface MultiHoldTerms {
+  /** The same for all locks over the same members. */
+  readonly identity: string;
+  readonly lockName: string;
+  /** How many members there can be, and how many make a hold. */
+  readonly of: number;
+  readonly quorum: number;
+  /** `unlock()` gives it back. */
+  readonly bare: boolean;
+  /** Where a member could not be given back, and the whole does not fail for it. */
+  releaseFailed(member: SingleHold, cause: unknown): void;
+}
+
+/**
+ * Holds of several locks that count as one: of all for a multi-lock, of a majority for a RedLock. It is lost when fewer
+ * than that are left.
+ */
+export class MultiHold extends Hold {
+  readonly #members: SingleHold[] = [];
+  readonly #lost: MultiHoldLoss;
+  #released: Promise<void> | undefined;
+  #onReleased: (() => void) | undefined;
+  /** Requests whose grants would still join, and who made them, as far as they can be recalled. */
+  #expected = 0;
+  #coming: readonly LockWaiter[] = [];
+  /** Of those, how many were recalled and have not been answered. */
+  #recalled = 0;
+  /** And how many were given back that way. */
+  #late = 0;
+  /** Told when something became of one of them once the rest is being given back. */
+  #onLate: (() => void) | undefined;
+
+  /** @internal */
+  constructor(
+    /** @internal */
+    private readonly terms: MultiHoldTerms,
+    members: readonly SingleHold[],
+  ) {
+    super();
+    this.#lost = new MultiHoldLoss(terms.lockName, terms.quorum);
+    for (const member of members) this.join(member);
+  }
+
+  override get lockName(): string {
+    return this.terms.lockName;
+  }
+
+  override get owner(): string {
+    return this.#lost.owner;
+  }
+
+  override get signal(): AbortSignal {
+    this.#lost.check();
+    return this.#lost.signal;
+  }
+
+  override validFor(): number {
+    if (!this.counts) return 0;
+    const valid = this.#members.map((member) => member.validFor()).sort((a, b) => b - a);
+    return valid[this.terms.quorum - 1] ?? 0;
+  }
+
+  /** @internal Whether enough of it is held, as far as the clock says. */
+  get counts(): boolean {
+    let valid = 0;
+    for (const member of this.#members) if (member.validFor() > 0) valid += 1;
+    return valid >= this.terms.quorum && this.#lost.error === undefined && this.#released === undefined;
+  }
+
+  override async extend(leaseTime: number): Promise<void> {
+    const lease = checkLease(leaseTime);
+    this.#throwIfLost();
+    const members = [...this.#members];
+    const failures: unknown[] = [];
+    let extended = 0;
+    // A server that hangs delays no majority. Without one all are waited for: none may be extended after the rejection.
+    await new Promise<void>((settled) => {
+      const look = (): void => {
+        if (extended === this.terms.quorum || extended + failures.length === members.length) settled();
+      };
+      for (const member of members) {
+        member.extend(lease).then(
+          () => ((extended += 1), look()),
+          (error: unknown) => (failures.push(error), look()),
+        );
+      }
+    });
+    if (extended >= this.terms.quorum) return;
+    // A member that is over does not make the whole so.
+    const isOver = (error: unknown): boolean => error instanceof LockLostError || error instanceof ClientClosedError;
+    throw this.#lost.error ?? failures.find((error) => !isOver(error)) ?? failures[0];
+  }
+
+  override release(): Promise<void> {
+    if (this.#released === undefined) {
+      this.#released = this.#release();
+      this.#lost.over = true;
+      this.#onReleased?.();
+    }
+    return this.#released;
+  }
+
+  /** Every member is tried, all at once. Of a RedLock the rest goes on in the background once a majority has answered. */
+  #release(): Promise<void> {
+    const { of, quorum } = this.terms;
+    const { loss } = this;
+    const members = [...this.#members];
+    const failures: MemberFailure[] = [];
+    let open = members.length;
+    let kept = 0;
+    let lost = 0;
+    let grace: Timer | undefined;
+    let settled = false;
+    // Nobody had noticed yet that the hold was over.
+    const tooFew = (): boolean => members.length - lost < quorum;
+    // A late grant stands for a server that has not answered, and not for a part that was lost: it may be younger.
+    const enough = (): boolean => kept + this.#late >= quorum && !tooFew();
+    return new Promise((resolve, reject) => {
+      const over = (): void => {
+        if (settled) return;
+        settled = true;
+        grace?.cancel();
+        if (loss === undefined && enough()) resolve();
+        else {
+          const failure = this.#failure(loss, failures, tooFew());
+          if (failure instanceof LockLostError) this.#lost.lostAtRelease(failure);
+          reject(failure);
+        }
+      };
+      const look = (): void => {
+        if (open + this.#recalled > 0 && (quorum === of || (!enough() && !tooFew()))) return;
+        if (this.#expected === 0) return over();
+        // What is granted now is given back right away: the caller's next call finds the server free.
+        const [first] = this.#lost.records;
+        const clock = first?.tenure.runtime.clock;
+        grace ??= clock?.setTimer(clock.now() + GRACE_MS, over);
+      };
+      this.#onLate = look;
+      const given = (): void => {
+        open -= 1;
+        kept += 1;
+        look();
+      };
+      for (let at = 0; at < members.length; at += 1) {
+        const member = members[at] as SingleHold;
+        member.release().then(given, (error: unknown) => {
+          open -= 1;
+          if (error instanceof LockLostError || SingleHold.recordOf(member).loss !== undefined) lost += 1;
+          const { lockName, owner } = member;
+          failures.push({ member: at, lockName, owner, error });
+          if (quorum < of && !(error instanceof LockLostError)) this.terms.releaseFailed(member, error);
+          look();
+        });
+      }
+      // What is granted now goes back right behind its request, a round trip sooner than after a look at the answer.
+      for (const waiter of this.#coming) {
+        this.#recalled += 1;
+        if (waiter.recall()) this.#expected -= 1;
+        else this.#recalled -= 1;
+      }
+      look();
+    });
+  }
+
+  #failure(loss: MultiHold['loss'], failures: MemberFailure[], tooFew: boolean): Error {
+    const closed = failures.find(({ error }) => error instanceof ClientClosedError);
+    if (closed !== undefined && failures.every(({ error }) => error instanceof ClientClosedError))
+      return closed.error as ClientClosedError;
+    const failed = new MultiUnlockError(this.lockName, failures);
+    if (loss !== undefined) {
+      if (failures.length > 0) loss.cause = failed;
+      return loss;
+    }
+    const first = failures.map(({ error }) => error).find((error) => error instanceof LockLostError);
+    if (first === undefined || !tooFew) return failed;
+    return new LockLostError(this.lockName, this.owner, first.reason, { cause: failed });
+  }
+
+  /** @internal */
+  override giveBack(): Promise<void> {
+    if (this.#released === undefined) return this.release();
+    const givingBack = this.#lost.records.flatMap(({ givingBack }) => (givingBack === undefined ? [] : [givingBack]));
+    return givingBack.length === 0 ? this.#released : Promise.all(givingBack).then(() => undefined);
+  }
+
+  /** @internal Called once, when it begins to be given back. */
+  whenReleased(fn: () => void): void {
+    this.#onReleased = fn;
+  }
+
+  /** @internal One more may be granted any moment. */
+  expect(waiter: LockWaiter | undefined): void {
+    this.#expected += 1;
+    if (waiter !== undefined) this.#coming = [...this.#coming, waiter];
+  }
+
+  /** @internal One that was expected has been granted, or not. */
+  arrived(member: SingleHold | undefined, waiter: LockWaiter | undefined): void {
+    if (waiter?.recalled === undefined) this.#expected -= 1;
+    else this.#recalled -= 1;
+    if (waiter?.gaveBack === true) this.#late += 1;
+    if (member !== undefined) this.join(member);
+    this.#onLate?.();
+  }
+
+  /** @internal One more has been granted, be it late. */
+  join(member: SingleHold): void {
+    if (this.#released !== undefined) {
+      member.release().catch(() => undefined); // the whole has been given back; what fails goes on in the background
+      return;
+    }
+    this.#members.push(member);
+    this.#lost.joined(SingleHold.recordOf(member));
+  }
+
+  /** @internal Who is inside is inside of each. */
+  get members(): readonly SingleHold[] {
+    return this.#members;
+  }
+
+  /** @internal */
+  override get open(): boolean {
+    return this.#members.some(({ open }) => open);
+  }
+
+  /** @internal Whether it was lost, and by what. */
+  get loss(): LockLostError | ClientClosedError | undefined {
+    this.#lost.check();
+    return this.#lost.error;
+  }
+
+  /** @internal */
+  isOf(identity: string): boolean {
+    return this.terms.identity === identity && this.open;
+  }
+
+  /** @internal Whether an `unlock()` means it. */
+  get unlockable(): boolean {
+    return this.terms.bare && this.#released === undefined;
+  }
+
+  /** @internal Whether an `unlock()` that means no hold waits for what became of it. */
+  get awaitable(): boolean {
+    return this.terms.bare && this.#lost.records.some((record) => record.givingBack !== undefined);
+  }
+
+  /** @internal Not given back yet; maybe lost. */
+  get current(): boolean {
+    return this.#released === undefined;
+  }
+
+  #throwIfLost(): void {
+    const { loss } = this;
+    if (loss !== undefined) throw loss;
+  }
+}

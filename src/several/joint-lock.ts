@@ -1,0 +1,266 @@
+import { currentHolds } from '../ownership/flow.js';
+import type { CallSite } from '../ownership/call-site.js';
+import type { Hold } from '../holding/hold.js';
+import { isLockContext, type LockContext } from '../ownership/lock-context.js';
+import { MultiHold } from './joint-hold.js';
+import { SingleHold } from '../holding/single-hold.js';
+import {
+  ClientClosedError,
+  ConcurrentContextError,
+  InvalidArgumentError,
+  LockAbortedError,
+  LockLostError,
+  LockUpgradeError,
+  NonReentrantError,
+} from '../errors.js';
+import { refuseUnknown } from '../options.js';
+import type { LockCall, LockSettle, Method } from '../locks/lock-call.js';
+import { Lock } from '../locks/lock.js';
+import { identityOf, type Member, type Members } from './members.js';
+import { notOwnerText, type MemberCall } from '../locks/single-lock.js';
+
+/** Holds that were taken under a context, outermost first. */
+const held = new WeakMap<LockContext, MultiHold[]>();
+/** Locks that are being acquired under a context right now. */
+const acquiring = new WeakMap<LockContext, Set<string>>();
+
+/**
+ * What locks over several locks have in common: how the members are put in order, the hold that stands for all, and the
+ * reads. A member counts for itself; `quorum` of them count for the whole.
+ */
+export abstract class JointLock extends Lock<MultiHold> {
+  /** @internal In the order in which all who lock the same lock them. */
+  protected readonly members: Members;
+  readonly #identity: string;
+  readonly #name: string;
+  /** Some of the members are of the same client. */
+  readonly #ofOneClient: boolean;
+
+  /** @internal */
+  constructor(
+    members: Members,
+    /** @internal How many members make a hold. */
+    protected readonly quorum: number,
+    context: LockContext | undefined,
+  ) {
+    super(context);
+    this.members = members;
+    this.#identity = members.map(identityOf).join('\n');
+    this.#name = members.map(({ name }) => name).join(', ');
+    this.#ofOneClient = new Set(members.map(({ inner }) => inner.runtime)).size < members.length;
+  }
+
+  /** The names of the members, in the order in which they are locked, with commas between. Redisson gives none. */
+  override get name(): string {
+    return this.#name;
+  }
+
+  /**
+   * Frees every member, whoever holds it.
+   *
+   * @returns whether any was held. Redisson has no such call here.
+   */
+  override async forceUnlock(): Promise<boolean> {
+    this.checkOpen();
+    return this.ask(
+      (member) => member.forceUnlock(),
+      (freed) => freed.includes(true),
+    );
+  }
+
+  /** Whether so many members are held, by whomever, that it cannot be had. Redisson has no such call here. */
+  override async isLocked(): Promise<boolean> {
+    this.checkOpen();
+    const tooMany = (locked: readonly boolean[]): boolean =>
+      locked.filter(Boolean).length > this.members.length - this.quorum;
+    return this.ask((member) => member.isLocked(), tooMany, [false, true]);
+  }
+
+  /** ms until enough members are free if nobody renews them; -2: they are, -1: never. Redisson has no such call here. */
+  override async remainTimeToLive(): Promise<number> {
+    this.checkOpen();
+    const order = (left: number): number => (left === -1 ? Infinity : left);
+    const enough = (lefts: readonly number[]): number => {
+      const left = lefts.map(order).sort((a, b) => a - b)[this.quorum - 1] ?? Infinity;
+      return left === Infinity ? -1 : left;
+    };
+    return this.ask((member) => member.remainTimeToLive(), enough, [-2, -1]);
+  }
+
+  /** Whether this owner holds the members, or a majority of them. @see Redisson `RLock#isHeldByThread(long)`. */
+  override async isHeldBy(owner: LockContext | string): Promise<boolean> {
+    this.checkOpen();
+    if (!isLockContext(owner) && (typeof owner !== 'string' || owner === '')) {
+      throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
+    }
+    const owners = typeof owner === 'string' ? owner.split(', ') : [];
+    const isHeld = (member: Member): Promise<boolean> => {
+      if (typeof owner !== 'string') return member.isHeldBy(owner);
+      // Of an owner with a part for each client the one of this client; one part alone stands for all.
+      const own = owners.find((part) => part.startsWith(`${member.inner.runtime.clientId}:`)) ?? owner;
+      return member.isHeldBy(own);
+    };
+    return this.ask(isHeld, (held) => held.filter(Boolean).length >= this.quorum, [false, true]);
+  }
+
+  /** Whether the caller is inside a hold that Redis confirms. @see Redisson `RLock#isHeldByCurrentThread()`. */
+  override async isHeldByCurrentContext(): Promise<boolean> {
+    return (await this.getHoldCount()) > 0;
+  }
+
+  /** The least that the caller's owner has of any member, or of a majority of them. Redisson has no such call here. */
+  override async getHoldCount(): Promise<number> {
+    this.checkOpen();
+    const hold = this.currentHold();
+    if (hold === undefined || hold.loss !== undefined) return 0;
+    const least = (counts: readonly number[]): number => [...counts].sort((a, b) => b - a)[this.quorum - 1] ?? 0;
+    return this.ask((member) => member.holdCountOf(this.context), least, [0, Infinity]);
+  }
+
+  override currentHold(): MultiHold | undefined {
+    return this.innermost(this.context, (hold) => hold.current);
+  }
+
+  /**
+   * @internal What the answers of all members mean. A subclass may do with fewer, if it is told between which two an
+   * answer that it does not wait for would lie.
+   */
+  protected async ask<T, V>(
+    question: (member: Member) => Promise<T>,
+    meaning: (answers: readonly T[]) => V,
+    _between?: readonly [T, T],
+  ): Promise<V> {
+    return meaning(await Promise.all(this.members.map(question)));
+  }
+
+  /** @internal */
+  protected override take(call: LockCall, settle: LockSettle): void {
+    const { signal, context } = call;
+    if (signal?.aborted === true) return settle.failed(new LockAbortedError(this.name, signal.reason));
+    // Nobody goes on inside what was lost.
+    const loss = this.innermost(context, (hold) => hold.current)?.loss;
+    if (loss !== undefined) return settle.failed(loss);
+    if (context === undefined) this.takeMembers(call, settle);
+    else this.#takeFor(context, call).then(settle.granted, settle.failed);
+  }
+
+  async #takeFor(context: LockContext, call: LockCall): Promise<MultiHold> {
+    // Members know only of requests to them: one of a call that is over may still be under way there.
+    const underWay = acquiring.get(context) ?? new Set();
+    acquiring.set(context, underWay);
+    if (underWay.has(this.#identity)) throw new ConcurrentContextError(this.name, context.id);
+    underWay.add(this.#identity);
+    try {
+      const hold = await new Promise<MultiHold>((granted, failed) =>
+        this.takeMembers(call, { granted: granted as (taken: Hold) => void, failed }),
+      );
+      held.set(context, [...(held.get(context) ?? []).filter(({ open }) => open), hold]);
+      return hold;
+    } finally {
+      underWay.delete(this.#identity);
+    }
+  }
+
+  /** @internal Fails with `LockTimeoutError` if it stays busy; what was granted on the way has been given back. */
+  protected abstract takeMembers(call: LockCall, settle: LockSettle): void;
+
+  /** @internal */
+  protected hold(members: readonly SingleHold[], { bare }: LockCall): MultiHold {
+    return new MultiHold(
+      {
+        identity: this.#identity,
+        lockName: this.name,
+        of: this.members.length,
+        quorum: this.quorum,
+        bare,
+        releaseFailed: (member, cause) => {
+          const { runtime, protocol } = SingleHold.recordOf(member).tenure;
+          runtime.events.emit('releaseFailed', { lockName: protocol.name, owner: member.owner, cause });
+        },
+      },
+      members,
+    );
+  }
+
+  /** @internal One owner for all members of one client. */
+  protected owners(): (member: Member) => string {
+    if (!this.#ofOneClient) return ownOwner;
+    const owners = new Map<object, string>();
+    return ({ inner: { runtime } }) => {
+      const owner = owners.get(runtime) ?? runtime.newOwner();
+      owners.set(runtime, owner);
+      return owner;
+    };
+  }
+
+  /** @internal */
+  protected takeMember(member: Member, call: MemberCall): Promise<SingleHold> {
+    return new Promise((granted, failed) => member.takeAsMember(call, { granted, failed }));
+  }
+
+  /** @internal */
+  protected override unlockable(context: LockContext | undefined): Hold | undefined {
+    return this.innermost(context, (hold) => hold.unlockable) ?? this.innermost(context, (hold) => hold.awaitable);
+  }
+
+  /** @internal */
+  protected innermost(context: LockContext | undefined, accepts: (hold: MultiHold) => boolean): MultiHold | undefined {
+    const holds = context === undefined ? currentHolds() : (held.get(context) ?? []);
+    for (let i = holds.length - 1; i >= 0; i -= 1) {
+      const hold = holds[i];
+      if (hold instanceof MultiHold && hold.isOf(this.#identity) && accepts(hold)) return hold;
+    }
+    return undefined;
+  }
+
+  /** @internal */
+  protected override notOwnerMessage(): string {
+    return notOwnerText(this.name, this.members.map((member) => member.heldHere()).find(Boolean));
+  }
+
+  /** @internal */
+  protected override callSite(above: Method): CallSite | undefined {
+    return this.members[0]?.inner.runtime.callSite(above);
+  }
+
+  /** @internal */
+  protected override releaseFailed({ owner, lockName }: Hold, cause: unknown): void {
+    this.members[0]?.inner.runtime.events.emit('releaseFailed', { lockName, owner, cause });
+  }
+
+  /** @internal */
+  protected override checkOpen(): void {
+    let open = 0;
+    for (const { inner } of this.members) if (!inner.runtime.closed) open += 1;
+    if (open < this.quorum) throw new ClientClosedError();
+  }
+}
+
+const ownOwner = ({ inner }: Member): string => inner.runtime.newOwner();
+
+/** ms in which every request to any of them has settled. */
+export const longestDeadline = (members: Members): number =>
+  Math.max(...members.map(({ inner }) => inner.runtime.options.commandTimeout));
+
+/** What is wrong with the call, whatever the other members say. */
+export const isMisuse = (error: unknown): boolean =>
+  error instanceof ConcurrentContextError ||
+  error instanceof LockUpgradeError ||
+  error instanceof NonReentrantError ||
+  error instanceof LockLostError ||
+  error instanceof InvalidArgumentError;
+
+/** The locks of a variadic call, and the options that may follow them. */
+export function locksAndOptions<T extends object>(
+  given: readonly unknown[],
+  known: readonly (keyof T & string)[],
+): { readonly locks: readonly unknown[]; readonly options: Partial<T> } {
+  const last = given.at(-1);
+  // What has a name is no options, but a semaphore, both halves of a lock, or a lock of another copy of the package.
+  if (given.length === 0 || typeof last !== 'object' || last === null || 'name' in last) {
+    return { locks: given, options: {} };
+  }
+  if (Array.isArray(last)) throw new InvalidArgumentError('locks', 'given one by one', last);
+  refuseUnknown('options', last, known);
+  return { locks: given.slice(0, -1), options: last };
+}

@@ -1,0 +1,87 @@
+/* The locks that a lock over several is made of. */
+import type { LockContext } from '../ownership/lock-context.js';
+import { InvalidArgumentError } from '../errors.js';
+import { GroupMultiLock } from '../locks/group-lock.js';
+import { SingleLock } from '../locks/single-lock.js';
+
+export type Member = SingleLock;
+export type Members = readonly [Member, ...Member[]];
+
+const kindOf = ({ inner: { protocol } }: Member): string =>
+  `${protocol.constructor.name} ${protocol.half ?? ''} ${protocol.parts?.line ?? ''}`;
+
+export const identityOf = (member: Member): string =>
+  `${member.inner.runtime.clientId} ${member.inner.protocol.key} ${kindOf(member)}`;
+
+/** By key, then by server: not by kind, for another process may have another kind of lock of the same name. */
+const orderOf = ({ inner: { protocol, runtime } }: Member): string => JSON.stringify([protocol.key, runtime.server]);
+
+/**
+ * Members in the order that all processes lock them in, whatever order they were given in. The same lock twice counts
+ * once. Two locks that would wait for one another are refused.
+ *
+ * Two group multi-locks of one group have no such order: the values of one may overlap with both of another process. So
+ * a multi-lock locks all values of a group by one script.
+ */
+export function orderedMembers(given: Members, groups: 'together' | 'refused'): Members {
+  const members = new Map(given.map((member) => [identityOf(member), member]));
+  const byOrder = new Map<string, Member[]>();
+  for (const member of members.values()) {
+    const others = byOrder.get(orderOf(member)) ?? [];
+    for (const other of others) checkBeside(other, member, groups);
+    byOrder.set(orderOf(member), [...others, member]);
+  }
+  const orders = [...byOrder.keys()].sort();
+  return orders.map((order) => together(byOrder.get(order) as unknown as Members)) as unknown as Members;
+}
+
+export function checkMembers(given: readonly unknown[]): Members {
+  if (given.length === 0) throw new InvalidArgumentError('locks', 'at least one lock', 'none');
+  for (const member of given) {
+    if (member instanceof SingleLock) continue;
+    throw new InvalidArgumentError('locks', 'locks of one name each, not multi-locks or anything else', member);
+  }
+  return given as Members;
+}
+
+/** Two locks of one key at one server. */
+function checkBeside(a: Member, b: Member, groups: 'together' | 'refused'): void {
+  const [one, other] = [a.inner, b.inner];
+  const { parts } = one.protocol;
+  if (parts === undefined || other.protocol.parts === undefined || parts.overlaps(other.protocol.parts)) {
+    throw new InvalidArgumentError(
+      'locks',
+      `locks that do not wait for one another; "${a.name}" is there twice`,
+      b.name,
+    );
+  }
+  if (groups === 'refused' || one.runtime !== other.runtime) {
+    throw new InvalidArgumentError(
+      'locks',
+      `one lock of each group and server; make one getMultiLock("${a.name}", values) of all the values`,
+      b.name,
+    );
+  }
+}
+
+function together([first, ...others]: Members): Member {
+  const groups = others.filter((other) => other instanceof GroupMultiLock);
+  return first instanceof GroupMultiLock && groups.length > 0 ? first.with(groups) : first;
+}
+
+/**
+ * Whom a lock over several acts for: the context of its own options, or the one that all of its members name. It is one
+ * owner: members that name another context are refused.
+ */
+export function contextOf(members: Members, own: LockContext | undefined): LockContext | undefined {
+  const context = own ?? members[0].inner.context;
+  for (const { name, inner } of members) {
+    if (inner.context === context || (own !== undefined && inner.context === undefined)) continue;
+    throw new InvalidArgumentError(
+      'locks',
+      `locks that all name the same context, or none; that of "${name}" differs`,
+      inner.context,
+    );
+  }
+  return context;
+}

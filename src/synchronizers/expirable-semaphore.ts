@@ -1,0 +1,349 @@
+import { releaseGoesOn } from '../holding/compensations.js';
+import type { LockRuntime } from '../waiting/lock-runtime.js';
+import { NO_LEASE_MS } from '../waiting/shared-waiter.js';
+import { patience } from '../waiting/waiter.js';
+import { InvalidArgumentError, LockLostError, LockTimeoutError, RefusedError, UnknownPermitError } from '../errors.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import type { PermitCount, ReleaseReply } from '../redis/scripts/permit-expirable-semaphore.js';
+import {
+  checkAnyPermits,
+  checkBody,
+  checkLeaseTime,
+  checkOptions,
+  checkPermits,
+  checkWaitTime,
+} from '../locks/arguments.js';
+import { ExpirablePermitWaiter, type Taken } from './expirable-permit-waiter.js';
+import { PermitExpirableProtocol } from './permit-expirable-protocol.js';
+import { PermitSource, type SemaphoreOptions } from './permit-source.js';
+import { Permit } from './permit.js';
+import type { ProtocolPort } from '../protocols/plain-lock-protocol.js';
+import type { PermitsOptions, WaitOptions } from './ownerless-object.js';
+
+/** Options of `acquirePermit`, `tryAcquirePermit` and `withPermit`. */
+export interface ExpirablePermitOptions extends PermitsOptions {
+  /** ms until the permits come back by themselves. Absent or -1: they are taken until they are given back. */
+  leaseTime?: number | undefined;
+}
+
+const OPTIONS = ['permits', 'waitTime', 'leaseTime', 'signal'] as const;
+/** Each permit has an id of its own to be sent and stored. */
+const MOST_PERMITS = 10_000;
+/** For so long a release that is refused goes on: it may never be allowed. */
+const REFUSED_MS = 3_600_000;
+
+/**
+ * A number of permits in Redis, each taken under an id and, if it is given one, for a lease only: Redisson's
+ * `RPermitExpirableSemaphore`. Whoever knows the id may give a permit back, make its lease longer or shorter, or ask
+ * what is left of it. What a process that dies has taken comes back with its lease. Nothing renews a permit.
+ *
+ * Leases are counted by the server's clock, where Redisson takes the client's. Waiters of one process are served in
+ * order; between processes there is no order.
+ */
+export class PermitExpirableSemaphore extends PermitSource {
+  readonly #protocol: PermitExpirableProtocol;
+
+  /** @internal */
+  constructor(runtime: LockRuntime, port: ProtocolPort, name: string, options?: SemaphoreOptions) {
+    super(runtime, port, name, options);
+    this.#protocol = new PermitExpirableProtocol(port, this.key, this.requests);
+  }
+
+  /**
+   * Takes a permit, waiting without limit, or for `waitTime`, until there is one.
+   *
+   * @param leaseTime ms until it comes back by itself, at least 10. Absent or -1: it is taken until it is given back.
+   * @returns its id.
+   * @throws {LockTimeoutError} `ERR_LOCK_TIMEOUT`: none was free for all of `options.waitTime`.
+   * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: `signal` fired first. Nothing is taken.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: what an unanswered request may have taken is given
+   *   back in the background.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: before any command.
+   * @see Redisson `RPermitExpirableSemaphore#acquire(long, TimeUnit)`; differs: milliseconds only.
+   */
+  async acquire(leaseTime?: number, options?: WaitOptions & { waitTime?: number | undefined }): Promise<string> {
+    const [id] = await this.acquireMany(1, leaseTime, options);
+    return id as string;
+  }
+
+  /**
+   * Takes several permits together, all or none, as {@link acquire}.
+   *
+   * @param permits at most 10,000; 0 is granted without a command.
+   * @returns their ids.
+   * @see Redisson `RPermitExpirableSemaphore#acquire(int, long, TimeUnit)`; differs: 0 permits do not wait.
+   */
+  async acquireMany(
+    permits: number,
+    leaseTime?: number,
+    options?: WaitOptions & { waitTime?: number | undefined },
+  ): Promise<string[]> {
+    const { waitTime, signal } = checkOptions(options, ['waitTime', 'signal']);
+    const permit = await this.#orTimeout(permits, leaseTime, waitTime, signal);
+    return [...permit.ids];
+  }
+
+  /**
+   * Takes a permit if one is free within `waitTime`.
+   *
+   * @param waitTime ms; absent, 0 or less: one try.
+   * @returns its id, or `null` if none was free all the time.
+   * @throws as {@link acquire}.
+   * @see Redisson `RPermitExpirableSemaphore#tryAcquire(long, long, TimeUnit)`; differs: milliseconds only.
+   */
+  async tryAcquire(waitTime?: number, leaseTime?: number, options?: WaitOptions): Promise<string | null> {
+    const [id] = await this.tryAcquireMany(1, waitTime, leaseTime, options);
+    return id ?? null;
+  }
+
+  /**
+   * Takes several permits together, all or none, as {@link tryAcquire}.
+   *
+   * @returns their ids; none if there were not enough.
+   * @see Redisson `RPermitExpirableSemaphore#tryAcquire(int, long, long, TimeUnit)`.
+   */
+  async tryAcquireMany(
+    permits: number,
+    waitTime?: number,
+    leaseTime?: number,
+    options?: WaitOptions,
+  ): Promise<string[]> {
+    const { signal } = checkOptions(options, ['signal']);
+    const permit = await this.#take(permits, leaseTime, checkWaitTime(waitTime, 0), signal);
+    return [...(permit?.ids ?? [])];
+  }
+
+  /**
+   * As {@link acquireMany}, for one permit unless `permits` says more; gives an object that gives them back, at the end
+   * of the block with `await using`. Redisson has no such call.
+   */
+  async acquirePermit(options?: ExpirablePermitOptions): Promise<Permit> {
+    const { permits, leaseTime, waitTime, signal } = checkOptions(options, OPTIONS);
+    return this.#orTimeout(checkPermits(permits, 1, 1), leaseTime, waitTime, signal);
+  }
+
+  /** As {@link acquirePermit}, but one try without `waitTime`, and `null` if there were not enough. Not in Redisson. */
+  async tryAcquirePermit(options?: ExpirablePermitOptions): Promise<Permit | null> {
+    const { permits, leaseTime, waitTime, signal } = checkOptions(options, OPTIONS);
+    return (await this.#take(checkPermits(permits, 1, 1), leaseTime, checkWaitTime(waitTime, 0), signal)) ?? null;
+  }
+
+  /**
+   * Runs `fn` with a permit and gives it back afterwards. Waits like {@link acquirePermit}. An error of `fn` is rethrown
+   * untouched; a release that fails goes to the event `releaseFailed`. Redisson has no such call.
+   *
+   * @throws {LockLostError} `ERR_LOCK_LOST`: `fn` is done, but the lease was over before; `result` is what it returned.
+   */
+  withPermit<T>(fn: (permit: Permit) => T | PromiseLike<T>): Promise<T>;
+  withPermit<T>(options: ExpirablePermitOptions, fn: (permit: Permit) => T | PromiseLike<T>): Promise<T>;
+  async withPermit<T>(
+    first: ExpirablePermitOptions | ((permit: Permit) => T | PromiseLike<T>),
+    second?: (permit: Permit) => T | PromiseLike<T>,
+  ): Promise<T> {
+    const { options, fn } = checkBody(first, second);
+    const permit = await this.acquirePermit(options);
+    let result: T;
+    try {
+      result = await fn(permit);
+    } catch (error) {
+      await permit.release().catch((cause: unknown) => this.#releaseFailed(permit, cause));
+      throw error;
+    }
+    try {
+      await permit.release();
+    } catch (cause) {
+      if (cause instanceof UnknownPermitError) {
+        throw new LockLostError(this.name, permit.ids.join(), 'gone', { cause, result });
+      }
+      this.#releaseFailed(permit, cause);
+    }
+    return result;
+  }
+
+  /**
+   * Gives permits back, all of them or none, and wakes waiters.
+   *
+   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: one of them is not taken, or its lease is over.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: they go on being given back in the background.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, for an hour.
+   * @see Redisson `RPermitExpirableSemaphore#release(String)`, `#release(List)`.
+   */
+  async release(ids: string | readonly string[]): Promise<void> {
+    const checked = checkIds(ids);
+    this.checkOpen();
+    if (!canBeIds(checked)) throw new UnknownPermitError(this.name, checked);
+    await this.giveBack(checked, Infinity);
+  }
+
+  /** @internal Permits that are surely held until `deadline` (lease clock ms). */
+  async giveBack(ids: readonly string[], deadline: number): Promise<void> {
+    this.checkOpen();
+    if (!(await this.#release(ids, deadline))) throw new UnknownPermitError(this.name, ids);
+  }
+
+  /**
+   * As {@link release}, but tells whether they were given back.
+   *
+   * @see Redisson `RPermitExpirableSemaphore#tryRelease(String)`, `#tryRelease(List)`, which counts them.
+   */
+  async tryRelease(ids: string | readonly string[]): Promise<boolean> {
+    const checked = checkIds(ids);
+    this.checkOpen();
+    return canBeIds(checked) && (await this.#release(checked));
+  }
+
+  /**
+   * Gives a permit another lease, from now on: longer or shorter.
+   *
+   * @param leaseTime ms; absent or -1: none.
+   * @returns `false` if it is not taken, or its lease is over.
+   * @see Redisson `RPermitExpirableSemaphore#updateLeaseTime(String, long, TimeUnit)`.
+   */
+  async updateLeaseTime(id: string, leaseTime?: number): Promise<boolean> {
+    const checked = checkIds(id);
+    const leaseMs = checkLeaseTime(leaseTime, 'for none');
+    this.checkOpen();
+    if (!canBeIds(checked)) return false;
+    const request = await this.#protocol.updateLease(checked[0] as string, leaseMs).done;
+    // A copy that is still on its way would set this lease over one that is given next.
+    if (request.inDoubt) await request.whenQuiet();
+    if (request.error !== undefined) throw request.error;
+    return request.reply === true;
+  }
+
+  /**
+   * ms until a permit comes back by itself; -1: it has no lease.
+   *
+   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: it is not taken, or its lease is over.
+   * @see Redisson `RPermitExpirableSemaphore#getLeaseTime(String)`.
+   */
+  async getLeaseTime(id: string): Promise<number> {
+    const checked = checkIds(id);
+    this.checkOpen();
+    const left = canBeIds(checked) ? await this.#protocol.lease(checked[0] as string) : -2;
+    if (left === -2) throw new UnknownPermitError(this.name, checked);
+    return left;
+  }
+
+  /** Free permits; below 0 if `setPermits` took more away. @see Redisson `RPermitExpirableSemaphore#availablePermits()` */
+  async availablePermits(): Promise<number> {
+    return (await this.#count()).free;
+  }
+
+  /** Permits that are taken. @see Redisson `RPermitExpirableSemaphore#acquiredPermits()` */
+  async acquiredPermits(): Promise<number> {
+    return (await this.#count()).taken;
+  }
+
+  /** Permits in all, free and taken; 0 without a semaphore. @see Redisson `RPermitExpirableSemaphore#getPermits()` */
+  async getPermits(): Promise<number> {
+    const { exists, free, taken } = await this.#count();
+    return exists ? free + taken : 0;
+  }
+
+  /**
+   * Makes the semaphore with so many permits, unless there is one.
+   *
+   * @returns whether it was made.
+   * @see Redisson `RPermitExpirableSemaphore#trySetPermits(int)`.
+   */
+  async trySetPermits(permits: number): Promise<boolean> {
+    const count = checkPermits(permits, undefined);
+    this.checkOpen();
+    return this.change((lane) => this.#protocol.trySetPermits(count, lane));
+  }
+
+  /**
+   * Sets how many permits there are in all, also of a semaphore that is in use: what is taken stays taken, and nobody
+   * gets in until enough has come back.
+   *
+   * @see Redisson `RPermitExpirableSemaphore#setPermits(int)`.
+   */
+  async setPermits(permits: number): Promise<void> {
+    const count = checkPermits(permits, undefined);
+    this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
+    await this.change((lane) => this.#protocol.setPermits(count, lane));
+  }
+
+  /**
+   * Changes the number of permits by a difference, which may be negative, and wakes waiters.
+   *
+   * @see Redisson `RPermitExpirableSemaphore#addPermits(int)`; differs: an expiry of the semaphore stays.
+   */
+  async addPermits(permits: number): Promise<void> {
+    checkAnyPermits(permits);
+    this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
+    await this.change((lane) => this.#protocol.addPermits(permits, lane));
+  }
+
+  async #orTimeout(
+    permits: number,
+    leaseTime: number | undefined,
+    waitTime: number | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Permit> {
+    const wait = checkWaitTime(waitTime, Infinity);
+    const permit = await this.#take(permits, leaseTime, wait, signal);
+    if (permit === undefined) throw new LockTimeoutError(this.name, wait);
+    return permit;
+  }
+
+  async #take(
+    permits: number,
+    leaseTime: number | undefined,
+    waitTime: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Permit | undefined> {
+    const count = checkPermits(permits, undefined);
+    if (count > MOST_PERMITS) throw new InvalidArgumentError('permits', `at most ${MOST_PERMITS}`, count);
+    const leaseMs = checkLeaseTime(leaseTime, 'for none') ?? NO_LEASE_MS;
+    const waiting = patience(this.runtime, waitTime, signal);
+    this.checkOpen();
+    if (count === 0) return new Permit(this, this.runtime.clock, [], 0, -Infinity);
+    if (this.declared !== undefined) await this.setUp(this.declared);
+    const granted = await this.wait<Taken>(
+      this.#protocol.channel,
+      (resolve, fail) =>
+        new ExpirablePermitWaiter(this.#protocol, count, this.runtime, this.name, waiting, leaseMs, resolve, fail),
+    );
+    if (granted === undefined) return undefined;
+    const { ids, sentAt } = granted.value;
+    return new Permit(this, this.runtime.clock, ids, sentAt, leaseMs === NO_LEASE_MS ? Infinity : leaseMs);
+  }
+
+  async #release(ids: readonly string[], deadline = Infinity): Promise<boolean> {
+    const send = (): ScriptRequest<ReleaseReply> => this.#protocol.release(ids);
+    const { error, reply, inDoubt } = await send().done;
+    if (error === undefined) {
+      // None is taken any more, and an attempt before was not answered: it did it, unless the lease had ended by now.
+      return reply === 'released' || (reply === 'unknown' && inDoubt && this.runtime.clock.now() < deadline);
+    }
+    const allowedUntil = this.runtime.clock.clock.monotonic() + REFUSED_MS;
+    const until = error instanceof RefusedError ? allowedUntil : Infinity;
+    void this.runtime.compensations.add({ send, notBefore: 0, until });
+    throw releaseGoesOn(error);
+  }
+
+  async #count(): Promise<PermitCount> {
+    this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
+    return this.#protocol.count();
+  }
+
+  #releaseFailed(permit: Permit, cause: unknown): void {
+    this.runtime.events.emit('releaseFailed', { lockName: this.name, owner: permit.ids.join(), cause });
+  }
+}
+
+function checkIds(given: unknown): string[] {
+  const ids: unknown[] = Array.isArray(given) ? given : [given];
+  if (ids.length === 0 || !ids.every((id) => typeof id === 'string' && id !== '')) {
+    throw new InvalidArgumentError('ids', 'a permit id, or a list of some', given);
+  }
+  return [...new Set((ids as string[]).map((id) => id.toLowerCase()))];
+}
+
+/** Redis has ids as bytes: what cannot be written so is unknown without asking. */
+const canBeIds = (ids: readonly string[]): boolean => ids.every((id) => /^[0-9a-f]{32}$/.test(id));

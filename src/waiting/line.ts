@@ -1,0 +1,115 @@
+import type { CallSite } from '../ownership/call-site.js';
+import { LightSet } from '../light-set.js';
+import type { LockRuntime } from './lock-runtime.js';
+import { LongWaitWatch } from './long-wait.js';
+import { YIELD_MS } from './retry-schedule.js';
+import type { QueuedLine } from './fair-places.js';
+import type { Tenure } from '../holding/tenure.js';
+import { LockWaiter, type Waiter } from './waiter.js';
+
+/** Those of this client who wait at one entry, in the order in which they came, and those who have the lock. */
+export class LocalLine {
+  readonly #waiters = new LightSet<Waiter>();
+  /** Tenures of this client that have the lock. */
+  readonly holders = new LightSet<Tenure>();
+  readonly #longWait: LongWaitWatch;
+
+  constructor(
+    private readonly runtime: LockRuntime,
+    /** The line in Redis that the one waiter of this entry stands in. */
+    readonly queue: QueuedLine | undefined,
+    /** Told when nobody waits any more. */
+    private readonly lastLeft: () => void,
+  ) {
+    this.#longWait = queue?.longWait ?? new LongWaitWatch(runtime, this);
+  }
+
+  get waiterCount(): number {
+    return this.#waiters.size;
+  }
+
+  get head(): Waiter | undefined {
+    return this.#waiters.first;
+  }
+
+  /** Where the first in line called from. */
+  get headSite(): CallSite | undefined {
+    return this.head?.site;
+  }
+
+  [Symbol.iterator](): Iterator<Waiter> {
+    return this.#waiters[Symbol.iterator]();
+  }
+
+  has(waiter: Waiter): boolean {
+    return this.#waiters.has(waiter);
+  }
+
+  add(waiter: Waiter): void {
+    this.#waiters.add(waiter);
+  }
+
+  /** From here on the call really waits. `wake` makes it try. */
+  stand(waiter: Waiter, wake: () => void): void {
+    if (waiter instanceof LockWaiter) this.queue?.join(waiter, wake);
+    this.#longWait.waiting();
+    const { events } = this.runtime;
+    if (events.heard('waiting')) {
+      events.emit('waiting', { lockName: waiter.name, waiters: (this.queue ?? this).waiterCount });
+    }
+  }
+
+  remove(waiter: Waiter): void {
+    if (!this.#waiters.delete(waiter)) return;
+    this.queue?.leave(waiter);
+    if (this.#waiters.size > 0) return;
+    if (this.queue === undefined) this.#longWait.stop();
+    this.lastLeft();
+  }
+
+  holds(tenure: Tenure): void {
+    this.holders.add(tenure);
+    this.queue?.holders.add(tenure);
+  }
+
+  /** The tenure does not have the lock any more. */
+  ended(tenure: Tenure): void {
+    this.holders.delete(tenure);
+    this.queue?.holders.delete(tenure);
+    this.#longWait.holderChanged();
+  }
+
+  /** While a tenure of ours has the lock, its deadline is when to look again; 0 without one. */
+  holdersDeadline(now: number): number {
+    let latest = 0;
+    for (const tenure of this.holders) {
+      const sure = tenure.state === 'held' && tenure.lease.check() === 'valid' && tenure.holds.length > 0;
+      // Its end, or the answer that settles the doubt, makes the next step.
+      if (sure) latest = Math.max(latest, tenure.lease.deadline);
+      else if (tenure.state !== 'over') latest = Math.max(latest, now + YIELD_MS);
+    }
+    return latest;
+  }
+
+  /** Another of this client still waits in Redis before the head of this line: so nobody has told it to come. */
+  get isBehind(): boolean {
+    const { head } = this;
+    return head instanceof LockWaiter && this.queue?.isBehind(head) === true;
+  }
+
+  /** Whether a tenure of ours has the lock for all that `waiter` may do. */
+  keepsOut({ patience }: Waiter): boolean {
+    if (!patience.hurried) return this.holders.size > 0;
+    for (const tenure of this.holders) if (!tenure.ending) return true;
+    return false;
+  }
+
+  /** Whoever waits long waits behind the present holder. */
+  holderChanged(): void {
+    this.#longWait.holderChanged();
+  }
+
+  close(): void {
+    this.#longWait.stop();
+  }
+}
