@@ -6,6 +6,7 @@ import { within, type Clock } from '../clock.js';
 import { boundRejection, supportsBoundPromises } from '../ownership/bound-promise.js';
 import { runOutside } from '../ownership/flow.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
+import { addClient } from '../waiting/process-holds.js';
 import { showAs } from '../summary.js';
 import type { Tenure } from '../holding/tenure.js';
 import { ClientClosedError, InvalidArgumentError, RedisUnavailableError } from '../errors.js';
@@ -51,6 +52,7 @@ export class RedisLockClient implements LockClient {
   readonly #topology: Topology;
   readonly #executor: ScriptExecutor;
   readonly #port: ProtocolPort;
+  readonly #leaveProcess: () => void;
   #closing: Promise<void> | undefined;
 
   constructor(given: GivenRedis, options: ResolvedOptions, clock: Clock) {
@@ -59,6 +61,7 @@ export class RedisLockClient implements LockClient {
     this.#topology = topology;
     this.#executor = executor;
     this.#port = port;
+    this.#leaveProcess = addClient(runtime);
     void supportsBoundPromises();
   }
 
@@ -207,6 +210,7 @@ export class RedisLockClient implements LockClient {
     runtime.compensations.close();
     this.#executor.closed = true;
     this.#topology.close();
+    this.#leaveProcess();
   }
 
   async #whenReleased(): Promise<void> {

@@ -3,6 +3,7 @@ import { CallSite } from '../ownership/call-site.js';
 import { Compensations } from '../holding/compensations.js';
 import { EntryRegistry } from '../waiting/wait-lines.js';
 import { Lanes } from '../synchronizers/lanes.js';
+import { LongWaits } from '../waiting/long-wait.js';
 import type { LockRuntime } from '../waiting/lock-runtime.js';
 import { Watchdog } from '../holding/watchdog.js';
 import type { EventSource } from '../events.js';
@@ -14,6 +15,7 @@ import { openTopology } from '../redis/topologies/open-topology.js';
 import type { GivenRedis } from '../redis/connections/user-connection.js';
 import { serverOf } from '../redis/connections/own-connection.js';
 import { ScriptExecutor } from '../redis/requests/script-executor.js';
+import * as reads from '../redis/scripts/reads.js';
 import type { Topology } from '../redis/topologies/topology.js';
 
 /** The mechanisms of one client. */
@@ -74,6 +76,7 @@ export function assemble(
     watchdog: new Watchdog(leaseClock, events, lockWatchdogTimeout, renewEveryMs),
     compensations,
     lanes: new Lanes(leaseClock, compensations),
+    longWaits: new LongWaits(id, leaseClock, (key) => executor.ask(reads.hkeys, [key], [])),
     closed: false,
     newOwner: () => `${id}:${++tenures}`,
     callSite: (above) => (callSites ? CallSite.capture(above) : undefined),

@@ -5,7 +5,6 @@ import type { HoldRecord } from '../holding/hold-record.js';
 import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { LockRuntime } from '../waiting/lock-runtime.js';
-import { warnLongWait } from '../waiting/long-wait.js';
 import { SingleHold } from '../holding/single-hold.js';
 import { patience, type LockWaiter, type Settle } from '../waiting/waiter.js';
 import { ClientClosedError, InvalidArgumentError } from '../errors.js';
@@ -149,11 +148,9 @@ export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
     return isComing && innermostHold(this.runtime, this.protocol, context) === undefined;
   }
 
-  /** @internal Somebody has waited long behind the same hold of this client, if there is one. */
-  warnLongWait(waiting: CallSite | undefined): void {
-    const { protocol } = this;
-    const held = this.heldHere();
-    if (held !== undefined) warnLongWait(protocol.name, protocol.key, waiting, held.site);
+  /** @internal A call made at `site` has waited long for it. Returns ms until the next look. */
+  waitedLong(site: CallSite | undefined): number {
+    return this.runtime.longWaits.look({ protocol: this.protocol, site });
   }
 
   /** @internal */

@@ -46,11 +46,11 @@ class GroupValues implements LockParts {
   }
 
   covers(other: LockParts): boolean {
-    return other instanceof GroupValues && [...other].every((hash) => this.has(hash));
+    return [...other].every((hash) => this.has(hash));
   }
 
   overlaps(other: LockParts): boolean {
-    return other instanceof GroupValues && [...other].some((hash) => this.has(hash));
+    return [...other].some((hash) => this.has(hash));
   }
 }
 

@@ -36,7 +36,7 @@ export interface RenewalScript {
 type LockFamily = 'hash of one owner' | 'read-write lock' | 'group multi-lock';
 
 /** Which parts of a key are locked. Locks of one key with the same parts stand in one line. */
-export interface LockParts {
+export interface LockParts extends Iterable<string> {
   /** Short, and the same for the same parts. */
   readonly line: string;
   covers(other: LockParts): boolean;

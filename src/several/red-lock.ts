@@ -145,12 +145,10 @@ export class RedLock extends JointLock {
     let gate = first;
     let away = failed;
     let awayMs = AWAY_PAUSE_MS.first;
-    let behind = gate.heldHere();
-    let since = clock.now();
+    let longAt = clock.now() + LONG_WAIT_MS;
     for (;;) {
-      // It stands in each line too shortly for the watch of that line.
-      if (gate.heldHere() !== behind) [behind, since] = [gate.heldHere(), clock.now()];
-      else if (clock.now() - since >= LONG_WAIT_MS) gate.warnLongWait(call.site);
+      // The call stands in each line for less time than what counts as long there.
+      if (clock.now() >= longAt) longAt = clock.now() + gate.waitedLong(call.site);
       const through = await this.#throughGate(gate, call, leftovers, until);
       // Of the others nothing is known but what they said in the round before.
       if (through === undefined && clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);

@@ -269,9 +269,7 @@ function takeTurn(
       until === Infinity
         ? undefined
         : clock.setTimer(until, () => fail(new LockTimeoutError(protocol.name, patience.waitTime)));
-    const longWait = clock.clock.setTimer(LONG_WAIT_MS, () =>
-      warnLongWait(protocol.name, protocol.key, terms.site, parent.site),
-    );
+    const longWait = clock.clock.setTimer(LONG_WAIT_MS, () => warnLongWait({ protocol, site: terms.site }, parent));
     const unwatch = signal && onAbort(signal, () => fail(new LockAbortedError(protocol.name, signal.reason)));
     turns.add(wake);
   });

@@ -1,9 +1,7 @@
 import type { Timer } from '../clock.js';
-import type { CallSite } from '../ownership/call-site.js';
 import { LightSet } from '../light-set.js';
 import type { WaitQueue } from '../protocols/lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
-import { LongWaitWatch } from './long-wait.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { Waiter, LockWaiter } from './waiter.js';
 
@@ -18,7 +16,6 @@ const AFTER_LEASE_MS = 2;
 export class QueuedLine {
   /** Tenures of this client that have the lock. */
   readonly holders = new LightSet<Tenure>();
-  readonly longWait: LongWaitWatch;
   /** Entries of this line; it ends with the last of them. */
   entries = 0;
   /** In the order in which they came, each with what makes it try. */
@@ -30,16 +27,14 @@ export class QueuedLine {
     private readonly runtime: LockRuntime,
     readonly key: string,
     private readonly queue: WaitQueue,
-  ) {
-    this.longWait = new LongWaitWatch(runtime, this);
-  }
+  ) {}
 
   get waiterCount(): number {
     return this.#waiters.size;
   }
 
-  get headSite(): CallSite | undefined {
-    for (const { waiter } of this.#waiters.values()) return waiter.site;
+  get first(): LockWaiter | undefined {
+    for (const { waiter } of this.#waiters.values()) return waiter;
     return undefined;
   }
 
@@ -58,7 +53,7 @@ export class QueuedLine {
     if (!this.#waiters.delete(waiter) || this.#waiters.size > 0) return;
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.longWait.stop();
+    this.runtime.longWaits.stop(this);
   }
 
   #refreshIn(ms: number): void {

@@ -92,7 +92,6 @@ export class Grants {
     }
     const record = tenure.open(waiter.terms, sentAt, now);
     if (typeof request.reply === 'bigint') record.token = tenure.token = request.reply;
-    this.line.holderChanged();
     tellAcquired(record, handedOff);
     // The hold may be of an attempt that came after it was forced open: then nobody would give it back.
     if (waiter.forced === waiter.owner) tenure.force(true);

@@ -1,7 +1,5 @@
-import type { CallSite } from '../ownership/call-site.js';
 import { LightSet } from '../light-set.js';
 import type { LockRuntime } from './lock-runtime.js';
-import { LongWaitWatch } from './long-wait.js';
 import { YIELD_MS } from './retry-schedule.js';
 import type { QueuedLine } from './fair-places.js';
 import type { Tenure } from '../holding/tenure.js';
@@ -12,7 +10,6 @@ export class LocalLine {
   readonly #waiters = new LightSet<Waiter>();
   /** Tenures of this client that have the lock. */
   readonly holders = new LightSet<Tenure>();
-  readonly #longWait: LongWaitWatch;
 
   constructor(
     private readonly runtime: LockRuntime,
@@ -20,9 +17,7 @@ export class LocalLine {
     readonly queue: QueuedLine | undefined,
     /** Told when nobody waits any more. */
     private readonly lastLeft: () => void,
-  ) {
-    this.#longWait = queue?.longWait ?? new LongWaitWatch(runtime, this);
-  }
+  ) {}
 
   get waiterCount(): number {
     return this.#waiters.size;
@@ -32,9 +27,10 @@ export class LocalLine {
     return this.#waiters.first;
   }
 
-  /** Where the first in line called from. */
-  get headSite(): CallSite | undefined {
-    return this.head?.site;
+  /** The head, if it waits for a lock. */
+  get first(): LockWaiter | undefined {
+    const { head } = this;
+    return head instanceof LockWaiter ? head : undefined;
   }
 
   [Symbol.iterator](): Iterator<Waiter> {
@@ -52,7 +48,7 @@ export class LocalLine {
   /** From here on the call really waits. `wake` makes it try. */
   stand(waiter: Waiter, wake: () => void): void {
     if (waiter instanceof LockWaiter) this.queue?.join(waiter, wake);
-    this.#longWait.waiting();
+    this.runtime.longWaits.waiting(this.queue ?? this);
     const { events } = this.runtime;
     if (events.heard('waiting')) {
       events.emit('waiting', { lockName: waiter.name, waiters: (this.queue ?? this).waiterCount });
@@ -63,7 +59,7 @@ export class LocalLine {
     if (!this.#waiters.delete(waiter)) return;
     this.queue?.leave(waiter);
     if (this.#waiters.size > 0) return;
-    if (this.queue === undefined) this.#longWait.stop();
+    if (this.queue === undefined) this.runtime.longWaits.stop(this);
     this.lastLeft();
   }
 
@@ -76,7 +72,6 @@ export class LocalLine {
   ended(tenure: Tenure): void {
     this.holders.delete(tenure);
     this.queue?.holders.delete(tenure);
-    this.#longWait.holderChanged();
   }
 
   /** While a tenure of ours has the lock, its deadline is when to look again; 0 without one. */
@@ -102,14 +97,5 @@ export class LocalLine {
     if (!patience.hurried) return this.holders.size > 0;
     for (const tenure of this.holders) if (!tenure.ending) return true;
     return false;
-  }
-
-  /** Whoever waits long waits behind the present holder. */
-  holderChanged(): void {
-    this.#longWait.holderChanged();
-  }
-
-  close(): void {
-    this.#longWait.stop();
   }
 }

@@ -5,6 +5,7 @@ import type { CallSite } from '../ownership/call-site.js';
 import type { Compensations } from '../holding/compensations.js';
 import type { EntryRegistry } from './wait-lines.js';
 import type { Lanes } from '../synchronizers/lanes.js';
+import type { LongWaits } from './long-wait.js';
 import type { Watchdog } from '../holding/watchdog.js';
 
 /** What the mechanisms of one client share. */
@@ -20,6 +21,7 @@ export interface LockRuntime {
   readonly watchdog: Watchdog;
   readonly compensations: Compensations;
   readonly lanes: Lanes;
+  readonly longWaits: LongWaits;
   readonly closed: boolean;
   /** `<client id>:<number>`, never given twice. */
   newOwner(): string;

@@ -1,78 +1,140 @@
-import type { Timer } from '../clock.js';
+/*
+ * A process that waits for itself: a call that waits long behind a hold of its own process may be what the holder waits
+ * for. Any client of the process can have that hold, through any kind of lock of the name.
+ */
+import type { LeaseClock, Timer } from '../clock.js';
 import { supportsBoundPromises } from '../ownership/bound-promise.js';
 import type { CallSite } from '../ownership/call-site.js';
-import type { LightSet } from '../light-set.js';
-import type { LockRuntime } from './lock-runtime.js';
-import type { Tenure } from '../holding/tenure.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
+import { processHolds, warned, type ProcessHold } from './process-holds.js';
 
 export const LONG_WAIT_MS = 5_000;
-const warned = new Set<string>();
+/** Lines that are due within this time are looked at together, because a look goes through all holds of the process. */
+const TOGETHER_MS = 100;
 
-/** Who waits for a lock in this client, and behind whom. */
-interface Waiting {
-  readonly waiterCount: number;
-  readonly holders: LightSet<Tenure>;
-  /** Where the first in line called from. */
-  readonly headSite: CallSite | undefined;
+export interface WaitingCall {
+  readonly protocol: LockProtocol;
+  /** Where it was made. */
+  readonly site: CallSite | undefined;
 }
 
-/** Warns once per name when calls wait long behind one hold of their own client: it may be waiting for them. */
-export class LongWaitWatch {
-  #behind: Tenure | undefined;
+interface WaitingLine {
+  /** Absent: nobody waits for a lock there. */
+  readonly first: WaitingCall | undefined;
+}
+
+/** Warns once per name when calls of one client wait long behind one hold of the process. */
+export class LongWaits {
+  /** When each line is looked at (lease clock ms). */
+  readonly #lines = new Map<WaitingLine, number>();
   #timer: Timer | undefined;
 
   constructor(
-    private readonly runtime: LockRuntime,
-    private readonly entry: Waiting,
+    private readonly clientId: string,
+    private readonly clock: LeaseClock,
+    /** The fields of a hash in Redis; those of a lock name its owners. */
+    private readonly fieldsOf: (key: string) => Promise<readonly string[]>,
   ) {}
 
-  /** A waiter stands in line. */
-  waiting(): void {
-    if (this.#timer !== undefined || this.entry.waiterCount === 0) return;
-    const [tenure] = this.entry.holders;
-    if (tenure === undefined || warned.has(tenure.protocol.key)) return;
-    this.#behind = tenure;
-    this.#timer = this.runtime.clock.clock.setTimer(LONG_WAIT_MS, () => this.#warn());
+  /** A call stands in the line. */
+  waiting(line: WaitingLine): void {
+    if (this.#lines.has(line)) return;
+    const { first } = line;
+    if (first === undefined || warned.has(first.protocol.key)) return;
+    this.#lines.set(line, this.clock.now() + LONG_WAIT_MS);
+    if (this.#timer === undefined) this.#lookIn(LONG_WAIT_MS);
   }
 
-  holderChanged(): void {
-    if (this.#behind !== undefined && this.entry.holders.has(this.#behind)) return;
-    this.stop();
-    this.waiting();
+  /** No call waits in the line any more. */
+  stop(line: WaitingLine): void {
+    if (this.#lines.delete(line) && this.#lines.size === 0) this.#stopTimer();
   }
 
-  stop(): void {
+  /** For a call that has waited long: warns if it waits behind a hold that is as old. Returns ms until the next look. */
+  look(call: WaitingCall, holds: readonly ProcessHold[] = processHolds()): number {
+    const { key, parts } = call.protocol;
+    if (warned.has(key)) return LONG_WAIT_MS;
+    // A call for some values of a group waits for no other values, and for no plain lock of that name.
+    const around = holds.filter((hold) => {
+      return hold.key === key && (parts === undefined || (hold.parts !== undefined && parts.overlaps(hold.parts)));
+    });
+    const old = around.filter(({ age }) => age >= LONG_WAIT_MS);
+    const own = old.find(({ clientId }) => clientId === this.clientId);
+    if (own !== undefined) warnLongWait(call, own);
+    else if (old.length > 0) void this.#warnIfHeld(call, old);
+    return old.length > 0 ? LONG_WAIT_MS : Math.min(...around.map(({ age }) => LONG_WAIT_MS - age), LONG_WAIT_MS);
+  }
+
+  /** Another client may have its key on another server, or in another database. The owners in Redis tell. */
+  async #warnIfHeld(call: WaitingCall, holds: readonly ProcessHold[]): Promise<void> {
+    try {
+      const fields = await this.fieldsOf(call.protocol.key);
+      const held = holds.find(({ owner }) => fields.some((field) => `:${field}:`.includes(`:${owner}:`)));
+      if (held !== undefined) warnLongWait(call, held, ' by another client');
+    } catch {
+      // Redis is unavailable or refuses the command. The next look asks again.
+    }
+  }
+
+  #look(): void {
+    const now = this.clock.now();
+    let byKey: Map<string, ProcessHold[]> | undefined;
+    let earliest = Infinity;
+    for (const [line, due] of [...this.#lines]) {
+      const { first } = line;
+      let next = due;
+      if (first === undefined || warned.has(first.protocol.key)) {
+        this.#lines.delete(line);
+        continue;
+      }
+      if (due < now + TOGETHER_MS) {
+        byKey ??= holdsByKey();
+        next = now + this.look(first, byKey.get(first.protocol.key) ?? []);
+        this.#lines.set(line, next);
+      }
+      earliest = Math.min(earliest, next);
+    }
+    if (this.#lines.size === 0) this.#timer = undefined;
+    else this.#lookIn(Math.max(earliest - now, TOGETHER_MS));
+  }
+
+  #lookIn(ms: number): void {
+    this.#timer = this.clock.clock.setTimer(ms, () => this.#look());
+  }
+
+  #stopTimer(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#behind = undefined;
-  }
-
-  #warn(): void {
-    const tenure = this.#behind;
-    this.stop();
-    const hold = tenure?.holds[0];
-    if (tenure === undefined || hold === undefined || this.entry.waiterCount === 0) return;
-    warnLongWait(tenure.protocol.name, tenure.protocol.key, this.entry.headSite, hold.site);
   }
 }
 
+function holdsByKey(): Map<string, ProcessHold[]> {
+  const byKey = new Map<string, ProcessHold[]>();
+  for (const hold of processHolds()) {
+    const others = byKey.get(hold.key);
+    if (others === undefined) byKey.set(hold.key, [hold]);
+    else others.push(hold);
+  }
+  return byKey;
+}
+
+/** `by`: which client, if not the one that waits. */
 export function warnLongWait(
-  name: string,
-  key: string,
-  waiting: CallSite | undefined,
-  held: CallSite | undefined,
+  { protocol: { name, key }, site }: WaitingCall,
+  held: Pick<ProcessHold, 'site'>,
+  by = '',
 ): void {
   if (warned.has(key)) return;
   warned.add(key);
-  const where = waiting === undefined ? '' : ` at ${waiting.toString()}`;
-  const since = held === undefined ? '' : ` since ${held.toString()}`;
+  const where = site === undefined ? '' : ` at ${site.toString()}`;
+  const since = held.site === undefined ? '' : ` since ${held.site.toString()}`;
   // There code that takes a lock by `acquire` and calls another that wants it always comes here.
   const outside =
     supportsBoundPromises() === false
       ? 'In this runtime the code that awaited acquire() is outside of its hold: use withLock() or hold.run(). '
       : '';
   process.emitWarning(
-    `waiting ${LONG_WAIT_MS / 1000} s for lock "${name}"${where}, held in this process${since}. ${outside}` +
+    `waiting ${LONG_WAIT_MS / 1000} s for lock "${name}"${where}, held in this process${by}${since}. ${outside}` +
       'If the holder is waiting for this call it never ends: see README, "Who owns a lock".',
     { code: 'HOLDFAST_LONG_WAIT' },
   );

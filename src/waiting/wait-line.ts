@@ -342,6 +342,5 @@ export class LockEntry implements ChannelListener {
   close(error: LockError): void {
     this.rejectAll(error);
     this.#look.rest();
-    this.#line.close();
   }
 }

@@ -15,7 +15,7 @@ const ROWS: Readonly<Record<string, { scripts: readonly string[]; reads: readonl
   getReadWriteLock: { scripts: ['read-write-lock/'], reads: READS },
   getSemaphore: { scripts: ['semaphore/', 'request/'], reads: ['get'] },
   getPermitExpirableSemaphore: { scripts: ['permit-expirable-semaphore/'], reads: ['get'], as: 'getSemaphore' },
-  'getMultiLock(group, values)': { scripts: ['group-lock/'], reads: ['exists'] },
+  'getMultiLock(group, values)': { scripts: ['group-lock/'], reads: ['exists', 'hkeys'] },
   getCountDownLatch: { scripts: ['latch/', 'request/'], reads: ['get', 'mget'] },
   inspect: { scripts: ['object/'], reads: [] },
 };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { runFixture } from '../support/fixture-process.js';
+import { closeClients, holdElsewhere, inFlow, openClient } from '../support/lock-clients.js';
 import { expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 
 interface Warned {
@@ -19,6 +20,12 @@ const waits = {
   handedOn: freshName(),
   elsewhere: freshName(),
   overSeveral: freshName(),
+  otherCopy: freshName(),
+  byWriter: freshName(),
+  byKind: freshName(),
+  byGroup: freshName(),
+  otherGroup: freshName(),
+  away: freshName(),
 };
 const holds = {
   leaked: freshName(),
@@ -32,26 +39,44 @@ const holds = {
 let longWait: Promise<Report>;
 let leakedHold: Promise<Report>;
 
+/** One name, and one value of a group, are held by another process. */
+async function behindStrangers(): Promise<Report> {
+  const stranger = await openClient();
+  await Promise.all([
+    holdElsewhere(stranger.getLock(waits.away)),
+    inFlow(() => stranger.getMultiLock(waits.otherGroup, ['b']).acquire()),
+  ]);
+  return runFixture('long-wait.mjs', [testRedisUrl(), ...Object.values(waits)]);
+}
+
 // In a block of its own, so that its end comes before that of the file's connection.
 describe('warnings', () => {
   // Each takes seconds of doing nothing.
   beforeAll(() => {
-    longWait = runFixture('long-wait.mjs', [testRedisUrl(), ...Object.values(waits)]);
+    longWait = behindStrangers();
     leakedHold = runFixture('leaked-hold.mjs', [testRedisUrl(), ...Object.values(holds)], ['--expose-gc']);
   });
-  afterAll(() => expectNothingLeft());
+  afterAll(async () => {
+    await closeClients();
+    await expectNothingLeft();
+  });
 
-  test('R24: a wait of 5 s behind a hold of the same client warns once per name, with both places', async () => {
+  test('R24: a wait of 5 s behind a hold of the same process warns once per name, with both places', async () => {
     const { warnings, outcomes } = await longWait;
-    expect(outcomes).toEqual(Array.from({ length: 6 }, () => false));
+    expect(outcomes).toEqual(Array.from({ length: 12 }, () => false));
     expect(new Set(warnings.map(({ code }) => code))).toEqual(new Set(['HOLDFAST_LONG_WAIT']));
-    for (const name of [waits.inLine, waits.inTurn, waits.handedOn, `${waits.overSeveral}:1`]) {
+    const { inLine, inTurn, handedOn, byWriter, elsewhere, otherCopy, byKind, byGroup, overSeveral } = waits;
+    const own = [inLine, inTurn, handedOn, byWriter];
+    const ofOthers = [elsewhere, otherCopy, byKind, byGroup, `${overSeveral}:1`];
+    for (const name of [...own, ...ofOthers]) {
       const about = warnings.filter(({ message }) => message.includes(`"${name}"`));
-      expect(about).toHaveLength(1);
-      expect(about[0]?.message).toMatch(/at .*long-wait\.mjs:\d+, held in this process since .*long-wait\.mjs:\d+/);
+      expect(about.map(({ message }) => message)).toEqual([
+        expect.stringMatching(/at .*long-wait\.mjs:\d+, held in this process.* since .*long-wait\.mjs:\d+/),
+      ]);
+      expect(about[0]?.message.includes('held in this process by another client')).toBe(ofOthers.includes(name));
       expect(about[0]?.after).toBeGreaterThan(4_900);
     }
-    expect(warnings).toHaveLength(4);
+    expect(warnings).toHaveLength(own.length + ofOthers.length);
   });
 
   test('R24: a hold that nothing refers to any more warns, once, and goes on being held until close(); its signal works', async () => {

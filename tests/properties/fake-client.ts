@@ -3,6 +3,7 @@ import { Compensations } from '../../src/holding/compensations.js';
 import { EntryRegistry } from '../../src/waiting/wait-lines.js';
 import { runOutside } from '../../src/ownership/flow.js';
 import { Lanes } from '../../src/synchronizers/lanes.js';
+import { LongWaits } from '../../src/waiting/long-wait.js';
 import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../../src/protocols/lock-protocol.js';
 import type { LockRuntime } from '../../src/waiting/lock-runtime.js';
 import { Watchdog } from '../../src/holding/watchdog.js';
@@ -70,6 +71,7 @@ export class FakeClient {
       watchdog: new Watchdog(leaseClock, events, options.lockWatchdogTimeout, options.renewEveryMs),
       compensations,
       lanes: new Lanes(leaseClock, compensations),
+      longWaits: new LongWaits(id, leaseClock, () => Promise.resolve([])),
       closed: false,
       newOwner: () => `${id}:${++owners}`,
       callSite: () => undefined,

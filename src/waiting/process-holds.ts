@@ -1,0 +1,64 @@
+/*
+ * The holds of all clients of this process, also of those that another copy of the package has made: an `import` and a
+ * `require` of it are two copies. A client lists its holds only when it is asked, so a section costs nothing here.
+ */
+import type { LockParts } from '../protocols/lock-protocol.js';
+import type { LockRuntime } from './lock-runtime.js';
+
+export interface ProcessHold {
+  readonly clientId: string;
+  readonly key: string;
+  /** As Redis has it. */
+  readonly owner: string;
+  /** Absent: the whole key is locked. */
+  readonly parts: LockParts | undefined;
+  /** ms since it was taken. */
+  readonly age: number;
+  /** The line that took it, if call sites are kept. */
+  readonly site: { toString(): string } | undefined;
+}
+
+interface SharedState {
+  readonly version: number;
+  readonly clients: Set<() => Iterable<ProcessHold>>;
+  /** Keys that a warning has named. */
+  readonly warned: Set<string>;
+}
+
+/** Goes up whenever a copy of another version could misread what this one keeps in the shared state. */
+const FORMAT_VERSION = 1;
+const SHARED = Symbol.for('holdfast.process-holds');
+const shared = sharedState();
+
+export const { warned } = shared;
+
+/** Returns a function that removes the client. */
+export function addClient(runtime: LockRuntime): () => void {
+  const holds = (): Iterable<ProcessHold> => holdsOf(runtime);
+  shared.clients.add(holds);
+  return () => void shared.clients.delete(holds);
+}
+
+export function processHolds(): ProcessHold[] {
+  return [...shared.clients].flatMap((holds) => [...holds()]);
+}
+
+function* holdsOf({ clientId, clock, entries }: LockRuntime): Iterable<ProcessHold> {
+  const now = clock.now();
+  for (const { holders } of entries) {
+    for (const { owner, protocol, holds } of holders) {
+      const [first] = holds;
+      if (first === undefined) continue;
+      yield { clientId, key: protocol.key, owner, parts: protocol.parts, age: now - first.openedAt, site: first.site };
+    }
+  }
+}
+
+/** Copies of different formats do not see the holds of each other; only warnings depend on it. */
+function sharedState(): SharedState {
+  const existing = (globalThis as { [SHARED]?: SharedState })[SHARED];
+  if (existing?.version === FORMAT_VERSION) return existing;
+  const value: SharedState = { version: FORMAT_VERSION, clients: new Set(), warned: new Set() };
+  if (existing === undefined) Object.defineProperty(globalThis, SHARED, { value });
+  return value;
+}
