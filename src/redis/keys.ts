@@ -24,8 +24,12 @@ export const semaphoreChannel = (name: string): string => prefixName('redisson_s
 export const takenPermitsKey = (name: string): string => suffixName(name, 'timeout');
 /** Redisson puts its braces around the name even when the name has some. */
 export const latchChannel = (name: string): string => `redisson_countdownlatch__channel__{${name}}`;
-/** Our own: when a latch was last opened, in µs of the server's clock, for an hour. It lies beside the lanes. */
-export const latchOpenedKey = (name: string): string => `${prefixName('holdfast_requests', name)}:opened`;
+/**
+ * Our own: when a latch was last opened, in µs of the server's clock, for an hour. It lies beside the lanes. `x` and
+ * `{x}` are two latches with one key of lanes, so the name follows where it has braces.
+ */
+export const latchOpenedKey = (name: string): string =>
+  `${prefixName('holdfast_requests', name)}:opened${name.includes('{') ? `:${name}` : ''}`;
 /** Lanes of one client on one object. */
 export const requestsKey = (name: string, clientId: string): string =>
   `${prefixName('holdfast_requests', name)}:${clientId}`;

@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { closeClients, holdElsewhere, inFlow, openClient, outcome, pause } from '../support/lock-clients.js';
+import { fairQueueKey, latchChannel } from '../../src/redis/keys.js';
+import { answered, closeClients, holdElsewhere, inFlow, openClient, outcome, pause } from '../support/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
 
 /*
  * Redisson puts braces around a name that has none. `x` and `{x}` then share a channel, but they are two keys and so two
@@ -85,4 +87,54 @@ test('issue 20.2: one-permit semaphores named x and {x} in one client admit one 
   expect(most).toEqual([1, 1]);
   for (const each of names) expect(await client.getSemaphore(each).availablePermits()).toBe(1);
   await admin().del(...names);
+});
+
+test('a latch named {x} does not open because the one named x has opened', async () => {
+  const client = await openClient();
+  const name = freshName();
+  const [plain, braced] = [client.getCountDownLatch(name), client.getCountDownLatch(`{${name}}`)];
+  await braced.trySetCount(3);
+  let isOpen = false;
+  const waiting = braced.await().then(() => (isOpen = true));
+  const channel = latchChannel(`{${name}}`);
+  await until(async () => (await admin().pubsub('NUMSUB', channel))[1] === 1, 'it listens');
+  await answered(client);
+  await plain.trySetCount(1);
+  await plain.countDown();
+  // A message of any kind makes it look.
+  await admin().publish(channel, '0');
+  await answered(client);
+  await answered(client);
+  expect(isOpen).toBe(false);
+  for (let at = 0; at < 3; at += 1) await braced.countDown();
+  await waiting;
+});
+
+describe('what Redisson keeps under one key for both, as README says', () => {
+  test('fair locks named q and {q} exclude nobody from each other, but have one queue', async () => {
+    const [client, other] = [await openClient(), await openClient()];
+    const name = freshName();
+    const hold = await holdElsewhere(client.getFairLock(name));
+    const waiting = inFlow(async () => ({ hold: await other.getFairLock(name).acquire() }));
+    await until(async () => (await admin().llen(fairQueueKey(name))) === 1, 'one waits');
+    // Free, and refused: somebody is in its queue.
+    const braced = client.getFairLock(`{${name}}`);
+    expect([await braced.isLocked(), await inFlow(() => braced.tryLock())]).toEqual([false, false]);
+    await hold.release();
+    await (await waiting).hold.release();
+    expect(await inFlow(() => braced.withLock(() => 'inside'))).toBe('inside');
+  });
+
+  test('expirable permits named p and {p} have one set of taken permits: what expires goes to the one that looks', async () => {
+    const client = await openClient();
+    const name = freshName();
+    const names = [name, `{${name}}`];
+    const [plain, braced] = names.map((each) => client.getPermitExpirableSemaphore(each));
+    for (const each of [plain!, braced!]) await each.trySetPermits(1);
+    await plain!.acquire(10);
+    expect(await braced!.getPermits()).toBe(2);
+    await until(async () => (await braced!.availablePermits()) === 2, 'the permit of the other has come to it');
+    expect(await plain!.availablePermits()).toBe(0);
+    await admin().del(...names);
+  });
 });
