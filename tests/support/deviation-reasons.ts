@@ -15,6 +15,7 @@ export const REASONS = {
   deadThread: 'a dead thread does not keep the watchdog from the hold that lives',
   keptByWatchdog:
     'what a multi-lock has while it waits for the rest is renewed; with Redisson it has twice a time drawn at random',
+  readMembers: 'the lease of a multi-lock is that of the keys of its read holds, too (hazard 45)',
   leaseOnce: 'the lease is the one that was asked for, however many rounds it took (hazard 44)',
 
   // Who holds it
@@ -27,6 +28,10 @@ export const REASONS = {
   oneHalf: 'isLocked() asks about its own half in every form; the asynchronous one of Redisson about both',
   forcedKeys: 'a force unlock removes the keys of the read holds, too',
   noToken: 'a busy lock without expiry is not mistaken for a token of -1 (hazard 39)',
+  releasedAsTaken:
+    'a fair hold that is released through a plain handle is released as a fair one: the head of the queue is told',
+  forceFree: 'a force unlock of a free fair lock changes nothing: stale places stay until the next call comes',
+  forceType: 'a force unlock of a key that is no hash is refused; Redisson deletes it',
   pollsByChance: 'whether a poll falls before or after a look at the server is chance',
 
   // Who is told
@@ -61,7 +66,10 @@ export const REASONS = {
   groupForce: 'a force unlock of a group says whether any value was held, and of none it is no error (hazard 46)',
   groupFirst: 'the first value counts, too (hazard 46)',
 
-  // Permits
+  // Permits and latches
+  reapedAtOnce: 'all permits whose lease is over come back at once; an acquire of Redisson reaps as many as it wants',
+  servesAll: 'a release of several permits serves as many waiters as there are permits (hazard 26)',
+  zeroCount: 'a latch is closed with a count of at least 1; Redisson stores 0 and less, and takes it for open',
   allOrNone: 'permits are given back together or not at all: there is nothing to count',
   expiryStays: 'an expiry of a semaphore stays when its permits are drained or changed (hazard 42)',
   expiredWhole: 'the semaphore has expired with what was taken of it',
