@@ -103,6 +103,14 @@ describe('issue 20.5: an address is refused when the client is created', () => {
     await open({ url: `redis://${url.host}/` }).ready();
   });
 
+  test('a connection whose database is null leads to database 0, as it does in ioredis', async () => {
+    const { hostname, port } = new URL(testRedisUrl());
+    const given = { host: hostname, port: Number(port), db: null as unknown as number, lazyConnect: true };
+    const redis = kept(new Redis(given));
+    const name = freshName();
+    await open({ redis }).getLock(name).withLock(async () => expect(await redis.exists(name)).toBe(1));
+  });
+
   test('a socket of the machine in the query stays one', () => {
     expect(refusal({ url: 'redis://?path=/run/redis.sock&db=2' })).toBe('accepted');
     expect(refusal({ url: 'redis:///2?path=/run/redis.sock' })).toBe('accepted');

@@ -266,7 +266,8 @@ export class CommandConnection implements CommandPort {
   /** ioredis goes on in database 0 when it is not let into another: the locks would be nobody else's. */
   async #enterDatabase(): Promise<void> {
     const { db } = this.#redis.options;
-    if (db !== undefined && db !== 0) await this.#redis.select(db);
+    // ioredis also takes null for database 0.
+    if (db) await this.#redis.select(db);
   }
 
   #endWaiting(error: Error): void {
