@@ -335,3 +335,20 @@ test('R32: no timer of an idle client that holds locks keeps the process alive',
     await worker.close();
   }
 });
+
+test('permits of a withPermits that still runs at close() stay taken, and releaseFailed says so', async () => {
+  const client = await openClient();
+  const name = freshName();
+  const failed: unknown[] = [];
+  client.events.on('releaseFailed', ({ lockName, cause }) => failed.push([lockName, (cause as ClientClosedError).code]));
+  const semaphore = client.getSemaphore(name);
+  await semaphore.trySetPermits(1);
+  const section = semaphore.withPermits(async () => {
+    await client.close({ releaseHolds: true });
+    return 'done';
+  });
+  expect(await section).toBe('done');
+  expect(failed).toEqual([[name, 'ERR_LOCK_CLIENT_CLOSED']]);
+  expect(await admin().get(name)).toBe('0');
+  await admin().del(name);
+});
