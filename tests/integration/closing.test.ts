@@ -340,7 +340,9 @@ test('permits of a withPermits that still runs at close() stay taken, and releas
   const client = await openClient();
   const name = freshName();
   const failed: unknown[] = [];
-  client.events.on('releaseFailed', ({ lockName, cause }) => failed.push([lockName, (cause as ClientClosedError).code]));
+  client.events.on('releaseFailed', ({ lockName, cause }) =>
+    failed.push([lockName, (cause as ClientClosedError).code]),
+  );
   const semaphore = client.getSemaphore(name);
   await semaphore.trySetPermits(1);
   const section = semaphore.withPermits(async () => {

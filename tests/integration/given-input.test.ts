@@ -108,7 +108,9 @@ describe('issue 20.5: an address is refused when the client is created', () => {
     const given = { host: hostname, port: Number(port), db: null as unknown as number, lazyConnect: true };
     const redis = kept(new Redis(given));
     const name = freshName();
-    await open({ redis }).getLock(name).withLock(async () => expect(await redis.exists(name)).toBe(1));
+    await open({ redis })
+      .getLock(name)
+      .withLock(async () => expect(await redis.exists(name)).toBe(1));
   });
 
   test('a socket of the machine in the query stays one', () => {
