@@ -25,19 +25,35 @@ if seen then
   if done == sequence then return tonumber(answer) end
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
-local count, left = redis.call('GET', latch), 0
-if count then
-  left = redis.call('DECR', latch)
-  if left <= 0 then redis.call('DEL', latch) end
-  -- Below zero it was open already, and nobody waits.
-  if left == 0 then
-    -- A waiter that looks after the next count was set still learns that the latch was open.
-    local time = redis.call('TIME')
-    redis.call('SET', opened, string.format('%d%06d', time[1], time[2]), 'PX', '3600000')
-    redis.call(publish, channel, '0')
-  end
+local count = redis.call('GET', latch)
+-- What is no number DECR refuses.
+local left = count and (tonumber(count) or 2) - 1 or 0
+-- Below zero it was open already, and nobody waits.
+local opens = count and left == 0
+local time, before
+if opens then
+  time, before = redis.call('TIME'), redis.call('GET', opened)
+  -- The message comes first: if it is refused, nothing has happened.
+  redis.call(publish, channel, '0')
 end
 if left < 0 then left = 0 end
 redis.call('HSET', requests, lane, sequence .. ':' .. left)
-redis.call('PEXPIRE', requests, '3600000')
+local done = type(redis.pcall('PEXPIRE', requests, '3600000')) == 'number'
+if done and opens then
+  -- A waiter that looks after the next count was set still learns that the latch was open.
+  done = redis.pcall('SET', opened, string.format('%d%06d', time[1], time[2]), 'PX', '3600000').ok
+end
+if done and left > 0 then
+  done = type(redis.pcall('DECR', latch)) == 'number'
+elseif done and count then
+  done = type(redis.pcall('DEL', latch)) == 'number'
+end
+if not done then
+  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  redis.call('HSET', requests, lane, seen or '0:-4')
+  redis.call('PEXPIRE', requests, '3600000')
+  if opens then redis.call('SET', opened, before or '1', 'PX', before and '3600000' or '1') end
+  if left > 0 then redis.call('DECR', latch) end
+  redis.call('DEL', latch)
+end
 return left

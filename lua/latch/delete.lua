@@ -28,14 +28,26 @@ if seen then
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
 -- A JVM stores any count that it is given: with none left to count down it was open.
-local open = (tonumber(redis.call('GET', latch) or '0') or 1) <= 0
-local answer = redis.call('DEL', latch)
-if open then answer = 0 end
-redis.call('HSET', requests, lane, sequence .. ':' .. answer)
-redis.call('PEXPIRE', requests, '3600000')
-if answer == 0 then return 0 end
--- A waiter that looks after the next count was set still learns that the latch was open.
-local time = redis.call('TIME')
-redis.call('SET', opened, string.format('%d%06d', time[1], time[2]), 'PX', '3600000')
-redis.call(publish, channel, '0')
+local closed = (tonumber(redis.call('GET', latch) or '0') or 1) > 0
+local time, before
+if closed then
+  time, before = redis.call('TIME'), redis.call('GET', opened)
+  -- The message comes first: if it is refused, nothing has happened.
+  redis.call(publish, channel, '0')
+end
+redis.call('HSET', requests, lane, sequence .. ':' .. (closed and '1' or '0'))
+local done = type(redis.pcall('PEXPIRE', requests, '3600000')) == 'number'
+if done and closed then
+  -- A waiter that looks after the next count was set still learns that the latch was open.
+  done = redis.pcall('SET', opened, string.format('%d%06d', time[1], time[2]), 'PX', '3600000').ok
+end
+if done then done = type(redis.pcall('DEL', latch)) == 'number' end
+if not done then
+  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  redis.call('HSET', requests, lane, seen or '0:-4')
+  redis.call('PEXPIRE', requests, '3600000')
+  if closed then redis.call('SET', opened, before or '1', 'PX', before and '3600000' or '1') end
+  redis.call('DEL', latch)
+end
+if not closed then return 0 end
 return 1

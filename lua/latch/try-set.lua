@@ -28,10 +28,21 @@ if seen then
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
 -- A JVM stores any count that it is given: with none left to count down it is open, as without a key.
-if (tonumber(redis.call('GET', latch) or '1') or 1) <= 0 then redis.call('DEL', latch) end
-local closed = redis.call('SETNX', latch, count)
-redis.call('HSET', requests, lane, sequence .. ':' .. closed)
-redis.call('PEXPIRE', requests, '3600000')
-if closed == 0 then return 0 end
-redis.call(publish, channel, '1')
+local before = redis.call('GET', latch)
+local spent = before and (tonumber(before) or 1) <= 0
+local closes = spent or not before
+-- The message comes first: if it is refused, nothing has happened.
+if closes then redis.call(publish, channel, '1') end
+redis.call('HSET', requests, lane, sequence .. ':' .. (closes and '1' or '0'))
+local set = redis.pcall('PEXPIRE', requests, '3600000')
+if type(set) == 'number' and spent then set = redis.pcall('DEL', latch) end
+if type(set) == 'number' and closes then set = redis.pcall('SETNX', latch, count) end
+if type(set) ~= 'number' then
+  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  redis.call('HSET', requests, lane, seen or '0:-4')
+  redis.call('PEXPIRE', requests, '3600000')
+  if spent then redis.call('DEL', latch) end
+  redis.call('SETNX', latch, count)
+end
+if not closes then return 0 end
 return 1

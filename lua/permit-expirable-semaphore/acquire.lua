@@ -17,14 +17,18 @@ local notAfter, lease, publish, channel = tonumber(ARGV[1]), tonumber(ARGV[2]), 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
 if notAfter > 0 and now > notAfter then return -3 end
-local over = redis.call('ZREMRANGEBYSCORE', taken, 0, now)
-local free = 0
+-- Permits whose leases are over become free: in both keys, or in neither if Redis refuses one of the commands.
+local over = redis.call('ZCOUNT', taken, 0, now)
 if over > 0 then
-  free = redis.call('INCRBY', semaphore, over)
+  local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + over
   if free > 0 then redis.call(publish, channel, free) end
-else
-  free = tonumber(redis.call('GET', semaphore) or '0')
+  redis.call('INCRBY', semaphore, over)
+  if type(redis.pcall('ZREMRANGEBYSCORE', taken, 0, now)) ~= 'number' then
+    redis.call('INCRBY', semaphore, -over)
+    redis.call('ZREMRANGEBYSCORE', taken, 0, now)
+  end
 end
+local free = tonumber(redis.call('GET', semaphore) or '0')
 local ids = {}
 for i = 5, #ARGV do
   local id = ''
@@ -32,20 +36,23 @@ for i = 5, #ARGV do
   ids[i - 4] = id
 end
 -- A repeat finds its own ids: it takes nothing more, and its lease counts from now.
-local granted = 1
+local granted, takes = 1, 0
 if not redis.call('ZSCORE', taken, ids[1]) then
-  if free >= #ids then
-    free = redis.call('DECRBY', semaphore, #ids)
-  else
-    granted = 0
-  end
+  if free >= #ids then takes = #ids else granted = 0 end
 end
 -- Redisson's number for no lease is also the largest that its clients tell from one.
 local never = 922337203685477
 if granted == 1 then
   local ends = never
   if lease >= 0 and now + lease < never then ends = now + lease end
-  for _, id in ipairs(ids) do redis.call('ZADD', taken, ends, id) end
+  if takes > 0 then free = redis.call('DECRBY', semaphore, takes) end
+  for i = 1, #ids do
+    -- Only the first can be refused. Nobody would release permits that have no id.
+    if type(redis.pcall('ZADD', taken, ends, ids[i])) ~= 'number' then
+      if takes > 0 then redis.call('DECRBY', semaphore, -takes) end
+      redis.call('ZADD', taken, ends, ids[i])
+    end
+  end
   -- One must not outlive the other: permits would vanish, or be given back to what is gone.
   local ttl = redis.call('PTTL', semaphore)
   if ttl > 0 then redis.call('PEXPIRE', taken, ttl) else redis.call('PERSIST', taken) end

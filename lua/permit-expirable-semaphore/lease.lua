@@ -14,10 +14,16 @@ local id, publish, channel = ARGV[1], ARGV[2], ARGV[3]
 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
-local over = redis.call('ZREMRANGEBYSCORE', taken, 0, now)
+-- Permits whose leases are over become free: in both keys, or in neither if Redis refuses one of the commands.
+local over = redis.call('ZCOUNT', taken, 0, now)
 if over > 0 then
-  local free = redis.call('INCRBY', semaphore, over)
+  local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + over
   if free > 0 then redis.call(publish, channel, free) end
+  redis.call('INCRBY', semaphore, over)
+  if type(redis.pcall('ZREMRANGEBYSCORE', taken, 0, now)) ~= 'number' then
+    redis.call('INCRBY', semaphore, -over)
+    redis.call('ZREMRANGEBYSCORE', taken, 0, now)
+  end
 end
 local member = ''
 for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end

@@ -32,9 +32,16 @@ end
 local free = redis.call('GET', semaphore)
 local change = permits
 if free then change = permits - tonumber(free) - redis.call('ZCARD', taken) end
-redis.call('HSET', requests, lane, sequence .. ':' .. '1')
-redis.call('PEXPIRE', requests, '3600000')
-if free and change == 0 then return 1 end
-redis.call('INCRBY', semaphore, change)
-if permits > 0 then redis.call(publish, channel, permits) end
+local changes = not free or change ~= 0
+-- The message comes first: if it is refused, nothing has happened.
+if changes and permits > 0 then redis.call(publish, channel, permits) end
+redis.call('HSET', requests, lane, sequence .. ':1')
+local set = redis.pcall('PEXPIRE', requests, '3600000')
+if type(set) == 'number' and changes then set = redis.pcall('INCRBY', semaphore, change) end
+if type(set) ~= 'number' then
+  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  redis.call('HSET', requests, lane, seen or '0:-4')
+  redis.call('PEXPIRE', requests, '3600000')
+  redis.call('INCRBY', semaphore, change)
+end
 return 1

@@ -17,10 +17,16 @@ local id, lease, publish, channel, notAfter = ARGV[1], tonumber(ARGV[2]), ARGV[3
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
 if notAfter > 0 and now > notAfter then return -3 end
-local over = redis.call('ZREMRANGEBYSCORE', taken, 0, now)
+-- Permits whose leases are over become free: in both keys, or in neither if Redis refuses one of the commands.
+local over = redis.call('ZCOUNT', taken, 0, now)
 if over > 0 then
-  local free = redis.call('INCRBY', semaphore, over)
+  local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + over
   if free > 0 then redis.call(publish, channel, free) end
+  redis.call('INCRBY', semaphore, over)
+  if type(redis.pcall('ZREMRANGEBYSCORE', taken, 0, now)) ~= 'number' then
+    redis.call('INCRBY', semaphore, -over)
+    redis.call('ZREMRANGEBYSCORE', taken, 0, now)
+  end
 end
 local member = ''
 for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
@@ -28,7 +34,8 @@ local before = redis.call('ZSCORE', taken, member)
 if not before then return 0 end
 local ends = 922337203685477
 if lease >= 0 and now + lease < ends then ends = now + lease end
-redis.call('ZADD', taken, ends, member)
--- Who waits looks again when the lease that it knows of ends; this one ends sooner.
+-- Who waits looks again when the lease that it knows of ends; this one ends sooner. The message comes first: if it is
+-- refused, the lease is the old one.
 if ends < tonumber(before) then redis.call(publish, channel, '1') end
+redis.call('ZADD', taken, ends, member)
 return 1

@@ -15,6 +15,8 @@ if seen then
   if tonumber(done) > tonumber(sequence) then return 0 end
   if done == sequence and answer ~= '-4' then return 1 end
 end
+-- At maxmemory Redis allows what begins with a write that needs no memory.
+local kept = redis.call('PEXPIRE', requests, '3600000')
 redis.call('HSET', requests, lane, sequence .. ':-4')
-redis.call('PEXPIRE', requests, '3600000')
+if kept == 0 then redis.call('PEXPIRE', requests, '3600000') end
 return 0

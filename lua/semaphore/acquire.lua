@@ -24,12 +24,17 @@ if seen then
   if done == sequence then return tonumber(answer) end
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
-local answer = -1
-if tonumber(redis.call('GET', semaphore) or '0') >= permits then
-  answer = redis.call('DECRBY', semaphore, permits)
-end
+local answer = tonumber(redis.call('GET', semaphore) or '0') - permits
+if answer < 0 then answer = -1 end
 -- "Busy" is stored as well: a copy that comes later must not take what nobody waits for any more.
 redis.call('HSET', requests, lane, sequence .. ':' .. answer)
-redis.call('PEXPIRE', requests, '3600000')
+local taken = redis.pcall('PEXPIRE', requests, '3600000')
+if type(taken) == 'number' and answer >= 0 then taken = redis.pcall('DECRBY', semaphore, permits) end
+if type(taken) ~= 'number' then
+  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  redis.call('HSET', requests, lane, seen or '0:-4')
+  redis.call('PEXPIRE', requests, '3600000')
+  redis.call('DECRBY', semaphore, permits)
+end
 if answer < 0 then return -1 end
 return answer

@@ -26,8 +26,16 @@ if seen then
   if done == sequence then return tonumber(answer) end
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
-local free = redis.call('INCRBY', semaphore, permits)
-redis.call('HSET', requests, lane, sequence .. ':' .. '1')
-redis.call('PEXPIRE', requests, '3600000')
+-- What is no number INCRBY refuses. The message comes first: if it is refused, nothing has happened.
+local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + permits
 if free > 0 then redis.call(publish, channel, free) end
+redis.call('HSET', requests, lane, sequence .. ':1')
+local added = redis.pcall('PEXPIRE', requests, '3600000')
+if type(added) == 'number' then added = redis.pcall('INCRBY', semaphore, permits) end
+if type(added) ~= 'number' then
+  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  redis.call('HSET', requests, lane, seen or '0:-4')
+  redis.call('PEXPIRE', requests, '3600000')
+  redis.call('INCRBY', semaphore, permits)
+end
 return 1

@@ -23,9 +23,18 @@ if seen then
     if permits < 0 then taken = tonumber(answer) end
   end
 end
-redis.call('HSET', requests, lane, sequence .. ':-4')
-redis.call('PEXPIRE', requests, '3600000')
-if taken == 0 then return 0 end
-local free = redis.call('INCRBY', semaphore, taken)
+local free = taken
+if taken > 0 then free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + taken end
+-- The message comes first: if it is refused, nothing has happened.
 if free > 0 then redis.call(publish, channel, free) end
+-- At maxmemory Redis allows what begins with a write that needs no memory.
+local kept = redis.call('PEXPIRE', requests, '3600000')
+redis.call('HSET', requests, lane, sequence .. ':-4')
+if kept == 0 then redis.call('PEXPIRE', requests, '3600000') end
+if taken == 0 then return 0 end
+if type(redis.pcall('INCRBY', semaphore, taken)) ~= 'number' then
+  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  redis.call('HSET', requests, lane, seen)
+  redis.call('INCRBY', semaphore, taken)
+end
 return 1

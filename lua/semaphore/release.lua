@@ -23,11 +23,21 @@ if seen then
   if done == sequence then return tonumber(answer) end
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
-local exists = create == '1' or redis.call('EXISTS', semaphore) == 1
+local count = redis.call('GET', semaphore)
+local exists = create == '1' or count
+-- A JVM's listener takes a number of permits; none below zero makes sense to it. The message comes first: if it is
+-- refused, nothing has happened. What is no number INCRBY refuses.
+local free, heard = (tonumber(count or '0') or 0) + permits, 2
+if exists and free > 0 then heard = redis.call(publish, channel, free) end
+-- At maxmemory Redis allows what begins with a write that needs no memory.
+local kept = redis.call('PEXPIRE', requests, '3600000')
 redis.call('HSET', requests, lane, sequence .. ':' .. (exists and '1' or '0'))
-redis.call('PEXPIRE', requests, '3600000')
+if kept == 0 then redis.call('PEXPIRE', requests, '3600000') end
 if not exists then return 0 end
-local free = redis.call('INCRBY', semaphore, permits)
--- A JVM's listener takes a number of permits; none below zero makes sense to it.
-if free > 0 and redis.call(publish, channel, free) < 2 then return 2 end
+if type(redis.pcall('INCRBY', semaphore, permits)) ~= 'number' then
+  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  redis.call('HSET', requests, lane, seen or '0:-4')
+  redis.call('INCRBY', semaphore, permits)
+end
+if heard < 2 then return 2 end
 return 1

@@ -28,10 +28,18 @@ if seen then
   if done == sequence then return tonumber(answer) end
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
-local made = redis.call('SETNX', semaphore, permits)
+local made = 1 - redis.call('EXISTS', semaphore)
+-- The message comes first: if it is refused, nothing has happened.
+if made == 1 and tonumber(permits) > 0 then redis.call(publish, channel, permits) end
 redis.call('HSET', requests, lane, sequence .. ':' .. made)
-redis.call('PEXPIRE', requests, '3600000')
+local set = redis.pcall('PEXPIRE', requests, '3600000')
+if type(set) == 'number' and made == 1 then set = redis.pcall('SETNX', semaphore, permits) end
+if type(set) ~= 'number' then
+  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  redis.call('HSET', requests, lane, seen or '0:-4')
+  redis.call('PEXPIRE', requests, '3600000')
+  redis.call('SETNX', semaphore, permits)
+end
 if made == 0 then return 0 end
 if ttl ~= '-1' then redis.call('PEXPIRE', semaphore, ttl) end
-if tonumber(permits) > 0 then redis.call(publish, channel, permits) end
 return 1

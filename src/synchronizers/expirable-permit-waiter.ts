@@ -61,7 +61,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     const ids = this.#ids as readonly string[];
     this.#ids = undefined;
     return this.runtime.compensations.add({
-      send: () => this.protocol.release(ids),
+      send: () => this.protocol.release(ids, 'any'),
       notBefore: request.openUntil,
       until: latestEnd(this.runtime, this.leaseMs),
     });

@@ -314,14 +314,15 @@ export class PermitExpirableSemaphore extends PermitSource {
   }
 
   async #release(ids: readonly string[], deadline = Infinity): Promise<boolean> {
-    const send = (): ScriptRequest<ReleaseReply> => this.#protocol.release(ids);
-    const { error, reply, inDoubt } = await send().done;
+    const { error, reply, inDoubt } = await this.#protocol.release(ids, 'all').done;
     if (error === undefined) {
       // None is taken any more, and an attempt before was not answered: it did it, unless the lease had ended by now.
       return reply === 'released' || (reply === 'unknown' && inDoubt && this.runtime.clock.now() < deadline);
     }
     const allowedUntil = this.runtime.clock.clock.monotonic() + REFUSED_MS;
     const until = error instanceof RefusedError ? allowedUntil : Infinity;
+    // Those whose leases end meanwhile must not keep the others.
+    const send = (): ScriptRequest<ReleaseReply> => this.#protocol.release(ids, 'any');
     void this.runtime.compensations.add({ send, notBefore: 0, until });
     throw releaseGoesOn(error);
   }

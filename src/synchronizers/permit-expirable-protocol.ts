@@ -28,9 +28,10 @@ export class PermitExpirableProtocol {
     return executor.run(scripts.acquire, this.#keys, [lease, publish, this.channel, ...ids]);
   }
 
-  /** Running it twice gives back once, so it may be repeated without a lane. */
-  release(ids: readonly string[]): ScriptRequest<scripts.ReleaseReply> {
-    return this.port.executor.run(scripts.release, this.#keys, [this.port.publish, this.channel, ...ids]);
+  /** All of the ids or none; `any`: those that are taken. Running it twice releases once, so it needs no lane. */
+  release(ids: readonly string[], which: 'all' | 'any'): ScriptRequest<scripts.ReleaseReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.release, this.#keys, [publish, this.channel, which === 'any' ? 1 : 0, ...ids]);
   }
 
   updateLease(id: string, leaseMs: number | undefined): ScriptRequest<boolean> {

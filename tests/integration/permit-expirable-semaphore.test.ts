@@ -51,6 +51,20 @@ test('R11: while one of two updates of a lease is unanswered, a permit is valid 
   await permit.release();
 });
 
+test('issue 20.29: permits whose release goes on in the background do not wait for one whose lease ends', async () => {
+  const { proxy, url } = await openProxy();
+  const { name, semaphore, other } = await semaphoreOf(3, await openClient({ url }));
+  await semaphore.withPermit(() => undefined); // the server has been told the scripts
+  const [kept, short, alsoKept] = [await semaphore.acquire(), await semaphore.acquire(), await semaphore.acquire()];
+  const noPerm = "-NOPERM this user has no permissions to run the 'evalsha' command\r\n";
+  const refused = proxy.answer({ sha: release.script!.sha, times: Infinity }, noPerm);
+  expect(await outcome(semaphore.release([kept, short, alsoKept]))).toBe('ERR_LOCK_REFUSED');
+  await endsIn(name, short, -1);
+  refused.lift();
+  await until(async () => (await other.acquiredPermits()) === 0, 'the others are released');
+  expect(await admin().get(name)).toBe('3');
+});
+
 test('permits whose release Redis refuses are given back as soon as it allows it', async () => {
   const { proxy, url } = await openProxy();
   const { semaphore, other } = await semaphoreOf(2, await openClient({ url }));

@@ -112,7 +112,7 @@ describeScript(acquire, {
 });
 
 const giving = (bench: ScriptBench, digits: string) =>
-  run(release, keys(bench), 'PUBLISH', channel(bench), ...Array.from(digits, id));
+  run(release, keys(bench), 'PUBLISH', channel(bench), 0, ...Array.from(digits, id));
 describeScript(release, {
   '1': {
     'permits come back, and what is free is published': async (bench) => {

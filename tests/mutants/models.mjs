@@ -2,6 +2,7 @@
 import { without } from './mechanism.mjs';
 
 const SEMAPHORE = 'tests/lua/semaphore';
+const HALF_WAY = 'tests/faults/half-way';
 const FAIR = 'tests/lua/fair-lock';
 
 /** Lanes (tests/model/Lanes.tla) and the fair queue (tests/model/FairQueue.tla). @type {readonly import('./mechanism.mjs').Mechanism[]} */
@@ -34,6 +35,34 @@ export const LANES_AND_QUEUES = [
     '',
     SEMAPHORE,
     'tests/lua/permit-expirable-semaphore',
+  ),
+  without(
+    'a release of permits that is refused half-way and put back',
+    'lua/semaphore/release.lua',
+    "  redis.call('HSET', requests, lane, seen or '0:-4')\n",
+    '',
+    HALF_WAY,
+  ),
+  without(
+    'an acquire of permits that is refused half-way and put back',
+    'lua/permit-expirable-semaphore/acquire.lua',
+    "      if takes > 0 then redis.call('DECRBY', semaphore, -takes) end\n",
+    '',
+    HALF_WAY,
+  ),
+  without(
+    'leases that are over and end in both keys or in neither',
+    'lua/permit-expirable-semaphore/count.lua',
+    "    redis.call('INCRBY', semaphore, -over)\n",
+    '',
+    HALF_WAY,
+  ),
+  without(
+    'an opening of a latch that is refused half-way and put back',
+    'lua/latch/count-down.lua',
+    "  if opens then redis.call('SET', opened, before or '1', 'PX', before and '3600000' or '1') end\n",
+    '',
+    HALF_WAY,
   ),
   without('the dead of a queue that go', 'lua/fair-lock/acquire.lua', 'if #gone > 0 then', 'if false then', FAIR),
   without(

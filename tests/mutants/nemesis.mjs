@@ -43,8 +43,8 @@ export const SABOTAGES = [
   without(
     'nemesis: permits that all go back',
     'lua/semaphore/release.lua',
-    "redis.call('INCRBY', semaphore, permits)",
-    "redis.call('INCRBY', semaphore, math.min(tonumber(permits), 2))",
+    "redis.pcall('INCRBY', semaphore, permits)",
+    "redis.pcall('INCRBY', semaphore, math.min(tonumber(permits), 2))",
     NEMESIS,
   ),
   without(

@@ -16,7 +16,20 @@ function cleanLines(...lines: string[]): number[] {
 describe('a refused command left nothing written', () => {
   test.each([
     ['up to the first write itself', [READ, WRITE, READ, WRITE], [1, 2]],
-    ['up to a command that only a variable names', [READ, 'redis.call(publish, c, m)', READ], [1, 2]],
+    ['up to a command that only a variable names', [READ, 'redis.call(command, k, m)', READ], [1, 2]],
+    ['behind a message, which is no write', [READ, 'redis.call(publish, c, m)', WRITE, READ], [1, 2, 3]],
+    [
+      'where a script reports what redis.pcall was refused, after it has undone its writes',
+      [
+        WRITE,
+        "local a = redis.pcall('INCRBY', s, n)",
+        WRITE,
+        "redis.call('INCRBY', s, 1)",
+        "redis.call('INCRBY', t, 1)",
+      ],
+      [1, 4],
+    ],
+    ['not where redis.pcall was refused a read', ["redis.pcall('HGET', k, f)", WRITE, READ], [1, 2]],
     ['anywhere in a script that only reads', [READ, `-- ${WRITE}`, READ, "return 'for'"], [1, 2, 3, 4]],
     [
       'behind a branch that writes and returns',

@@ -2,13 +2,13 @@
 const READS = new Set(
   (
     'EXISTS GET HEXISTS HGET HGETALL HLEN HMGET LINDEX LLEN LRANGE PTTL PUBSUB TIME TYPE ' +
-    'ZCARD ZRANGE ZRANGEBYSCORE ZSCORE'
+    'ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZSCORE'
   ).split(' '),
 );
 
-/** What matters of a script's text. Comments and other strings match first and count for nothing. */
+/** What matters of a script's text. Comments, other strings and messages match first and count for nothing. */
 const WORD =
-  /--[^\n]*|(?<call>redis\.p?call)\(\s*(?:'(?<command>\w+)')?|'[^'\n]*'|"[^"\n]*"|\b(?<word>function|for|while|repeat|if|elseif|else|return|end|until)\b|(?<line>\n)/g;
+  /--[^\n]*|redis\.call\(publish\b|(?<call>redis\.p?call)\(\s*(?:'(?<command>\w+)')?|'[^'\n]*'|"[^"\n]*"|\b(?<word>function|for|while|repeat|if|elseif|else|return|end|until)\b|(?<line>\n)/g;
 
 /** Blocks whose first lines may run after their last. */
 const RUNS_AGAIN = new Set(['function', 'for', 'while', 'repeat']);
@@ -54,8 +54,20 @@ export function blocksOf(source: string): Block[] {
   return all;
 }
 
+/**
+ * The line runs a command that `redis.pcall` was refused before, on the same key. A script does so to report the refusal,
+ * after it has undone its writes.
+ */
+function reportsRefusal(source: string, line: number): boolean {
+  const lines = source.split('\n');
+  const calls = (lines[line - 1] ?? '').matchAll(/redis\.call\(('(\w+)', \w+)/g);
+  const before = lines.slice(0, line - 1).join('\n');
+  return [...calls].some(([, call, command = '']) => !READS.has(command) && before.includes(`redis.pcall(${call}`));
+}
+
 /** Whether the script may have written something when a command of this line is refused. */
 function mayHaveWritten(source: string, line: number): boolean {
+  if (reportsRefusal(source, line)) return false;
   return blocksOf(source).some(({ kind, first, last, writes }) => {
     if (line < first || line > last) return false;
     if (RUNS_AGAIN.has(kind) && writes.length > 0) return true;

@@ -22,11 +22,11 @@ export const acquire = defineScript<Keys, readonly (string | number)[], AcquireR
   confirmed: (reply) => typeof reply === 'object',
 });
 
-/** `mixed`: some of them are not taken any more, and none was given back; `unknown`: none of them is taken. */
+/** `mixed`: some of them are not taken any more, and none was released; `unknown`: none of them is taken. */
 export type ReleaseReply = 'released' | 'mixed' | 'unknown';
 const RELEASED: Readonly<Record<number, ReleaseReply>> = { 1: 'released', 2: 'mixed' };
 
-export const release = defineScript<Keys, readonly string[], ReleaseReply>({
+export const release = defineScript<Keys, readonly (string | number)[], ReleaseReply>({
   file: 'permit-expirable-semaphore/release',
   source: releaseSource,
   keys: 2,

@@ -1,0 +1,372 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import * as latches from '../../src/redis/scripts/latch.js';
+import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js';
+import * as semaphores from '../../src/redis/scripts/semaphore.js';
+import { closeClients, openClient, openProxy, outcome, useUser } from '../support/lock-clients.js';
+import { admin, atLast, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+import { permissionsFor, rulesOf } from '../support/user.js';
+
+const mark = freshName('').split(':')[0]!;
+const user = { username: `${mark}-user`, password: 'secret' };
+const OF = ['every client', 'a database other than 0', 'a waiter', 'getPermitExpirableSemaphore', 'getSemaphore'];
+const ALL = permissionsFor([...OF, 'getCountDownLatch'], `${mark}*`);
+
+/** Everything that the README lists but for one command. */
+const allow = (except?: string): Promise<unknown> =>
+  admin().call(
+    'ACL',
+    'SETUSER',
+    user.username,
+    ...rulesOf({ ...ALL, commands: ALL.commands.filter((rule) => rule !== `+${except}`) }),
+  );
+
+atLast(() => admin().call('ACL', 'DELUSER', user.username));
+beforeAll(() => useUser(user));
+afterAll(() => useUser(undefined));
+afterEach(async () => {
+  await allow();
+  await closeClients();
+  await admin().flushdb();
+  await expectNothingLeft();
+});
+
+const takenKey = (name: string): string => `{${name}}:timeout`;
+const PERMIT = 'ab'.repeat(16);
+/** Permits that are free, and those that are taken. */
+async function counts(name: string): Promise<[free: string | null, taken: number]> {
+  return [await admin().get(name), await admin().zcard(takenKey(name))];
+}
+const hasPermit = (name: string, ends: number): Promise<unknown> =>
+  admin().zadd(takenKey(name), ends, Buffer.from(PERMIT, 'hex'));
+
+interface Case {
+  readonly script: { readonly name: string; readonly script: { readonly source: string } | undefined };
+  /** Each write of it that this call makes, and its message. */
+  readonly commands: readonly string[];
+  readonly free?: number;
+  /** The semaphore has a TTL. */
+  readonly expires?: true;
+  /** A permit whose lease is over, or which has none. */
+  readonly permit?: 'over' | 'taken';
+  call(client: LockClient, name: string): Promise<unknown>;
+  /** What the call answers when it is allowed, and what has become of the permits then. */
+  readonly reply?: unknown;
+  readonly after: [free: string | null, taken: number];
+}
+
+const semaphore = (client: LockClient, name: string) => client.getSemaphore(name);
+const expirable = (client: LockClient, name: string) => client.getPermitExpirableSemaphore(name);
+const latch = (client: LockClient, name: string) => client.getCountDownLatch(name);
+const SWEEP = ['publish', 'incrby', 'zremrangebyscore'];
+
+/** Calls that have done nothing when they are refused; the caller makes them again. */
+const REFUSED: Readonly<Record<string, Case>> = {
+  'permits of a semaphore': {
+    script: semaphores.acquire,
+    commands: ['hset', 'pexpire', 'decrby'],
+    free: 5,
+    call: (client, name) => semaphore(client, name).tryAcquire(2),
+    reply: true,
+    after: ['3', 0],
+  },
+  'all permits of a semaphore': {
+    script: semaphores.drain,
+    commands: ['hset', 'pexpire', 'decrby'],
+    free: 5,
+    call: (client, name) => semaphore(client, name).drainPermits(),
+    reply: 5,
+    after: ['0', 0],
+  },
+  'more permits for a semaphore': {
+    script: semaphores.add,
+    commands: ['publish', 'hset', 'pexpire', 'incrby'],
+    free: 5,
+    call: (client, name) => semaphore(client, name).addPermits(2),
+    after: ['7', 0],
+  },
+  'a new semaphore': {
+    script: semaphores.trySet,
+    commands: ['publish', 'hset', 'pexpire', 'setnx'],
+    call: (client, name) => semaphore(client, name).trySetPermits(4, 60_000),
+    reply: true,
+    after: ['4', 0],
+  },
+  'the count of a latch': {
+    script: latches.trySet,
+    commands: ['publish', 'hset', 'pexpire', 'setnx'],
+    call: (client, name) => latch(client, name).trySetCount(3),
+    reply: true,
+    after: ['3', 0],
+  },
+  'the count of a latch that a JVM left at 0': {
+    script: latches.trySet,
+    commands: ['publish', 'hset', 'pexpire', 'del'],
+    free: 0,
+    call: (client, name) => latch(client, name).trySetCount(3),
+    reply: true,
+    after: ['3', 0],
+  },
+  'a count-down': {
+    script: latches.countDown,
+    commands: ['hset', 'pexpire', 'decr'],
+    free: 3,
+    call: (client, name) => latch(client, name).countDown(),
+    after: ['2', 0],
+  },
+  'the last count-down': {
+    script: latches.countDown,
+    commands: ['publish', 'hset', 'pexpire', 'set', 'del'],
+    free: 1,
+    call: (client, name) => latch(client, name).countDown(),
+    after: [null, 0],
+  },
+  'the opening of a latch': {
+    script: latches.remove,
+    commands: ['publish', 'hset', 'pexpire', 'set', 'del'],
+    free: 3,
+    call: (client, name) => latch(client, name).delete(),
+    reply: true,
+    after: [null, 0],
+  },
+  'permits with ids': {
+    script: permits.acquire,
+    commands: ['decrby', 'zadd', 'persist'],
+    free: 5,
+    call: async (client, name) => (await expirable(client, name).tryAcquireMany(2)).length,
+    reply: 2,
+    after: ['3', 2],
+  },
+  'permits with ids of a semaphore that expires': {
+    script: permits.acquire,
+    commands: ['pexpire'],
+    free: 5,
+    expires: true,
+    call: async (client, name) => (await expirable(client, name).tryAcquireMany(2)).length,
+    reply: 2,
+    after: ['3', 2],
+  },
+  'permits with ids, where a lease is over': {
+    script: permits.acquire,
+    commands: SWEEP,
+    free: 4,
+    permit: 'over',
+    call: async (client, name) => (await expirable(client, name).tryAcquireMany(5)).length,
+    reply: 5,
+    after: ['0', 5],
+  },
+  'a number of permits with ids': {
+    script: permits.set,
+    commands: ['publish', 'hset', 'pexpire', 'incrby'],
+    free: 4,
+    permit: 'taken',
+    call: (client, name) => expirable(client, name).setPermits(9),
+    after: ['8', 1],
+  },
+  'a look at permits, where a lease is over': {
+    script: permits.count,
+    commands: SWEEP,
+    free: 4,
+    permit: 'over',
+    call: (client, name) => expirable(client, name).availablePermits(),
+    reply: 5,
+    after: ['5', 0],
+  },
+  'a look at a permit, where a lease is over': {
+    script: permits.lease,
+    commands: SWEEP,
+    free: 4,
+    permit: 'over',
+    call: async (client, name) => {
+      const told = await outcome(expirable(client, name).getLeaseTime(PERMIT));
+      if (told === 'ERR_LOCK_REFUSED') throw Object.assign(new Error('refused'), { code: told });
+      return told;
+    },
+    reply: 'ERR_LOCK_UNKNOWN_PERMIT',
+    after: ['5', 0],
+  },
+  'a shorter lease': {
+    script: permits.updateLease,
+    commands: ['publish', 'zadd'],
+    free: 4,
+    permit: 'taken',
+    call: (client, name) => expirable(client, name).updateLeaseTime(PERMIT, 60_000),
+    reply: true,
+    after: ['4', 1],
+  },
+  'a lease that is over': {
+    script: permits.updateLease,
+    commands: SWEEP,
+    free: 4,
+    permit: 'over',
+    call: (client, name) => expirable(client, name).updateLeaseTime(PERMIT, 60_000),
+    reply: false,
+    after: ['5', 0],
+  },
+};
+
+/** Releases go on in the background; the caller does nothing more. */
+const RELEASES: Readonly<Record<string, Case>> = {
+  'permits of a semaphore': {
+    script: semaphores.release,
+    commands: ['publish', 'hset', 'pexpire', 'incrby'],
+    free: 3,
+    call: (client, name) => semaphore(client, name).release(2),
+    after: ['5', 0],
+  },
+  'permits with ids': {
+    script: permits.release,
+    commands: ['publish', 'incrby', 'zrem'],
+    free: 4,
+    permit: 'taken',
+    call: (client, name) => expirable(client, name).release(PERMIT),
+    after: ['5', 0],
+  },
+  'permits with ids whose lease is over': {
+    script: permits.release,
+    commands: SWEEP,
+    free: 4,
+    permit: 'over',
+    call: (client, name) => expirable(client, name).release(PERMIT),
+    after: ['5', 0],
+  },
+};
+
+const rows = (cases: Readonly<Record<string, Case>>) =>
+  Object.entries(cases).flatMap(([what, each]) => each.commands.map((command) => [what, command, each] as const));
+
+async function prepare({ free, expires, permit }: Case, name: string): Promise<Awaited<ReturnType<typeof counts>>> {
+  if (free !== undefined) await admin().set(name, free);
+  if (expires) await admin().pexpire(name, 60_000);
+  if (permit !== undefined) await hasPermit(name, permit === 'over' ? 1 : 922_337_203_685_477);
+  return counts(name);
+}
+
+test.each(rows(REFUSED))(
+  'issue 20.29: %s, without +%s: nothing has happened, and a repeat does it once',
+  async (_, command, each) => {
+    await allow();
+    const client = await openClient();
+    const name = freshName();
+    const before = await prepare(each, name);
+    await allow(command);
+    expect(await outcome(each.call(client, name))).toBe('ERR_LOCK_REFUSED');
+    await until(async () => (await counts(name)).join() === before.join(), 'nothing has happened');
+    await allow();
+    expect(await each.call(client, name)).toEqual(each.reply);
+    // What goes on in the background has done so by then.
+    await client.close();
+    expect(await counts(name)).toEqual(each.after);
+  },
+);
+
+test.each(rows(RELEASES))(
+  'issue 20.29: the release of %s, without +%s, is done once when it is allowed',
+  async (_, command, each) => {
+    await allow();
+    const client = await openClient();
+    const name = freshName();
+    const before = await prepare(each, name);
+    await allow(command);
+    expect(await outcome(each.call(client, name))).toBe('ERR_LOCK_REFUSED');
+    expect(await counts(name)).toEqual(before);
+    await allow();
+    await until(async () => (await counts(name)).join() === each.after.join(), 'the permits are released');
+    await client.close();
+    expect(await counts(name)).toEqual(each.after);
+  },
+);
+
+describe('issue 20.29: what an acquire of unknown outcome took', () => {
+  test.each(['publish', 'hset', 'pexpire', 'incrby'])(
+    'goes back once although +%s is missing for a while',
+    async (command) => {
+      await allow();
+      const { proxy, url } = await openProxy();
+      const client = await openClient({ url: Object.assign(new URL(url), user).href, commandTimeout: 600 });
+      const name = freshName();
+      await admin().set(name, 5);
+      await semaphore(client, name).tryAcquire(5); // the server has been told the script
+      await admin().set(name, 5);
+      const cut = proxy.cutAfter({ sha: semaphores.acquire.script!.sha, times: Infinity });
+      const taken = outcome(semaphore(client, name).tryAcquire(2));
+      await cut.executed;
+      await allow(command);
+      expect(await taken).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+      const refused = proxy.observe({ sha: semaphores.cancel.script!.sha, times: 2 });
+      await refused.appliedTimes(2);
+      expect(await admin().get(name)).toBe('3');
+      await allow();
+      await until(async () => (await admin().get(name)) === '5', 'they are back');
+      await client.close();
+      expect(await admin().get(name)).toBe('5');
+    },
+  );
+});
+
+test.each(['publish', 'hset', 'pexpire', 'set', 'del'])(
+  'issue 20.29: nobody passes a latch whose opening is refused for want of +%s',
+  async (command) => {
+    await allow();
+    const client = await openClient();
+    const name = freshName();
+    await admin().set(name, 1);
+    let passed = false;
+    const waits = latch(client, name)
+      .await()
+      .then(() => (passed = true));
+    const channel = `redisson_countdownlatch__channel__{${name}}`;
+    await until(async () => (await admin().pubsub('NUMSUB', channel))[1] === 1, 'it waits');
+    await allow(command);
+    expect(await outcome(latch(client, name).countDown())).toBe('ERR_LOCK_REFUSED');
+    // The waiter looks at the count when it is told of it.
+    await admin().publish(channel, '0');
+    expect(await latch(client, name).await(100)).toBe(false);
+    expect(passed).toBe(false);
+    await allow();
+    await latch(client, name).countDown();
+    await waits;
+  },
+);
+
+test('issue 20.29: a semaphore whose value becomes a text for a while gets its permits once', async () => {
+  await allow();
+  const client = await openClient();
+  const name = freshName();
+  await admin().set(name, 'of the user');
+  expect(await outcome(semaphore(client, name).release(2))).toBe('ERR_LOCK_REFUSED');
+  await admin().set(name, 3);
+  await until(async () => (await admin().get(name)) === '5', 'they are released');
+  await client.close();
+  expect(await admin().get(name)).toBe('5');
+});
+
+test('issue 20.29: permits stay where they are while another type has the place of their ids', async () => {
+  await allow();
+  const client = await openClient();
+  const name = freshName();
+  await admin().set(name, 5);
+  await admin().set(takenKey(name), 'of the user');
+  expect(await outcome(expirable(client, name).tryAcquireMany(2))).toBe('ERR_LOCK_REFUSED');
+  await client.close();
+  expect(await admin().get(name)).toBe('5');
+});
+
+test('each write of each of these scripts is refused by a case', () => {
+  const READS = /^(exists|get|hget|pttl|zcard|zcount|zrange|zscore|time)$/;
+  const refused = new Map<string, Set<string>>([
+    [semaphores.cancel.name, new Set(['publish', 'hset', 'pexpire', 'incrby'])],
+  ]);
+  for (const { script, commands } of [...Object.values(REFUSED), ...Object.values(RELEASES)]) {
+    refused.set(script.name, new Set([...(refused.get(script.name) ?? []), ...commands]));
+  }
+  const missing: string[] = [];
+  for (const { name, script } of [...Object.values(semaphores), ...Object.values(latches), ...Object.values(permits)]) {
+    for (const [, command = 'publish'] of (script?.source ?? '').matchAll(/redis\.p?call\((?:'([A-Z]+)'|publish)/g)) {
+      const write = command.toLowerCase();
+      if (!READS.test(write) && refused.get(name)?.has(write) !== true) missing.push(`${name}: ${write}`);
+    }
+  }
+  expect(missing).toEqual([]);
+});
