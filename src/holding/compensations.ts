@@ -1,5 +1,5 @@
 import type { LeaseClock } from '../clock.js';
-import { RedisUnavailableError, type LockError } from '../errors.js';
+import { RedisUnavailableError, RefusedError, type LockError } from '../errors.js';
 import type { LockRuntime } from '../waiting/lock-runtime.js';
 
 /** A request under way, of which only the end matters. */
@@ -58,11 +58,13 @@ export class Compensations {
     for (let pauseMs = FIRST_PAUSE_MS; !this.#closed; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       const request = await send().done;
       if (request.error === undefined || clock.monotonic() >= until) return;
+      // close() does not wait for a permission: Redis would refuse the next one, too.
+      if (this.#hurried && request.error instanceof RefusedError) return;
       await this.#pause(this.#hurried ? FIRST_PAUSE_MS : pauseMs);
     }
   }
 
-  /** There is not much time left: none makes a long pause any more. */
+  /** The client closes: each is sent once more without a long pause, and ends even if Redis refuses it. */
   hurry(): void {
     this.#hurried = true;
     for (const wake of [...this.#pausing]) wake();

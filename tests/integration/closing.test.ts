@@ -2,9 +2,12 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { ClientClosedError } from '../../src/errors.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
+import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js';
+import * as semaphores from '../../src/redis/scripts/semaphore.js';
 import { startWorker } from '../support/child.js';
 import type { SeenCommand } from '../support/fault.js';
 import {
+  answered,
   closeClients,
   holdElsewhere,
   inFlow,
@@ -33,6 +36,44 @@ afterEach(async () => {
   await server?.stop();
   server = undefined;
 });
+
+const RELEASES = {
+  'a lock': [scripts.release, (client: LockClient, name: string) => holdElsewhere(client.getLock(name), 20_000)],
+  'permits of a semaphore': [
+    semaphores.release,
+    async (client: LockClient, name: string) => {
+      await client.getSemaphore(name).trySetPermits(1);
+      return client.getSemaphore(name).acquirePermits();
+    },
+  ],
+  'a permit with an id': [
+    permits.release,
+    async (client: LockClient, name: string) => {
+      await client.getPermitExpirableSemaphore(name).trySetPermits(1);
+      return client.getPermitExpirableSemaphore(name).acquirePermit();
+    },
+  ],
+} as const;
+
+test.each(Object.entries(RELEASES))(
+  'issue 20.29: close() sends a refused release of %s once more and does not wait for its command deadline',
+  async (_, [{ script }, take]) => {
+    const { proxy, url } = await openProxy();
+    const clock = new TestClock();
+    const client = await openClient({ url, commandTimeout: 60_000, clock });
+    const name = freshName();
+    const taken = await take(client, name);
+    const refused = proxy.answer({ sha: script!.sha, times: Infinity }, '-NOPERM no permissions\r\n');
+    expect(await outcome(taken.release())).toBe('ERR_LOCK_REFUSED');
+    await refused.appliedTimes(5); // the next would come after 800 ms
+    await answered(client);
+    const before = refused.count;
+    await client.close();
+    expect(refused.count).toBe(before + 1);
+    expect(clock.timers).toBe(0);
+    await admin().del(name, `{${name}}:timeout`);
+  },
+);
 
 describe('R32: close() settles within one command deadline', () => {
   const downs: Record<string, (down: RedisServer) => Promise<unknown>> = {

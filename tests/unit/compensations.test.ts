@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { LeaseClock } from '../../src/clock.js';
 import { Compensations } from '../../src/holding/compensations.js';
-import { RedisUnavailableError } from '../../src/errors.js';
+import { RedisUnavailableError, RefusedError } from '../../src/errors.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 const away = { done: Promise.resolve({ error: new RedisUnavailableError('away', 'none') }) };
@@ -57,6 +57,20 @@ test('R32: in a hurry it is sent at once, and again after short pauses, until it
   await clock.advance(LEASE_MS);
   expect(times).toHaveLength(before + 3);
   expect([compensations.size, clock.timers]).toEqual([0, 0]);
+});
+
+test('issue 20.29: in a hurry it ends when it is refused, not when it is unanswered', async () => {
+  const clock = new FakeClock();
+  const compensations = new Compensations(new LeaseClock(clock));
+  let sent = 0;
+  const refused = { done: Promise.resolve({ error: new RefusedError('no', undefined) }) };
+  void compensations.add({ send: () => ((sent += 1), refused), notBefore: 0, until: clock.monotonic() + LEASE_MS });
+  await clock.advance(1_000);
+  const before = sent;
+  expect(before).toBeGreaterThan(2);
+  compensations.hurry();
+  await clock.advance(LEASE_MS / 2);
+  expect([sent, compensations.size, clock.timers]).toEqual([before + 1, 0, 0]);
 });
 
 test('R4, R32: also in a hurry nothing overtakes an attempt that may still run', async () => {
