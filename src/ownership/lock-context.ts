@@ -1,14 +1,22 @@
 import { runOutside } from './flow.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { SingleHold } from '../holding/single-hold.js';
 
 const FORMAT = Symbol.for('holdfast.context.1');
+
+/** A lock that a context is acquiring. */
+export interface ContextCall {
+  /** The client and the key. */
+  readonly identity: string;
+  readonly protocol: LockProtocol;
+}
 
 /** What a context has, by client and lock. */
 export interface ContextHolds {
   /** Outermost first. */
   readonly holds: Map<string, SingleHold[]>;
   /** Locks that are being acquired under it right now. */
-  readonly acquiring: Set<string>;
+  readonly acquiring: Set<ContextCall>;
 }
 
 /**
@@ -34,6 +42,18 @@ export function isLockContext(value: unknown): value is LockContext {
 }
 
 export const holdsOf = (context: LockContext): ContextHolds => context[FORMAT];
+
+/**
+ * Whether the context is acquiring what the call asks for, or a part of it. Values of one group are parts. A lock of any
+ * other kind is all of its key.
+ */
+export function isConcurrent(context: LockContext, { identity, protocol }: ContextCall): boolean {
+  return [...holdsOf(context).acquiring].some((other) => {
+    if (other.identity !== identity) return false;
+    const [mine, others] = [protocol.parts, other.protocol.parts];
+    return mine === undefined || others === undefined || mine.overlaps(others);
+  });
+}
 
 export const lockContext = {
   /**

@@ -15,7 +15,7 @@ import {
 import { onAbort } from './abort-watch.js';
 import { currentHolds, type FlowHold } from '../ownership/flow.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
-import { holdsOf, type LockContext } from '../ownership/lock-context.js';
+import { holdsOf, isConcurrent, type LockContext } from '../ownership/lock-context.js';
 import { LightSet } from '../light-set.js';
 import type { LockEntry } from './wait-line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -283,9 +283,9 @@ async function acquireForContext(
   const { protocol } = acquisition;
   const { holds, acquiring } = holdsOf(context);
   const identity = lockIdentity(runtime, protocol);
-  const asked = protocol.parts === undefined ? identity : `${identity} ${protocol.parts.line}`;
-  if (acquiring.has(asked)) throw new ConcurrentContextError(protocol.name, context.id);
-  acquiring.add(asked);
+  const call = { identity, protocol };
+  if (isConcurrent(context, call)) throw new ConcurrentContextError(protocol.name, context.id);
+  acquiring.add(call);
   try {
     const parent = innermostHold(runtime, protocol, context);
     if (parent === undefined) checkHoldsAround(runtime, acquisition);
@@ -296,7 +296,7 @@ async function acquireForContext(
     SingleHold.recordOf(hold).forget = forgetting(holds, identity, hold);
     return hold;
   } finally {
-    acquiring.delete(asked);
+    acquiring.delete(call);
   }
 }
 

@@ -114,6 +114,35 @@ async function within(
 }
 type Body = (outer: Lock, hold: Hold, options: { context: LockContext } | undefined) => Promise<void>;
 
+test.each(pairs)(
+  'issue 20.29: a context that acquires %s and %s of one name at once is told so',
+  async (second, first) => {
+    const [client, other] = [await openClient(), await openClient()];
+    const name = freshName();
+    const context = new LockContext();
+    // Only a lock of the same key keeps every kind out.
+    const hold = await inFlow(() => other.getReadWriteLock(name).writeLock().acquire());
+    const get = (kind: string): Lock => KINDS[kind]!.get(client, name, { context });
+    const begun = inFlow(() => get(first).acquire());
+    expect(await outcome(get(second).tryLock())).toBe('ERR_LOCK_CONCURRENT_CONTEXT');
+    await hold.release();
+    await (await begun).release();
+  },
+);
+
+test('issue 20.29: a context may acquire values of one group at once that have none in common', async () => {
+  const [client, other] = [await openClient(), await openClient()];
+  const name = freshName();
+  const context = new LockContext();
+  const hold = await inFlow(() => other.getMultiLock(name, ['a', 'b', 'c']).acquire());
+  const get = (...values: string[]): Lock => client.getMultiLock(name, values, { context });
+  const begun = inFlow(() => get('a', 'b').acquire());
+  expect(await outcome(get('b', 'c').acquire())).toBe('ERR_LOCK_CONCURRENT_CONTEXT');
+  const beside = inFlow(() => get('c').acquire());
+  await hold.release();
+  await Promise.all([begun, beside].map(async (each) => (await each).release()));
+});
+
 describe.each(['flow', 'context'] as const)('issue 20.7: inside a hold of a %s', (owner) => {
   test.each(pairs)('%s in %s re-enters within one family, and is refused at once by another', async (inner, outer) => {
     const client = await openClient();
