@@ -28,6 +28,8 @@ for i = 6, #ARGV, 3 do
     if not mine or ends <= now then return 0 end
   end
 end
+-- At maxmemory Redis allows what begins with a write that needs no memory.
+redis.call('HDEL', group, '')
 local kept = 0
 for i = 6, #ARGV, 3 do
   local value = ARGV[i]

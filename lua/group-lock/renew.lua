@@ -35,6 +35,8 @@ for k = 1, #KEYS do
     end
     if (i <= renewed or renewed == 0) and (least == nil or left < least) then least = left end
   end
+  -- At maxmemory Redis allows what begins with a write that needs no memory.
+  if #longer > 0 then redis.call('HDEL', group, '') end
   for _, field in ipairs(longer) do redis.call('HSET', group, field, string.format('%.0f', now + lease)) end
   if #longer > 0 then
     local ttl = redis.call('PTTL', group)

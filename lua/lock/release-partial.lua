@@ -17,6 +17,7 @@ if notAfter > 0 then
   if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
 end
 if redis.call('HEXISTS', lock, owner) == 0 then return 0 end
-redis.call('HSET', lock, owner, count)
+-- At maxmemory Redis allows what begins with a write that needs no memory.
 redis.call('PEXPIRE', lock, lease)
+redis.call('HSET', lock, owner, count)
 return 1

@@ -25,6 +25,8 @@ local counted = redis.call('HGET', lock, owner)
 local wrote = redis.call('HEXISTS', lock, writer) == 1
 if not counted and not wrote then return 0 end
 local reads = #ARGV - 6
+-- At maxmemory Redis allows what begins with a write that needs no memory.
+redis.call('HDEL', lock, '')
 -- The keys are written anew in order: whichever hold was given back, the others keep what is left of their own leases.
 for i = 1, reads do
   local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i

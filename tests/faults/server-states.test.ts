@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { RedisUnavailableError } from '../../src/errors.js';
 import type { ClientOptions } from '../../src/options.js';
+import type { Lock } from '../../src/primitives/lock.js';
+import * as semaphores from '../../src/redis/scripts/semaphore.js';
 import { elapsed } from '../support/elapsed.js';
 import { block, holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
 import { FaultProxy } from '../support/proxy.js';
@@ -329,6 +331,68 @@ test.each(['getLock', 'getFencedLock', 'getNonReentrantLock'] as const)(
     await (await holdElsewhere(lock)).release();
   },
 );
+
+const NESTING: Readonly<Record<string, (client: LockClient, name: string) => Lock>> = {
+  'a lock': (client, name) => client.getLock(name),
+  'a fenced lock': (client, name) => client.getFencedLock(name),
+  'a fair lock': (client, name) => client.getFairLock(name),
+  'a spin lock': (client, name) => client.getSpinLock(name),
+  'a read lock': (client, name) => client.getReadWriteLock(name).readLock(),
+  'a write lock': (client, name) => client.getReadWriteLock(name).writeLock(),
+  'a group multi-lock': (client, name) => client.getMultiLock(name, ['a', 'b']),
+};
+test.each(Object.entries(NESTING))(
+  'issue 20.29: %s: at maxmemory a nested unlock goes through, and the lease of the rest is renewed',
+  async (_, lockOf) => {
+    const own = await serverWith({});
+    const lockWatchdogTimeout = 900;
+    const client = await clientAt(own.url, { lockWatchdogTimeout });
+    const lost: unknown[] = [];
+    client.events.on('leaseLost', (event) => lost.push(event));
+    client.events.on('renewFailed', (event) => lost.push(event));
+    const lock = lockOf(client, freshName());
+    await inFlow(async () => {
+      const outer = await lock.acquire();
+      const inner = await lock.acquire();
+      await own.setMaxmemory(1);
+      expect(await outcome(inner.release())).toBe('ok');
+      expect(await lock.getHoldCount()).toBe(1);
+      await pause(2 * lockWatchdogTimeout); // the lease has ended unless it is renewed
+      expect(outer.validFor()).toBeGreaterThan(0);
+      expect(await outcome(outer.release())).toBe('ok');
+    });
+    expect(lost).toEqual([]);
+    expect(await own.keys()).not.toContain(lock.name);
+    await own.setMaxmemory(0);
+  },
+);
+
+test('issue 20.29: at maxmemory permits are released, and what an acquire of unknown outcome took goes back', async () => {
+  const own = await serverWith({});
+  const proxy = await FaultProxy.start({ host: own.host, port: own.port });
+  proxies.push(proxy);
+  const client = await clientAt(proxy.url);
+  const [plain, expirable] = [freshName(), freshName()];
+  const semaphore = client.getSemaphore(plain);
+  await semaphore.trySetPermits(5);
+  await semaphore.acquire(5);
+  const others = client.getPermitExpirableSemaphore(expirable);
+  await others.trySetPermits(2);
+  const permit = await others.acquirePermit();
+  await own.setMaxmemory(1);
+  expect(await outcome(semaphore.release(3))).toBe('ok');
+  expect(await outcome(permit.release())).toBe('ok');
+  expect(await own.command('GET', expirable)).toBe('2');
+  expect(await outcome(semaphore.tryAcquire())).toBe('ERR_LOCK_REFUSED');
+  await own.setMaxmemory(0);
+  const cut = proxy.cutAfter({ sha: semaphores.acquire.script!.sha, times: Infinity });
+  const taken = outcome(semaphore.tryAcquire(2));
+  await cut.executed;
+  await own.setMaxmemory(1);
+  expect(await taken).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  await until(async () => (await own.command('GET', plain)) === '3', 'they are back');
+  await own.setMaxmemory(0);
+});
 
 describe('R6: a server that refuses commands for good', () => {
   test('R6: WAIT, INFO, CLIENT and SCRIPT: everything works', async () => {
