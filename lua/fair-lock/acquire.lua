@@ -36,15 +36,21 @@ if #gone > 0 then
   for _, each in ipairs(gone) do
     -- A client that stood still does not take its own waiter for dead.
     leaves[each] = not (queued and each == owner)
-    if leaves[each] then redis.call('ZREM', alive, each) else redis.call('ZADD', alive, now + waiterTimeout, each) end
+    if not leaves[each] then redis.call('ZADD', alive, now + waiterTimeout, each) end
   end
   for _, each in ipairs(redis.call('LRANGE', queue, 0, -1)) do
     if leaves[each] then
       added, swept = added + wait, true
       redis.call('LREM', queue, 0, each)
-      redis.call('ZREM', timeouts, each)
     elseif added > 0 then
       redis.call('ZADD', timeouts, 'XX', 'INCR', -added, each)
+    end
+  end
+  -- Last: until then a repeat finds them again.
+  for _, each in ipairs(gone) do
+    if leaves[each] then
+      redis.call('ZREM', timeouts, each)
+      redis.call('ZREM', alive, each)
     end
   end
 end
@@ -90,9 +96,10 @@ if waiterTimeout > 0 and not queued then
   local timeout = (tail or now + redis.call('PTTL', lock)) + wait
   -- Everybody in front takes its own wait off when its turn comes: after all of them there must be one left.
   local full = now + (redis.call('LLEN', queue) + 1) * wait
+  -- First what its release finds it by.
+  redis.call('ZADD', alive, now + waiterTimeout, owner)
   redis.call('ZADD', timeouts, math.max(timeout, full), owner)
   redis.call('RPUSH', queue, owner)
-  redis.call('ZADD', alive, now + waiterTimeout, owner)
   head = head or owner
 end
 -- Only the head has to know when the holder's lease ends.

@@ -43,18 +43,19 @@ local swept = false
 local gone = redis.call('ZRANGEBYSCORE', alive, '-inf', now)
 if #gone > 0 then
   local leaves, added = {}, 0
-  for _, each in ipairs(gone) do
-    leaves[each] = true
-    redis.call('ZREM', alive, each)
-  end
+  for _, each in ipairs(gone) do leaves[each] = true end
   for _, each in ipairs(members) do
     if leaves[each] then
       added, swept = added + wait, true
       redis.call('LREM', queue, 0, each)
-      redis.call('ZREM', timeouts, each)
     elseif added > 0 then
       redis.call('ZADD', timeouts, 'XX', 'INCR', -added, each)
     end
+  end
+  -- Last: until then a repeat finds them again.
+  for _, each in ipairs(gone) do
+    redis.call('ZREM', timeouts, each)
+    redis.call('ZREM', alive, each)
   end
 end
 -- A JVM at the head goes by its timeout. Ours are alive if they are still there, whatever theirs says.

@@ -25,18 +25,19 @@ if head or redis.call('EXISTS', alive) == 1 then
   end
   if #gone > 0 then
     local leaves, added = {}, 0
-    for _, each in ipairs(gone) do
-      leaves[each] = true
-      redis.call('ZREM', alive, each)
-    end
+    for _, each in ipairs(gone) do leaves[each] = true end
     for _, each in ipairs(redis.call('LRANGE', queue, 0, -1)) do
       if leaves[each] then
         added = added + wait
         redis.call('LREM', queue, 0, each)
-        redis.call('ZREM', timeouts, each)
       elseif added > 0 then
         redis.call('ZADD', timeouts, 'XX', 'INCR', -added, each)
       end
+    end
+    -- Last: until then a repeat finds them again.
+    for _, each in ipairs(gone) do
+      redis.call('ZREM', timeouts, each)
+      redis.call('ZREM', alive, each)
     end
     head = redis.call('LINDEX', queue, 0)
   end

@@ -11,26 +11,33 @@
 local lock, base = KEYS[1], KEYS[2]
 local publish, channel = ARGV[1], ARGV[2]
 
-local removed, wrote = 0, 0
+local removed, holds, isRemoved, wrote = {}, {}, {}, 0
 for a = 3, #ARGV do
-  for i = 1, tonumber(redis.call('HGET', lock, ARGV[a]) or '0') do
-    redis.call('DEL', base .. ':' .. ARGV[a] .. ':rwlock_timeout:' .. i)
+  local reads, writer = redis.call('HGET', lock, ARGV[a]), ARGV[a] .. ':write'
+  if reads then
+    removed[#removed + 1], isRemoved[ARGV[a]] = ARGV[a], true
+    for i = 1, tonumber(reads) do holds[#holds + 1] = base .. ':' .. ARGV[a] .. ':rwlock_timeout:' .. i end
   end
-  removed = removed + redis.call('HDEL', lock, ARGV[a])
-  wrote = wrote + redis.call('HDEL', lock, ARGV[a] .. ':write')
+  if redis.call('HEXISTS', lock, writer) == 1 then
+    removed[#removed + 1], isRemoved[writer], wrote = writer, true, wrote + 1
+  end
 end
-if removed + wrote == 0 then return 0 end
+if #removed == 0 then return 0 end
 -- What others have left; readers whose own leases are over hold nothing any more, whatever the hash says.
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for f = 1, #fields, 2 do
-  for i = 1, tonumber(fields[f + 1]) or 0 do
+  local reads = not isRemoved[fields[f]] and tonumber(fields[f + 1]) or 0
+  for i = 1, reads do
     local left = redis.call('PTTL', base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i)
     if left > longest then longest = left end
   end
 end
+for _, hold in ipairs(holds) do redis.call('DEL', hold) end
 if longest > 0 then
   redis.call('PEXPIRE', lock, longest)
+  -- The fields go last: until then a repeat does all of it.
+  redis.call('HDEL', lock, unpack(removed))
   return 1
 end
 redis.call('DEL', lock)

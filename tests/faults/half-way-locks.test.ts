@@ -1,0 +1,122 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client.js';
+import type { Lock } from '../../src/primitives/lock.js';
+import { closeClients, holdElsewhere, inFlow, openClient, outcome, useUser } from '../support/lock-clients.js';
+import { admin, atLast, expectNothingLeft, freshName } from '../support/redis.js';
+import { until } from '../support/until.js';
+import { permissionsFor, rulesOf } from '../support/user.js';
+
+const mark = freshName('').split(':')[0]!;
+const user = { username: `${mark}-user`, password: 'secret' };
+const OF = ['every client', 'a database other than 0', 'a waiter', 'getLock', 'getFairLock', 'getReadWriteLock'];
+const ALL = permissionsFor(OF, `${mark}*`);
+const LEASE_MS = 60_000;
+
+/** Everything that the README lists but for one command. */
+const allow = (except?: string): Promise<unknown> =>
+  admin().call(
+    'ACL',
+    'SETUSER',
+    user.username,
+    ...rulesOf({ ...ALL, commands: ALL.commands.filter((rule) => rule !== `+${except}`) }),
+  );
+
+atLast(() => admin().call('ACL', 'DELUSER', user.username));
+beforeAll(() => useUser(user));
+afterAll(() => useUser(undefined));
+afterEach(async () => {
+  await allow();
+  await closeClients();
+  await expectNothingLeft();
+});
+
+const read = (client: LockClient, name: string): Lock => client.getReadWriteLock(name).readLock();
+const write = (client: LockClient, name: string): Lock => client.getReadWriteLock(name).writeLock();
+const fair = (client: LockClient, name: string): Lock => client.getFairLock(name);
+
+test.each([
+  ['a write lock', 'del', write],
+  ['a read lock', 'del', read],
+  ['a fair lock', 'hdel', fair],
+] as const)(
+  'issue 20.29: %s whose release is refused for want of +%s is free when it is allowed',
+  async (_, command, lockOf) => {
+    await allow();
+    const client = await openClient();
+    const name = freshName();
+    const hold = await holdElsewhere(lockOf(client, name), LEASE_MS);
+    await allow(command);
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_REFUSED');
+    expect(await admin().hlen(name)).toBeGreaterThan(0);
+    await allow();
+    await until(async () => (await admin().exists(name)) === 0, 'it is free');
+  },
+);
+
+test.each(['del', 'pexpire', 'hdel'])(
+  'issue 20.29: a read lock beside another reader whose release is refused for want of +%s is released when it is allowed',
+  async (command) => {
+    await allow();
+    const [client, other] = [await openClient(), await openClient()];
+    const name = freshName();
+    const hold = await holdElsewhere(read(client, name), 2 * LEASE_MS);
+    const theirs = await holdElsewhere(read(other, name), LEASE_MS);
+    await allow(command);
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_REFUSED');
+    expect(await admin().hexists(name, hold.owner)).toBe(1);
+    await allow();
+    await until(async () => (await admin().hexists(name, hold.owner)) === 0, 'it is released');
+    expect(Object.keys(await admin().hgetall(name)).sort()).toEqual(['mode', theirs.owner].sort());
+    expect(await admin().pttl(name)).toBeLessThanOrEqual(LEASE_MS);
+    expect(await admin().keys(`{${name}}:*`)).toHaveLength(1);
+    await theirs.release();
+  },
+);
+
+const queueOf = async (name: string): Promise<string[]> => {
+  const keys = [`redisson_lock_queue:{${name}}`, `redisson_lock_timeout:{${name}}`, `holdfast_alive:{${name}}`];
+  const found = await Promise.all(keys.map((key) => admin().exists(key)));
+  return keys.filter((_, at) => found[at] === 1);
+};
+
+/** The server has refused the command to the user, in a script. */
+async function isRefused(command: string): Promise<boolean> {
+  const entries = (await admin().call('ACL', 'LOG')) as readonly (readonly unknown[])[];
+  return entries.some((entry) => entry.includes(user.username) && entry.includes(command));
+}
+
+test.each(['lrem', 'zrem'])(
+  'issue 20.29: a fair waiter that leaves without +%s leaves no place behind when it is allowed',
+  async (command) => {
+    await allow();
+    const [client, other] = [await openClient(), await openClient()];
+    const name = freshName();
+    const hold = await holdElsewhere(fair(other, name), LEASE_MS);
+    const controller = new AbortController();
+    const waits = outcome(inFlow(async () => fair(client, name).acquire({ signal: controller.signal })));
+    await until(async () => (await queueOf(name)).length === 3, 'it has a place');
+    await allow(command);
+    controller.abort();
+    expect(await waits).toBe('ERR_LOCK_ABORTED');
+    await until(() => isRefused(command), 'its release is refused');
+    expect(await queueOf(name)).not.toEqual([]);
+    await allow();
+    await until(async () => (await queueOf(name)).length === 0, 'its place is gone', 4_000);
+    await hold.release();
+  },
+);
+
+test.each(['zadd', 'rpush'])(
+  'issue 20.29: a fair waiter that is refused its place for want of +%s leaves nothing behind',
+  async (command) => {
+    await allow();
+    const [client, other] = [await openClient(), await openClient()];
+    const name = freshName();
+    const hold = await holdElsewhere(fair(other, name), LEASE_MS);
+    await allow(command);
+    expect(await outcome(inFlow(() => fair(client, name).tryLock(LEASE_MS)))).toBe('ERR_LOCK_REFUSED');
+    await allow();
+    await until(async () => (await queueOf(name)).length === 0, 'its place is gone', 4_000);
+    await hold.release();
+  },
+);
