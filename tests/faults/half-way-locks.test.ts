@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { LockClient } from '../../src/client/create-client.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { closeClients, holdElsewhere, inFlow, openClient, outcome, useUser } from '../support/lock-clients.js';
 import { admin, atLast, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';

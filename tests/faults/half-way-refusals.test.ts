@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { LockClient } from '../../src/client.js';
+import type { LockClient } from '../../src/client/create-client.js';
 import * as latches from '../../src/redis/scripts/latch.js';
 import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import * as semaphores from '../../src/redis/scripts/semaphore.js';

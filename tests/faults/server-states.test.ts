@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { RedisUnavailableError } from '../../src/errors.js';
 import type { ClientOptions } from '../../src/options.js';
-import type { Lock } from '../../src/primitives/lock.js';
+import type { Lock } from '../../src/locks/lock.js';
 import * as semaphores from '../../src/redis/scripts/semaphore.js';
 import { elapsed } from '../support/elapsed.js';
 import { block, holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';

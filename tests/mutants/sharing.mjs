@@ -100,7 +100,7 @@ export const SHARING = [
   ),
   without(
     'a release in the background of those permits that are still taken',
-    'src/primitives/permit-expirable-semaphore.ts',
+    'src/synchronizers/expirable-semaphore.ts',
     "this.#protocol.release(ids, 'any')",
     "this.#protocol.release(ids, 'all')",
     'tests/integration/permit-expirable-semaphore',

@@ -95,7 +95,7 @@ export const TENURES = [
   ),
   without(
     'a close() that does not wait for what Redis refuses',
-    'src/core/compensations.ts',
+    'src/holding/compensations.ts',
     '      if (this.#hurried && request.error instanceof RefusedError) return;\n',
     '',
     'tests/unit/compensations',
@@ -109,7 +109,7 @@ export const TENURES = [
   ),
   without(
     'one acquisition of a context at a time, of any kind',
-    'src/core/lock-context.ts',
+    'src/ownership/lock-context.ts',
     'mine === undefined || others === undefined || mine.overlaps(others)',
     'mine?.line === others?.line',
     'tests/integration/families',
