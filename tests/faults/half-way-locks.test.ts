@@ -2,27 +2,15 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
 import { closeClients, holdElsewhere, inFlow, openClient, outcome, useUser } from '../support/lock-clients.js';
-import { admin, atLast, expectNothingLeft, freshName } from '../support/redis.js';
+import { limitedUser } from '../support/limited-user.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
-import { permissionsFor, rulesOf } from '../support/user.js';
 
-const mark = freshName('').split(':')[0]!;
-const user = { username: `${mark}-user`, password: 'secret' };
-const OF = ['every client', 'a database other than 0', 'a waiter', 'getLock', 'getFairLock', 'getReadWriteLock'];
-const ALL = permissionsFor(OF, `${mark}*`);
+const user = limitedUser(freshName('').split(':')[0]!, ['getLock', 'getFairLock', 'getReadWriteLock']);
+const { allow } = user;
 const LEASE_MS = 60_000;
 
-/** Everything that the README lists but for one command. */
-const allow = (except?: string): Promise<unknown> =>
-  admin().call(
-    'ACL',
-    'SETUSER',
-    user.username,
-    ...rulesOf({ ...ALL, commands: ALL.commands.filter((rule) => rule !== `+${except}`) }),
-  );
-
-atLast(() => admin().call('ACL', 'DELUSER', user.username));
-beforeAll(() => useUser(user));
+beforeAll(() => useUser(user.credentials));
 afterAll(() => useUser(undefined));
 afterEach(async () => {
   await allow();
@@ -82,7 +70,7 @@ const queueOf = async (name: string): Promise<string[]> => {
 /** The server has refused the command to the user, in a script. */
 async function isRefused(command: string): Promise<boolean> {
   const entries = (await admin().call('ACL', 'LOG')) as readonly (readonly unknown[])[];
-  return entries.some((entry) => entry.includes(user.username) && entry.includes(command));
+  return entries.some((entry) => entry.includes(user.credentials.username) && entry.includes(command));
 }
 
 test.each(['lrem', 'zrem'])(

@@ -4,26 +4,17 @@ import * as latches from '../../src/redis/scripts/latch.js';
 import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import * as semaphores from '../../src/redis/scripts/semaphore.js';
 import { closeClients, openClient, openProxy, outcome, useUser } from '../support/lock-clients.js';
-import { admin, atLast, expectNothingLeft, freshName } from '../support/redis.js';
+import { limitedUser } from '../support/limited-user.js';
+import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { until } from '../support/until.js';
-import { permissionsFor, rulesOf } from '../support/user.js';
 
-const mark = freshName('').split(':')[0]!;
-const user = { username: `${mark}-user`, password: 'secret' };
-const OF = ['every client', 'a database other than 0', 'a waiter', 'getPermitExpirableSemaphore', 'getSemaphore'];
-const ALL = permissionsFor([...OF, 'getCountDownLatch'], `${mark}*`);
-
-/** Everything that the README lists but for one command. */
-const allow = (except?: string): Promise<unknown> =>
-  admin().call(
-    'ACL',
-    'SETUSER',
-    user.username,
-    ...rulesOf({ ...ALL, commands: ALL.commands.filter((rule) => rule !== `+${except}`) }),
-  );
-
-atLast(() => admin().call('ACL', 'DELUSER', user.username));
-beforeAll(() => useUser(user));
+const user = limitedUser(freshName('').split(':')[0]!, [
+  'getPermitExpirableSemaphore',
+  'getSemaphore',
+  'getCountDownLatch',
+]);
+const { allow } = user;
+beforeAll(() => useUser(user.credentials));
 afterAll(() => useUser(undefined));
 afterEach(async () => {
   await allow();
@@ -284,7 +275,7 @@ describe('issue 20.29: what an acquire of unknown outcome took', () => {
     async (command) => {
       await allow();
       const { proxy, url } = await openProxy();
-      const client = await openClient({ url: Object.assign(new URL(url), user).href, commandTimeout: 600 });
+      const client = await openClient({ url: Object.assign(new URL(url), user.credentials).href, commandTimeout: 600 });
       const name = freshName();
       await admin().set(name, 5);
       await semaphore(client, name).tryAcquire(5); // the server has been told the script
