@@ -1,21 +1,22 @@
-/** Time, behind one interface so that tests can move it. All values are milliseconds. */
+/** The clocks and timers of a client, behind one interface so that tests can move time. All values are milliseconds. */
 export interface Clock {
-  /** Never goes back; stands still while the machine sleeps. */
+  /** Time that never goes back. It stands still while the machine sleeps. */
   monotonic(): number;
-  /** Epoch time; may be set by hand. */
+  /** Epoch time. An administrator or NTP may set it. */
   wall(): number;
   /**
-   * The callback runs outside of every hold. The timer does not keep the process alive, unless `keepsAlive` is true: a
-   * call that waits for it, while no connection is open, would otherwise never settle because the process ends.
+   * Runs `fn` outside of every hold. The timer keeps the process alive only if `keepsAlive` is true. A timer that a
+   * pending call depends on needs that: without an open connection the process would exit before the call settles.
    */
   setTimer(ms: number, fn: () => void, keepsAlive?: boolean): Timer;
 }
 
+/** A pending timer. */
 export interface Timer {
   cancel(): void;
 }
 
-/** Resolves when the work is over, after so many ms at the latest; then it goes on by itself. */
+/** Resolves when `work` settles, or after `ms` milliseconds. The work continues in the background after that. */
 export async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
   let timer: Timer | undefined;
   await Promise.race([work, new Promise<void>((over) => (timer = clock.setTimer(ms, over, true)))]);
@@ -24,12 +25,13 @@ export async function within(clock: Clock, ms: number, work: Promise<unknown>): 
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
+/** The clocks and timers of the process. */
 export function systemClock(outside: (fn: () => void) => void): Clock {
   return {
     monotonic: () => performance.now(),
     wall: () => Date.now(),
     setTimer(ms, fn, keepsAlive = false) {
-      // A longer wait fires early.
+      // setTimeout cannot wait longer, so a longer timer fires early.
       let handle: NodeJS.Timeout | undefined;
       outside(() => {
         handle = setTimeout(fn, Math.min(Math.max(Math.ceil(ms), 0), MAX_TIMER_MS));
@@ -40,19 +42,23 @@ export function systemClock(outside: (fn: () => void) => void): Clock {
   };
 }
 
-/** A jump of the wall clock beyond this is a sleep or a correction, not the rounding of two clocks read in turn. */
+/**
+ * A larger difference between the two clocks, in milliseconds, is a sleep of the machine or a correction of the wall
+ * clock. A smaller one comes from reading the clocks one after the other.
+ */
 const JUMP_MS = 50;
 
 /**
- * The time that leases are counted in: the monotonic or the wall clock, whichever has moved further. A machine that
- * slept must not believe in a lease that ended meanwhile.
+ * The clock that leases are counted in: the monotonic or the wall clock, whichever has moved further. A machine that
+ * slept must not trust a lease that ended during the sleep.
  */
 export class LeaseClock {
   #base: number;
   #jumped = 0;
 
   constructor(readonly clock: Clock) {
-    const monotonic = clock.monotonic(); // first: time lost in between must not look like a jump later
+    // Read the monotonic clock first: a pause between the two reads must not look like a jump later.
+    const monotonic = clock.monotonic();
     this.#base = clock.wall() - monotonic;
   }
 
@@ -60,7 +66,7 @@ export class LeaseClock {
     let monotonic = this.clock.monotonic();
     let drift = this.clock.wall() - monotonic - this.#base;
     if (drift > JUMP_MS) {
-      // The process may have stood between the two looks; a clock that was set is ahead at the next ones too.
+      // The process may have paused between the two reads. If the wall clock was set, a second read shows it again.
       monotonic = this.clock.monotonic();
       drift = this.clock.wall() - monotonic - this.#base;
     }
@@ -73,12 +79,12 @@ export class LeaseClock {
     return monotonic + this.#jumped;
   }
 
-  /** How far the wall clock has run ahead in all; a hold confirmed at a smaller value is unconfirmed. */
+  /** Sum of all forward jumps, in milliseconds. A hold that was confirmed at a smaller value is unconfirmed. */
   get jumped(): number {
     return this.#jumped;
   }
 
-  /** Runs `fn` once this clock has reached `at`. A timer goes by the monotonic clock alone, and may fire early. */
+  /** Runs `fn` when this clock has reached `at`. A system timer counts by the monotonic clock and may fire early. */
   setTimer(at: number, fn: () => void, keepsAlive?: boolean): Timer {
     let timer: Timer;
     const wait = (): void => {

@@ -1,5 +1,4 @@
-/** Every error of the package, each with a stable `code` to match on. */
-
+/** The stable `code` of each error class. Match errors by code or by class, never by message. */
 export type LockErrorCode =
   | 'ERR_LOCK_TIMEOUT'
   | 'ERR_LOCK_NOT_OWNER'
@@ -18,6 +17,7 @@ export type LockErrorCode =
   | 'ERR_LOCK_NOT_REPLICATED'
   | 'ERR_LOCK_MULTI_UNLOCK';
 
+/** Base class of every error that the package throws itself. An error of your own code is never wrapped in one. */
 export abstract class LockError extends Error {
   abstract readonly code: LockErrorCode;
   constructor(message: string, options?: ErrorOptions) {
@@ -26,18 +26,25 @@ export abstract class LockError extends Error {
   }
 }
 
-/** The lock stayed busy for the whole of `waitTime`. `tryLock` and `tryAcquire` answer `false` and `null` instead. */
+/**
+ * The lock, or too few permits, did not become free within `waitTime`. The call holds nothing. `tryLock` resolves with
+ * `false` and `tryAcquire` with `null` or `false` instead of throwing this error.
+ */
 export class LockTimeoutError extends LockError {
   readonly code = 'ERR_LOCK_TIMEOUT';
   constructor(
     readonly lockName: string,
+    /** The `waitTime` of the call, in milliseconds. */
     readonly waitTime: number,
   ) {
-    super(`"${lockName}" was busy for ${waitTime} ms`);
+    super(`"${lockName}" was not free within ${waitTime} ms; increase waitTime or try again later`);
   }
 }
 
-/** The caller is not inside a hold that it could give back. The lock is as it was. */
+/**
+ * `unlock()` was called outside of every hold that it could release. The lock is unchanged. The message names the hold
+ * that this process has, if there is one, and what to do instead.
+ */
 export class NotOwnerError extends LockError {
   readonly code = 'ERR_LOCK_NOT_OWNER';
   constructor(
@@ -50,16 +57,20 @@ export class NotOwnerError extends LockError {
 
 /**
  * Why a hold was lost.
- * - `expired`: its deadline passed and no renewal had confirmed it.
- * - `gone`: Redis said that the owner does not hold the lock any more (lease over, deleted, forced, failover, restart).
- * - `forced`: `forceUnlock()` of this client.
+ * - `expired`: the lease ended on this client's clock before Redis confirmed a renewal.
+ * - `gone`: Redis replied that this owner no longer holds the lock: the lease ended, another client deleted the key or
+ *   forced the lock open, or a failover or restart dropped it.
+ * - `forced`: this client called `forceUnlock()`.
  */
 export type LossReason = 'expired' | 'gone' | 'forced';
 
-/** The hold ended before it was given back: somebody else may have been inside since. */
+/**
+ * The hold ended before its release. Another owner may have acquired the lock since then, so the section may not have
+ * been exclusive.
+ */
 export class LockLostError extends LockError {
   readonly code = 'ERR_LOCK_LOST';
-  /** What the body of `withLock` returned, if it had ended when the loss was noticed. */
+  /** The value that the body of `withLock` returned, if the body had already ended when the client noticed the loss. */
   readonly result: unknown;
   constructor(
     readonly lockName: string,
@@ -67,18 +78,18 @@ export class LockLostError extends LockError {
     readonly reason: LossReason,
     options?: ErrorOptions & { result?: unknown },
   ) {
-    super(`lost "${lockName}" (owner ${owner}): ${LOSSES[reason]}`, options);
+    super(`the hold of "${lockName}" (owner ${owner}) was lost: ${LOSSES[reason]}`, options);
     this.result = options?.result;
   }
 }
 
 const LOSSES: Record<LossReason, string> = {
-  expired: 'its lease was not confirmed before the local deadline',
-  gone: 'Redis does not know this owner any more',
-  forced: 'it was forced open by this client',
+  expired: 'its lease ended before Redis confirmed a renewal',
+  gone: 'Redis no longer has this owner (the lease ended, or the key was deleted, forced open or lost in a failover)',
+  forced: 'this client called forceUnlock()',
 };
 
-/** The caller's signal fired while it waited. `cause` is the signal's reason. Nothing is held. */
+/** The `signal` of the call was aborted while the call waited. `cause` is the reason of the signal. The call holds nothing. */
 export class LockAbortedError extends LockError {
   readonly code = 'ERR_LOCK_ABORTED';
   constructor(
@@ -91,9 +102,9 @@ export class LockAbortedError extends LockError {
 }
 
 /**
- * Redis did not answer within the command deadline.
- * - `outcome: 'none'`: nothing was changed, and nothing will be.
- * - `outcome: 'unknown'`: the command may have run. What it took is given back in the background.
+ * Redis did not reply within the command deadline (`commandTimeout`).
+ * - `outcome: 'none'`: the command changed nothing and never will.
+ * - `outcome: 'unknown'`: the command may have run. The client releases in the background what the command acquired.
  */
 export class RedisUnavailableError extends LockError {
   readonly code = 'ERR_LOCK_REDIS_UNAVAILABLE';
@@ -107,33 +118,37 @@ export class RedisUnavailableError extends LockError {
   }
 }
 
-/** What began it, such as a connection that was refused: else it would be found three causes down. */
+/** The message of the innermost cause, such as a refused connection. Without it a reader has to open three causes. */
 function rootOf(cause: unknown): string {
-  // Not `instanceof Error`: Node makes those of sockets in a realm of its own, which need not be ours.
+  // `instanceof Error` fails here: Node creates socket errors in its own realm, which may differ from ours.
   const { message, cause: deeper } = (cause ?? {}) as Partial<Error>;
   return deeper === undefined ? (message === undefined ? '' : `: ${message}`) : rootOf(deeper);
 }
 
-/** `close()` was called on the client. */
+/** The client was closed before or during the call. */
 export class ClientClosedError extends LockError {
   readonly code = 'ERR_LOCK_CLIENT_CLOSED';
-  /** What the body of `withLock` returned, if the client was closed while it ran. */
+  /** The value that the body of `withLock` returned, if the client was closed while the body ran. */
   readonly result: unknown;
   constructor(options?: ErrorOptions & { result?: unknown }) {
-    super('the lock client is closed', options);
+    super('the lock client is closed; create a new client with createClient()', options);
     this.result = options?.result;
   }
 }
 
-/** An argument or option is not what it must be. No command was sent. */
+/** An argument or option has a wrong type or value. The client sent no command. */
 export class InvalidArgumentError extends LockError {
   readonly code = 'ERR_LOCK_INVALID_ARGUMENT';
   constructor(
+    /** Path of the argument or option, such as `leaseTime` or `handOff.maxTime`. */
     readonly argument: string,
+    /** The type or range that the argument must have. */
     readonly expectation: string,
+    /** The given value. */
     readonly value: unknown,
+    message = `${argument} must be ${expectation}, not ${shown(value)}`,
   ) {
-    super(`${argument} must be ${expectation}, not ${shown(value)}`);
+    super(message);
   }
 }
 
@@ -147,12 +162,15 @@ function shown(value: unknown): string {
   return kind === 'Object' ? 'an object' : `an object (${kind})`;
 }
 
-/** Redis refused the command for good (permissions, memory, a key of another type). Nothing was changed; a release goes on. */
+/**
+ * Redis rejected the command: a permission is missing, memory is full, or the key has another type. The command changed
+ * nothing. A rejected release continues in the background.
+ */
 export class RefusedError extends LockError {
   readonly code = 'ERR_LOCK_REFUSED';
   constructor(
     message: string,
-    /** What `ACL SETUSER` has to be told, such as `+hset`, where a permission is missing. */
+    /** The missing rule for `ACL SETUSER`, such as `+hset`; `undefined` if no permission is missing. */
     readonly rule: string | undefined,
     options?: ErrorOptions,
   ) {
@@ -160,68 +178,73 @@ export class RefusedError extends LockError {
   }
 }
 
-/** The lock was taken, but fewer replicas than asked for confirmed it in time. It is being given back. */
+/** Fewer replicas than `replicas.acks` confirmed the acquired lock in time. The client releases the lock in the background. */
 export class NotReplicatedError extends LockError {
   readonly code = 'ERR_LOCK_NOT_REPLICATED';
   constructor(
     readonly acks: number,
     readonly confirmed: number,
   ) {
-    super(`only ${confirmed} of ${acks} replicas confirmed the lock in time`);
-  }
-}
-
-/** This JavaScript runtime cannot tell which code awaited a hold. `withLock`, `acquire` and `{ context }` work. */
-export class UnsupportedRuntimeError extends LockError {
-  readonly code = 'ERR_LOCK_UNSUPPORTED_RUNTIME';
-  constructor(method: string) {
     super(
-      `${method}() needs promise hooks to know which code awaited it, and this runtime has none that work; ` +
-        'use withLock(), acquire() and release(), or { context }',
+      `only ${confirmed} of ${acks} replicas confirmed the lock in time; the client releases it, so try again later`,
     );
   }
 }
 
-/** Two acquisitions of one lock were in flight under one `LockContext`. The second one took nothing. */
+/**
+ * This JavaScript runtime cannot tell which code awaits a hold, so `lock()` and `tryLock()` do not work in it. `withLock`,
+ * `acquire` with `release`, and `{ context }` work.
+ */
+export class UnsupportedRuntimeError extends LockError {
+  readonly code = 'ERR_LOCK_UNSUPPORTED_RUNTIME';
+  constructor(method: string) {
+    super(
+      `${method}() needs the promise hooks of Node.js to find the code that awaits it, and this runtime does not ` +
+        'provide them; use withLock(), acquire() and release(), or { context }',
+    );
+  }
+}
+
+/** Two acquisitions of one lock were in flight under one `LockContext`. The second one acquired nothing. */
 export class ConcurrentContextError extends LockError {
   readonly code = 'ERR_LOCK_CONCURRENT_CONTEXT';
   constructor(
     readonly lockName: string,
     readonly contextId: string,
   ) {
-    super(`context ${contextId} is already acquiring "${lockName}"; give every flow a context of its own`);
+    super(`context ${contextId} is already acquiring "${lockName}"; use a separate LockContext for each flow`);
   }
 }
 
 /**
- * A hold cannot become more than it is. It would wait for ever: for its own end, or for another one that asks for the
- * same. Give it back first, or begin with all that is needed.
- * - A write lock was asked for inside a read hold of the same lock.
- * - A group multi-lock was asked for by a flow that holds some of its values, but not all.
- * - A lock was asked for inside a hold of the same name of another kind. The kinds that nest in one another are: plain,
- *   fenced, fair and spin locks; the two halves of a read-write lock; group multi-locks of one group.
+ * The caller asked to upgrade a hold, which would deadlock: with itself, or with another holder that attempts the same
+ * upgrade. Release the hold first, or begin with the stronger lock. Three calls are upgrades:
+ * - a write lock inside a read hold of the same lock;
+ * - a group multi-lock inside a hold of some, but not all, of its values;
+ * - a lock inside a hold of the same name that is of another family. The families are: plain, fenced, fair and spin
+ *   locks; the two halves of a read-write lock; group multi-locks of one group.
  */
 export class LockUpgradeError extends LockError {
   readonly code = 'ERR_LOCK_UPGRADE';
   constructor(
     readonly lockName: string,
-    why = 'a read hold cannot become a write hold; give it back first, or begin with the write lock',
+    why = 'a read hold cannot become a write hold; release it first, or begin with the write lock',
   ) {
     super(`"${lockName}": ${why}`);
   }
 }
 
-/** The owner of a non-reentrant lock asked for it again. Its hold is as it was. */
+/** The owner of a non-reentrant lock asked for it again. The existing hold is unchanged. */
 export class NonReentrantError extends LockError {
   readonly code = 'ERR_LOCK_NON_REENTRANT';
   constructor(readonly lockName: string) {
-    super(`"${lockName}" is not reentrant and this flow already holds it`);
+    super(`"${lockName}" is not reentrant and this flow already holds it; release the hold first, or use getLock()`);
   }
 }
 
-/** A member of a multi-lock that could not be given back. */
+/** A member of a multi-lock whose release failed. */
 export interface MemberFailure {
-  /** Its place among the members that were held, in the order in which they are locked. */
+  /** Index of the member among the held members, in locking order. */
   readonly member: number;
   readonly lockName: string;
   readonly owner: string;
@@ -229,9 +252,9 @@ export interface MemberFailure {
 }
 
 /**
- * Some members of a multi-lock could not be given back; all were tried. `failures` has one entry for each. What was
- * unanswered goes on being given back in the background. Where a member had been lost, the call rejects with
- * `LockLostError` and this error is its `cause`.
+ * The release of some members of a multi-lock failed. The client tried every member. `failures` has one entry for each
+ * failed member. An unanswered release continues in the background. If a member was lost before, the call rejects with
+ * `LockLostError`, and this error is its `cause`.
  */
 export class MultiUnlockError extends LockError {
   readonly code = 'ERR_LOCK_MULTI_UNLOCK';
@@ -240,25 +263,29 @@ export class MultiUnlockError extends LockError {
     readonly failures: readonly MemberFailure[],
   ) {
     const each = failures.map(({ lockName, error }) => `"${lockName}": ${messageOf(error)}`).join('; ');
-    super(`${failures.length} of the members of "${lockName}" could not be given back: ${each}`, {
+    super(`the release of ${failures.length} members of "${lockName}" failed: ${each}`, {
       cause: failures[0]?.error,
     });
   }
 }
 
-/** What one server of a RedLock said. */
+/** The result of one server in an attempt to acquire a RedLock. */
 export interface ServerResult {
-  /** Its place among the locks that the RedLock was made of. */
+  /** Index of the server's lock among the locks that `getRedLock` was given. */
   readonly server: number;
   readonly lockName: string;
-  /** `busy`: somebody else holds it there. `failed`: `error` says why; none: free or busy, but said too late to count. */
+  /**
+   * - `acquired`: the server granted the lock.
+   * - `busy`: another owner holds the lock on this server.
+   * - `failed`: `error` has the cause. Without an `error`, the reply came too late to count.
+   */
   readonly outcome: 'acquired' | 'busy' | 'failed';
   readonly error: unknown;
 }
 
 /**
- * Too few servers of a RedLock could be asked for a majority to be possible, or their grants came when too little of
- * the lease was left. What was granted has been given back. `results` has one entry for each server.
+ * A RedLock could not reach a majority: too few servers were available, or their grants came when too little of the
+ * lease was left. The client released every grant. `results` has one entry for each server.
  */
 export class NoQuorumError extends LockError {
   readonly code = 'ERR_LOCK_NO_QUORUM';
@@ -277,8 +304,8 @@ export class NoQuorumError extends LockError {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * None of these permits was given back or changed: one of them is not taken, or not any more (given back before, or its
- * lease is over and somebody else may have it).
+ * At least one of the given permits is not taken: it was released before, or its lease ended and another caller may have
+ * it. None of the given permits was released or changed.
  */
 export class UnknownPermitError extends LockError {
   readonly code = 'ERR_LOCK_UNKNOWN_PERMIT';
@@ -287,7 +314,8 @@ export class UnknownPermitError extends LockError {
     readonly permitIds: readonly string[],
   ) {
     super(
-      `"${lockName}" does not know (any more) ${permitIds.length === 1 ? 'the permit' : 'all of the permits'} ${permitIds.join(', ')}`,
+      `"${lockName}" has no taken ${permitIds.length === 1 ? 'permit' : 'permits'} ${permitIds.join(', ')}: ` +
+        'already released, or the lease ended',
     );
   }
 }

@@ -2,45 +2,59 @@ import mitt from 'mitt';
 import { InvalidArgumentError, type LossReason } from './errors.js';
 
 /**
- * What a client tells besides its promises. Every event names the lock as the caller did.
+ * The lifecycle events of a client, by name. `lockName` is the name that the caller used, without the key prefix.
  *
- * Each hold that a call gets is told once as `acquired`, and then once as `released` or as `leaseLost`: nested holds one
- * by one, of a multi-lock each member. At a hand-over `released` of the owner before comes first. A hold that a plain
- * `close()` ends is told as neither.
+ * The client emits `acquired` once for each hold, and later either `released` or `leaseLost` once. Nested holds and the
+ * members of a multi-lock count one by one. At a hand-over, `released` of the previous owner comes before `acquired` of
+ * the next one. A hold that ends by a plain `close()` emits neither `released` nor `leaseLost`.
+ *
+ * Redisson has no such events.
  */
 export type LockEvents = {
-  /** A call got a hold: at first (`holdCount` 1) or by a nested call. `handedOff`: it came straight from a local owner. */
+  /** A call got a hold. `holdCount` is above 1 for a nested call. `handedOff`: another owner of this client passed it on. */
   acquired: { lockName: string; owner: string; holdCount: number; handedOff: boolean };
   /**
-   * A hold was released. `holdCount` is what the owner has left. After a release that Redis did not answer or refused:
-   * told when the release in the background has ended.
+   * A hold was released. `holdCount` is the number of holds that the owner still has. If Redis did not answer the
+   * release or rejected it, the client emits this event when the release in the background has ended.
    */
   released: { lockName: string; owner: string; holdCount: number };
-  /** A call began to wait. `waiters` counts those of this client on this lock. */
+  /** A call began to wait. `waiters` is the number of calls of this client that wait for this lock. */
   waiting: { lockName: string; waiters: number };
-  /** The watchdog confirmed a hold. `remaining`: ms of lease from when the request was sent. */
+  /** Redis confirmed a renewal. `remaining` is the lease in milliseconds, counted from when the request was sent. */
   renewed: { lockName: string; owner: string; remaining: number };
-  /** A renewal was not answered; the lease may still be valid, and it is tried again. */
+  /** A renewal failed. The lease may still be valid, and the client repeats the renewal. */
   renewFailed: { lockName: string; owner: string; cause: unknown };
-  /** A hold was lost, or its release found that: stop what it protects. Its `signal` aborts, its `release()` rejects. */
+  /** A hold was lost. Stop the work that it protects. `hold.signal` aborts, and `hold.release()` rejects. */
   leaseLost: { lockName: string; owner: string; reason: LossReason; cause?: unknown };
-  /** The release at the end of a `withLock` failed; what is left ends with its lease. */
+  /** The release at the end of `withLock` failed. The lock is free at the latest when its lease ends. */
   releaseFailed: { lockName: string; owner: string; cause: unknown };
-  /** A connection to Redis failed; it is being made again. */
+  /** A connection to Redis failed. The client reconnects by itself. */
   connectionError: { connection: 'command' | 'subscriber'; cause: unknown };
-  /** The server refuses `TIME`: late requests can no longer be told from timely ones. Once per client. */
+  /** Redis refuses `TIME`, so a server cannot recognize a request that arrives too late. Emitted once per client. */
   clockUnavailable: { cause: unknown };
 };
 
+/** The events of a client. See {@link LockEvents} for their names and payloads. */
 export interface EventBus {
-  /** @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: there is no such event. */
+  /**
+   * Calls `listener` for each event of this type. The listener runs outside of every hold.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the event type is unknown.
+   * @example
+   * client.events.on('leaseLost', ({ lockName, reason }) => log.error(`lost ${lockName}: ${reason}`));
+   */
   on<K extends keyof LockEvents>(type: K, listener: (event: LockEvents[K]) => void): void;
-  /** Without a listener: all of this type. */
+  /**
+   * Removes a listener, or all listeners of this type if no listener is given.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the event type is unknown.
+   */
   off<K extends keyof LockEvents>(type: K, listener?: (event: LockEvents[K]) => void): void;
 }
 
+/** The side of the event bus that the mechanisms use. */
 export interface EventSource extends EventBus {
-  /** Asked before an event is built: on the hot path nobody pays for events that nobody hears. */
+  /** Whether this type has a listener. Callers ask before they build an event, so that an unheard event costs nothing. */
   heard(type: keyof LockEvents): boolean;
   emit<K extends keyof LockEvents>(type: K, event: LockEvents[K]): void;
 }
@@ -57,7 +71,7 @@ const TYPES: Record<keyof LockEvents, true> = {
   clockUnavailable: true,
 };
 
-/** A misspelt `leaseLost` would never be told. */
+/** A listener for a misspelled type would never be called. */
 function checkType(type: unknown): void {
   if (typeof type === 'string' && Object.hasOwn(TYPES, type)) return;
   throw new InvalidArgumentError('type', `one of ${Object.keys(TYPES).join(', ')}`, type);
@@ -71,8 +85,9 @@ function checkListener(listener: unknown): void {
 const createMitt = mitt as unknown as typeof mitt.default;
 
 /**
- * mitt stops at the first listener that throws and lets the error reach the emitter: a user's bug would end the
- * watchdog. Here every listener runs, outside of every hold, and its error surfaces as an uncaught exception.
+ * Creates the event bus of a client. mitt itself stops at the first listener that throws and passes the error to the
+ * emitter, so a bug in a listener would end the watchdog. This bus runs every listener, outside of every hold, and
+ * rethrows a listener's error as an uncaught exception.
  */
 export function createEvents(outside: (fn: () => void) => void): EventSource {
   const bus = createMitt<LockEvents>();

@@ -1,23 +1,27 @@
 import { InvalidArgumentError } from './errors.js';
 
-/** A hold ends, for us, at least 5 ms before its lease does in Redis: a shorter lease could never be used. */
-const LEAST_MS = 10;
-const MOST_MS = Number.MAX_SAFE_INTEGER;
+/** The client ends a hold at least 5 ms before its lease ends in Redis, so a shorter lease could never be used. */
+const MIN_MS = 10;
+const MAX_MS = Number.MAX_SAFE_INTEGER;
 
-/** @param alternative  what may be given instead of a lease */
+/**
+ * Checks a lease in milliseconds.
+ *
+ * @param alternative - a value that is allowed instead, as the end of the error message
+ */
 export function checkLease(value: unknown, alternative = ''): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < LEAST_MS || value > MOST_MS) {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < MIN_MS || value > MAX_MS) {
     throw new InvalidArgumentError(
       'leaseTime',
-      `an integer of at least ${LEAST_MS} (ms) and at most 2^53 - 1${alternative}`,
+      `an integer of at least ${MIN_MS} (ms) and at most 2^53 - 1${alternative}`,
       value,
     );
   }
   return value;
 }
 
-/** Sums of fractions of a ms are off by less. */
+/** Rounding errors of sums of fractional milliseconds are smaller than this. */
 const ROUNDING_MS = 1e-6;
 
-/** ms from one moment to another as Redis takes them: no fewer, and of a whole lease that begins now none more. */
+/** The time between two moments in whole milliseconds, as Redis takes it: rounded up, but never beyond a whole lease. */
 export const wholeMs = (from: number, until: number): number => Math.ceil(until - from - ROUNDING_MS);

@@ -1,56 +1,94 @@
 import { InvalidArgumentError } from './errors.js';
 
+/** Limits of local hand-overs. See `handOff` in {@link ClientOptions}. */
 export interface HandOffOptions {
-  /** Sections in a row that stay in this process while other clients wait. Default 16. */
+  /** Number of sections in a row that stay in this process while other clients wait. @defaultValue 16 */
   maxSections?: number | undefined;
-  /** ms that a row of sections may last while other clients wait. Default 100. */
+  /** Time, in milliseconds, that a row of sections may last while other clients wait. @defaultValue 100 */
   maxTime?: number | undefined;
 }
 
+/** How many replicas confirm a grant. See `replicas` in {@link ClientOptions}. */
 export interface ReplicasOptions {
-  /** Replicas that must confirm. 0: none is waited for. Default 1, as long as any replica is connected. */
+  /**
+   * Number of replicas that must confirm a grant. 0 turns the confirmation off.
+   *
+   * @defaultValue 1 while at least one replica is connected, 0 otherwise
+   */
   acks?: number | undefined;
-  /** ms to wait for them. Default 1,000. */
+  /** Time, in milliseconds, to wait for the replicas. @defaultValue 1,000 */
   timeout?: number | undefined;
 }
 
+/** The options of {@link createClient}, apart from the connection. All times are milliseconds. */
 export interface ClientOptions {
-  /** ms of lease for acquisitions without one; renewed at a third of it. Default 30,000, as in Redisson. */
+  /**
+   * Lease, in milliseconds, of a hold that has no `leaseTime`. The watchdog renews it every third of this time. Minimum:
+   * 100. Redisson has the same option and default.
+   *
+   * @defaultValue 30,000
+   */
   lockWatchdogTimeout?: number | undefined;
   /**
-   * ms that a waiter of a fair lock adds to the time after which a JVM takes those behind it for abandoned. Must be the
-   * same for all clients of a lock. At least 3,000; default 300,000, as in Redisson.
+   * Time, in milliseconds, after which a JVM removes the head of a fair lock's queue as abandoned. A waiter further back
+   * adds this time once for each waiter in front of it. All clients of a lock must use the same value. Minimum: 3,000.
+   * Redisson has the same option and default.
+   *
+   * @defaultValue 300,000
    */
   fairLockWaitTimeout?: number | undefined;
-  /** ms without a sign of life after which a waiter of a fair lock loses its place. At least 1,000; default 5,000. */
+  /**
+   * Time, in milliseconds, after which a fair-lock waiter that sends no refresh is removed from the queue. Minimum: 1,000.
+   *
+   * @defaultValue 5,000
+   */
   fairWaiterTimeout?: number | undefined;
-  /** ms within which one command settles, with all its attempts. Default 3,000. */
+  /** Time, in milliseconds, within which one command settles, with all its attempts. Minimum: 30. @defaultValue 3,000 */
   commandTimeout?: number | undefined;
-  /** Put in front of every name, as a Redisson name mapper would. Default: ioredis's own `keyPrefix`, else none. */
+  /**
+   * Prefix of every name, as with a name mapper of Redisson.
+   *
+   * @defaultValue the `keyPrefix` of the given ioredis connection, or none
+   */
   keyPrefix?: string | undefined;
-  /** How long a lock may go from hand to hand inside this process; `false`: every release goes through Redis. */
+  /**
+   * Limits of local hand-overs: a releasing owner passes the lock straight to the next waiter of this process. `false`
+   * turns hand-overs off.
+   *
+   * @defaultValue 16 sections or 100 ms while other clients wait
+   */
   handOff?: HandOffOptions | false | undefined;
   /**
-   * A lock is granted when this many replicas have it (`WAIT`); else it is given back and the call rejects with
-   * `NotReplicatedError`. Default: on in a cluster and through Sentinel, off with a single server.
+   * Number of replicas that must have the lock before it is granted (`WAIT`). If too few confirm in time, the client
+   * releases the lock, and the call rejects with `NotReplicatedError`.
+   *
+   * @defaultValue one replica in a cluster and through Sentinel, off with a single server
    */
   replicas?: ReplicasOptions | undefined;
   /**
-   * In a cluster: messages by slot (`SSUBSCRIBE`, Redis 7 and Valkey). Must be the same for all clients of a lock.
-   * Default `'auto'`: where the servers can, as Redisson.
+   * In a cluster: whether the client uses sharded pub/sub (`SSUBSCRIBE`, Redis 7 and Valkey). All clients of a lock must
+   * use the same value. `'auto'` uses it if the servers support it, as Redisson does.
+   *
+   * @defaultValue `'auto'`
    */
   shardedSubscriptions?: boolean | 'auto' | undefined;
-  /** Keep the line that took each hold, for messages. Default: on, unless `NODE_ENV` is `production`. */
+  /**
+   * Whether the client records the line of code that acquired each hold. Messages and `holds()` show it.
+   *
+   * @defaultValue `true`, or `false` if `NODE_ENV` is `production`
+   */
   callSites?: boolean | undefined;
 }
 
+/** Resolved {@link ReplicasOptions}. */
 export interface ReplicaOptions {
   readonly acks: number;
   readonly timeout: number;
-  /** Asked for by the user: also where no replica is connected. */
+  /** Whether the user set `acks`: then the client waits even if no replica is connected. */
   readonly always: boolean;
 }
 
+/** The options of a client with every default filled in. */
 export interface ResolvedOptions {
   readonly lockWatchdogTimeout: number;
   readonly renewEveryMs: number;
@@ -58,7 +96,7 @@ export interface ResolvedOptions {
   readonly fairWaiterTimeout: number;
   readonly fairRefreshMs: number;
   readonly commandTimeout: number;
-  /** One of the three attempts that fit into a command deadline. */
+  /** Time for one attempt, in milliseconds. Three attempts fit into a command deadline. */
   readonly attemptMs: number;
   readonly keyPrefix: string;
   readonly handOff: { readonly maxSections: number; readonly maxTimeMs: number } | undefined;
@@ -67,7 +105,7 @@ export interface ResolvedOptions {
   readonly callSites: boolean;
 }
 
-/** How often the places of fair waiters are refreshed, if their time-out leaves room for three of it. */
+/** Longest pause between two refreshes of fair waiters. Three refreshes must fit into `fairWaiterTimeout`. */
 const FAIR_REFRESH_MS = 1_000;
 
 const DEFAULTS = Object.freeze({
@@ -95,18 +133,20 @@ const CLIENT_OPTIONS: Record<keyof ClientOptions | 'url' | 'redis', true> = {
 const HAND_OFF_OPTIONS: Record<keyof HandOffOptions, true> = { maxSections: true, maxTime: true };
 const REPLICAS_OPTIONS: Record<keyof ReplicasOptions, true> = { acks: true, timeout: true };
 
-/** A misspelt option would leave its default in force, and nobody would know. */
+/** A misspelled option would silently leave its default in force. */
 export function refuseUnknown(option: string, given: object, known: readonly string[]): void {
   for (const key of Object.keys(given)) {
     if (known.includes(key)) continue;
-    // Not its value: it may be a password.
-    throw new InvalidArgumentError(`${option}.${key}`, `absent (known here: ${known.join(', ')})`, 'given');
+    // The error does not carry the value: a misspelled option may hold a password.
+    const expectation = `one of ${known.join(', ')}`;
+    const path = option === 'options' ? key : `${option}.${key}`;
+    throw new InvalidArgumentError(path, expectation, undefined, `unknown option "${path}"; expected ${expectation}`);
   }
 }
 
 /**
- * UTF-8 has no lone surrogates: on the way to Redis each becomes U+FFFD. Different names would share one key, and a
- * message would name a channel that no waiter listens to.
+ * Refuses lone surrogates. UTF-8 cannot encode them, so each would reach Redis as U+FFFD: different names would share one
+ * key, and a message would name a channel that no waiter subscribed to.
  */
 export function checkWellFormed(text: string, argument: string): string {
   if (/\p{Surrogate}/u.test(text)) {
@@ -163,24 +203,24 @@ function resolveReplicas(given: ClientOptions['replicas']): ReplicaOptions | und
   }
   refuseUnknown('replicas', given ?? {}, Object.keys(REPLICAS_OPTIONS));
   const acks = integer(given ?? {}, 'acks', 1, 0, 'replicas.');
-  // A time-out of 0 would wait for ever.
+  // WAIT with a timeout of 0 waits forever.
   const timeout = integer(given ?? {}, 'timeout', DEFAULTS.replicasTimeout, 1, 'replicas.');
   return acks === 0 ? undefined : { acks, timeout, always: given?.acks !== undefined };
 }
 
-/** setTimeout cannot count further. */
-const MOST = 2 ** 31 - 1;
+/** The longest time that setTimeout supports. */
+const MAX_MS = 2 ** 31 - 1;
 
 function integer<K extends string>(
   from: { [P in K]?: number | undefined },
   option: K,
-  byDefault: number,
-  least: number,
-  of = '',
+  defaultValue: number,
+  min: number,
+  path = '',
 ): number {
-  const value = from[option] ?? byDefault;
-  if (!Number.isInteger(value) || value < least || value > MOST) {
-    throw new InvalidArgumentError(of + option, `an integer of at least ${least} and at most ${MOST}`, value);
+  const value = from[option] ?? defaultValue;
+  if (!Number.isInteger(value) || value < min || value > MAX_MS) {
+    throw new InvalidArgumentError(path + option, `an integer from ${min} to ${MAX_MS}`, value);
   }
   return value;
 }

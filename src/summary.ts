@@ -5,8 +5,8 @@ type Inspect = (value: unknown, options: InspectOptions) => string;
 const CUSTOM = Symbol.for('nodejs.util.inspect.custom');
 
 /**
- * What `console.log()`, `JSON.stringify()` and structured loggers show of the objects of a class. Without it they would
- * write down the whole client behind a lock: its connections, options and scripts.
+ * Sets what `console.log()`, `JSON.stringify()` and structured loggers show of the objects of a class. Without it they
+ * would print the whole client behind a lock: its connections, options and scripts.
  */
 export function showAs<T extends object>(type: { readonly prototype: T }, summary: (shown: T) => object): void {
   const methods = {

@@ -100,7 +100,7 @@ describe('options', () => {
       const least = /At least (\d+)/.exec(meaning!)?.[1];
       if (least === undefined) continue;
       expect(() => resolveOptions(given(name, Number(least)), '')).not.toThrow();
-      expect(() => resolveOptions(given(name, Number(least) - 1), '')).toThrow(`at least ${least}`);
+      expect(() => resolveOptions(given(name, Number(least) - 1), '')).toThrow(`an integer from ${least} to`);
     }
   });
 });

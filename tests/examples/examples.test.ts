@@ -17,7 +17,7 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^ {2}locked afterwards: false$/,
     /^RangeError: a negative amount$/,
     /^ {2}locked afterwards: false$/,
-    /^ERR_LOCK_TIMEOUT: "example:invoice:12" was busy for 100 ms$/,
+    /^ERR_LOCK_TIMEOUT: "example:invoice:12" was not free within 100 ms; increase waitTime or try again later$/,
     /^tryAcquire: null$/,
   ],
   'begin-end-service': [/^ann begins: true$/, /^bob begins: false$/, /^ann saves, hold count 2$/, /^bob begins: true$/],
