@@ -27,6 +27,8 @@ export type { EventBus, LockEvents } from './events.js';
 export type { Inspection, OwnerInspection, PermitInspection } from './client/inspection.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './locks/arguments.js';
+export type { CallOptions } from './locks/lock-call.js';
+export type { UserConnection } from './redis/connections/user-connection.js';
 export type { FairLock } from './locks/fair-lock.js';
 export type { FencedLock, FencedLockOptions, TokenSource } from './locks/fenced-lock.js';
 export type { MultiHold } from './several/joint-hold.js';

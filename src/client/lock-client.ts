@@ -39,7 +39,7 @@ import { Semaphore } from '../synchronizers/semaphore.js';
 import { SingleLock } from '../locks/single-lock.js';
 import { pausesOf, SpinLockProtocol, type SpinLockOptions } from '../locks/spin-lock.js';
 import { fairQueueKey, latchChannel, takenPermitsKey, tokenKey } from '../redis/keys.js';
-import type { GivenRedis } from '../redis/connections/user-connection.js';
+import type { UserConnection } from '../redis/connections/user-connection.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import { inspect } from '../redis/scripts/object.js';
 import type { Topology } from '../redis/topologies/topology.js';
@@ -55,7 +55,7 @@ export class RedisLockClient implements LockClient {
   readonly #leaveProcess: () => void;
   #closing: Promise<void> | undefined;
 
-  constructor(given: GivenRedis, options: ResolvedOptions, clock: Clock) {
+  constructor(given: UserConnection, options: ResolvedOptions, clock: Clock) {
     const { runtime, topology, executor, port } = assemble(this.id, given, options, clock, this.events);
     this.#runtime = runtime;
     this.#topology = topology;

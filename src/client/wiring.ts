@@ -12,7 +12,7 @@ import { groupRenewal } from '../protocols/group-lock-protocol.js';
 import { plainRenewal, type ProtocolPort } from '../protocols/plain-lock-protocol.js';
 import { readWriteRenewal } from '../locks/read-write-lock.js';
 import { openTopology } from '../redis/topologies/open-topology.js';
-import type { GivenRedis } from '../redis/connections/user-connection.js';
+import type { UserConnection } from '../redis/connections/user-connection.js';
 import { serverOf } from '../redis/connections/own-connection.js';
 import { ScriptExecutor } from '../redis/requests/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
@@ -29,7 +29,7 @@ export interface Assembly {
 /** Makes them and puts them together; the connections are on their way when it returns. */
 export function assemble(
   id: string,
-  given: GivenRedis,
+  given: UserConnection,
   options: ResolvedOptions,
   clock: Clock,
   events: EventSource,

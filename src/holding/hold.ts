@@ -2,62 +2,72 @@ import { asyncDispose } from '../async-dispose.js';
 import { runInside } from '../ownership/flow.js';
 import { showAs } from '../summary.js';
 
-/** One hold of a lock: what `acquire()` and `tryAcquire()` give, and what `withLock()` passes to its body. */
+/** One hold of a lock. `acquire()` and `tryAcquire()` resolve with it, and `withLock()` passes it to its body. */
 export abstract class Hold implements AsyncDisposable {
-  /** The name that the lock was asked for by; of several locks their names, with commas between. */
+  /** The name of the lock, without the key prefix. A hold of several locks has their names, separated by commas. */
   abstract get lockName(): string;
 
   /**
-   * `<client id>:<number>`, the field in Redis. All holds nested in one another share it. Of locks at several clients
-   * one for each, with commas between.
+   * The owner id in Redis: `<client id>:<number>`. Nested holds share it. A hold of locks of several clients has one owner
+   * id per client, separated by commas.
    */
   abstract get owner(): string;
 
   /**
-   * Aborts once when the hold is lost (its `reason` is the `LockLostError`) or the client is closed
-   * (`ClientClosedError`), no later than the moment from which somebody else may be inside. Reading it looks at the
-   * clock first.
+   * A signal that aborts when the hold is lost (`reason` is the `LockLostError`) or the client is closed (`reason` is the
+   * `ClientClosedError`). It aborts before another owner can acquire the lock, as far as this client can know. The getter
+   * checks the clock first, so it notices an ended lease even after a blocked event loop.
    */
   abstract get signal(): AbortSignal;
 
   /**
-   * Whole ms for which the lock is surely held, counted from now; 0 if it is not, or if nobody can say.
-   * `AbortSignal.timeout(hold.validFor())` ends work in time, whatever becomes of renewals.
+   * The time, in whole milliseconds, for which Redis has confirmed the hold, counted from now. 0 if the hold has ended or
+   * is unconfirmed. `AbortSignal.timeout(hold.validFor())` ends work in time even if every later renewal fails.
    */
   abstract validFor(): number;
 
   /**
-   * Makes the lease of this hold last at least `leaseTime` ms from now. Never shortens it.
+   * Extends the lease of this hold to at least `leaseTime` milliseconds from now. The call never shortens a lease.
    *
-   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: before any command.
-   * @throws {LockLostError} `ERR_LOCK_LOST`: the lock was lost.
-   * @throws {NotOwnerError} `ERR_LOCK_NOT_OWNER`: the hold was given back.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: unanswered; the lease is what it was, or longer.
+   * @param leaseTime - milliseconds, at least 10.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `leaseTime` is invalid. No command was sent.
+   * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost.
+   * @throws {NotOwnerError} `ERR_LOCK_NOT_OWNER`: the hold was released before.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The lease is unchanged or longer.
+   * @example
+   * await hold.extend(60_000);
    */
   abstract extend(leaseTime: number): Promise<void>;
 
   /**
-   * Gives the hold back. Every call returns the promise of the first one.
+   * Releases the hold. Every call returns the promise of the first call.
    *
-   * @throws {LockLostError} `ERR_LOCK_LOST`: it was lost before.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: unanswered; it goes on being given back in the
-   *   background, and ends with its lease at the latest.
+   * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost before.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The release continues in the
+   *   background, and the lock is free at the latest when its lease ends.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command. The release continues in the background.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before the release.
    */
   abstract release(): Promise<void>;
 
-  /** Runs `fn` inside this hold: its calls on the lock re-enter. */
+  /**
+   * Runs `fn` inside this hold: a call of `fn` on the lock re-enters. Use it where `acquire()` was awaited elsewhere.
+   *
+   * @returns the value of `fn`.
+   */
   run<T>(fn: () => T): T {
     return runInside(this, fn);
   }
 
+  /** Releases the hold at the end of an `await using` block. */
   [asyncDispose](): Promise<void> {
     return this.release();
   }
 
-  /** @internal A flow stays inside until the hold is given back, also when it has been lost. */
+  /** @internal Whether its flow is still inside. A flow stays inside a lost hold until the release. */
   abstract get open(): boolean;
 
-  /** @internal What an `unlock()` does with it: one that follows a failed one waits for what goes on in the background. */
+  /** @internal The release by `unlock()`. An `unlock()` after a failed one waits for the release in the background. */
   abstract giveBack(): Promise<void>;
 }
 

@@ -1,26 +1,35 @@
-/* Checks of what callers give, all before any command. */
+/* Checks of the arguments of public calls. Each check runs before any command. */
 import { checkLease } from '../lease-time.js';
 import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
 import { checkWellFormed, refuseUnknown } from '../options.js';
 
-/** Options of a call that acquires. */
+/** The options of an acquiring call. */
 export interface AcquireOptions {
-  /** ms to wait. Absent: without limit for `acquire` and `withLock`, one try for `tryAcquire` and `tryLock`. */
+  /**
+   * Time to wait for the lock, in milliseconds, or `Infinity`.
+   *
+   * @defaultValue `Infinity` for `acquire` and `withLock`; one try for `tryAcquire` and `tryLock`
+   */
   waitTime?: number | undefined;
-  /** ms that the hold lasts. Absent or -1: the watchdog renews it until it is given back. */
+  /**
+   * Lease of the hold, in milliseconds: an integer of at least 10, or -1 for the watchdog.
+   *
+   * @defaultValue the watchdog renews the hold until its release
+   */
   leaseTime?: number | undefined;
-  /** Ends the wait; a hold that was granted is not affected. */
+  /** Aborts the wait. A granted hold is not affected. */
   signal?: AbortSignal | undefined;
-  /** The owner, whoever calls. No flow enters such a hold. */
+  /** The owner of the hold, regardless of the calling code. No flow enters such a hold. */
   context?: LockContext | undefined;
 }
 
-/** Options beside `leaseTime` of a `lock()`, which waits without limit. */
+/** The options of `lock()`, which waits without limit. */
 export type LockOptions = Omit<AcquireOptions, 'waitTime'>;
 
+/** The options of a handle. */
 export interface ContextOptions {
-  /** The owner, whoever calls. A lock over several locks refuses members that name another one. */
+  /** The owner of every call, regardless of the calling code. A multi-lock refuses members with another context. */
   context?: LockContext | undefined;
 }
 
@@ -38,7 +47,7 @@ export function checkValues(values: unknown): readonly string[] {
   return values.map((value, i) => checkName(value, `values[${i}]`));
 }
 
-/** `undefined`: none was asked for, which is what -1 says too. */
+/** @returns the lease, or `undefined` for a hold without a lease of its own, which -1 asks for as well. */
 export function checkLeaseTime(value: unknown, without = 'for the watchdog'): number | undefined {
   return value === undefined || value === -1 ? undefined : checkLease(value, `, or -1 ${without}`);
 }
@@ -52,7 +61,7 @@ export function checkWaitTime(value: unknown, byDefault: number): number {
   return value;
 }
 
-/** How many permits; `least` 0 where none is a call that does nothing. */
+/** @param least - the smallest valid number; 0 if a call for no permit does nothing. */
 export function checkPermits(value: unknown, byDefault: number | undefined, least = 0): number {
   const permits = value === undefined ? byDefault : value;
   if (typeof permits !== 'number' || !Number.isSafeInteger(permits) || permits < least) {
@@ -61,7 +70,7 @@ export function checkPermits(value: unknown, byDefault: number | undefined, leas
   return permits;
 }
 
-/** A number of permits to add, or to take away if it is negative. */
+/** Checks a number of permits to add. A negative number removes permits. */
 export function checkAnyPermits(permits: unknown): void {
   if (!Number.isSafeInteger(permits)) throw new InvalidArgumentError('permits', 'an integer', permits);
 }
@@ -70,13 +79,13 @@ const NONE = Object.freeze({});
 
 export function checkOptions<T extends AcquireOptions>(value: T | undefined, known: readonly string[]): T {
   if (value === undefined) return NONE as T;
-  // A ported `lock(10, TimeUnit.SECONDS)` or `tryLock(1, 10, 'SECONDS')` would be off by a factor of a thousand.
+  // Catches a ported `lock(10, TimeUnit.SECONDS)` or `tryLock(1, 10, 'SECONDS')`, whose times would be 1,000 times too short.
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidArgumentError('options', 'an object; times are milliseconds', value);
   }
-  // All of its properties are inherited, and the wait would have no end.
+  // A signal in place of `{ signal }` has no own properties, so the call would ignore it and wait without limit.
   if (isAbortSignal(value)) throw new InvalidArgumentError('options', 'an object, as { signal }', value);
-  // A Date or a Map has none of the options: it would be taken for {}.
+  // A Date or a Map has no option as an own property, so it would pass for an empty object.
   if (!isPlain(value)) throw new InvalidArgumentError('options', 'a plain object; times are milliseconds', value);
   refuseUnknown('options', value, known);
   const { signal, context } = value;
@@ -87,26 +96,26 @@ export function checkOptions<T extends AcquireOptions>(value: T | undefined, kno
   return value;
 }
 
-/** Options as the only argument: what is given beside them would be left out of account. */
+/** Refuses arguments beside an options object: the call would ignore them. */
 export function checkAlone(...others: readonly unknown[]): void {
   const other = others.find((value) => value !== undefined);
   if (other !== undefined) throw new InvalidArgumentError('options', 'the only argument', other);
 }
 
-/** Of `withLock(fn)` or `withLock(options, fn)`. */
+/** Tells `withLock(fn)` from `withLock(options, fn)`. */
 export function checkBody<O extends object, F extends (...args: never[]) => unknown>(
   first: O | F,
   second: F | undefined,
 ): { readonly options: Exclude<O, F> | undefined; readonly fn: F } {
   if (typeof first === 'function') {
     if (second === undefined) return { options: undefined, fn: first };
-    throw new InvalidArgumentError('fn', 'the last argument, behind the options', second);
+    throw new InvalidArgumentError('fn', 'the last argument, after the options', second);
   }
   if (typeof second === 'function') return { options: first as Exclude<O, F>, fn: second };
   throw new InvalidArgumentError('fn', 'a function', second);
 }
 
-/** Of a semaphore's handle. */
+/** Checks the options of a semaphore's handle. */
 export function checkSemaphoreOptions(value: { permits?: number | undefined } = {}): { permits?: number | undefined } {
   if (typeof value !== 'object' || (value as unknown) === null || !isPlain(value)) {
     throw new InvalidArgumentError('options', 'a plain object, as { permits: 5 }', value);
@@ -115,7 +124,7 @@ export function checkSemaphoreOptions(value: { permits?: number | undefined } = 
   return value;
 }
 
-/** Of a handle. A misspelt `context` would make it act for whoever calls. */
+/** Checks the options of a handle. With a misspelled `context`, the handle would act for the calling flow. */
 export function checkHandleOptions<T extends ContextOptions>(value: T | undefined, others: readonly string[] = []): T {
   if (value === undefined) return {} as T;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -127,7 +136,7 @@ export function checkHandleOptions<T extends ContextOptions>(value: T | undefine
   return value;
 }
 
-/** A misspelt `releaseHolds` would leave the locks to their leases. */
+/** Checks the options of `close()`. With a misspelled `releaseHolds`, the locks would stay held until their leases end. */
 export function checkCloseOptions(value: { releaseHolds?: unknown }): void {
   if (typeof value !== 'object' || (value as unknown) === null) {
     throw new InvalidArgumentError('options', 'an object', value);
@@ -144,7 +153,7 @@ export function checkContext(context: unknown): LockContext | undefined {
   throw new InvalidArgumentError('context', 'a LockContext', context);
 }
 
-/** By its tag, so that objects of another realm count as well. The comparison spares the usual object the call. */
+/** Compares the tag, so that an object of another realm counts as well. The prototype check is the fast path. */
 function isPlain(value: object): boolean {
   return (
     Object.getPrototypeOf(value) === Object.prototype || Object.prototype.toString.call(value) === '[object Object]'

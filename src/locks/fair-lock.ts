@@ -8,11 +8,11 @@ import { PlainLockProtocol, type ProtocolPort } from '../protocols/plain-lock-pr
 import { SingleLock } from './single-lock.js';
 
 /**
- * The plain lock's hash, and Redisson's queue in front of it. Beside Redisson's timeouts, by which a JVM goes, a set of
- * our own says which of our waiters are alive.
+ * The plain lock's hash with Redisson's queue of waiters. A JVM removes a dead waiter by Redisson's timeouts. A sorted set
+ * of Holdfast's own records which waiters of Holdfast clients are alive.
  */
 export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
-  // The next owner is the head of the queue, in whatever process it waits.
+  // The next owner is the head of the queue, which may wait in another process.
   override readonly handsOff = false;
   readonly #keys: readonly [lock: string, queue: string, timeouts: string, alive: string];
 
@@ -61,18 +61,19 @@ export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
 }
 
 /**
- * A lock that is given in the order in which it was asked for, over all processes: what Redisson's
- * `getFairLock` gives. Everything else is as in {@link Lock}.
+ * A lock that serves its waiters in the order of their requests, across all processes. Everything else is as in
+ * {@link Lock}.
  *
- * - A call that has to wait gets a place at the end of a queue in Redis, and nobody passes it: a call that does not
- *   wait is refused while anybody is in the queue, also when the lock is free.
- * - It loses its place when it fails, when its time is up and when it is aborted; and when its client gives no sign of
- *   life for `fairWaiterTimeout` (5 s). The client gives one every second, with one command for all its waiters.
- * - A waiter that lost its place although it lives (the queue was deleted, a failover forgot it) queues again, at the
- *   end.
- * - Nested calls take turns in the process and stand in no queue.
+ * - A call that has to wait gets a place at the end of a queue in Redis, and no later call passes it. A call that does
+ *   not wait gets a free lock only if the queue is empty.
+ * - A waiter loses its place when its call fails, times out or is aborted, and when its client sends no refresh for
+ *   `fairWaiterTimeout` (5 s). The client sends one refresh per second for all of its waiters of the lock.
+ * - A live waiter that lost its place, because the queue was deleted or a failover dropped it, queues again at the end.
+ * - Nested calls are served in this process and have no place in the queue.
  *
- * Differs from Redisson: unlocking a fair lock that was lost rejects; an interrupted or failed call leaves no place
- * behind; a dead waiter of ours costs those behind it 5 s once, whatever `fairLockWaitTimeout` says.
+ * Three things differ from Redisson. The unlock of a lost fair lock rejects. A failed or aborted call leaves no place in
+ * the queue. A dead Holdfast waiter delays the waiters behind it by 5 s once, regardless of `fairLockWaitTimeout`.
+ *
+ * @redisson `RedissonClient#getFairLock`
  */
 export class FairLock extends SingleLock {}

@@ -12,19 +12,23 @@ import type { CallOptions } from './lock-call.js';
 import { PlainLockProtocol, type ProtocolPort } from '../protocols/plain-lock-protocol.js';
 import { SingleLock } from './single-lock.js';
 
-export type TokenSource = scripts.TokenSource;
+/** How a fenced lock draws its tokens. See `tokens` in {@link FencedLockOptions}. */
+export type TokenSource = 'counter' | 'clock';
 
-/** Options of a fenced lock's handle. */
+/** The options of a fenced lock's handle. */
 export interface FencedLockOptions extends ContextOptions {
   /**
-   * How tokens are drawn. Absent or `'counter'`: 1, 2, 3 and so on, as Redisson does; a failover that loses the last
-   * writes can then issue a token twice. `'clock'`: at least the server's time in microseconds, so that it cannot,
-   * as long as the servers' clocks differ by less than the failover takes. A JVM goes on counting from such a token.
+   * How the lock draws its tokens.
+   * - `'counter'`: 1, 2, 3 and so on, as in Redisson. A failover that loses the last writes can issue a token twice.
+   * - `'clock'`: at least the server's time in microseconds. No token is issued twice as long as the clocks of the servers
+   *   differ by less than the duration of a failover. A JVM continues to count from such a token.
+   *
+   * @defaultValue `'counter'`
    */
   tokens?: TokenSource | undefined;
 }
 
-/** The plain lock, and a counter that every acquisition raises in the same script. */
+/** The plain lock with a counter. The script of every acquisition increments the counter. */
 export class FencedLockProtocol extends PlainLockProtocol {
   readonly tokenKey: string;
 
@@ -60,20 +64,24 @@ export class FencedLockProtocol extends PlainLockProtocol {
 }
 
 /**
- * A lock whose every hold has a token that is larger than all before it: Redisson's `RFencedLock`. Pass the token along
- * with what you write; a resource that refuses a smaller token than it has seen is safe from a holder that lost the
- * lock and has not noticed yet. Everything else is as in {@link Lock}.
+ * A lock whose holds carry fencing tokens. The token of each hold is larger than all earlier tokens. Pass the token with
+ * each write to the protected resource. A resource that rejects a token smaller than one it has seen is safe from a
+ * holder that has lost the lock and not noticed. Everything else is as in {@link Lock}.
+ *
+ * @redisson `RFencedLock`
  */
 export class FencedLock extends SingleLock<FencedHold> {
   /** @internal */
   declare protected readonly protocol: FencedLockProtocol;
 
   /**
-   * As {@link lock}, and gives the token of the hold.
+   * Acquires the lock like {@link Lock.lock}, and resolves with the token of the hold.
    *
-   * @throws as {@link lock}.
-   * @see Redisson `RFencedLock#lockAndGetToken()`, `lockAndGetToken(long, TimeUnit)`; differs: milliseconds only, and
-   *   the lease that is given is the one that is used.
+   * @throws the errors of {@link Lock.lock}.
+   * @example
+   * const token = await lock.lockAndGetToken();
+   * @redisson `RFencedLock#lockAndGetToken()`, `lockAndGetToken(long, TimeUnit)`. Differs: times are milliseconds, and the
+   *   hold has the given lease.
    */
   lockAndGetToken(leaseTime?: number, options?: CallOptions): Promise<bigint>;
   lockAndGetToken(options: LockOptions): Promise<bigint>;
@@ -87,12 +95,14 @@ export class FencedLock extends SingleLock<FencedHold> {
   }
 
   /**
-   * As {@link tryLock}, and gives the token of the hold.
+   * Acquires the lock like {@link Lock.tryLock}, and resolves with the token of the hold.
    *
-   * @returns `null` if it was busy all the time. No token was drawn then.
-   * @throws as {@link lock}.
-   * @see Redisson `RFencedLock#tryLockAndGetToken(long, long, TimeUnit)`; differs: milliseconds only, and without a
-   *   wait it is one try, where Redisson waits without limit.
+   * @returns the token, or `null` if the lock stayed busy. A busy lock draws no token.
+   * @throws the errors of {@link Lock.lock}.
+   * @example
+   * const token = await lock.tryLockAndGetToken(5_000);
+   * @redisson `RFencedLock#tryLockAndGetToken(long, long, TimeUnit)`. Differs: times are milliseconds, and without
+   *   `waitTime` the call tries once, where Redisson waits without limit.
    */
   tryLockAndGetToken(waitTime?: number, leaseTime?: number, options?: CallOptions): Promise<bigint | null>;
   tryLockAndGetToken(options: AcquireOptions): Promise<bigint | null>;
@@ -106,9 +116,9 @@ export class FencedLock extends SingleLock<FencedHold> {
   }
 
   /**
-   * The last token that was drawn, by whomever; `0n` before the first.
+   * Reads from Redis the last token that any client drew; `0n` before the first one.
    *
-   * @see Redisson `RFencedLock#getToken()`.
+   * @redisson `RFencedLock#getToken()`
    */
   async getToken(): Promise<bigint> {
     this.checkOpen();

@@ -4,29 +4,32 @@ import { GroupLockProtocol } from '../protocols/group-lock-protocol.js';
 import { SingleLock } from './single-lock.js';
 
 /**
- * Several values of one group, locked together by one script: `getMultiLock(group, values)` of Redisson. All are taken
- * or none, in one round trip, so that no order of theirs can lead to a deadlock. Others may hold other values of the
- * group at the same time.
+ * A lock of several values of one group. One script locks all of the values or none, so calls with overlapping values
+ * cannot deadlock. Other owners can hold other values of the group at the same time.
  *
- * - Inside a hold a call for the same values, or for some of them, re-enters. One for none of them is a stranger. One
- *   for some of them and others besides is refused with `LockUpgradeError` (`ERR_LOCK_UPGRADE`).
- * - Holds nested in one another last as long as the latest of them, with all of their values.
- * - A hold that has lost one of its values is lost; the others are given back.
+ * - Inside a hold, a call for some or all of its values re-enters. A call for other values only is a stranger. A call for
+ *   some of its values and for others is refused with `LockUpgradeError` (`ERR_LOCK_UPGRADE`).
+ * - Nested holds keep all of their values until the latest of their leases ends.
+ * - A hold that loses one of its values is lost. The client releases its other values.
+ *
+ * @redisson `RedissonClient#getMultiLock(String, Collection<Object>)`
  */
 export class GroupMultiLock extends SingleLock {
   /** @internal */
   declare protected readonly protocol: GroupLockProtocol;
 
-  /** @internal One lock for the values of this one and of others, which are of the same group and client. */
+  /** @internal One lock for the values of this lock and of others of the same group and client. */
   with(others: readonly GroupMultiLock[]): GroupMultiLock {
     const protocol = GroupLockProtocol.together([this.protocol, ...others.map((other) => other.protocol)]);
     return new GroupMultiLock(this.runtime, this.executor, protocol, this.context);
   }
 
   /**
-   * Frees each of the values, whoever holds it and whatever else it holds, and wakes waiters.
+   * Frees every value regardless of its owner, and wakes waiters.
    *
-   * @returns whether any was held. @see Redisson `RLock#forceUnlock()`; differs: a value that nobody holds is no error.
+   * @returns whether any value was held.
+   * @throws the errors of {@link Lock.forceUnlock}.
+   * @redisson `RLock#forceUnlock()`. Differs: a free value is no error.
    */
   override async forceUnlock(): Promise<boolean> {
     this.checkOpen();
@@ -42,22 +45,30 @@ export class GroupMultiLock extends SingleLock {
     }
   }
 
-  /** Whether anybody holds any of the values. @see Redisson `RLock#isLocked()` */
+  /**
+   * Reads from Redis whether any value is held.
+   *
+   * @redisson `RLock#isLocked()`
+   */
   override async isLocked(): Promise<boolean> {
     this.checkOpen();
     return (await this.protocol.state()).owners.length > 0;
   }
 
-  /** ms until the last of the values is free if nobody renews it; -2: all are. Redisson has no such call here. */
+  /**
+   * Reads from Redis for how long a value stays held without a renewal.
+   *
+   * @returns milliseconds until the last value is free; -2 if all are free, -1 if a key has no expiry.
+   */
   override async remainTimeToLive(): Promise<number> {
     this.checkOpen();
     return (await this.protocol.state()).leftMs;
   }
 
   /**
-   * Whether this owner holds all of the values.
+   * Reads from Redis whether the given owner holds all of the values.
    *
-   * @see Redisson `RLock#isHeldByThread(long)`; differs: the first of them counts, too.
+   * @redisson `RLock#isHeldByThread(long)`. Differs: the first value counts as well.
    */
   override async isHeldBy(owner: LockContext | string): Promise<boolean> {
     this.checkOpen();
@@ -72,7 +83,7 @@ export class GroupMultiLock extends SingleLock {
     return (await this.readHoldCount(owner)) > 0;
   }
 
-  /** @internal The least that the owner has of any of the values. */
+  /** @internal The smallest hold count that the owner has of any value. */
   protected override async readHoldCount(owner: string): Promise<number> {
     return (await this.protocol.state(owner)).holdCount;
   }

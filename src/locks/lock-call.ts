@@ -5,30 +5,31 @@ import type { LockContext } from '../ownership/lock-context.js';
 import { LockTimeoutError } from '../errors.js';
 import type { AcquireOptions } from './arguments.js';
 
-/** Options of a call that gives its times as arguments. */
+/** The options of `lock()` and `tryLock()` when the call passes its times as separate arguments. */
 export type CallOptions = Pick<AcquireOptions, 'signal' | 'context'>;
 
+/** @internal A public method, as the marker above which a call site is captured. */
 export type Method = (...args: never[]) => unknown;
 
-/** @internal A call that acquires, its arguments checked. */
+/** @internal An acquiring call after the check of its arguments. */
 export interface LockCall {
-  /** ms; undefined: the watchdog renews. */
+  /** Lease in milliseconds; `undefined` if the watchdog renews the hold. */
   readonly leaseTime: number | undefined;
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
   readonly context: LockContext | undefined;
-  /** `unlock()` gives it back. */
+  /** Whether `unlock()` releases the hold. */
   readonly bare: boolean;
   readonly site: CallSite | undefined;
 }
 
-/** @internal Told once how a call ended. */
+/** @internal Receives the outcome of a call, once. */
 export interface LockSettle {
   granted(hold: Hold): void;
   failed(error: unknown): void;
 }
 
-/** `busy`: what the promise resolves with when the lock stayed busy; undefined: it rejects. */
+/** @param busy - the value that the promise resolves with if the lock stayed busy; `undefined` if the promise rejects. */
 export function settleWith<T>(
   deferred: BoundDeferred<T>,
   { context }: LockCall,
@@ -36,7 +37,7 @@ export function settleWith<T>(
   busy: T | undefined,
 ): LockSettle {
   return {
-    // No flow enters a hold of a context.
+    // A flow never enters the hold of a context.
     granted: (hold) => deferred.resolve(value(hold), context === undefined ? hold : undefined),
     failed: (error) => {
       if (busy !== undefined && error instanceof LockTimeoutError) deferred.resolve(busy);

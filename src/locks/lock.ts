@@ -1,3 +1,4 @@
+/* Longer than 300 lines because half of it is doc comments: this class is the contract of every lock. */
 import { boundDeferred, boundRejection, supportsBoundPromises } from '../ownership/bound-promise.js';
 import type { CallSite } from '../ownership/call-site.js';
 import { runInside } from '../ownership/flow.js';
@@ -23,12 +24,15 @@ const CALL_OPTIONS = ['signal', 'context'] as const;
 const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context'] as const;
 
 /**
- * A reentrant lock: Redisson's `RLock`. The object is a name and holds nothing; make one per call or keep one in a
- * module. All times are milliseconds.
+ * A reentrant lock. The object is only a handle for a name: create one per call, or keep one in a module. All times are
+ * milliseconds.
  *
- * A hold belongs to the code that awaited it: after `await lock.lock()` the rest of that function, and everything it
- * calls or starts, is inside the hold until it is given back. A call on the same lock from inside re-enters, every
- * other call is a stranger, whatever handle it uses. Waiters are not served in order.
+ * A hold belongs to the code that awaited it. After `await lock.lock()`, the rest of that function, and everything that
+ * it calls or starts, is inside the hold until the release. A call on the same lock from inside re-enters. Every other
+ * call is a stranger and waits, through whichever handle it comes. Waiters are not served in order; see
+ * {@link LockClient.getFairLock} for a lock that serves them in order.
+ *
+ * @redisson `RLock`
  */
 export abstract class Lock<H extends Hold = Hold> {
   /** @internal */
@@ -39,27 +43,44 @@ export abstract class Lock<H extends Hold = Hold> {
     this.context = context;
   }
 
-  /** The name that it was asked for by. @see Redisson `RObject#getName()` */
+  /**
+   * The name of the lock, without the key prefix.
+   *
+   * @redisson `RObject#getName()`
+   */
   abstract get name(): string;
 
   /**
-   * Acquires the lock, waiting without limit.
+   * Acquires the lock. The call waits without limit; `options.signal` aborts the wait.
    *
-   * - Free: takes it, hold count 1.
-   * - Held by the hold that the caller is inside of: adds a hold; a branch beside another waits for its turn.
-   * - Held by another: waits for a wake-up or for the end of the holder's lease, then tries again.
+   * - The lock is free: the caller gets a hold, and the hold count is 1.
+   * - The caller is inside a hold of this lock: the caller gets a further hold. If another branch inside that hold has
+   *   one, the call waits until that branch has released it.
+   * - Another owner holds the lock: the call waits for the release message or for the end of the owner's lease, and then
+   *   tries again.
    *
-   * @param leaseTime ms the hold lasts. Absent or -1: the watchdog renews it until `unlock()`.
-   * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: `signal` fired first. No hold and no waiter is left behind.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis was away for one command deadline. Nothing is
-   *   held; what an unanswered request may have taken is given back in the background.
-   * @throws {LockLostError} `ERR_LOCK_LOST`: called inside a hold that was lost and not given back yet.
-   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: before any command.
-   * @throws {ConcurrentContextError} `ERR_LOCK_CONCURRENT_CONTEXT`: the context is acquiring this lock already.
-   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the server does not allow it.
-   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed, before or meanwhile.
-   * @throws {UnsupportedRuntimeError} `ERR_LOCK_UNSUPPORTED_RUNTIME`: this runtime cannot tell who awaits.
-   * @see Redisson `RLock#lock()`, `lock(long, TimeUnit)`; differs: milliseconds only, the lease belongs to the hold.
+   * @param leaseTime - lease of the hold in milliseconds. Absent or -1: the watchdog renews the hold until `unlock()`.
+   * @param options - see {@link CallOptions}.
+   * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: the signal was aborted first. The call leaves no hold and no waiter.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply within one command deadline. The
+   *   call holds nothing. The client releases in the background what an unanswered request may have acquired.
+   * @throws {LockLostError} `ERR_LOCK_LOST`: the caller is inside a hold of this lock that was lost and not yet released.
+   * @throws {LockUpgradeError} `ERR_LOCK_UPGRADE`: the call would upgrade a hold that the caller is inside of.
+   * @throws {NonReentrantError} `ERR_LOCK_NON_REENTRANT`: the lock is not reentrant, and the caller is inside a hold of it.
+   * @throws {ConcurrentContextError} `ERR_LOCK_CONCURRENT_CONTEXT`: the context is already acquiring this lock.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an argument is invalid. No command was sent.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {NotReplicatedError} `ERR_LOCK_NOT_REPLICATED`: too few replicas confirmed the lock in time.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @throws {UnsupportedRuntimeError} `ERR_LOCK_UNSUPPORTED_RUNTIME`: this runtime cannot tell which code awaits.
+   * @example
+   * await lock.lock();
+   * try {
+   *   await reserve();
+   * } finally {
+   *   await lock.unlock();
+   * }
+   * @redisson `RLock#lock()`, `lock(long, TimeUnit)`. Differs: times are milliseconds, and the lease belongs to the hold.
    */
   lock(leaseTime?: number, options?: CallOptions): Promise<void>;
   lock(options: LockOptions): Promise<void>;
@@ -75,11 +96,22 @@ export abstract class Lock<H extends Hold = Hold> {
   /**
    * Acquires the lock if it becomes free within `waitTime`.
    *
-   * @param waitTime ms to wait; absent, 0 or less: one try. `Infinity` is accepted.
-   * @param leaseTime ms the hold lasts. Absent or -1: the watchdog renews it until `unlock()`.
-   * @returns `false` if it was busy all the time, and for no other reason. No hold and no waiter is left behind.
-   * @throws as {@link lock}.
-   * @see Redisson `RLock#tryLock(long, long, TimeUnit)`; differs: milliseconds only.
+   * @param waitTime - time to wait in milliseconds, or `Infinity`. Absent, 0 or less: the call tries once.
+   * @param leaseTime - lease of the hold in milliseconds. Absent or -1: the watchdog renews the hold until `unlock()`.
+   * @param options - see {@link CallOptions}.
+   * @returns `true` with a hold, or `false` if the lock stayed busy. `false` has no other cause, and it leaves no hold and
+   *   no waiter.
+   * @throws the errors of {@link Lock.lock}.
+   * @example
+   * if (await lock.tryLock(5_000, 30_000)) {
+   *   try {
+   *     await reserve();
+   *   } finally {
+   *     await lock.unlock();
+   *   }
+   * }
+   * @redisson `RLock#tryLock()`, `tryLock(long, TimeUnit)`, `tryLock(long, long, TimeUnit)`. Differs: times are
+   *   milliseconds.
    */
   tryLock(waitTime?: number, leaseTime?: number, options?: CallOptions): Promise<boolean>;
   tryLock(options: AcquireOptions): Promise<boolean>;
@@ -93,17 +125,19 @@ export abstract class Lock<H extends Hold = Hold> {
   }
 
   /**
-   * Gives back the innermost hold that `lock()` or `tryLock()` opened around the caller. Holds of `withLock` and
-   * `acquire` are left alone.
+   * Releases the innermost hold that `lock()` or `tryLock()` opened around the caller. Holds of `withLock` and `acquire`
+   * are unaffected.
    *
-   * - It was the last one: the lock is free, and a waiter is woken.
-   * - Others of this owner remain: they keep the lock, for as long as their own leases say.
+   * - The owner has no further hold: the lock is free, and the client wakes a waiter.
+   * - The owner has further holds: they keep the lock for as long as their own leases last.
    *
-   * @throws {NotOwnerError} `ERR_LOCK_NOT_OWNER`: the caller is inside no such hold. Nothing was changed.
-   * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost before. It is over now; a further call is `NotOwnerError`.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: unanswered. The hold is over for this process and
-   *   goes on being given back in the background; a further `unlock()`, with no other hold around it, waits for that.
-   * @see Redisson `RLock#unlock()`; differs: a hold that was lost is told apart from one that never was.
+   * @throws {NotOwnerError} `ERR_LOCK_NOT_OWNER`: the caller is inside no such hold. The lock is unchanged.
+   * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost before. This call ends it, and a further `unlock()` rejects
+   *   with `NotOwnerError`.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The hold has ended in this process,
+   *   and the release continues in the background. A further `unlock()` outside of other holds waits for that release.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command. The release continues in the background.
+   * @redisson `RLock#unlock()`. Differs: the error tells a lost hold from one that never existed.
    */
   unlock(options?: ContextOptions): Promise<void> {
     try {
@@ -117,56 +151,73 @@ export abstract class Lock<H extends Hold = Hold> {
   }
 
   /**
-   * Frees the lock whoever holds it, and wakes a waiter. Holds of this client are told at once (`leaseLost`), others
-   * when they next hear from Redis. Fencing tokens are the remedy for what the old holder may still do.
+   * Frees the lock regardless of its owner, and wakes a waiter. Holds of this client are lost at once (`leaseLost`). The
+   * holder in another process notices the loss with its next request, so its section may still run. Fencing tokens
+   * protect a resource from such a section.
    *
-   * @returns whether it was held.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: `outcome` says whether it may have been freed.
-   * @see Redisson `RLock#forceUnlock()`; differs: it frees whoever held it at the call, also when it is repeated.
+   * @returns whether the lock was held.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. `outcome` says whether the call may
+   *   have freed the lock.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @redisson `RLock#forceUnlock()`. Differs: a repeated request frees only the owner that held the lock at the call.
    */
   abstract forceUnlock(): Promise<boolean>;
 
-  /** Whether anybody holds the lock. @see Redisson `RLock#isLocked()`; differs: always asks the master. */
+  /**
+   * Reads from Redis whether any owner holds the lock.
+   *
+   * @redisson `RLock#isLocked()`. Differs: the client always asks the master.
+   */
   abstract isLocked(): Promise<boolean>;
 
-  /** ms until the lock is free if nobody renews it; -2: it is free, -1: it has no expiry. @see Redisson `RLock#remainTimeToLive()` */
+  /**
+   * Reads from Redis for how long the lock stays held without a renewal.
+   *
+   * @returns milliseconds; -2 if the lock is free, -1 if the key has no expiry.
+   * @redisson `RLock#remainTimeToLive()`
+   */
   abstract remainTimeToLive(): Promise<number>;
 
   /**
-   * Whether this owner holds the lock, by Redis's word.
+   * Reads from Redis whether the given owner holds the lock.
    *
-   * @param owner a `LockContext` of this client, or `<client id>:<number>` as in `hold.owner`.
-   * @see Redisson `RLock#isHeldByThread(long)`.
+   * @param owner - a `LockContext` of this client, or an owner id as in `hold.owner`: `<client id>:<number>`.
+   * @redisson `RLock#isHeldByThread(long)`
    */
   abstract isHeldBy(owner: LockContext | string): Promise<boolean>;
 
   /**
-   * Whether the caller is inside a hold that Redis confirms. Outside of one: `false`, without a command.
+   * Reads from Redis whether it still has the hold that the caller is inside of. Outside of a hold the call resolves with
+   * `false` and sends no command.
    *
-   * @see Redisson `RLock#isHeldByCurrentThread()`.
+   * @redisson `RLock#isHeldByCurrentThread()`
    */
   abstract isHeldByCurrentContext(): Promise<boolean>;
 
   /**
-   * Holds of the caller's owner, by Redis's word. Outside of a hold: 0, without a command.
+   * Reads from Redis the hold count of the hold that the caller is inside of. Outside of a hold the call resolves with 0
+   * and sends no command.
    *
-   * @see Redisson `RLock#getHoldCount()`.
+   * @redisson `RLock#getHoldCount()`
    */
   abstract getHoldCount(): Promise<number>;
 
   /**
-   * The hold that the caller is inside of, also one that was lost and not given back yet. Asks nobody. Redisson has no
-   * such call.
+   * Returns the innermost hold around the caller, or `undefined`. The method returns a lost hold until its release. It
+   * sends no command.
    */
   abstract currentHold(): H | undefined;
 
   /**
-   * Acquires the lock and gives the hold as an object, for `await using` or for giving it back elsewhere. Redisson has
-   * no such call.
+   * Acquires the lock and resolves with the hold as an object, for `await using` or for a release in other code.
    *
-   * @param options.waitTime ms to wait; absent: without limit.
-   * @throws {LockTimeoutError} `ERR_LOCK_TIMEOUT`: it was busy for all of `waitTime`.
-   * @throws as {@link lock}.
+   * @param options - see {@link AcquireOptions}. Without `waitTime`, the call waits without limit.
+   * @throws {LockTimeoutError} `ERR_LOCK_TIMEOUT`: the lock did not become free within `waitTime`.
+   * @throws the errors of {@link Lock.lock} as well, except `UnsupportedRuntimeError`.
+   * @example
+   * await using hold = await lock.acquire({ waitTime: 5_000 });
+   * await work({ signal: hold.signal });
    */
   acquire(options?: AcquireOptions): Promise<H> {
     try {
@@ -178,9 +229,18 @@ export abstract class Lock<H extends Hold = Hold> {
   }
 
   /**
-   * As {@link acquire}, but answers `null` when the lock stays busy. Redisson has no such call.
+   * Acquires the lock like {@link Lock.acquire}, but resolves with `null` if the lock stays busy.
    *
-   * @param options.waitTime ms to wait; absent, 0 or less: one try.
+   * @param options - see {@link AcquireOptions}. Without `waitTime`, or with 0 or less, the call tries once.
+   * @throws the errors of {@link Lock.acquire}, except `LockTimeoutError`.
+   * @example
+   * const hold = await lock.tryAcquire();
+   * if (hold === null) return 'busy';
+   * try {
+   *   await work();
+   * } finally {
+   *   await hold.release();
+   * }
    */
   tryAcquire(options?: AcquireOptions): Promise<H | null> {
     try {
@@ -192,15 +252,30 @@ export abstract class Lock<H extends Hold = Hold> {
   }
 
   /**
-   * Runs `fn` inside a hold and gives it back afterwards. Waits like {@link acquire}. Redisson has no such call.
+   * Acquires the lock like {@link Lock.acquire}, runs `fn` inside the hold, and releases the hold. This is the recommended
+   * way to use a lock.
    *
-   * - `fn` fails: its error is rethrown untouched; a release that fails as well goes to the event `releaseFailed`.
-   * - `fn` is done and the hold was lost meanwhile: `LockLostError` with what `fn` returned as `result`.
-   * - `fn` is done and the client was closed meanwhile: `ClientClosedError` with what `fn` returned as `result`.
+   * - `fn` fails: the call rejects with the error of `fn`, unchanged. If the release fails as well, the client emits
+   *   `releaseFailed`.
+   * - `fn` succeeds, but the hold was lost: the call rejects with a `LockLostError` whose `result` is the value of `fn`.
+   * - `fn` succeeds, but the client was closed: the call rejects with a `ClientClosedError` whose `result` is the value of
+   *   `fn`.
    *
-   * @param fn gets the hold; hand its `signal` to what must stop when the lock is lost.
+   * @param fn - receives the hold. Pass `hold.signal` to the work that must stop when the lock is lost.
+   * @returns the value of `fn`.
+   * @throws the errors of {@link Lock.acquire}, and the error of `fn`.
+   * @example
+   * await lock.withLock({ waitTime: 5_000 }, async (hold) => {
+   *   await charge(order, { signal: hold.signal });
+   * });
    */
   withLock<T>(fn: (hold: H) => T | PromiseLike<T>): Promise<T>;
+  /**
+   * Runs `fn` inside a hold that is acquired with these options. See the other overload.
+   *
+   * @param options - see {@link AcquireOptions}.
+   * @param fn - receives the hold.
+   */
   withLock<T>(options: AcquireOptions, fn: (hold: H) => T | PromiseLike<T>): Promise<T>;
   async withLock<T>(
     first: AcquireOptions | ((hold: H) => T | PromiseLike<T>),
@@ -214,7 +289,7 @@ export abstract class Lock<H extends Hold = Hold> {
     let result: T;
     try {
       const returned = runInside(hold, fn);
-      // Awaiting what is no promise would cost a short section two promises and two turns of the queue.
+      // An `await` of a plain value would cost a short section two promises and two turns of the microtask queue.
       result = isThenable(returned) ? await returned : returned;
     } catch (error) {
       await hold.release().catch((cause: unknown) => this.releaseFailed(hold, cause));
@@ -226,7 +301,7 @@ export abstract class Lock<H extends Hold = Hold> {
       if (cause instanceof LockLostError) {
         throw new LockLostError(this.name, hold.owner, cause.reason, { cause, result });
       }
-      // `close()` ended the hold while `fn` ran: another owner may have been inside.
+      // `close()` ended the hold while `fn` ran, so another owner may have acquired the lock.
       if (cause instanceof ClientClosedError) throw new ClientClosedError({ cause, result });
       this.releaseFailed(hold, cause);
     }
@@ -271,7 +346,7 @@ export abstract class Lock<H extends Hold = Hold> {
     };
   }
 
-  /** @internal The acquisition itself is unbound; only the promise that the caller gets knows who awaits it. */
+  /** @internal Acquires through an unbound promise. Only the promise that the caller gets is bound to the awaiting code. */
   protected bare<T>(method: string, call: LockCall, granted: (hold: H) => T, busy: T | undefined): Promise<T> {
     const supported = call.context !== undefined || supportsBoundPromises();
     if (supported === false) return boundRejection(new UnsupportedRuntimeError(method));
@@ -296,15 +371,15 @@ export abstract class Lock<H extends Hold = Hold> {
     return deferred.promise;
   }
 
-  /** @internal Fails with `LockTimeoutError` if the lock stays busy. */
+  /** @internal Acquires the lock. Fails with `LockTimeoutError` if the lock stays busy. */
   protected abstract take(call: LockCall, settle: LockSettle): void;
-  /** @internal The innermost hold that an `unlock()` of the caller, or of the context, gives back. */
+  /** @internal The innermost hold that `unlock()` releases for the caller or for the context. */
   protected abstract unlockable(context: LockContext | undefined): Hold | undefined;
   /** @internal */
   protected abstract notOwnerMessage(): string;
-  /** @internal The line that called `above`, if call sites are kept. */
+  /** @internal The line of code that called `above`, if the client records call sites. */
   protected abstract callSite(above: Method): CallSite | undefined;
-  /** @internal Tells what `withLock` cannot reject with. */
+  /** @internal Emits the event for a failed release that `withLock` does not reject with. */
   protected abstract releaseFailed(hold: Hold, cause: unknown): void;
   /** @internal */
   protected abstract checkOpen(): void;

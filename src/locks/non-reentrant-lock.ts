@@ -1,8 +1,8 @@
 import { PlainLockProtocol } from '../protocols/plain-lock-protocol.js';
 
 /**
- * Redisson's RNonReentrantLock. Its scripts are the plain lock's: every outermost hold has an owner id of its own, so
- * an owner that asks again is known in this process and is refused before anything is sent.
+ * Redisson's RNonReentrantLock. It uses the scripts of the plain lock. Every outermost hold has its own owner id, so the
+ * client recognizes an owner that asks again and refuses the call before any command.
  */
 export class NonReentrantLockProtocol extends PlainLockProtocol {
   override readonly reentrant = false;

@@ -10,7 +10,7 @@ import { isOwner, type ProtocolPort } from '../protocols/plain-lock-protocol.js'
 const WRITE = ':write';
 const isWriter = (field: string): boolean => field.endsWith(WRITE);
 
-/** What both halves of Redisson's RReadWriteLock have in common: one hash, one channel, one way to give back. */
+/** The common part of both halves of Redisson's RReadWriteLock: one hash, one channel and one release. */
 abstract class HalfProtocol implements LockProtocol {
   readonly key: string;
   readonly channel: string;
@@ -62,7 +62,7 @@ abstract class HalfProtocol implements LockProtocol {
 
 export class ReadProtocol extends HalfProtocol {
   readonly half = 'read';
-  /** Others may be reading as well, and readers need not wait for one another. */
+  /** Readers do not wait for one another, so a reader has nothing to hand over. */
   readonly handsOff = false;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
@@ -78,11 +78,11 @@ export class ReadProtocol extends HalfProtocol {
   }
 
   holdersAmong(fields: readonly string[]): string[] {
-    // Without a mode it is the owner of another kind of lock.
+    // A hash without a `mode` field belongs to another kind of lock.
     return fields.includes('mode') ? fields.filter(isOwner) : [];
   }
 
-  /** A writer that reads as well is forced by the write half only. */
+  /** `forceUnlock()` of the read half leaves an owner alone that writes as well. */
   forceableAmong(fields: readonly string[]): string[] {
     return fields.some(isWriter) ? [] : this.holdersAmong(fields);
   }
@@ -109,7 +109,7 @@ export class WriteProtocol extends HalfProtocol {
   }
 }
 
-/** Renews what one owner has of each lock, each of its watched holds for itself. */
+/** Renews the holds of one owner per lock. Only the holds that the watchdog watches are extended. */
 export function readWriteRenewal(executor: ScriptExecutor, slotGroup: (key: string) => string | number): RenewalScript {
   return {
     groupOf: (item) => slotGroup(item.key),
@@ -128,16 +128,17 @@ export function readWriteRenewal(executor: ScriptExecutor, slotGroup: (key: stri
 }
 
 /**
- * A lock that many may read under, or one may write under: Redisson's `RReadWriteLock`. Both halves are locks, of one
- * owner where they are nested:
+ * Two locks under one name: many readers or one writer. Nested holds of both halves belong to one owner.
  *
- * - Inside a write hold, a read hold and a further write hold are granted at once. Giving the write hold back first is
- *   a downgrade: the read hold stays, and other readers are woken.
- * - Inside a read hold a further read hold is granted at once, whoever waits to write. A write hold is refused with
- *   `LockUpgradeError` (`ERR_LOCK_UPGRADE`): two readers who both want to write would wait for each other for ever.
- * - Branches inside one hold read together and write one at a time.
+ * - Inside a write hold, a read hold and a further write hold are granted at once. The release of the write hold before
+ *   the read hold is a downgrade: the read hold stays, and other readers wake.
+ * - Inside a read hold, a further read hold is granted at once, even while writers wait. A write hold is refused with
+ *   `LockUpgradeError` (`ERR_LOCK_UPGRADE`), because two readers that both want to write would deadlock.
+ * - Inside one hold, branches read at the same time and write one after the other.
  *
- * Every hold keeps its own lease. Writers have no precedence: as long as readers overlap, a writer waits.
+ * Every hold has its own lease. Writers have no precedence: a writer waits as long as readers overlap.
+ *
+ * @redisson `RReadWriteLock`
  */
 export class ReadWriteLock {
   readonly #read: Lock;
@@ -145,7 +146,11 @@ export class ReadWriteLock {
 
   /** @internal */
   constructor(
-    /** The name that it was asked for by. @see Redisson `RObject#getName()` */
+    /**
+     * The name of the lock, without the key prefix.
+     *
+     * @redisson `RObject#getName()`
+     */
     readonly name: string,
     read: Lock,
     write: Lock,
@@ -154,12 +159,20 @@ export class ReadWriteLock {
     this.#write = write;
   }
 
-  /** @see Redisson `RReadWriteLock#readLock()`. */
+  /**
+   * The lock of the readers. Several owners can hold it at the same time.
+   *
+   * @redisson `RReadWriteLock#readLock()`
+   */
   readLock(): Lock {
     return this.#read;
   }
 
-  /** @see Redisson `RReadWriteLock#writeLock()`. */
+  /**
+   * The lock of the writers. One owner can hold it, and only while no other owner reads.
+   *
+   * @redisson `RReadWriteLock#writeLock()`
+   */
   writeLock(): Lock {
     return this.#write;
   }

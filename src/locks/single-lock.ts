@@ -27,7 +27,7 @@ interface Inner {
 }
 
 /** A lock under one name, of whatever kind: its protocol says what the kind is. */
-export class SingleLock<H extends SingleHold = SingleHold> extends Lock<H> {
+export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   /** @internal */
   protected readonly runtime: LockRuntime;
   /** @internal */

@@ -6,33 +6,39 @@ import * as scripts from '../redis/scripts/spin-lock.js';
 import type { ContextOptions } from './arguments.js';
 import { PlainLockProtocol, type ProtocolPort } from '../protocols/plain-lock-protocol.js';
 
-/** How long a waiter of a spin lock pauses between tries. All values are ms. */
+/** The pauses of a spin lock's waiter between two tries. All times are milliseconds. */
 export type BackOff =
   | {
-      /** The same pause every time. */
+      /** A constant pause. Minimum: 1. */
       readonly delay: number;
     }
   | {
-      /** The first pause. Default 1. */
+      /** The first pause. Minimum: 1. @defaultValue 1 */
       readonly initialDelay?: number | undefined;
-      /** No pause is longer. Default 128. */
+      /** The longest pause. Minimum: 1. @defaultValue 128 */
       readonly maxDelay?: number | undefined;
-      /** Each pause is this many times the one before, plus up to 1 ms at random for each try that failed. Default 2. */
+      /** Factor from one pause to the next. Each failed try adds up to 1 ms at random. Minimum: 1. @defaultValue 2 */
       readonly multiplier?: number | undefined;
     };
 
-/** Options of a spin lock's handle. */
+/** The options of a spin lock's handle. */
 export interface SpinLockOptions extends ContextOptions {
-  /** Default: exponential, from 1 to 128 ms. @see Redisson `LockOptions.BackOff` */
+  /**
+   * The pauses between two tries.
+   *
+   * @defaultValue exponential, from 1 to 128 ms
+   *
+   * @redisson `LockOptions.BackOff`
+   */
   backOff?: BackOff | undefined;
 }
 
-/** The pause after so many tries that failed, given the one before. */
+/** Computes the next pause from the pause before it and the number of failed tries. */
 export type Pauses = (before: number, failures: number) => number;
 
 /**
- * Redisson's RSpinLock: the plain lock's key and values without its channel. Who waits asks again and again, and a
- * release tells nobody.
+ * Redisson's RSpinLock: the key and values of the plain lock without its channel. Waiters poll, and a release publishes no
+ * message.
  */
 export class SpinLockProtocol extends PlainLockProtocol {
   override readonly handsOff = false;

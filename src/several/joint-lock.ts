@@ -87,7 +87,11 @@ export abstract class JointLock extends Lock<MultiHold> {
     return this.ask((member) => member.remainTimeToLive(), enough, [-2, -1]);
   }
 
-  /** Whether this owner holds the members, or a majority of them. @see Redisson `RLock#isHeldByThread(long)`. */
+  /**
+   * Whether this owner holds the members, or a majority of them.
+   *
+   * @redisson `RLock#isHeldByThread(long)`
+   */
   override async isHeldBy(owner: LockContext | string): Promise<boolean> {
     this.checkOpen();
     if (!isLockContext(owner) && (typeof owner !== 'string' || owner === '')) {
@@ -103,7 +107,11 @@ export abstract class JointLock extends Lock<MultiHold> {
     return this.ask(isHeld, (held) => held.filter(Boolean).length >= this.quorum, [false, true]);
   }
 
-  /** Whether the caller is inside a hold that Redis confirms. @see Redisson `RLock#isHeldByCurrentThread()`. */
+  /**
+   * Whether the caller is inside a hold that Redis confirms.
+   *
+   * @redisson `RLock#isHeldByCurrentThread()`
+   */
   override async isHeldByCurrentContext(): Promise<boolean> {
     return (await this.getHoldCount()) > 0;
   }

@@ -23,7 +23,7 @@ import { checkMembers, contextOf, orderedMembers } from './members.js';
  * - A call inside a hold re-enters each member that is held, also one that was locked by itself. Holding some of the
  *   members and asking for all of them is to wait while holding: the order cannot help there.
  *
- * @see Redisson `RedissonClient#getMultiLock(RLock...)`; differs: the order, the lease, every member is unlocked, and the
+ * @redisson `RedissonClient#getMultiLock(RLock...)`. Differs: the order, the lease, every member is unlocked, and the
  * same lock twice counts once.
  */
 export class MultiLock extends JointLock {

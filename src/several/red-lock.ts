@@ -71,7 +71,7 @@ type Round = { readonly hold: MultiHold } | { readonly asks: readonly Ask[] };
  * It survives servers that crash and lose nothing but the lock's key on a minority of them. It does not make a lock safe
  * against a holder that pauses for longer than its lease, nor against clocks that jump. README, "RedLock".
  *
- * @see Redisson `RedissonClient#getRedLock(RLock...)`; differs: servers are asked at once and not one after the other,
+ * @redisson `RedissonClient#getRedLock(RLock...)`. Differs: servers are asked at once and not one after the other,
  * and the drift counts.
  */
 export class RedLock extends JointLock {

@@ -1,3 +1,4 @@
+/* Longer than 300 lines because half of it is doc comments: it is the contract of these permits. */
 import { releaseGoesOn } from '../holding/compensations.js';
 import type { LockRuntime } from '../waiting/lock-runtime.js';
 import { NO_LEASE_MS } from '../waiting/shared-waiter.js';
@@ -59,7 +60,7 @@ export class PermitExpirableSemaphore extends PermitSource {
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: what an unanswered request may have taken is given
    *   back in the background.
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: before any command.
-   * @see Redisson `RPermitExpirableSemaphore#acquire(long, TimeUnit)`; differs: milliseconds only.
+   * @redisson `RPermitExpirableSemaphore#acquire(long, TimeUnit)`. Differs: milliseconds only.
    */
   async acquire(leaseTime?: number, options?: WaitOptions & { waitTime?: number | undefined }): Promise<string> {
     const [id] = await this.acquireMany(1, leaseTime, options);
@@ -71,7 +72,7 @@ export class PermitExpirableSemaphore extends PermitSource {
    *
    * @param permits at most 10,000; 0 is granted without a command.
    * @returns their ids.
-   * @see Redisson `RPermitExpirableSemaphore#acquire(int, long, TimeUnit)`; differs: 0 permits do not wait.
+   * @redisson `RPermitExpirableSemaphore#acquire(int, long, TimeUnit)`. Differs: 0 permits do not wait.
    */
   async acquireMany(
     permits: number,
@@ -89,7 +90,7 @@ export class PermitExpirableSemaphore extends PermitSource {
    * @param waitTime ms; absent, 0 or less: one try.
    * @returns its id, or `null` if none was free all the time.
    * @throws as {@link acquire}.
-   * @see Redisson `RPermitExpirableSemaphore#tryAcquire(long, long, TimeUnit)`; differs: milliseconds only.
+   * @redisson `RPermitExpirableSemaphore#tryAcquire(long, long, TimeUnit)`. Differs: milliseconds only.
    */
   async tryAcquire(waitTime?: number, leaseTime?: number, options?: WaitOptions): Promise<string | null> {
     const [id] = await this.tryAcquireMany(1, waitTime, leaseTime, options);
@@ -100,7 +101,7 @@ export class PermitExpirableSemaphore extends PermitSource {
    * Takes several permits together, all or none, as {@link tryAcquire}.
    *
    * @returns their ids; none if there were not enough.
-   * @see Redisson `RPermitExpirableSemaphore#tryAcquire(int, long, long, TimeUnit)`.
+   * @redisson `RPermitExpirableSemaphore#tryAcquire(int, long, long, TimeUnit)`
    */
   async tryAcquireMany(
     permits: number,
@@ -166,7 +167,7 @@ export class PermitExpirableSemaphore extends PermitSource {
    * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: one of them is not taken, or its lease is over.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: they go on being given back in the background.
    * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, for an hour.
-   * @see Redisson `RPermitExpirableSemaphore#release(String)`, `#release(List)`.
+   * @redisson `RPermitExpirableSemaphore#release(String)`, `#release(List)`
    */
   async release(ids: string | readonly string[]): Promise<void> {
     const checked = checkIds(ids);
@@ -184,7 +185,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   /**
    * As {@link release}, but tells whether they were given back.
    *
-   * @see Redisson `RPermitExpirableSemaphore#tryRelease(String)`, `#tryRelease(List)`, which counts them.
+   * @redisson `RPermitExpirableSemaphore#tryRelease(String)`, `#tryRelease(List)`, which counts them.
    */
   async tryRelease(ids: string | readonly string[]): Promise<boolean> {
     const checked = checkIds(ids);
@@ -197,7 +198,7 @@ export class PermitExpirableSemaphore extends PermitSource {
    *
    * @param leaseTime ms; absent or -1: none.
    * @returns `false` if it is not taken, or its lease is over.
-   * @see Redisson `RPermitExpirableSemaphore#updateLeaseTime(String, long, TimeUnit)`.
+   * @redisson `RPermitExpirableSemaphore#updateLeaseTime(String, long, TimeUnit)`
    */
   async updateLeaseTime(id: string, leaseTime?: number): Promise<boolean> {
     const checked = checkIds(id);
@@ -215,7 +216,7 @@ export class PermitExpirableSemaphore extends PermitSource {
    * ms until a permit comes back by itself; -1: it has no lease.
    *
    * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: it is not taken, or its lease is over.
-   * @see Redisson `RPermitExpirableSemaphore#getLeaseTime(String)`.
+   * @redisson `RPermitExpirableSemaphore#getLeaseTime(String)`
    */
   async getLeaseTime(id: string): Promise<number> {
     const checked = checkIds(id);
@@ -225,17 +226,29 @@ export class PermitExpirableSemaphore extends PermitSource {
     return left;
   }
 
-  /** Free permits; below 0 if `setPermits` took more away. @see Redisson `RPermitExpirableSemaphore#availablePermits()` */
+  /**
+   * Free permits; below 0 if `setPermits` took more away.
+   *
+   * @redisson `RPermitExpirableSemaphore#availablePermits()`
+   */
   async availablePermits(): Promise<number> {
     return (await this.#count()).free;
   }
 
-  /** Permits that are taken. @see Redisson `RPermitExpirableSemaphore#acquiredPermits()` */
+  /**
+   * Permits that are taken.
+   *
+   * @redisson `RPermitExpirableSemaphore#acquiredPermits()`
+   */
   async acquiredPermits(): Promise<number> {
     return (await this.#count()).taken;
   }
 
-  /** Permits in all, free and taken; 0 without a semaphore. @see Redisson `RPermitExpirableSemaphore#getPermits()` */
+  /**
+   * Permits in all, free and taken; 0 without a semaphore.
+   *
+   * @redisson `RPermitExpirableSemaphore#getPermits()`
+   */
   async getPermits(): Promise<number> {
     const { exists, free, taken } = await this.#count();
     return exists ? free + taken : 0;
@@ -245,7 +258,7 @@ export class PermitExpirableSemaphore extends PermitSource {
    * Makes the semaphore with so many permits, unless there is one.
    *
    * @returns whether it was made.
-   * @see Redisson `RPermitExpirableSemaphore#trySetPermits(int)`.
+   * @redisson `RPermitExpirableSemaphore#trySetPermits(int)`
    */
   async trySetPermits(permits: number): Promise<boolean> {
     const count = checkPermits(permits, undefined);
@@ -257,7 +270,7 @@ export class PermitExpirableSemaphore extends PermitSource {
    * Sets how many permits there are in all, also of a semaphore that is in use: what is taken stays taken, and nobody
    * gets in until enough has come back.
    *
-   * @see Redisson `RPermitExpirableSemaphore#setPermits(int)`.
+   * @redisson `RPermitExpirableSemaphore#setPermits(int)`
    */
   async setPermits(permits: number): Promise<void> {
     const count = checkPermits(permits, undefined);
@@ -269,7 +282,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   /**
    * Changes the number of permits by a difference, which may be negative, and wakes waiters.
    *
-   * @see Redisson `RPermitExpirableSemaphore#addPermits(int)`; differs: an expiry of the semaphore stays.
+   * @redisson `RPermitExpirableSemaphore#addPermits(int)`. Differs: an expiry of the semaphore stays.
    */
   async addPermits(permits: number): Promise<void> {
     checkAnyPermits(permits);

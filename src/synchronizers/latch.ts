@@ -34,7 +34,7 @@ export class CountDownLatch extends SharedObject {
    * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: `signal` fired first.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: without `waitTime`, Redis was away for one command
    *   deadline.
-   * @see Redisson `RCountDownLatch#await(long, TimeUnit)`; differs: milliseconds only.
+   * @redisson `RCountDownLatch#await(long, TimeUnit)`. Differs: milliseconds only.
    */
   async await(waitTime?: number, options?: WaitOptions): Promise<boolean> {
     const { signal } = checkOptions(options, ['signal']);
@@ -53,7 +53,7 @@ export class CountDownLatch extends SharedObject {
    *
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: with `outcome: 'unknown'` it was counted once or not
    *   at all, and will not be counted later.
-   * @see Redisson `RCountDownLatch#countDown()`.
+   * @redisson `RCountDownLatch#countDown()`
    */
   async countDown(): Promise<void> {
     this.checkOpen();
@@ -62,7 +62,11 @@ export class CountDownLatch extends SharedObject {
     );
   }
 
-  /** The count; 0: open. @see Redisson `RCountDownLatch#getCount()` */
+  /**
+   * The count; 0: open.
+   *
+   * @redisson `RCountDownLatch#getCount()`
+   */
   async getCount(): Promise<number> {
     this.checkOpen();
     return Math.max(0, await this.readCount());
@@ -73,7 +77,7 @@ export class CountDownLatch extends SharedObject {
    *
    * @param count at least 1.
    * @returns whether it was open.
-   * @see Redisson `RCountDownLatch#trySetCount(long)`; differs: a count below 1 is refused.
+   * @redisson `RCountDownLatch#trySetCount(long)`. Differs: a count below 1 is refused.
    */
   async trySetCount(count: number): Promise<boolean> {
     if (!Number.isSafeInteger(count) || count < 1) {
@@ -89,7 +93,7 @@ export class CountDownLatch extends SharedObject {
    * Opens the latch whatever its count is; all who wait get through.
    *
    * @returns whether it was closed.
-   * @see Redisson `RCountDownLatch#delete()`; differs: it wakes those who wait, a JVM's too.
+   * @redisson `RCountDownLatch#delete()`. Differs: it wakes those who wait, a JVM's too.
    */
   async delete(): Promise<boolean> {
     this.checkOpen();

@@ -36,7 +36,11 @@ export abstract class SharedObject {
     protected readonly runtime: LockRuntime,
     /** @internal */
     protected readonly port: ProtocolPort,
-    /** The name that it was asked for by. @see Redisson `RObject#getName()` */
+    /**
+     * The name that it was asked for by.
+     *
+     * @redisson `RObject#getName()`
+     */
     readonly name: string,
   ) {
     this.key = port.keyPrefix + name;

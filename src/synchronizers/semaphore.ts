@@ -39,7 +39,7 @@ export class Semaphore extends PermitSource {
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: what an unanswered request may have taken is given
    *   back in the background.
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: before any command.
-   * @see Redisson `RSemaphore#acquire(int)`.
+   * @redisson `RSemaphore#acquire(int)`
    */
   async acquire(permits?: number, options?: WaitOptions & { waitTime?: number | undefined }): Promise<void> {
     const { waitTime, signal } = checkOptions(options, ['waitTime', 'signal']);
@@ -56,7 +56,7 @@ export class Semaphore extends PermitSource {
    * @param waitTime ms; absent, 0 or less: one try.
    * @returns `false` if there were not enough all the time. Nothing is taken then.
    * @throws as {@link acquire}.
-   * @see Redisson `RSemaphore#tryAcquire(int, long, TimeUnit)`; differs: milliseconds only.
+   * @redisson `RSemaphore#tryAcquire(int, long, TimeUnit)`. Differs: milliseconds only.
    */
   async tryAcquire(permits?: number, waitTime?: number, options?: WaitOptions): Promise<boolean> {
     const { signal } = checkOptions(options, ['signal']);
@@ -87,7 +87,7 @@ export class Semaphore extends PermitSource {
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: what nobody here got goes on being given back in the
    *   background, so do not repeat it.
    * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, for an hour.
-   * @see Redisson `RSemaphore#release(int)`.
+   * @redisson `RSemaphore#release(int)`
    */
   async release(permits?: number): Promise<void> {
     const count = checkPermits(permits, 1);
@@ -102,7 +102,7 @@ export class Semaphore extends PermitSource {
    * As {@link release}, unless there is no such semaphore.
    *
    * @returns whether there was one; always `false` for 0 permits.
-   * @see Redisson `RSemaphore#releaseIfExists(int)`.
+   * @redisson `RSemaphore#releaseIfExists(int)`
    */
   async releaseIfExists(permits?: number): Promise<boolean> {
     const count = checkPermits(permits, 1);
@@ -116,7 +116,11 @@ export class Semaphore extends PermitSource {
     return this.releaseIfExists(permits);
   }
 
-  /** Permits that are free; 0 without a semaphore. @see Redisson `RSemaphore#availablePermits()` */
+  /**
+   * Permits that are free; 0 without a semaphore.
+   *
+   * @redisson `RSemaphore#availablePermits()`
+   */
   async availablePermits(): Promise<number> {
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
@@ -127,7 +131,7 @@ export class Semaphore extends PermitSource {
    * Takes all permits that are free.
    *
    * @returns how many.
-   * @see Redisson `RSemaphore#drainPermits()`; differs: an expiry of the semaphore stays.
+   * @redisson `RSemaphore#drainPermits()`. Differs: an expiry of the semaphore stays.
    */
   async drainPermits(): Promise<number> {
     this.checkOpen();
@@ -144,7 +148,7 @@ export class Semaphore extends PermitSource {
    *
    * @param timeToLive ms that it lasts; absent: for ever.
    * @returns whether it was made.
-   * @see Redisson `RSemaphore#trySetPermits(int, Duration)`.
+   * @redisson `RSemaphore#trySetPermits(int, Duration)`
    */
   async trySetPermits(permits: number, timeToLive?: number): Promise<boolean> {
     checkAnyPermits(permits);
@@ -165,7 +169,7 @@ export class Semaphore extends PermitSource {
    * Changes the number of free permits, which may become negative, and wakes waiters.
    *
    * @param permits to add; negative: to take away without waiting.
-   * @see Redisson `RSemaphore#addPermits(int)`; differs: an expiry of the semaphore stays.
+   * @redisson `RSemaphore#addPermits(int)`. Differs: an expiry of the semaphore stays.
    */
   async addPermits(permits: number): Promise<void> {
     checkAnyPermits(permits);

@@ -153,7 +153,9 @@ describe('options of a handle', () => {
   test('R7: a misspelt option of a back-off, and locks in an array, are refused by name', async () => {
     await using(createClient({ url: 'redis://localhost' }), (client) => {
       const backOff = { maxDelai: 5 } as never;
-      expect(() => client.getSpinLock('name', { backOff })).toThrow(/^unknown option "backOff.maxDelai"; expected one of /);
+      expect(() => client.getSpinLock('name', { backOff })).toThrow(
+        /^unknown option "backOff.maxDelai"; expected one of /,
+      );
       const locks = [client.getLock('a'), client.getLock('b')] as never;
       expect(() => client.getMultiLock(locks)).toThrow('locks must be given one by one');
       expect(() => client.getRedLock(locks)).toThrow('locks must be given one by one');

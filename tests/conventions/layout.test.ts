@@ -29,9 +29,14 @@ test('files are named for one concept, in kebab-case', () => {
   expect(named.filter((name) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name))).toEqual([]);
 });
 
-test('a file of src is short enough to be one concept', () => {
-  const lines = projectFiles('src', '.ts').map((path) => [path, readProjectFile(path).split('\n').length - 1] as const);
-  expect(lines.filter(([, count]) => count > 350)).toEqual([]);
+test('a file of src has at most 350 lines, or a head comment with the reason for more, and never more than 400', () => {
+  const long = projectFiles('src', '.ts').flatMap((path) => {
+    const text = readProjectFile(path);
+    const count = text.split('\n').length - 1;
+    const reason = /^\/\* Longer than 300 lines because .+ \*\/\n/.test(text);
+    return count > 400 || (count > 350 && !reason) ? [`${path}: ${count}`] : [];
+  });
+  expect(long).toEqual([]);
 });
 
 test('src does without any and without directives that silence the compiler', () => {

@@ -1,7 +1,7 @@
 import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredis';
 import type { Clock, Timer } from '../../clock.js';
 import { detached } from './detached.js';
-import type { GivenRedis } from './user-connection.js';
+import type { UserConnection } from './user-connection.js';
 
 const RECONNECT_MS = { first: 25, most: 500, jitter: 25 };
 /**
@@ -54,12 +54,12 @@ function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' 
   return options as unknown as RedisOptions & { replyMapping: 'legacy' };
 }
 
-export function isCluster(redis: GivenRedis): redis is Cluster {
+export function isCluster(redis: UserConnection): redis is Cluster {
   return redis.isCluster;
 }
 
 /** The `keyPrefix` of a given connection: it is part of the name, not ioredis's business. */
-export const prefixOf = (given: GivenRedis): string => given.options.keyPrefix ?? '';
+export const prefixOf = (given: UserConnection): string => given.options.keyPrefix ?? '';
 
 /** Private by its type only: it is what duplicate() copies, and says where to begin. */
 export const startupNodesOf = (given: Cluster): readonly ClusterNode[] =>
@@ -78,7 +78,7 @@ export function nodeOptions(node: ClusterNode): RedisOptions {
 }
 
 /** Where it leads, for telling servers apart; without credentials. */
-export function serverOf(given: GivenRedis): string {
+export function serverOf(given: UserConnection): string {
   if (isCluster(given)) {
     // What it was given: as long as it is not connected it knows no others.
     const nodes = startupNodesOf(given).map(nodeOptions);

@@ -2,7 +2,7 @@ import { Redis, type Cluster } from 'ioredis';
 import { InvalidArgumentError } from '../../errors.js';
 
 /** A connection to copy the address, credentials, TLS and so on from; it is never used itself. */
-export type GivenRedis = Redis | Cluster;
+export type UserConnection = Redis | Cluster;
 
 /** Every error below leaves the value out: any part of it may be a piece of a password. */
 const HIDDEN = '...';
@@ -13,7 +13,7 @@ const HIDDEN = '...';
  *
  * @throws {InvalidArgumentError} The address cannot be read, or one of its numbers is none.
  */
-export function givenBy(url: string): Redis {
+export function fromUrl(url: string): Redis {
   const { pathname, searchParams, hash } = parsed(url);
   const inPath = pathname.replace(/^\//, '');
   // An unescaped `/`, `?` or `#` ends the host too early, and the error of the connection would print a piece of the
@@ -55,7 +55,7 @@ const isIndex = (text: string): boolean => /^\d{1,9}$/.test(text);
  * A client of another package has some of the same methods, so a call would fail only after its whole deadline. The
  * class cannot tell: the application may have another copy of ioredis.
  */
-export function isOfIoredis(value: unknown): value is GivenRedis {
+export function isOfIoredis(value: unknown): value is UserConnection {
   if (typeof value !== 'object' || value === null) return false;
   const { isCluster, duplicate, sendCommand, options, connector, startupNodes } = value as Record<string, unknown>;
   if (typeof duplicate !== 'function' || typeof sendCommand !== 'function' || typeof options !== 'object') return false;
@@ -63,7 +63,7 @@ export function isOfIoredis(value: unknown): value is GivenRedis {
 }
 
 /** @throws {InvalidArgumentError} As for an address: ioredis has made NaN of the path of its own. */
-export function checkDatabase(given: GivenRedis): void {
+export function checkDatabase(given: UserConnection): void {
   const { db } = given.options as { db?: unknown };
   if (given.isCluster || db === undefined || db === null || (Number.isSafeInteger(db) && (db as number) >= 0)) return;
   throw new InvalidArgumentError('redis', 'a connection whose database (options.db) is a number from 0 on', db);

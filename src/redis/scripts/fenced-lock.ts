@@ -5,7 +5,7 @@ import { defineScript, replyInt } from './script.js';
 import type { AcquireReply, HandOffReply, HeldReply } from './lock.js';
 
 /** How tokens are drawn: counted as Redisson does, or never below the server's time in microseconds. */
-export type TokenSource = 'counter' | 'clock';
+type TokenSource = 'counter' | 'clock';
 
 /** A token is text, since it may outgrow what a number can say; everything else that is answered is an integer. */
 const tokenOr = <T>(raw: unknown, other: (n: number) => T): bigint | T =>

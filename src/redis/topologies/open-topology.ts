@@ -2,14 +2,14 @@ import type { Clock } from '../../clock.js';
 import type { ResolvedOptions } from '../../options.js';
 import { ClusterTopology } from './cluster-topology.js';
 import type { MasterReports } from '../connections/master.js';
-import type { GivenRedis } from '../connections/user-connection.js';
+import type { UserConnection } from '../connections/user-connection.js';
 import { isCluster } from '../connections/own-connection.js';
 import { StandaloneTopology } from './standalone-topology.js';
 import type { Topology } from './topology.js';
 
 /** The topology that a connection of the user's belongs to. */
 export function openTopology(
-  given: GivenRedis,
+  given: UserConnection,
   { attemptMs, replicas, shardedSubscriptions }: ResolvedOptions,
   clock: Clock,
   reports: MasterReports,
