@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { faultsUnder } from '../tests/instrumentation/watch.mjs';
+import { faultsUnder } from '../tests/interop/instrumentation/watch.mjs';
 import { startRedisServer } from '../tests/support/redis-server.mjs';
 
 /*

@@ -12,7 +12,7 @@ import { startRedisServer } from '../tests/support/redis-server.mjs';
  */
 
 const CACHE = fileURLToPath(new URL('../node_modules/.cache/holdfast/', import.meta.url));
-const PROGRAM = fileURLToPath(new URL('../tests/runtimes/program.mjs', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../tests/interop/runtimes/program.mjs', import.meta.url));
 const LIMIT_MS = 60_000;
 
 const exec = promisify(execFile);

@@ -1,5 +1,5 @@
-import { buildWorker, missingTools } from '../tests/interop/java-build.mjs';
-import { Jvm, REDISSON_VERSIONS, type JvmObject } from '../tests/interop/jvm.js';
+import { buildWorker, missingTools } from '../tests/interop/redisson/java-build.mjs';
+import { Jvm, REDISSON_VERSIONS, type JvmObject } from '../tests/interop/redisson/jvm.js';
 import { warmUpSections } from './warm-up.js';
 
 /** Processes with the real Redisson, kept warm for all workloads of a run. */

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Jvm } from '../../tests/interop/jvm.js';
+import type { Jvm } from '../../tests/interop/redisson/jvm.js';
 import { missingForRedisson, REDISSON, redissons, WARM_UP_FLOWS, warmUp, warmUpSectionsEach } from '../jvms.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { BenchServer } from '../server.js';

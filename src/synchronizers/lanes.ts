@@ -2,7 +2,7 @@
  * Requests without an owner field take effect at most once through lanes: for each lane of a client the server keeps
  * "<sequence>:<answer>" of the last request it carried. A repeat finds its own sequence and gets the stored answer, an
  * older one changes nothing, and cancelling a request that has not arrived stores "cancelled" in its place.
- * tests/model/Lanes.tla is this file and the scripts with a sequence.
+ * tests/verification/model/Lanes.tla is this file and the scripts with a sequence.
  */
 import type { LeaseClock } from '../clock.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';

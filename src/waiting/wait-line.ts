@@ -7,7 +7,7 @@
  *
  * A wake-up sets the entry's mark, and whoever is the head tries. Sending a try clears the mark and forgets the holder's
  * ttl; only the answer to the newest try makes it known again. Nobody parks while the mark is set or the ttl unknown
- * (next-look.ts), so none is lost with a waiter that leaves or under a reply. tests/model/Waiting.tla is both files.
+ * (next-look.ts), so none is lost with a waiter that leaves or under a reply. tests/verification/model/Waiting.tla is both files.
  */
 import {
   ClientClosedError,

@@ -1,6 +1,6 @@
 /**
  * Everything that we do otherwise than Redisson on purpose, and why: the one table for the recordings and the worked
- * examples (tests/lua) and for the comparison with a live JVM (tests/interop/wire). They say where it shows.
+ * examples (tests/lua) and for the comparison with a live JVM (tests/interop/redisson/wire). They say where it shows.
  */
 export const REASONS = {
   // Leases

@@ -1,6 +1,6 @@
 import { boundDeferred } from '../../src/ownership/bound-promise.js';
 import { currentHolds, runInside, runOutside, type FlowHold } from '../../src/ownership/flow.js';
-import type { OwnershipAdapter, OwnershipHold, OwnershipLock } from '../ownership/scenarios/scenario.js';
+import type { OwnershipAdapter, OwnershipHold, OwnershipLock } from '../unit/ownership/scenarios/scenario.js';
 
 /*
  * The ownership rules on a lock in memory, for tests of who is inside what. Every command is a macrotask, so that each

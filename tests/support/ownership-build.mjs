@@ -10,7 +10,7 @@ import ts from 'typescript';
 
 const here = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
 
-const SCENARIOS = here('../ownership/scenarios/');
+const SCENARIOS = here('../unit/ownership/scenarios/');
 /** Inside node_modules, so that what is built there finds the packages it imports and no tool looks at it. */
 const CACHE = here('../../node_modules/.cache/holdfast/');
 

@@ -1,5 +1,5 @@
 import { fakeAdapter } from './fake-acquisition.js';
-import type { OwnershipAdapter } from '../ownership/scenarios/scenario.js';
+import type { OwnershipAdapter } from '../unit/ownership/scenarios/scenario.js';
 
 /*
  * What a process outside of the test runner needs of the sources, bundled into one file; and the locks it tries the
@@ -9,9 +9,9 @@ import type { OwnershipAdapter } from '../ownership/scenarios/scenario.js';
 export { boundDeferred, boundRejection, supportsBoundPromises } from '../../src/ownership/bound-promise.js';
 export { currentHolds, runInside, runOutside } from '../../src/ownership/flow.js';
 export { Random } from './random.js';
-export { runRandomFlows } from '../ownership/random-flows.js';
-export { expectedUnhandledRejections, unhandledRejections } from '../ownership/rejections.js';
-export { reschedule } from '../ownership/rescheduling.js';
+export { runRandomFlows } from '../unit/ownership/random-flows.js';
+export { expectedUnhandledRejections, unhandledRejections } from '../unit/ownership/rejections.js';
+export { reschedule } from '../unit/ownership/rescheduling.js';
 
 export interface OpenedLocks {
   readonly adapter: OwnershipAdapter;

@@ -42,7 +42,7 @@ async function run({ folder, surrounding, late, comparisons, locks }) {
   let end = late ? undefined : begin();
   const library = /** @type {typeof import('./ownership-library.ts')} */ (await load(join(folder, 'library.mjs')));
   const { openLocks } = locks === undefined ? library : /** @type {typeof library} */ (await load(locks));
-  const { scenarioSets } = /** @type {typeof import('../ownership/scenarios/index.ts')} */ (
+  const { scenarioSets } = /** @type {typeof import('../unit/ownership/scenarios/index.ts')} */ (
     await load(join(folder, 'scenarios', 'index.js'))
   );
   end ??= begin();

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { fairOrder } from '../interop/fair-order.js';
-import { Referee } from '../interop/referee.js';
+import { fairOrder } from '../interop/redisson/fair-order.js';
+import { Referee } from '../interop/redisson/referee.js';
 import type { MonitorLine } from '../support/monitor-log.js';
 
 const run = (command: string, ...args: string[]): MonitorLine => ({ time: 0, command, args, source: 'lua' });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { seenAt, type SeenLine } from '../nemesis/seen-line.js';
-import { ServerTruth } from '../nemesis/server-truth.js';
+import { seenAt, type SeenLine } from '../verification/nemesis/seen-line.js';
+import { ServerTruth } from '../verification/nemesis/server-truth.js';
 import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
 
 const [FIRST, SECOND, THIRD] = [0, 1, 2];

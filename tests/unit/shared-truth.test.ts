@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { valueName } from '../nemesis/kinds.js';
-import { ServerTruth } from '../nemesis/server-truth.js';
+import { valueName } from '../verification/nemesis/kinds.js';
+import { ServerTruth } from '../verification/nemesis/server-truth.js';
 import { closeClients, holdElsewhere, inFlow, openClient, pause } from '../support/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers.js';
-import { wallAhead } from '../nemesis/timing.js';
+import { wallAhead } from '../verification/nemesis/timing.js';
 import { stamp } from '../support/history-recorder.mjs';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { effectsOf, type Take } from '../nemesis/takes.js';
+import { effectsOf, type Take } from '../verification/nemesis/takes.js';
 import type { HistoryEvent } from '../support/history-events.js';
 import { check } from '../support/history.js';
 import { history, type Bare } from '../support/told-history.js';

@@ -1,5 +1,0 @@
-export type { FaultProxy } from '../../support/proxy.js';
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resume) => setTimeout(resume, ms));
-}

@@ -1,0 +1,17 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../support/project-files.js';
+import { admin, expectNothingLeft, testRedisUrl } from '../../support/redis.js';
+import { faultsUnder } from './watch.mjs';
+
+afterEach(async () => {
+  await admin().del('permits', '{permits}:requests');
+  await expectNothingLeft();
+});
+
+test('issue 20.1: under OpenTelemetry locks work, and their commands are spans of the request that they are for', async () => {
+  expect(await faultsUnder('opentelemetry', PROJECT_ROOT, testRedisUrl())).toEqual([]);
+});
+
+test('issue 20.1: OpenTelemetry that is enabled while clients are at work sees them from then on, until it is disabled', async () => {
+  expect(await faultsUnder('opentelemetry', PROJECT_ROOT, testRedisUrl(), 'late')).toEqual([]);
+});

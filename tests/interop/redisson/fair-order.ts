@@ -1,0 +1,43 @@
+import type { MonitorLine } from '../../support/monitor-log.js';
+
+/**
+ * Reads from what the server has run who queued when and who was granted the lock: whoever is granted it has to be the
+ * head of the queue, or the queue empty, and whoever stands in it leaves it by being granted.
+ */
+export function fairOrder(lines: readonly MonitorLine[], name: string): { violations: string[]; granted: string[] } {
+  const queueKey = `redisson_lock_queue:{${name}}`;
+  const queue: string[] = [];
+  const violations: string[] = [];
+  const granted: string[] = [];
+  let holder: string | undefined;
+  // A script pops the head before it sets the field: the head it had is what counts.
+  let popped: string | undefined;
+  for (const { command, args, source } of lines) {
+    if (source !== 'lua') {
+      if (popped !== undefined) violations.push(`${popped} left the queue without the lock`);
+      popped = undefined;
+      continue;
+    }
+    const [key, first = '', second = ''] = args;
+    if (key === queueKey && command === 'RPUSH') queue.push(first);
+    else if (key === queueKey && command === 'LPOP') popped = queue.shift();
+    else if (key === queueKey && command === 'LREM') {
+      const at = queue.indexOf(second);
+      if (at >= 0) popped = queue.splice(at, 1)[0];
+    } else if (
+      key === name &&
+      (command === 'HSET' || command === 'HINCRBY') &&
+      Number(second) > 0 &&
+      first !== holder
+    ) {
+      const due = popped ?? queue[0];
+      if (due !== undefined && due !== first) violations.push(`${first} was granted the lock before ${due}`);
+      holder = first;
+      popped = undefined;
+      granted.push(first);
+    } else if (key === name && command === 'DEL') holder = undefined;
+    else if (key === name && command === 'HDEL') holder = undefined;
+  }
+  if (queue.length > 0) violations.push(`still queued: ${queue.join(', ')}`);
+  return { violations, granted };
+}

@@ -1,0 +1,188 @@
+/**
+ * What can go wrong with locks of this wire protocol, by the numbers of section 18 of the wire document, and what shows
+ * that it does not here: a file of tests and part of a title in it, or a sentence of the README.
+ */
+export interface Hazard {
+  readonly number: number;
+  readonly title: string;
+  readonly answers: readonly (readonly [file: string, part: string])[];
+}
+
+const LOST_REPLIES = 'tests/faults/lost-replies.test.ts';
+const UNKNOWN = 'tests/faults/unknown-outcomes.test.ts';
+const LATE = 'tests/faults/late-delivery.test.ts';
+const OWN = 'tests/faults/redisson-hazards.test.ts';
+const SUBSCRIPTIONS = 'tests/faults/subscriptions.test.ts';
+const REPLICAS = 'tests/topologies/replicas.test.ts';
+const LEASES = 'tests/contracts/lock/leases.ts';
+const RENEWAL = 'tests/integration/renewal.test.ts';
+const LOCKS_ENABLE = 'tests/integration/enabling-locks.ts';
+const PERMITS_ENABLE = 'tests/integration/enabling-permits.ts';
+const WAITING = 'tests/integration/waiting.test.ts';
+const PERMITS = 'tests/contracts/permit-contract.ts';
+const SEMAPHORE = 'tests/integration/semaphore.test.ts';
+const EXPIRABLE = 'tests/integration/permit-expirable-semaphore.test.ts';
+const EXPIRABLE_SCRIPTS = 'tests/lua/permit-expirable-semaphore.test.ts';
+const FAIR = 'tests/integration/fair-lock.test.ts';
+const FAIR_SCRIPTS = 'tests/lua/fair-lock.test.ts';
+const READ_WRITE = 'tests/integration/read-write-lock.test.ts';
+const MULTI = 'tests/integration/multi-lock.test.ts';
+const CLUSTER = 'tests/topologies/cluster.test.ts';
+const README = 'README.md';
+
+const hazard = (number: number, title: string, ...answers: Hazard['answers']): Hazard => ({ number, title, answers });
+
+export const HAZARDS: readonly Hazard[] = [
+  hazard(1, 'an acquire that ran twice counts twice', [LOST_REPLIES, 'it takes effect once and says so']),
+  hazard(2, 'a key that nobody knows to have', [UNKNOWN, 'what it took is given back, its owner is never used again']),
+  hazard(3, 'a time-out that looks like busy', [MULTI, 'because a server hangs: an error within its deadline']),
+  hazard(
+    4,
+    'a release that ran twice',
+    [LOST_REPLIES, 'it takes effect once and says so'],
+    [LATE, 'R4: of a release, when the same flow holds the lock again'],
+  ),
+  hazard(5, 'an unlock that its caller repeats', [UNKNOWN, 'R5: unlock(): a second one waits']),
+  hazard(6, 'a copy of a release that comes late', [LATE, 'R4: of a partial release, after another nested acquire']),
+  hazard(7, 'a read-write lock that is gone is released with success when asked again', [OWN, 'hazard 7:']),
+  hazard(8, 'renewal stops because a release was not confirmed by replicas', [
+    REPLICAS,
+    'R35: with a replica that hangs',
+  ]),
+  hazard(9, 'a WAIT without its write', [REPLICAS, 'hazard 9:']),
+  hazard(
+    10,
+    'permits that are taken twice by one request',
+    [SEMAPHORE, 'every request counts once'],
+    [PERMITS, 'every request counts once'],
+  ),
+  hazard(
+    11,
+    'a permit that was given back is reported unknown to its own request',
+    [EXPIRABLE_SCRIPTS, '(hazard 11)'],
+    [EXPIRABLE, 'what changes the semaphore or a lease counts once'],
+  ),
+  hazard(12, 'a count-down that counts twice', [SEMAPHORE, 'counted down or deleted is so once']),
+  hazard(13, 'an owner refused because of its own success', [OWN, 'hazard 13:']),
+  hazard(
+    14,
+    'the lease of one hold given to another',
+    [LEASES, 'contexts that share a handle do not influence each other'],
+    [LEASES, 'the next one without a lease starts at the watchdog timeout'],
+  ),
+  hazard(
+    15,
+    'a nested hold with a lease takes the renewal of the outer one with it',
+    [LEASES, 'one of 200 ms inside one of 30 s leaves 30 s'],
+    ['tests/contracts/lock/holds.ts', 'keeps a hold without a lease past the renewals that follow'],
+  ),
+  hazard(16, 'a read hold takes the renewal of a write hold with it', [
+    READ_WRITE,
+    'R15: each half gives back its own',
+  ]),
+  hazard(
+    17,
+    'a renewal that shortens',
+    ['tests/lua/lock.test.ts', 'a longer lease is left as it is and told'],
+    ['tests/lua/read-write-lock.test.ts', 'a longer lease is left as it is and told'],
+  ),
+  hazard(18, 'holds that are lost stand before those to renew', [RENEWAL, 'R12: a hold that was lost and taken again']),
+  hazard(
+    19,
+    'one part that fails delays the renewal of the others',
+    [RENEWAL, 'R12: a batch that fails delays no other'],
+    [CLUSTER, 'R12: while one shard hangs'],
+  ),
+  hazard(20, 'whoever leaves a queue sets those behind back by too much', [FAIR_SCRIPTS, '(hazard 20)']),
+  hazard(21, 'a wake-up spent on somebody who leaves', [
+    'tests/faults/waking.test.ts',
+    'R17: the next waiter is inside soon after the release, wherever the head left',
+  ]),
+  hazard(
+    22,
+    'a message that nobody hears',
+    [SUBSCRIPTIONS, 'R18: the release falls into the gap'],
+    [OWN, 'hazard 22:'],
+  ),
+  hazard(
+    23,
+    'locks that come free without a message',
+    [LOCKS_ENABLE, '(hazard 23)'],
+    [WAITING, 'R21: the end of a lease that nobody gives back'],
+    ['tests/integration/spin-lock.test.ts', 'a waiter gets in soon after a release that told nobody'],
+  ),
+  hazard(24, 'a downgrade that tells no reader', [LOCKS_ENABLE, '(hazard 24)'], [READ_WRITE, 'R21: a downgrade wakes']),
+  hazard(25, 'a release wakes one of each process', [WAITING, 'costs one command and a try of each']),
+  hazard(26, 'several permits wake one waiter', [PERMITS_ENABLE, '(hazard 26)'], [PERMITS, '(hazard 26)']),
+  hazard(27, 'a zero between the look and the waiting', [SEMAPHORE, 'a zero is not missed']),
+  hazard(
+    28,
+    'a latch that is used again at once',
+    [PERMITS_ENABLE, '(hazard 28)'],
+    [SEMAPHORE, 'a zero is not missed'],
+  ),
+  hazard(
+    29,
+    'messages of two kinds on one key',
+    [README, 'Messages of the one kind do not reach the other'],
+    ['tests/interop/redisson/settings.test.ts', 'a cluster with sharded channels'],
+  ),
+  hazard(30, 'a message of fewer permits than none', [EXPIRABLE_SCRIPTS, '(hazard 30)']),
+  hazard(31, 'a subscription that outlives its waiter', [SUBSCRIPTIONS, 'R19: nothing stays subscribed for a wait']),
+  hazard(32, 'a dead head blocks a queue', [FAIR, 'blocks the next for fairWaiterTimeout and a second at most']),
+  hazard(33, 'waiters behind a sleeping head poll', [FAIR, 'costs those behind it nothing but the command a second']),
+  hazard(34, 'a place in the queue that outlives its call', [FAIR, 'R26: whoever leaves has no place in the queue']),
+  hazard(
+    35,
+    'a head that never becomes stale',
+    [FAIR_SCRIPTS, '(hazard 35)'],
+    [FAIR, 'a waiter whose place was deleted queues again'],
+  ),
+  hazard(36, 'queues by the clocks of clients', [FAIR, 'R26, R30: a live waiter of ours is not evicted']),
+  hazard(37, 'the loss of a fair lock goes unnoticed', [OWN, 'hazard 37:']),
+  hazard(
+    38,
+    'a reader whose hold is over and still counts',
+    [READ_WRITE, 'R16: the part of a reader that was killed'],
+    ['tests/lua/read-write-lock.test.ts', 'a read hold whose lease is over has no key'],
+  ),
+  hazard(
+    39,
+    'a lock without expiry is mistaken for a free one',
+    ['tests/lua/fenced-lock.test.ts', 'without expiry it is -1, a number and no token'],
+    [FAIR_SCRIPTS, 'of a lock without expiry nobody knows'],
+  ),
+  hazard(40, 'names with key and channel in two slots', [CLUSTER, 'R8: keys and channel of a lock are in one slot']),
+  hazard(
+    41,
+    'permits whose lease is over and nobody says so',
+    [PERMITS_ENABLE, '(hazard 41)'],
+    [EXPIRABLE, '(hazard 41)'],
+    [EXPIRABLE_SCRIPTS, '(hazard 41)'],
+  ),
+  hazard(
+    42,
+    'permits that vanish with half of a semaphore',
+    [EXPIRABLE, 'hazard 42:'],
+    [EXPIRABLE_SCRIPTS, '(hazard 42)'],
+  ),
+  hazard(
+    43,
+    'permits of the dead',
+    [README, '**stays taken**'],
+    [EXPIRABLE, 'R16: kill -9 of a process with a permit'],
+  ),
+  hazard(44, 'a lease converted with every round', [OWN, 'hazards 44 and 45:'], [MULTI, 'is exact for every member']),
+  hazard(45, 'a lease that reaches half of a read lock', [OWN, 'hazards 44 and 45:']),
+  hazard(46, 'groups by the clock of a client, released in part', [
+    'tests/integration/group-multi-lock.test.ts',
+    'hazard 46',
+  ]),
+  hazard(
+    47,
+    'one replica that confirms, another that takes over',
+    ['tests/topologies/sentinel-flows.test.ts', 'R3: flows exclude each other while Sentinel fails over'],
+    [REPLICAS, 'with more acknowledgements asked for than there are replicas nothing is granted'],
+    [README, 'with `n` the number of all replicas, always'],
+  ),
+];

@@ -1,0 +1,76 @@
+import { expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { withoutComments } from '../../support/import-graph.js';
+import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project-files.js';
+
+interface Manifest {
+  scripts: Record<string, string>;
+}
+
+const TOP_LEVEL = ['lua', 'src', 'tests', 'examples', 'bench', '.ci', '.gitignore'];
+const TOP_LEVEL_FILES = ['package.json', 'package-lock.json', 'tsconfig.json', 'README.md', 'LICENSE'];
+
+const code = ['src', 'tests', 'examples', 'bench'].flatMap((folder) => projectFiles(folder, 'ts'));
+const manifest = JSON.parse(readProjectFile('package.json')) as Manifest;
+
+test('the top level holds the project and what tooling forces beside it, nothing else', () => {
+  const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: PROJECT_ROOT,
+    encoding: 'utf8',
+  });
+  const entries = new Set(files.split('\0').flatMap((path) => path.split('/')[0] || []));
+  expect([...entries].filter((entry) => ![...TOP_LEVEL, ...TOP_LEVEL_FILES].includes(entry))).toEqual([]);
+  expect(TOP_LEVEL_FILES.filter((entry) => !entries.has(entry))).toEqual([]);
+});
+
+test('files are named for one concept, in kebab-case', () => {
+  const named = [...code, ...projectFiles('lua')].map((path) => path.split('/').at(-1)!.split('.')[0]!);
+  expect(named.filter((name) => /(^|-)(utils?|helpers?|misc|common)(-|$)/.test(name))).toEqual([]);
+  expect(named.filter((name) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name))).toEqual([]);
+});
+
+test('a file of src has at most 350 lines, or a head comment with the reason for more, and never more than 400', () => {
+  const long = projectFiles('src', '.ts').flatMap((path) => {
+    const text = readProjectFile(path);
+    const count = text.split('\n').length - 1;
+    const reason = /^\/\* Longer than 300 lines because .+ \*\/\n/.test(text);
+    return count > 400 || (count > 350 && !reason) ? [`${path}: ${count}`] : [];
+  });
+  expect(long).toEqual([]);
+});
+
+test('src does without any and without directives that silence the compiler', () => {
+  const offences = projectFiles('src', '.ts').flatMap((path) => {
+    const text = readProjectFile(path);
+    const silenced = text.match(/@ts-(ignore|nocheck|expect-error)/g) ?? [];
+    const loose =
+      withoutComments(text)
+        .replace(/'[^'\n]*'|`[^`]*`/g, "''")
+        .match(/.*(?:[:<|&=,([]|=>|\bas|\bextends)\s*any\b.*/g) ?? [];
+    return [...silenced, ...loose].map((line) => `${path}: ${line.trim()}`);
+  });
+  expect(offences).toEqual([]);
+});
+
+test('nothing is put off in a comment, and no test is skipped or run alone', () => {
+  const put = new RegExp(`\\b(${['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX'].join('|')})\\b`);
+  const skipped = /\b(it|test|describe)\.(skip|only|todo|failing)\b|\bx(it|test|describe)\(|\bf(it|describe)\(/;
+  const offences = [...code, ...projectFiles('lua', '.lua')].flatMap((path) =>
+    readProjectFile(path)
+      .split('\n')
+      .filter((line) => put.test(line) || (path.endsWith('.test.ts') && skipped.test(line)))
+      .filter((line) => !line.includes('const skipped ='))
+      .map((line) => `${path}: ${line.trim()}`),
+  );
+  expect(offences).toEqual([]);
+});
+
+test('every script that the README names is there', () => {
+  const named = [...readProjectFile('README.md').matchAll(/\bnpm (?:run )?(?:--silent |-s )?([a-z][\w:-]*)/g)];
+  const builtIn = new Set(['ci', 'i', 'install', 'pack', 'publish', 'version', 'packages', 'package']);
+  const missing = named.flatMap(([call, script]) =>
+    call.startsWith('npm run') || !builtIn.has(script!) ? (manifest.scripts[script!] ? [] : [call]) : [],
+  );
+  expect(named.length).toBeGreaterThan(0);
+  expect(missing).toEqual([]);
+});

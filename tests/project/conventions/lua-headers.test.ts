@@ -1,0 +1,107 @@
+import { describe, expect, test } from '@jest/globals';
+import { scriptText } from '../../../.ci/script-text.cjs';
+import { bodyDepartures, parseLuaHeader } from '../../support/lua-header.js';
+import { projectFiles, readProjectFile } from '../../support/project-files.js';
+
+interface Binding {
+  readonly name: string;
+  readonly keys: number | 'variable';
+  readonly args: number | 'variable';
+  readonly notAfter: boolean;
+  readonly script: { readonly source: string };
+}
+
+const isBinding = (value: unknown): value is Binding =>
+  typeof value === 'object' && value !== null && 'script' in value && value.script !== undefined && 'keys' in value;
+
+const bindings = new Map<string, Binding>();
+for (const path of projectFiles('src/redis/scripts', '.ts')) {
+  const module = (await import(`../../../${path}`)) as Record<string, unknown>;
+  for (const [name, value] of Object.entries(module)) if (isBinding(value)) bindings.set(`${path} (${name})`, value);
+}
+
+const scripts = projectFiles('lua', '.lua');
+
+test('every script is bound, and every binding has its script', () => {
+  expect(scripts.length).toBeGreaterThan(0);
+  expect([...bindings.values()].map(({ name }) => `lua/${name}.lua`).sort()).toEqual(scripts);
+});
+
+describe.each(scripts)('%s', (path) => {
+  const text = readProjectFile(path);
+
+  test('has a header in the fixed form, and the body does what it says', () => {
+    const header = parseLuaHeader(text);
+    expect(`lua/${header.name}.lua`).toBe(path);
+    expect(bodyDepartures(header)).toEqual([]);
+  });
+
+  test('is bound where its header says, with as many keys and arguments', () => {
+    const { name, keys, args, usedBy } = parseLuaHeader(text);
+    const users = usedBy.map(({ file, binding }) => `${file} (${binding})`);
+    expect(users).toEqual([...bindings].filter(([, binding]) => binding.name === name).map(([user]) => user));
+    for (const user of users) {
+      const binding = bindings.get(user)!;
+      expect(user.startsWith(`src/redis/scripts/${name.split('/')[0]!}.ts`)).toBe(true);
+      expect(binding.script.source).toBe(scriptText(text));
+      expect(keys.at(-1)?.variable ? 'variable' : keys.length).toBe(binding.keys);
+      const given = args.filter(({ name }) => name !== 'notAfter');
+      expect(given.at(-1)?.variable ? 'variable' : given.length).toBe(binding.args);
+      // The executor puts it last, or first where the rest has no fixed length.
+      const place = args.findIndex(({ name }) => name === 'notAfter');
+      expect(place).toBe(!binding.notAfter ? -1 : binding.args === 'variable' ? 0 : binding.args);
+    }
+  });
+});
+
+describe('the check finds', () => {
+  const script = `-- lock/example: says what it does
+-- KEYS[1]  lock  hash  owner -> hold count
+-- ARGV[1]  owner  string  owner id
+-- ARGV[2..n]  leases  int  ms
+-- Returns  n   ms left
+--          -1  not held; nothing changed
+-- Used by  src/redis/scripts/lock.ts (example)
+
+local lock = KEYS[1]
+local owner = ARGV[1]
+
+for i = 2, #ARGV do redis.call('PEXPIRE', lock, ARGV[i]) end
+if redis.call('HEXISTS', lock, owner) == 0 then return -1 end
+return redis.call('PTTL', lock)
+`;
+  const departures = (from: string, to: string) => {
+    expect(script).toContain(from);
+    return bodyDepartures(parseLuaHeader(script.replace(from, to)));
+  };
+
+  test('nothing in a script that keeps the form', () => {
+    expect(departures('', '')).toEqual([]);
+  });
+
+  test.each([
+    ['-- ARGV[1]  owner  string', '-- ARGV[1]  holder  string', 'ARGV[1] is holder in the header, owner in the body'],
+    ['-- ARGV[2..n]  leases  int  ms\n', '', 'ARGV is looped over without a variable tail'],
+    ['ARGV[i]) end', '30) end', 'ARGV[2..n] is not read'],
+    ['lock, owner) == 0', 'lock, ARGV[1]) == 0', 'owner is named and never used'],
+    ['lock, owner) == 0', 'lock, ARGV[1], owner) == 0', 'ARGV is used by number below'],
+    ['local owner = ARGV[1]', 'local owner = ARGV[1]\nlocal other = KEYS[2]', 'KEYS[2] is not in the header'],
+    ['return -1', 'return -2', 'it returns -2'],
+    ['--          -1  not held; nothing changed\n', '', 'it returns -1'],
+    ['-- Returns  n   ms left\n--          -1', '-- Returns  -1', 'a value that is worked out'],
+    [`'PTTL'`, `'pttl'`, 'pttl is not in upper case'],
+    [`'PTTL'`, `"PTTL"`, 'double quotes'],
+  ])('%j written as %j', (from, to, what) => {
+    expect(departures(from, to).join('\n')).toContain(what);
+  });
+
+  test.each([
+    ['-- lock/example: says what it does', '-- says what it does', 'folder/name'],
+    ['-- ARGV[1]', '-- ARGV[3]', 'out of order'],
+    ['-- KEYS[1]  lock  hash  owner -> hold count\n', '', 'no KEYS'],
+    ['-- Used by  src/redis/scripts/lock.ts (example)\n', '', 'no Used by'],
+    ['  string  owner id', '', 'name  type  meaning'],
+  ])('%j written as %j in the header', (from, to, what) => {
+    expect(() => departures(from, to)).toThrow(what);
+  });
+});

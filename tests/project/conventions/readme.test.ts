@@ -1,0 +1,213 @@
+import { describe, expect, test } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { resolveOptions, type ClientOptions } from '../../../src/options.js';
+import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project-files.js';
+import {
+  codeIn,
+  declarations,
+  exportedNames,
+  nestedMembers,
+  prose,
+  publicMembers,
+  readme,
+  section,
+  tableUnder,
+} from '../../support/readme.js';
+
+const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort();
+const matches = (text: string, pattern: RegExp): string[] => sorted([...text.matchAll(pattern)].map(([all]) => all));
+
+const errors = declarations('src/errors.ts');
+const lockMembers = publicMembers(declarations('src/locks/lock.ts').get('Lock'));
+const holdMembers = publicMembers(declarations('src/holding/hold.ts').get('Hold'));
+const membersOf = (file: string, name: string): string[] =>
+  publicMembers(declarations(`src/synchronizers/${file}.ts`).get(name));
+const clientMembers = publicMembers(declarations('src/client/create-client.ts').get('LockClient'));
+
+describe('error codes', () => {
+  const rows = tableUnder('Code', section('Error codes'));
+  const code = (declared: ts.Node): string | undefined => {
+    if (!ts.isClassDeclaration(declared)) return undefined;
+    const property = declared.members.find((member) => member.name?.getText() === 'code');
+    if (property === undefined || !ts.isPropertyDeclaration(property)) return undefined;
+    return property.initializer?.getText().slice(1, -1);
+  };
+
+  test('the table has every code that there is, once, and the README names no other', () => {
+    const known = matches(errors.get('LockErrorCode')!.getText(), /ERR_LOCK_\w+/g);
+    expect(known.length).toBeGreaterThan(10);
+    expect(rows.map(([cell]) => codeIn(cell!)[0]!).sort()).toEqual(known);
+    expect(matches(readme, /ERR_LOCK_\w+/g)).toEqual(known);
+  });
+
+  test('each code has its class, with all fields of it; a code without a class is called reserved', () => {
+    const classes = new Map(
+      [...errors.values()].flatMap((declared) => (code(declared) ? [[code(declared), declared]] : [])),
+    );
+    for (const [first, second, when] of rows) {
+      const declared = classes.get(codeIn(first!)[0]);
+      const said = codeIn(second!);
+      if (declared === undefined || !ts.isClassDeclaration(declared)) {
+        expect([said, when]).toEqual([[], expect.stringContaining('Reserved')]);
+        continue;
+      }
+      const constructed = declared.members.find((member) => ts.isConstructorDeclaration(member));
+      const fields = [
+        ...publicMembers(declared).filter((name) => name !== 'code'),
+        ...(constructed?.parameters ?? []).flatMap(({ modifiers, name }) => (modifiers ? [name.getText()] : [])),
+      ];
+      expect(said).toEqual(expect.arrayContaining([declared.name!.text, ...fields]));
+    }
+    expect(classes.size).toBeGreaterThan(10);
+  });
+
+  test('every warning is listed', () => {
+    const emitted = projectFiles('src', '.ts').flatMap((path) => matches(readProjectFile(path), /\bHOLDFAST_[A-Z_]+/g));
+    const listed = tableUnder('Code', section('Events and warnings')).map(([cell]) => codeIn(cell!)[0]!);
+    expect(sorted(listed)).toEqual(sorted(emitted));
+  });
+});
+
+describe('options', () => {
+  const rows = tableUnder('Option');
+  const byName = new Map(rows.map(([cell, ...rest]) => [codeIn(cell!)[0]!, rest]));
+  const options = declarations('src/options.ts');
+
+  test('every option is in the table, and nothing else is', () => {
+    const known = [
+      ...matches(declarations('src/client/create-client.ts').get('Connection')!.getText(), /\b(url|redis)\b/g),
+      ...publicMembers(options.get('ClientOptions')),
+      ...publicMembers(options.get('HandOffOptions')).map((name) => `handOff.${name}`),
+    ];
+    expect(sorted(byName.keys())).toEqual(sorted(known));
+  });
+
+  test('defaults and limits are those of the code', () => {
+    const given = (name: string, value: number): ClientOptions =>
+      name.startsWith('handOff.') ? { handOff: { [name.slice(8)]: value } } : { [name]: value };
+    const { handOff, ...resolved } = resolveOptions({}, '');
+    const { lockWatchdogTimeout, commandTimeout, fairLockWaitTimeout, fairWaiterTimeout } = resolved;
+    const defaults = {
+      ...{ lockWatchdogTimeout, commandTimeout, fairLockWaitTimeout, fairWaiterTimeout },
+      ...{ 'handOff.maxSections': handOff?.maxSections, 'handOff.maxTime': handOff?.maxTimeMs },
+    };
+    for (const [name, value] of Object.entries(defaults)) {
+      const [byDefault, unit, meaning] = byName.get(name)!;
+      expect([name, Number(byDefault!.replaceAll(',', ''))]).toEqual([name, value]);
+      expect(unit).not.toBe('');
+      const least = /At least (\d+)/.exec(meaning!)?.[1];
+      if (least === undefined) continue;
+      expect(() => resolveOptions(given(name, Number(least)), '')).not.toThrow();
+      expect(() => resolveOptions(given(name, Number(least) - 1), '')).toThrow(`an integer from ${least} to`);
+    }
+  });
+});
+
+test('every event is in the table with its payload, and nothing else is', () => {
+  const rows = tableUnder('Event').map(([name, payload]) => [codeIn(name!)[0], codeIn(payload!)]);
+  const known = [...nestedMembers(declarations('src/events.ts').get('LockEvents'))];
+  expect(known.length).toBeGreaterThan(5);
+  expect(rows).toEqual(known);
+});
+
+test('everything that the package exports is mentioned', () => {
+  const names = exportedNames('src/index.ts');
+  expect(names.length).toBeGreaterThan(20);
+  const said = sorted([...codeIn(prose).join(' ').matchAll(/\w+/g)].map(([word]) => word));
+  expect(names.filter((name) => !said.includes(name))).toEqual([]);
+});
+
+test.each([
+  ['locks', lockMembers, section('Which primitive to choose')],
+  ['holds', holdMembers, section('Which primitive to choose')],
+  ['clients', clientMembers, section('Client')],
+  ['semaphores', membersOf('semaphore', 'Semaphore'), section('Which primitive to choose')],
+  [
+    'expirable permits',
+    membersOf('expirable-semaphore', 'PermitExpirableSemaphore'),
+    section('Which primitive to choose'),
+  ],
+  ['latches', membersOf('latch', 'CountDownLatch'), section('Which primitive to choose')],
+])('every public member of %s is in its table', (_what, members, text) => {
+  const first = text.split('\n').flatMap((line) => codeIn(line.split(' | ')[0]!.replace(/^\| /, '')));
+  const said = first.map((code) => code.replace(/\(.*$/, ''));
+  expect(members.length).toBeGreaterThan(4);
+  expect(members.filter((name) => !said.includes(name))).toEqual([]);
+});
+
+/** Of `java.util.concurrent.locks.Lock`, and Redisson's RLock, RLockAsync and RObservable, 4.7.0. */
+const RLOCK = [
+  ...['lock', 'lockInterruptibly', 'newCondition', 'tryLock', 'unlock'],
+  ...['forceUnlock', 'getHoldCount', 'getName', 'isHeldByCurrentThread', 'isHeldByThread', 'isLocked'],
+  ...['remainTimeToLive', 'addListener', 'removeListener'],
+  ...['forceUnlockAsync', 'getHoldCountAsync', 'isHeldByThreadAsync', 'isLockedAsync', 'lockAsync'],
+  ...['remainTimeToLiveAsync', 'tryLockAsync', 'unlockAsync'],
+];
+
+test('whoever knows RLock finds each of its methods, and what is named instead of it exists', () => {
+  const rows = tableUnder('Redisson `RLock`');
+  const theirs = rows.flatMap(([cell]) => codeIn(cell!).map((code) => code.replace(/\(.*$/, '')));
+  expect(RLOCK.filter((name) => !theirs.includes(name))).toEqual([]);
+  const known = [
+    ...lockMembers,
+    ...clientMembers.map((name) => `client.${name}`),
+    ...publicMembers(declarations('src/options.ts').get('ClientOptions')),
+  ];
+  const ours = rows.flatMap(([, cell]) => codeIn(cell!).map((code) => code.replace(/\(.*$/, '')));
+  expect(ours.filter((name) => !known.includes(name) && !['Async', '{ context }'].includes(name))).toEqual([]);
+});
+
+test('every script of package.json is explained', () => {
+  const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Record<string, string> };
+  const text = section('Development');
+  const unexplained = Object.keys(scripts).filter((name) => !new RegExp(`\`npm (run )?${name}(?![\\w:])`).test(text));
+  expect(unexplained).toEqual([]);
+});
+
+test('versions are those of package.json', () => {
+  const { version, engines, peerDependencies, devDependencies } = JSON.parse(readProjectFile('package.json')) as {
+    version: string;
+    engines: { node: string };
+    peerDependencies: { ioredis: string };
+    devDependencies: { ioredis: string };
+  };
+  const [oldest, newest] = peerDependencies.ioredis.split(' || ');
+  expect(section('Release notes')).toContain(`### ${version}\n`);
+  const text = section('Using it: modules, types, bundlers, versions');
+  expect(text).toContain(`${engines.node.slice(2)} or later`);
+  expect(text).toContain(
+    `${newest!.slice(1).split('.')[0]}, or ${oldest!.slice(1).split('.')[0]} from ${oldest!.slice(1)} on`,
+  );
+  expect(text).toContain(`run with ${devDependencies.ioredis}`);
+});
+
+test('links lead somewhere, and each example is linked', () => {
+  const slug = (heading: string): string =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-');
+  const anchors = [...readme.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => `#${slug(heading!)}`);
+  const links = [...readme.matchAll(/\]\(([^)]+)\)/g)].map(([, target]) => target!);
+  const broken = links.filter((target) =>
+    target.startsWith('#') ? !anchors.includes(target) : !existsSync(join(PROJECT_ROOT, target)),
+  );
+  expect(broken).toEqual([]);
+  const examples = projectFiles('examples', '.ts').filter((path) => path.split('/').length === 2);
+  expect(examples.length).toBeGreaterThan(5);
+  expect(examples.filter((path) => !links.includes(path))).toEqual([]);
+});
+
+test('messages that send people to the README name a section of it', () => {
+  const named = projectFiles('src', '.ts').flatMap((path) =>
+    [...readProjectFile(path).matchAll(/README, "([^"]+)"/g)].map(([, title]) => title!),
+  );
+  expect(named.length).toBeGreaterThan(0);
+  for (const title of named) expect(readme).toContain(`\n## ${title}\n`);
+});
+
+test.each(['bench', 'nemesis'])('the place for figures of the %s is marked', (what) => {
+  expect(readme).toMatch(new RegExp(`<!-- ${what}:start -->\\n[^]*<!-- ${what}:end -->`));
+});

@@ -1,0 +1,129 @@
+// @ts-check
+// npm run test:mutants [-- PATTERN]: takes one mechanism after the other out of a copy of the project and runs the
+// tests that must notice. A mechanism without which all of them pass is not tested, or not needed.
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MECHANISMS } from './mechanisms.mjs';
+import { progressFile } from './progress.mjs';
+
+const root = join(import.meta.dirname, '../../..');
+const pattern = new RegExp(process.argv[2] ?? '');
+const copy = mkdtempSync(join(tmpdir(), 'holdfast-mutants-'));
+const results = join(copy, 'results.json');
+
+/** What processes of their own run is the built package. */
+function build() {
+  const { status, stderr } = spawnSync(
+    'node',
+    ['node_modules/tsdown/dist/run.mjs', '-c', '.ci/tsdown.config.mjs', '--logLevel', 'warn', '--no-dts'],
+    {
+      cwd: copy,
+      encoding: 'utf8',
+    },
+  );
+  if (status !== 0) throw new Error(`the copy cannot be built: ${stderr}`);
+}
+
+const SHORT_MS = 120_000;
+/** Who waits for ever is to say so, one test after the other, before that. */
+const TEST_MS = 12_000;
+/** Longer where the nemesis takes its minutes and then shrinks its schedule. @type {(tests: readonly string[]) => number} */
+const limitMs = (tests) => (tests.some((test) => test.includes('/soak/')) ? 480_000 : SHORT_MS);
+
+/** Of a run that came to no end: what failed before, and what it stands in. */
+function unfinished() {
+  /** @type {Map<string, string>} */
+  const last = new Map();
+  const lines = existsSync(progressFile(copy)) ? readFileSync(progressFile(copy), 'utf8').trim().split('\n') : [];
+  for (const line of lines) {
+    /** @type {{ name: string, status: string }} */
+    const { name, status } = JSON.parse(line);
+    last.set(name, status);
+  }
+  const failed = [...last].flatMap(([name, status]) => (status === 'failed' ? [name] : []));
+  const stuck = [...last].flatMap(([name, status]) => (status === 'begun' ? [`came to no end: ${name}`] : []));
+  return failed.length + stuck.length > 0 ? [...failed, ...stuck] : ['the run came to no end'];
+}
+
+/** The names of the tests that fail; undefined if none was run. @type {(tests: readonly string[]) => string[] | undefined} */
+function failingTests(tests) {
+  rmSync(results, { force: true });
+  rmSync(progressFile(copy), { force: true });
+  const options = ['--testPathIgnorePatterns=/node_modules/', '--runInBand', '--json', `--outputFile=${results}`];
+  options.push('--reporters=<rootDir>/tests/verification/mutants/progress.mjs');
+  options.push(`--testTimeout=${limitMs(tests) > SHORT_MS ? limitMs(tests) : TEST_MS}`);
+  const jest = ['node_modules/jest/bin/jest.js', ...options, ...tests];
+  spawnSync('node', ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', ...jest], {
+    cwd: copy,
+    timeout: limitMs(tests),
+    killSignal: 'SIGKILL', // without its mechanism the code may never come back to the event loop
+  });
+  /** @type {{ testResults: { message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
+  let report;
+  try {
+    report = JSON.parse(readFileSync(results, 'utf8'));
+  } catch {
+    return unfinished();
+  }
+  if (report.testResults.length === 0) return undefined;
+  return report.testResults.flatMap(({ assertionResults, message }) => {
+    if (assertionResults.length === 0 && message !== '') return [message.split('\n')[0] ?? ''];
+    return assertionResults.flatMap(({ status, fullName }) => (status === 'failed' ? [fullName] : []));
+  });
+}
+
+/** What fails without any change is noticed by nobody. @type {Map<string, readonly string[]>} */
+const failingAnyway = new Map();
+/** @type {(test: string) => readonly string[]} */
+function failAnyway(test) {
+  let known = failingAnyway.get(test);
+  if (known === undefined) {
+    build();
+    known = failingTests([test]) ?? [];
+    failingAnyway.set(test, known);
+  }
+  return known;
+}
+
+let survived = 0;
+try {
+  for (const part of ['dist', 'src', 'lua', 'tests', '.ci', 'package.json', 'tsconfig.json', 'README.md']) {
+    cpSync(join(root, part), join(copy, part), { recursive: true });
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  for (const { name, file, find, put, tests } of MECHANISMS.filter((mechanism) => pattern.test(mechanism.name))) {
+    const path = join(copy, file);
+    const text = readFileSync(path, 'utf8');
+    if (text.split(find).length !== 2) throw new Error(`${name}: ${file} does not have it once: ${find}`);
+    const changed = text.replace(find, () => put);
+    // One after the other: the first that notices is enough.
+    /** @type {string[]} */
+    let failed = [];
+    let mutated = false;
+    for (const test of tests) {
+      if (!mutated) {
+        writeFileSync(path, changed);
+        build();
+        mutated = true;
+      }
+      const failing = failingTests([test]);
+      if (failing === undefined) throw new Error(`${name}: no test in ${test}`);
+      if (failing.length === 0) continue;
+      writeFileSync(path, text);
+      mutated = false;
+      const anyway = failAnyway(test);
+      failed = failing.filter((each) => !anyway.includes(each));
+      if (failed.length > 0) break;
+    }
+    writeFileSync(path, text);
+    if (failed.length === 0) survived += 1;
+    console.log(failed.length === 0 ? `SURVIVED without ${name}` : `removed ${name}: ${failed.length} failed`);
+    for (const each of failed.slice(0, 3)) console.log(`    ${each}`);
+  }
+} finally {
+  rmSync(copy, { recursive: true, force: true });
+}
+console.log(survived === 0 ? 'every mechanism is noticed' : `${survived} mechanisms are not noticed`);
+process.exitCode = survived === 0 ? 0 : 1;

@@ -1,0 +1,57 @@
+// @ts-check
+import { without } from './mechanism.mjs';
+import { subscriber, watchdog } from './names.mjs';
+
+const NEMESIS = 'tests/verification/soak/nemesis';
+
+/**
+ * The library broken on purpose, in ways that only a nemesis which looks for waiting, order, conservation and memory
+ * notices. Other tests notice most of them, too; here it has to be the nemesis.
+ *
+ * @type {readonly import('./mechanism.mjs').Mechanism[]}
+ */
+export const SABOTAGES = [
+  without('nemesis: a watchdog that renews', watchdog, 'void this.#renew(watched);', '', NEMESIS),
+  without(
+    'nemesis: a watchdog that renews at Redis, too',
+    watchdog,
+    'const request = await script.renew(batch.map((tenure) => tenure.lease.renewalItem(this.leaseMs))).done;',
+    'const request = { error: undefined, reply: batch.map(() => this.leaseMs), sentAt: this.clock.now() };',
+    NEMESIS,
+  ),
+  without(
+    'nemesis: a release that publishes',
+    'lua/lock/release.lua',
+    "redis.call(publish, channel, '0')\n",
+    '',
+    NEMESIS,
+  ),
+  without(
+    'nemesis: subscriptions that come back after a cut',
+    subscriber,
+    '    this.#ready = true;\n    this.#subscribeMissing();\n',
+    '    this.#ready = true;\n',
+    NEMESIS,
+  ),
+  without(
+    'nemesis: a fair lock served in order',
+    'lua/fair-lock/acquire.lua',
+    "redis.call('RPUSH', queue, owner)",
+    "redis.call('LPUSH', queue, owner)",
+    NEMESIS,
+  ),
+  without(
+    'nemesis: permits that all go back',
+    'lua/semaphore/release.lua',
+    "redis.pcall('INCRBY', semaphore, permits)",
+    "redis.pcall('INCRBY', semaphore, math.min(tonumber(permits), 2))",
+    NEMESIS,
+  ),
+  without(
+    'nemesis: memory that is freed',
+    watchdog,
+    '    this.#retries.delete(tenure);\n  }',
+    '    this.#retries.delete(tenure);\n    (this.kept ??= []).push(tenure);\n  }',
+    NEMESIS,
+  ),
+];

@@ -1,0 +1,240 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Worker } from '../../support/child.js';
+import type { CommandSelector } from '../../support/fault.js';
+import type { HistoryEvent } from '../../support/history-events.js';
+import { stamp } from '../../support/history-recorder.mjs';
+import { ALL_SCRIPTS } from '../../support/lock-scripts.js';
+import { namesAt } from './kinds.js';
+import type { Network, SetFault } from './network.js';
+import type { FaultName, ScheduledFault } from './schedule.js';
+import type { ServerWatch } from './server-watch.js';
+import type { Stage } from './stage.js';
+
+/** What faults strike. */
+export interface Bench {
+  readonly stage: Stage;
+  readonly watch: ServerWatch;
+  /** One for each process. */
+  readonly networks: readonly Network[];
+  /** Only what loses nothing, and replicas confirm every grant. */
+  readonly planned: boolean;
+  /** Keys of locks. */
+  readonly locks: readonly string[];
+  worker(process: number): Worker;
+  /** A new worker takes the place of this one, which is dead. */
+  replace(process: number): Promise<void>;
+  /** Waits until everything is as it should be again. */
+  healed(): Promise<void>;
+  broken(event: Omit<Extract<HistoryEvent, { type: 'broken' }>, 'type' | 'process'>): void;
+}
+
+/** Resolves when the fault is over; `struck` says how often it has really done something. */
+type Strike = (bench: Bench, fault: ScheduledFault) => Promise<number>;
+
+const ERRORS = ['LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'BUSY', 'NOSCRIPT'];
+const NOWHERE = { host: '127.0.0.1', port: 9 };
+
+/** A fault of the proxy that strikes commands, for a while. */
+const onCommands =
+  (set: (network: Network, selector: CommandSelector, fault: ScheduledFault) => SetFault): Strike =>
+  async ({ networks }, fault) => {
+    const sha = fault.script === undefined ? {} : { sha: ALL_SCRIPTS.get(fault.script)!.sha };
+    const selector = { command: ['EVALSHA', 'EVAL'], times: fault.times, ...sha };
+    const set_ = set(networks[fault.process]!, selector, fault);
+    await pause(fault.ms);
+    set_.lift();
+    return set_.count;
+  };
+
+/** A fault of the proxy that lasts until it is lifted. */
+const forAWhile =
+  (set: (network: Network, fault: ScheduledFault) => SetFault): Strike =>
+  async ({ networks }, fault) => {
+    const set_ = set(networks[fault.process]!, fault);
+    await pause(fault.ms);
+    set_.lift();
+    return Math.min(1, set_.count);
+  };
+
+const subscriber = { kind: 'subscriber' } as const;
+
+export const STRIKES: Readonly<Record<FaultName, Strike>> = {
+  cut: async ({ networks }, { process }) => networks[process]!.cut({ kind: 'command' }),
+  'cut-before': onCommands((network, selector) => network.set('cutBefore', selector)),
+  'cut-after': onCommands((network, selector) => network.set('cutAfter', selector)),
+  swallow: onCommands((network, selector) => network.set('swallow', selector)),
+  garble: onCommands((network, selector) => network.set('garble', selector)),
+  'answer-error': onCommands((network, selector, { choice }) =>
+    network.set('answer', selector, `-${ERRORS[Math.floor(choice * ERRORS.length)]!} said by the proxy\r\n`),
+  ),
+  'late-command': async ({ networks }, { process, ms, times, script }) => {
+    const sha = script === undefined ? {} : { sha: ALL_SCRIPTS.get(script)!.sha };
+    const held = networks[process]!.set('holdCommand', { command: ['EVALSHA', 'EVAL'], times, ...sha }, ms);
+    // Each is held for its own time from when it came; lifting delivers at once.
+    await pause(ms + 1_000);
+    held.lift();
+    return held.count;
+  },
+  'late-reply': async ({ networks }, { process, ms, times, script }) => {
+    const sha = script === undefined ? {} : { sha: ALL_SCRIPTS.get(script)!.sha };
+    const held = networks[process]!.set('holdReply', { command: ['EVALSHA', 'EVAL'], times, ...sha }, ms);
+    await pause(ms + 1_000);
+    held.lift();
+    return held.count;
+  },
+  stall: forAWhile((network, { choice }) =>
+    network.set('stall', choice < 0.3 ? {} : { direction: choice < 0.65 ? 'to-server' : 'to-client' }),
+  ),
+  'stall-subscriber': forAWhile((network) => network.set('stall', subscriber)),
+  delay: forAWhile((network, { choice }) => network.set('delay', () => Math.random() * 2 * (20 + choice * 250))),
+  throttle: forAWhile((network, { choice }) => network.set('throttle', 1_000 + choice * 20_000)),
+  'cut-subscriber': async ({ networks }, { process, ms, times }) => {
+    let cut = 0;
+    for (let i = 0; i < times; i++) {
+      cut += networks[process]!.cut(subscriber);
+      await pause(ms);
+    }
+    return cut;
+  },
+  refuse: async ({ networks }, { process, ms }) => {
+    const refusal = networks[process]!.set('refuse', 'reset');
+    networks[process]!.cut();
+    await pause(ms);
+    refusal.lift();
+    return 1;
+  },
+  hang: async ({ networks }, { process, ms }) => {
+    const refusal = networks[process]!.set('refuse', 'hang');
+    networks[process]!.cut();
+    await pause(ms);
+    refusal.lift();
+    return 1;
+  },
+  'stop-process': async (bench, { process, ms }) => {
+    const worker = bench.worker(process);
+    if (!worker.running || worker.stands) return 0;
+    await worker.pause();
+    await pause(ms);
+    worker.resume();
+    return 1;
+  },
+  sleep: async (bench, { process, ms }) => {
+    const worker = bench.worker(process);
+    // One that is stopped would go to sleep when it goes on, and nobody would wake it.
+    if (!worker.running || worker.stands) return 0;
+    await worker.sleep(ms).catch(() => undefined); // killed meanwhile
+    return 1;
+  },
+  // By the clock of one process; that of the servers is what it was.
+  'set-clock': async (bench, { process, ms, choice }) => {
+    await bench
+      .worker(process)
+      .setClock(choice < 0.5 ? ms : -ms)
+      .catch(() => undefined); // killed meanwhile
+    return 1;
+  },
+  'block-loop': async (bench, { process, ms }) => {
+    await bench
+      .worker(process)
+      .block(ms)
+      .catch(() => undefined); // killed meanwhile
+    return 1;
+  },
+  'kill-process': async (bench, { process }) => {
+    await bench.worker(process).kill9();
+    await bench.replace(process);
+    return 1;
+  },
+  // Between this process and one server; the servers see each other, and other processes see it.
+  partition: async ({ networks }, { process, ms, choice }) => {
+    const proxy = networks[process]!.pick(choice);
+    const refusal = proxy.refuse(choice < 0.5 ? 'reset' : 'hang');
+    proxy.cut();
+    await pause(ms);
+    refusal.lift();
+    return 1;
+  },
+  'server-stop': async (bench, { ms, choice }) => {
+    const server = await bench.stage.master(choice);
+    await server.pause();
+    bench.watch.stopped(server, true);
+    await pause(ms);
+    server.resume();
+    bench.watch.stopped(server, false);
+    // Its replica may have taken over.
+    await bench.healed();
+    return 1;
+  },
+  'server-restart': async (bench) => {
+    const server = await bench.stage.master(0);
+    // Nobody reaches the new one before it is watched.
+    const refusals = bench.networks.map((network) => network.set('refuse', 'reset'));
+    const from = stamp();
+    bench.watch.gone(server);
+    await server.restart();
+    await bench.watch.back(server);
+    bench.broken({ from, at: stamp(), locks: 'all', tokensLost: true });
+    for (const refusal of refusals) refusal.lift();
+    return 1;
+  },
+  // What its replica has not heard yet is lost.
+  'server-kill': async (bench, { choice }) => {
+    const server = await bench.stage.master(choice);
+    bench.watch.dies(server);
+    await server.kill9();
+    bench.watch.gone(server);
+    await bench.stage.successorOf(server);
+    await server.start();
+    await bench.watch.back(server);
+    await bench.healed();
+    return 1;
+  },
+  'server-failover': async (bench, { choice }) => {
+    await bench.stage.failover(choice, bench.planned);
+    await bench.healed();
+    return 1;
+  },
+  'server-slot-move': async (bench, { choice }) => {
+    const lock = bench.locks[Math.floor(choice * bench.locks.length)]!;
+    bench.watch.leaves(lock, await bench.stage.masterOf(lock));
+    await bench.stage.moveSlot(lock, (choice * 7) % 1);
+    await bench.healed();
+    return 1;
+  },
+  'server-pause-all': async ({ stage }, { ms, choice }) => {
+    await (await stage.master(choice)).clientPause(ms, 'ALL');
+    await pause(ms);
+    return 1;
+  },
+  'server-pause-write': async ({ stage }, { ms, choice }) => {
+    await (await stage.master(choice)).clientPause(ms, 'WRITE');
+    await pause(ms);
+    return 1;
+  },
+  'server-script-flush': async ({ stage }) => {
+    await Promise.all(stage.servers.map((server) => server.scriptFlush()));
+    return 1;
+  },
+  'server-oom': async ({ stage }, { ms, choice }) => {
+    const server = await stage.master(choice);
+    await server.setMaxmemory(1);
+    await pause(ms);
+    await server.setMaxmemory(0);
+    return 1;
+  },
+  'server-kill-pubsub': async ({ stage }, { choice }) => (await stage.master(choice)).killPubsub(),
+  'server-readonly': async ({ stage }, { ms }) => {
+    const server = await stage.master(0);
+    await server.replicaOf(NOWHERE);
+    await pause(ms);
+    await server.replicaOf(undefined);
+    return 1;
+  },
+  'server-delete-key': async (bench, { choice }) => {
+    const lock = bench.locks[Math.floor(choice * bench.locks.length)]!;
+    const from = stamp();
+    const deleted = Number(await (await bench.stage.masterOf(lock)).command('DEL', lock));
+    bench.broken({ from, at: stamp(), locks: namesAt(lock) });
+    return deleted;
+  },
+};

@@ -1,0 +1,54 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { stamp } from '../../support/history-recorder.mjs';
+import type { Random } from '../../support/random.js';
+import type { Load } from './load.js';
+
+const SLOWEST_MS = 300;
+const PATIENCE_MS = 6_000;
+
+let made = 0;
+
+/** A latch of its own, counted down by two while a third waits: it opens when both have, and not before. */
+export async function countDown(load: Load, random: Random, prefix: string): Promise<void> {
+  const { recorder, parts, client } = load;
+  const name = `${prefix}.${parts.name}.${++made}`;
+  const latch = client.getCountDownLatch(name);
+  const of = 2;
+  let asked = 0;
+  let counted = 0;
+  let lastCountedAt = 0;
+  try {
+    if (!(await latch.trySetCount(of))) throw new Error(`${name} is set already`);
+    recorder.write({ type: 'latch-set', latch: name });
+    const counting = Array.from({ length: of }, async () => {
+      await pause(random.below(SLOWEST_MS));
+      asked += 1;
+      await latch.countDown().then(
+        () => {
+          counted += 1;
+          lastCountedAt = stamp();
+        },
+        // Counted once or not at all.
+        (error: unknown) => load.count(load.notReleased, error),
+      );
+    });
+    const opened = latch.await(PATIENCE_MS).then((open) => {
+      if (open) recorder.write({ type: 'latch-opened', latch: name, of, asked });
+      else recorder.write({ type: 'latch-closed', latch: name, of, counted, lastCountedAt });
+    });
+    await Promise.all([opened, ...counting]);
+    load.sections += 1;
+  } catch (error) {
+    load.count(load.refused, error);
+  } finally {
+    // Done or not when nobody answered; later it is open already.
+    for (let failed = 0; failed < 10; failed += 1) {
+      try {
+        await latch.delete();
+        break;
+      } catch (error) {
+        load.count(load.notReleased, error);
+      }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import type { LockClient } from 'holdfast';
+import type { HistoryRecorder } from '../../support/history-recorder.mjs';
+import { Random } from '../../support/random.js';
+import type { WorkerParts } from '../../support/worker-orders.js';
+import { Targets } from './target.js';
+
+export interface FlowOptions {
+  readonly seed: string;
+  readonly flows: number;
+  /** What is there, by `kinds.ts`. The last one is also forced open now and then. */
+  readonly names: readonly string[];
+  /** Which of the calm names this process wants. */
+  readonly calm: readonly string[];
+  readonly tokens: 'counter' | 'clock';
+  readonly commandTimeout: number;
+  readonly lockWatchdogTimeout: number;
+  /** On average, between two sections of a flow. */
+  readonly pauseMs: number;
+}
+
+export interface FlowResult {
+  readonly sections: number;
+  /** Calls that gave no hold, by the code of the error, or `busy`. */
+  readonly refused: Readonly<Record<string, number>>;
+  /** Releases that rejected, by code. */
+  readonly notReleased: Readonly<Record<string, number>>;
+  /** Locks that the client believes to hold when all flows have ended. */
+  readonly heldAtEnd: readonly string[];
+}
+
+const SHORTEST_LEASE_MS = 60;
+const LONGEST_LEASE_MS = 2_400;
+
+/** What the flows of one process share. */
+export class Load {
+  readonly options: FlowOptions;
+  readonly targets: Targets;
+  readonly client: LockClient;
+  readonly recorder: HistoryRecorder;
+  sections = 0;
+  readonly refused: Record<string, number> = {};
+  readonly notReleased: Record<string, number> = {};
+  /** Sections that nobody waits for. */
+  readonly children = new Set<Promise<void>>();
+  readonly #leases: number[] = [];
+  readonly #leaseOrder: Random;
+
+  constructor(
+    readonly parts: WorkerParts,
+    options: FlowOptions,
+  ) {
+    this.options = options;
+    this.client = parts.clients.get('client')!;
+    this.recorder = parts.recorder!;
+    this.targets = new Targets(this.client, [...parts.clients.values()], options.names, options.tokens);
+    this.#leaseOrder = new Random(`${parts.name} leases`, options.seed);
+  }
+
+  result(): FlowResult {
+    const { sections, refused, notReleased } = this;
+    const clients = [...this.parts.clients.values()];
+    return {
+      sections,
+      refused,
+      notReleased,
+      heldAtEnd: clients.flatMap((client) => client.holds().map(({ lockName }) => lockName)),
+    };
+  }
+
+  /** No two calls of this process have the same for a long while: so their requests can be told apart at the server. */
+  nextLease(): number {
+    if (this.#leases.length === 0) {
+      for (let ms = SHORTEST_LEASE_MS; ms < LONGEST_LEASE_MS; ms++) this.#leases.push(ms);
+      for (let i = this.#leases.length - 1; i > 0; i--) {
+        const j = this.#leaseOrder.below(i + 1);
+        [this.#leases[i], this.#leases[j]] = [this.#leases[j]!, this.#leases[i]!];
+      }
+    }
+    return this.#leases.pop()!;
+  }
+
+  count(counts: Record<string, number>, error: unknown): void {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    counts[code] = (counts[code] ?? 0) + 1;
+  }
+}

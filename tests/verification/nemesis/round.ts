@@ -1,0 +1,403 @@
+import { createClient } from 'holdfast';
+import { setTimeout as pause } from 'node:timers/promises';
+import { startWorker, type Worker } from '../../support/child.js';
+import { check } from '../../support/history.js';
+import type { HistoryEvent } from '../../support/history-events.js';
+import { stamp } from '../../support/history-recorder.mjs';
+import type { Violation } from '../../support/history-violations.js';
+import { until } from '../../support/until.js';
+import type { WorkerClientOptions } from '../../support/worker-orders.js';
+import { STRIKES, type Bench } from './faults.js';
+import { GO_ON, REST, WHAT_IS_AWAITED } from './flows.js';
+import { grantedByKind } from './granted.js';
+import { calmNames, drawNames, isFair, isLock, kindOf, type Kind } from './kinds.js';
+import type { FlowOptions, FlowResult } from './load.js';
+import { Network } from './network.js';
+import { countPermits, setPermits } from './permit-count.js';
+import { ACT_MS, aftermathMs, type FaultName, type ScheduledFault } from './schedule.js';
+import { ServerWatch } from './server-watch.js';
+import { openStage, type Stage, type TopologyName } from './stage.js';
+import { effectsOf } from './takes.js';
+import { COMMAND_TIMEOUT_MS, within } from './timing.js';
+
+export interface RoundOptions {
+  readonly seed: string;
+  readonly ms: number;
+  readonly schedule: readonly ScheduledFault[];
+  readonly processes: number;
+  readonly flows: number;
+  readonly names: number;
+  readonly kinds: readonly Kind[];
+  readonly topology: TopologyName;
+  readonly planned: boolean;
+}
+
+type Complaint = { readonly kind: string; readonly message: string };
+
+export interface RoundResult {
+  readonly sections: number;
+  readonly faults: ReadonlyMap<FaultName, number>;
+  readonly refused: ReadonlyMap<string, number>;
+  readonly notReleased: ReadonlyMap<string, number>;
+  readonly granted: ReadonlyMap<string, number>;
+  readonly lossesSignalled: number;
+  readonly unknownOutcomes: number;
+  readonly takes: number;
+  readonly lostWrites: number;
+  readonly history: readonly HistoryEvent[];
+  readonly violations: readonly (Complaint & { events?: Violation['events'] })[];
+}
+
+/** Differs between processes: a call without a lease is told from another process's at the server. */
+const watchdogTimeout = (process: number): number => 3_000 + process;
+const RED_SERVERS = 3; // the fewest of which one may be away
+/** When the faults are over, no lease, late delivery or repetition of a release lasts longer. */
+const QUIET_LIMIT_MS = 20_000;
+/** A warning may say that a call waits long behind a hold of ours, or for a semaphore that a fault has deleted. */
+const EXPECTED_WARNINGS = new Set(['HOLDFAST_LONG_WAIT', 'HOLDFAST_NOT_SET_UP']);
+/** A process's further clients, by their places. */
+const beside = (at: number): string => `beside ${at + 1}`;
+const FLOWS = new URL('./flows.ts', import.meta.url);
+
+/** The user's own connection at its most dangerous: nothing of it may matter. */
+const DANGEROUS: NonNullable<WorkerClientOptions['redisOptions']> = {
+  enableOfflineQueue: true,
+  autoResendUnfulfilledCommands: true,
+  autoResubscribe: true,
+  maxRetriesPerRequest: null,
+  retryStrategy: undefined,
+};
+
+/** Some seconds of work and faults, then peace, and what the history of it all has to say. */
+export async function playRound(options: RoundOptions): Promise<RoundResult> {
+  const round = new Round(options);
+  try {
+    await round.open();
+    await round.play();
+    await round.settle();
+    return round.judge();
+  } finally {
+    await round.close();
+  }
+}
+
+class Round implements Bench {
+  stage!: Stage;
+  readonly networks: Network[] = [];
+  readonly locks: readonly string[];
+  readonly #names: readonly string[];
+  readonly #calm: readonly string[];
+  readonly #workers: Worker[] = [];
+  readonly #dead: Worker[] = [];
+  readonly #working = new Map<Worker, Promise<FlowResult>>();
+  readonly #results: FlowResult[] = [];
+  readonly #processOf = new Map<string, Worker>();
+  readonly #struck = new Map<FaultName, number>();
+  readonly #history: HistoryEvent[] = [];
+  readonly #complaints: Complaint[] = [];
+  watch!: ServerWatch;
+  /** The bench's own clients, which take locks when the faults are over. */
+  readonly #ownIds = new Set<string>();
+  /** Faults of the server come one after the other. */
+  #serverTurn: Promise<unknown> = Promise.resolve();
+  #over = false;
+
+  constructor(private readonly options: RoundOptions) {
+    this.#names = drawNames(options.names, options.kinds);
+    this.locks = this.#names.filter(isLock);
+    this.#calm = calmNames(options.kinds);
+  }
+
+  async open(): Promise<void> {
+    const { topology, kinds } = this.options;
+    this.stage = await openStage(topology, this.planned, kinds.includes('red') ? RED_SERVERS : 1);
+    const { servers } = this.stage;
+    this.watch = await ServerWatch.open(
+      this.stage,
+      [...this.locks, ...this.#calm],
+      // Nobody else is to blame for what comes late then. Some may not have started yet: forEach leaves the gaps out.
+      (stood) => this.#workers.forEach(({ name }) => this.#history.push({ type: 'stalled', process: name, ...stood })),
+      (why) => this.#complain('nobody watches a server', why),
+    );
+    this.#history.push(...(await setPermits(this.stage, this.#names)));
+    const { processes } = this.options;
+    for (let process = 0; process < processes; process++) this.networks.push(await Network.open(servers));
+    await Promise.all(this.networks.map((_, process) => this.#start(process)));
+  }
+
+  /** Act by act; after each everything stands still for a while. */
+  async play(): Promise<void> {
+    const { ms, schedule } = this.options;
+    for (let from = 0; from < ms; from += ACT_MS) {
+      const until = Math.min(from + ACT_MS, ms);
+      await this.#act(
+        from,
+        until,
+        schedule.filter(({ at }) => at >= from && at < until),
+      );
+      if (until < ms && !(await this.#standStill(() => this.#resetPermits()))) return;
+    }
+  }
+
+  async #act(from: number, until: number, faults: readonly ScheduledFault[]): Promise<void> {
+    const start = performance.now() - from;
+    const striking: Promise<void>[] = [];
+    for (const fault of faults) {
+      await pause(Math.max(0, start + fault.at - performance.now()));
+      striking.push(this.#strike(fault));
+    }
+    await pause(Math.max(0, start + until - performance.now()));
+    // Peace: what is held back is delivered now, the dead stay dead.
+    this.#over = true;
+    for (const network of this.networks) network.lift();
+    await Promise.all(striking);
+    await this.#serverTurn;
+    this.#over = false;
+  }
+
+  /** Whether all flows have come to a stand. What is there then has to be accounted for. */
+  async #standStill(then: () => Promise<void>): Promise<boolean> {
+    const stand = await Promise.all(
+      this.#workers.map(async (worker) => {
+        if (
+          await within(
+            QUIET_LIMIT_MS,
+            worker.run(FLOWS, REST).then(() => true),
+          )
+        )
+          return true;
+        const awaited = (await worker.run(FLOWS, WHAT_IS_AWAITED)) as string[];
+        this.#complain('never settled', `flows of ${worker.name} do not come to rest: ${awaited.join('; ')}`);
+        return false;
+      }),
+    );
+    await this.#lookAround();
+    await then();
+    await Promise.all(this.#workers.map((worker) => worker.run(FLOWS, GO_ON)));
+    return stand.every(Boolean);
+  }
+
+  async #lookAround(): Promise<void> {
+    await this.#passThrough([...this.locks, ...this.#calm].filter(isFair));
+    this.#history.push(...(await this.#permitsLeft()));
+    await this.#gone('key', async () => (await this.stage.leftovers()).keys.filter((key) => !this.#stays(key)));
+    await this.#gone('channel', async () => (await this.stage.leftovers()).channels);
+    for (const worker of this.#workers) {
+      const { heapUsed } = await worker.resources();
+      this.#history.push({ type: 'heap', process: worker.name, at: stamp(), bytes: heapUsed });
+    }
+  }
+
+  async #resetPermits(): Promise<void> {
+    this.#history.push(...(await setPermits(this.stage, this.#names)));
+  }
+
+  async settle(): Promise<void> {
+    const peace = stamp();
+    await this.#standStill(async () => {
+      await Promise.all(this.#workers.map((worker) => worker.stopContending()));
+    });
+    for (const worker of this.#workers) {
+      const result = await within(QUIET_LIMIT_MS, this.#working.get(worker)!);
+      if (result) this.#results.push(result);
+      else this.#complain('never settled', `flows of ${worker.name} have not ended`);
+      for (const lock of result?.heldAtEnd ?? [])
+        this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
+    }
+    const others = this.stage.reachOthers(this.networks[0]!);
+    const clients = ['client', ...others.map((_, at) => beside(at))];
+    for (const worker of this.#workers) {
+      const closed = await within(
+        2 * COMMAND_TIMEOUT_MS + 1_000,
+        Promise.all(clients.map((client) => worker.closeClient(undefined, client))).then(() => true),
+      );
+      if (!closed) this.#complain('never settled', `close() of ${worker.name}`);
+      // ioredis gives its sockets a moment to close.
+      await this.#gone(`timer in ${worker.name} after close()`, async () => {
+        const { active } = await worker.resources();
+        return active.filter((resource) => /Timeout|Immediate/.test(resource));
+      });
+    }
+    this.#history.push({ type: 'stalled', process: 'nemesis', from: peace, at: peace });
+    await this.watch.finish();
+    for (const worker of this.#workers) await worker.close();
+  }
+
+  judge(): RoundResult {
+    const workers = [...this.#dead, ...this.#workers];
+    const events = workers.flatMap((worker) => worker.history());
+    for (const worker of workers) {
+      for (const { type, detail } of worker.events) {
+        const code = String(detail?.['code'] ?? detail?.['name']);
+        if (type === 'unhandledRejection')
+          this.#complain('unhandled rejection', `${worker.name}: ${JSON.stringify(detail)}`);
+        if (type === 'warning' && !EXPECTED_WARNINGS.has(code))
+          this.#complain('warning', `${worker.name}: ${String(detail?.['stack'])}`);
+      }
+    }
+    const { truth } = this.watch;
+    const clientOf = (owner: string): string => owner.slice(0, owner.indexOf(':'));
+    const effects = effectsOf(
+      truth.takes.filter(({ owner }) => !this.#ownIds.has(clientOf(owner))),
+      events,
+      (owner) => this.#processOf.get(clientOf(owner))?.name,
+      (name) => watchdogTimeout(Number(/^p(\d+)/.exec(name)?.[1])),
+    );
+    for (const contradiction of truth.contradictions) this.#complain('the bench contradicts itself', contradiction);
+    const lost = truth.lost.map(({ lock, from, at }): HistoryEvent => ({
+      type: 'broken',
+      process: 'servers',
+      from,
+      at,
+      locks: [lock],
+    }));
+    if (this.planned)
+      for (const each of truth.lost) this.#complain('a write was lost in a planned failover', JSON.stringify(each));
+    const history = [...this.#history, ...lost, ...events, ...truth.held, ...effects];
+    const sum = (of: (result: FlowResult) => Readonly<Record<string, number>>): Map<string, number> => {
+      const sums = new Map<string, number>();
+      for (const result of this.#results)
+        for (const [code, count] of Object.entries(of(result))) sums.set(code, (sums.get(code) ?? 0) + count);
+      return sums;
+    };
+    return {
+      sections: events.filter(({ type }) => type === 'acquire-ok').length,
+      faults: this.#struck,
+      refused: sum(({ refused }) => refused),
+      notReleased: sum(({ notReleased }) => notReleased),
+      granted: grantedByKind(events),
+      lossesSignalled: events.filter(({ type }) => type === 'loss-signal').length,
+      unknownOutcomes: events.filter(({ type }) => type === 'acquire-unknown').length,
+      takes: truth.takes.length,
+      lostWrites: truth.lost.length,
+      history,
+      violations: [...this.#complaints, ...check(history, { allFaultsTold: true, inOrder: isFair })],
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#dead, ...this.#workers].map((worker) => worker.close(1_000)));
+    await Promise.all(this.networks.map((network) => network.close()));
+    this.watch?.close();
+    await this.stage?.stop();
+  }
+
+  worker(process: number): Worker {
+    return this.#workers[process]!;
+  }
+
+  replace(process: number): Promise<void> {
+    this.#dead.push(this.worker(process));
+    return this.#start(process);
+  }
+
+  get planned(): boolean {
+    return this.options.planned;
+  }
+
+  async healed(): Promise<void> {
+    for (const { replica, master, since } of await this.stage.heal()) this.watch.synced(replica, master, since);
+  }
+
+  broken(event: Parameters<Bench['broken']>[0]): void {
+    this.#history.push({ type: 'broken', process: 'nemesis', ...event });
+  }
+
+  async #start(process: number): Promise<void> {
+    const { seed, flows } = this.options;
+    const life = this.#dead.filter((worker) => worker.name.startsWith(`p${process}.`)).length;
+    const worker = await startWorker({
+      name: `p${process}.${life}`,
+      history: true,
+      execArgv: ['--import', 'tsx', '--expose-gc'],
+    });
+    const network = this.networks[process]!;
+    const lockWatchdogTimeout = watchdogTimeout(process);
+    const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout };
+    const odd = process % 2 === 1;
+    // Half of them have grants confirmed by a replica where there is one, the default; the others believe the master.
+    const timeout = COMMAND_TIMEOUT_MS / 3;
+    const replicas = this.planned ? { acks: 1, timeout } : odd ? { acks: 0 } : { timeout };
+    const id = await worker.createClient({ ...this.stage.reach(network, odd, DANGEROUS), ...terms, replicas });
+    this.#processOf.set(id, worker);
+    for (const [at, reach] of this.stage.reachOthers(network).entries()) {
+      this.#processOf.set(await worker.createClient({ ...reach, ...terms }, beside(at)), worker);
+    }
+    this.#workers[process] = worker;
+    const calm = this.#calm.filter((name, at) => isFair(name) || at % 4 === process || (at + 1) % 4 === process);
+    // A counter that a failover takes back would issue a token twice.
+    const tokens = this.options.topology === 'single' ? 'counter' : 'clock';
+    const load: FlowOptions = { seed, flows, names: this.#names, calm, tokens, ...terms, pauseMs: 100 };
+    const working = worker.run(FLOWS, load) as Promise<FlowResult>;
+    working.catch((error: unknown) => {
+      if (worker.running) this.#complain('a flow has failed', `${worker.name}: ${String(error)}`);
+    });
+    this.#working.set(worker, working);
+  }
+
+  async #strike(fault: ScheduledFault): Promise<void> {
+    const strike = async (): Promise<void> => {
+      if (this.#over) return;
+      const from = stamp();
+      const times = await STRIKES[fault.kind](this, fault);
+      if (times > 0) this.#disturbed(fault, from);
+      if (times > 0) this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + times);
+    };
+    const alone = fault.kind.startsWith('server') || fault.kind === 'kill-process';
+    if (!alone) return strike();
+    const turn = this.#serverTurn.then(strike);
+    this.#serverTurn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  #disturbed({ kind, process }: ScheduledFault, from: number): void {
+    const whom = kind.startsWith('server') ? 'all' : this.worker(process).name;
+    const at = stamp() + aftermathMs(kind);
+    this.#history.push({ type: 'disturbed', process: 'nemesis', from, at, whom, by: kind });
+  }
+
+  /** Whoever waits at a fair lock takes the places of processes that have died from its queue. */
+  async #passThrough(locks: readonly string[]): Promise<void> {
+    const client = createClient(this.stage.direct());
+    this.#ownIds.add(client.id);
+    const passed = locks.map((name) =>
+      client.getFairLock(name).withLock({ waitTime: QUIET_LIMIT_MS }, () => undefined),
+    );
+    for (const [at, { status }] of (await Promise.allSettled(passed)).entries())
+      if (status === 'rejected') this.#complain('never free', locks[at]!);
+    await client.close();
+  }
+
+  #permitsLeft(): Promise<HistoryEvent[]> {
+    const broken = this.#history.some(({ type }) => type === 'broken');
+    // The dead never give theirs back; nobody can say what is there once all was lost.
+    const mayBeGone = (name: string): boolean => broken || (kindOf(name) === 'semaphore' && this.#dead.length > 0);
+    return countPermits(this.stage, this.#names, (name) => (mayBeGone(name) ? 3_000 : QUIET_LIMIT_MS));
+  }
+
+  /** Tokens go on for ever, lanes for an hour; the latch of whoever was killed waits for its last count-down. */
+  #stays(key: string): boolean {
+    if (key.startsWith('redisson_lock_token:') || key.startsWith('holdfast_requests:')) return true;
+    return kindOf(key) === 'latch' && this.#dead.some(({ name }) => key.includes(`.${name}.`));
+  }
+
+  async #gone(what: string, found: () => Promise<string[]>): Promise<void> {
+    let left: string[] = [];
+    try {
+      await until(
+        async () => {
+          await pause(100);
+          return (left = await found()).length === 0;
+        },
+        `no ${what} left`,
+        QUIET_LIMIT_MS,
+      );
+    } catch {
+      for (const name of left) this.#complain('left behind', `${what} ${name}`);
+    }
+  }
+
+  #complain(kind: string, message: string): void {
+    this.#complaints.push({ kind, message });
+  }
+}

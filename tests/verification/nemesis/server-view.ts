@@ -1,0 +1,54 @@
+import type { MonitorLine } from '../../support/monitor-log.js';
+
+/** Who has a lock at one server, and when that ends by our clock. */
+export interface Entry {
+  readonly owner: string;
+  readonly expiresAt: number;
+}
+
+/** Somebody had something at a server from then until then. */
+export type Ended = (held: { lock: string; owner: string; from: number; at: number; half?: 'read' | 'write' }) => void;
+
+/** Servers count whole ms of the epoch; all is told by our clock. */
+export const wholeMsLater = (at: number, ms: number, wallAhead: number): number =>
+  Math.floor(at + wallAhead) - wallAhead + ms;
+
+/** What one server has of the locks, by its own MONITOR: what it ran itself and what came from its master. */
+export class ServerView {
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(private readonly wallAhead: number) {}
+
+  /** Also if its time is over. */
+  entry(lock: string): Entry | undefined {
+    return this.#entries.get(lock);
+  }
+
+  set(lock: string, entry: Entry | undefined): void {
+    if (entry) this.#entries.set(lock, entry);
+    else this.#entries.delete(lock);
+  }
+
+  copy(other: ServerView): void {
+    this.#entries.clear();
+    for (const [lock, entry] of other.#entries) this.#entries.set(lock, entry);
+  }
+
+  apply(at: number, command: string, [lock = '', ...rest]: MonitorLine['args']): void {
+    const before = this.#entries.get(lock);
+    const live = before && before.expiresAt >= at ? before : undefined;
+    switch (command) {
+      case 'HSET':
+        return this.set(lock, { owner: rest[0] ?? '', expiresAt: live?.expiresAt ?? Infinity });
+      case 'PEXPIRE':
+        return live && this.set(lock, { ...live, expiresAt: wholeMsLater(at, Number(rest[0]), this.wallAhead) });
+      case 'PEXPIREAT':
+        return live && this.set(lock, { ...live, expiresAt: Number(rest[0]) - this.wallAhead });
+      case 'HDEL':
+        return before && rest.includes(before.owner) ? this.set(lock, undefined) : undefined;
+      case 'DEL':
+      case 'UNLINK':
+        return this.set(lock, undefined);
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import type { HistoryEvent } from '../../support/history-events.js';
+import { stamp } from '../../support/history-recorder.mjs';
+import type { MonitorLog } from '../../support/monitor-log.js';
+import type { RedisServer } from '../../support/servers.js';
+import { isExclusive } from './kinds.js';
+import { seenAt, type SeenLine } from './seen-line.js';
+import { ServerTruth } from './server-truth.js';
+import type { Stage } from './stage.js';
+import { wallAhead } from './timing.js';
+
+/** The lines of several servers do not come in their order. */
+const LINE_LAG_MS = 1_000;
+const LOOK_MS = 50;
+/** Whoever looks so late has delayed every reply that went through this process. */
+const STOOD_MS = 150;
+/** The server's time, and of each lock its name, its owner or nothing, and its ms. */
+const READ_STATE = `
+local found = redis.call('TIME')
+for _, lock in ipairs(KEYS) do
+  found[#found + 1] = lock
+  found[#found + 1] = redis.call('HKEYS', lock)[1] or ''
+  found[#found + 1] = tostring(redis.call('PTTL', lock))
+end
+return found`;
+
+/** Listens to what the servers of a round run, through deaths and failovers, and makes one truth of it. */
+export class ServerWatch {
+  readonly truth: ServerTruth;
+  readonly #monitors = new Map<RedisServer, MonitorLog>();
+  /** Read, and not yet given to the truth: what another server did before may still come. */
+  readonly #lines: SeenLine[] = [];
+  readonly #stopped = new Set<RedisServer>();
+  readonly #dying = new Set<RedisServer>();
+  readonly #reading = setInterval(() => this.#read(), LOOK_MS);
+  #lastTick = stamp();
+
+  private constructor(
+    private readonly stage: Stage,
+    private readonly locks: readonly string[],
+    private readonly wallAhead: number,
+    /** Told of the times at which this process did not run. */
+    private readonly onStood: (stall: Pick<Extract<HistoryEvent, { type: 'stalled' }>, 'from' | 'at'>) => void,
+    private readonly onLost: (why: string) => void,
+  ) {
+    this.truth = new ServerTruth(wallAhead, stage.servers.length, stage.replicated);
+  }
+
+  static async open(
+    stage: Stage,
+    locks: readonly string[],
+    onStood: ServerWatch['onStood'],
+    onLost: ServerWatch['onLost'],
+  ): Promise<ServerWatch> {
+    const watch = new ServerWatch(stage, locks, await wallAhead(), onStood, onLost);
+    await Promise.all(stage.servers.map((server) => watch.back(server)));
+    return watch;
+  }
+
+  /** It is about to be killed: what it says until then still counts. */
+  dies(server: RedisServer): void {
+    this.#dying.add(server);
+  }
+
+  /** It is about to be killed, or has been. */
+  gone(server: RedisServer): void {
+    this.#dying.add(server);
+    this.#read();
+    // Nobody else has what it had.
+    if (!this.stage.replicated) this.truth.end(stamp());
+    this.#monitors.get(server)?.stop();
+    this.#monitors.delete(server);
+  }
+
+  /** It has been started again, and nobody has reached it yet. */
+  async back(server: RedisServer): Promise<void> {
+    const monitor = await server.monitor();
+    this.#dying.delete(server);
+    this.#monitors.set(server, monitor);
+    // Sentinel cuts everybody off whom it gives another role; nobody who writes is back so soon.
+    void monitor.ended.then(() => {
+      if (this.#monitors.get(server) !== monitor) return;
+      this.#take(server, monitor);
+      this.#monitors.delete(server);
+      if (this.#dying.has(server)) return;
+      this.back(server)
+        .then(() => this.#readState(server))
+        .catch((error: unknown) => this.onLost(String(error)));
+    });
+  }
+
+  /** A server does nothing for a while, and what it has said may not have been heard yet. */
+  stopped(server: RedisServer, stopped: boolean): void {
+    if (stopped) this.#stopped.add(server);
+    else this.#stopped.delete(server);
+  }
+
+  /** A lock is about to leave this server with its slot. */
+  leaves(lock: string, server: RedisServer): void {
+    this.#note(server, stamp(), 'LEAVES', lock);
+  }
+
+  /** A replica had everything that its master had then. */
+  synced(replica: RedisServer, master: RedisServer, since: number): void {
+    this.#note(replica, since, 'SYNCED', String(this.stage.servers.indexOf(master)));
+  }
+
+  /** When nobody does anything any more: everything has been told. */
+  async finish(): Promise<void> {
+    await Promise.all([...this.#monitors.values()].map((monitor) => monitor.settle()));
+    this.#read(0);
+    this.truth.end(stamp());
+  }
+
+  close(): void {
+    clearInterval(this.#reading);
+    const monitors = [...this.#monitors.values()];
+    this.#monitors.clear();
+    for (const monitor of monitors) monitor.stop();
+  }
+
+  /** What it has at this moment: it was not watched for a while. */
+  async #readState(server: RedisServer): Promise<void> {
+    const watched = this.locks.filter(isExclusive);
+    const state = (await server.command('EVAL', READ_STATE, watched.length, ...watched)) as string[];
+    const [seconds, micros, ...entries] = state;
+    const at = Number(seconds) * 1_000 + Number(micros) / 1_000 - this.wallAhead;
+    this.#note(server, at, 'STATE', ...entries);
+  }
+
+  /** Something that only we know, where it belongs among what the servers tell. */
+  #note(server: RedisServer, at: number, command: string, ...args: string[]): void {
+    const node = this.stage.servers.indexOf(server);
+    this.#lines.push({ node, time: at + this.wallAhead, command, args, source: 'nemesis' });
+  }
+
+  /** Gives the truth what is old enough that no server can still tell of anything before it. */
+  #read(youngestMs = this.stage.replicated ? LINE_LAG_MS : 0): void {
+    for (const [server, monitor] of this.#monitors) this.#take(server, monitor);
+    if (this.#stopped.size === 0 || youngestMs === 0) {
+      // What had been told when we last came by has been read since, however long we stood in between.
+      const until = (youngestMs === 0 ? stamp() : this.#lastTick) + this.wallAhead - youngestMs;
+      this.#lines.sort((a, b) => a.time - b.time);
+      const young = this.#lines.findIndex(({ time }) => youngestMs > 0 && time > until);
+      this.truth.read(this.#lines.splice(0, young < 0 ? this.#lines.length : young));
+    }
+    const now = stamp();
+    if (now - this.#lastTick > STOOD_MS) this.onStood({ from: this.#lastTick, at: now });
+    this.#lastTick = now;
+  }
+
+  #take(server: RedisServer, monitor: MonitorLog): void {
+    const node = this.stage.servers.indexOf(server);
+    for (const line of monitor.lines.splice(0)) this.#lines.push(seenAt(line, node, this.stage.servers));
+  }
+}

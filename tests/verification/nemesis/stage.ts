@@ -1,0 +1,259 @@
+import type { CreateClientOptions } from 'holdfast';
+import { setTimeout as pause } from 'node:timers/promises';
+import { keySlot } from '../../../src/redis/cluster-slots.js';
+import { RedisCluster } from '../../support/cluster.js';
+import { stamp } from '../../support/history-recorder.mjs';
+import { hasCaughtUp, replicationOf } from '../../support/replication.js';
+import { MASTER_NAME, SentinelSetup } from '../../support/sentinel.js';
+import { startServer, type RedisServer } from '../../support/servers.js';
+import { until } from '../../support/until.js';
+import type { WorkerClientOptions } from '../../support/worker-orders.js';
+import type { Network } from './network.js';
+
+export type TopologyName = 'single' | 'cluster' | 'sentinel';
+
+/** The servers of a round, and what can happen to them as a whole. */
+export interface Stage {
+  readonly servers: readonly RedisServer[];
+  /** Some have what others have, and take over from them. */
+  readonly replicated: boolean;
+  /** For the client of a process, through its own proxies. `odd`: given a connection instead of a URL, where both go. */
+  reach(
+    network: Network,
+    odd: boolean,
+    dangerous: NonNullable<WorkerClientOptions['redisOptions']>,
+  ): WorkerClientOptions;
+  /** For further clients of the process, one for each server that knows nothing of the first. */
+  reachOthers(network: Network): WorkerClientOptions[];
+  /** A server that keys are on. */
+  master(choice: number): Promise<RedisServer>;
+  /** The server that has this lock. */
+  masterOf(lock: string): Promise<RedisServer>;
+  /** A replica takes over; how is up to `choice`, unless it must be planned. Resolves when it has. */
+  failover(choice: number, planned: boolean): Promise<void>;
+  /** Another server takes over from this one, which is dead or hangs. */
+  successorOf(master: RedisServer): Promise<void>;
+  moveSlot(lock: string, choice: number): Promise<void>;
+  /** Everything runs and agrees; resolves with who has what another one has. */
+  heal(): Promise<readonly Copy[]>;
+  /** For a client of the bench itself, past all proxies. */
+  direct(): CreateClientOptions;
+  leftovers(): Promise<{ keys: string[]; channels: string[] }>;
+  stop(): Promise<void>;
+}
+
+/** A replica, and the master that it had caught up with: it has everything that was written there before `since`. */
+interface Copy {
+  readonly replica: RedisServer;
+  readonly master: RedisServer;
+  readonly since: number;
+}
+
+const CATCH_UP_LIMIT_MS = 30_000;
+
+/** `planned`: no replica takes over by itself, however long a busy machine keeps its master from answering. */
+const PATIENT_MS = 20_000;
+
+/** `alone`: so many single servers; RedLocks are kept at all of them, everything else at the first. */
+export async function openStage(topology: TopologyName, planned: boolean, alone: number): Promise<Stage> {
+  if (topology === 'cluster')
+    return new ClusterStage(await RedisCluster.start(planned ? { nodeTimeoutMs: PATIENT_MS } : {}));
+  if (topology === 'sentinel') return new SentinelStage(await SentinelSetup.start());
+  return new SingleStage(await Promise.all(Array.from({ length: alone }, () => startServer())));
+}
+
+const none = (): WorkerClientOptions[] => [];
+const impossible = (): Promise<never> => Promise.reject(new Error('a single server has none of that'));
+
+class SingleStage implements Stage {
+  readonly replicated = false;
+  readonly failover = impossible;
+  readonly successorOf = impossible;
+  readonly moveSlot = impossible;
+
+  constructor(readonly servers: readonly RedisServer[]) {}
+
+  get #first(): RedisServer {
+    return this.servers[0] as RedisServer;
+  }
+
+  reach({ proxies }: Network, odd: boolean, dangerous: object): WorkerClientOptions {
+    const { url, host, port } = proxies[0]!;
+    return odd ? { redisOptions: { ...dangerous, host, port } } : { url };
+  }
+
+  reachOthers({ proxies }: Network): WorkerClientOptions[] {
+    return proxies.slice(1).map(({ url }) => ({ url }));
+  }
+
+  direct(): CreateClientOptions {
+    return { url: this.#first.url };
+  }
+
+  master(choice: number): Promise<RedisServer> {
+    return Promise.resolve(this.servers[Math.floor(choice * this.servers.length)] as RedisServer);
+  }
+
+  masterOf(): Promise<RedisServer> {
+    return Promise.resolve(this.#first);
+  }
+
+  heal(): Promise<readonly Copy[]> {
+    return Promise.resolve([]);
+  }
+
+  async leftovers(): Promise<{ keys: string[]; channels: string[] }> {
+    const keys = await Promise.all(this.servers.map((server) => server.keys()));
+    const channels = await Promise.all(this.servers.map((server) => server.channels()));
+    return { keys: keys.flat(), channels: channels.flat() };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.stop()));
+  }
+}
+
+async function copiesAmong(servers: readonly RedisServer[]): Promise<Copy[]> {
+  const copies: Copy[] = [];
+  for (const replica of servers) {
+    await until(
+      async () => {
+        const { masterPort } = await replicationOf(replica);
+        const master = servers.find(({ port }) => port === masterPort);
+        if (master === undefined) return masterPort === undefined;
+        const since = stamp();
+        if (!(await hasCaughtUp(replica, master))) return false;
+        copies.push({ replica, master, since });
+        return true;
+      },
+      'a replica is in step',
+      CATCH_UP_LIMIT_MS,
+    );
+  }
+  return copies;
+}
+
+class ClusterStage implements Stage {
+  readonly replicated = true;
+  readonly servers: readonly RedisServer[];
+
+  constructor(private readonly cluster: RedisCluster) {
+    this.servers = cluster.servers;
+  }
+
+  reach(network: Network): WorkerClientOptions {
+    const natMap = this.#natMap(network);
+    return { cluster: { nodes: Object.values(natMap), natMap } };
+  }
+
+  readonly reachOthers = none;
+
+  direct(): CreateClientOptions {
+    return { redis: this.cluster.connection() };
+  }
+
+  #natMap(network: Network): Record<string, { host: string; port: number }> {
+    return network.natMap(this.servers);
+  }
+
+  async master(choice: number): Promise<RedisServer> {
+    const masters = await this.cluster.masters();
+    return masters[Math.floor(choice * masters.length)]!;
+  }
+
+  async masterOf(lock: string): Promise<RedisServer> {
+    return (await this.cluster.shardOf(lock)).master;
+  }
+
+  async failover(choice: number, planned: boolean): Promise<void> {
+    const modes = [undefined, 'FORCE', 'TAKEOVER'] as const;
+    const mode = planned ? undefined : modes[Math.floor(choice * modes.length)];
+    await this.cluster.failover(await this.master((choice * 7) % 1), mode);
+  }
+
+  async successorOf(master: RedisServer): Promise<void> {
+    // It leads no slots any more by the word of those that run.
+    const asked = this.servers.find((server) => server !== master && server.running)!;
+    for (;;) {
+      const ranges = (await asked.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+      if (ranges.every(([, , [, port]]) => port !== master.port)) return;
+      await pause(50);
+    }
+  }
+
+  async moveSlot(lock: string, choice: number): Promise<void> {
+    const from = await this.masterOf(lock);
+    const others = (await this.cluster.masters()).filter((server) => server !== from);
+    const move = await this.cluster.beginMove(keySlot(lock), others[Math.floor(choice * others.length)]!);
+    await pause(choice * 300);
+    await move.moveKeys();
+    await pause(choice * 300);
+    await move.finish();
+  }
+
+  async heal(): Promise<readonly Copy[]> {
+    await this.cluster.heal();
+    return copiesAmong(this.servers);
+  }
+
+  leftovers(): Promise<{ keys: string[]; channels: string[] }> {
+    return this.cluster.leftovers();
+  }
+
+  stop(): Promise<void> {
+    return this.cluster.stop();
+  }
+}
+
+class SentinelStage implements Stage {
+  readonly replicated = true;
+  readonly servers: readonly RedisServer[];
+  readonly moveSlot = impossible;
+
+  constructor(private readonly setup: SentinelSetup) {
+    this.servers = setup.servers;
+  }
+
+  readonly reachOthers = none;
+
+  direct(): CreateClientOptions {
+    return { redis: this.setup.connection() };
+  }
+
+  reach(network: Network, odd: boolean, dangerous: object): WorkerClientOptions {
+    const sentinels = this.setup.sentinels.map(({ address }) => address);
+    const natMap = network.natMap(this.servers);
+    return { redisOptions: { ...(odd && dangerous), name: MASTER_NAME, sentinels, natMap } };
+  }
+
+  master(): Promise<RedisServer> {
+    return this.setup.master();
+  }
+
+  masterOf(): Promise<RedisServer> {
+    return this.setup.master();
+  }
+
+  async failover(): Promise<void> {
+    await this.setup.failover();
+  }
+
+  async successorOf(master: RedisServer): Promise<void> {
+    await this.setup.switchedFrom(master);
+  }
+
+  async heal(): Promise<readonly Copy[]> {
+    await this.setup.heal();
+    return copiesAmong(this.servers);
+  }
+
+  async leftovers(): Promise<{ keys: string[]; channels: string[] }> {
+    const master = await this.setup.master();
+    const channels = (await master.channels()).filter((channel) => !channel.startsWith('__sentinel__'));
+    return { keys: await master.keys(), channels };
+  }
+
+  stop(): Promise<void> {
+    return this.setup.stop();
+  }
+}

@@ -1,0 +1,124 @@
+import { CLOCK_SLACK_MS, type HistoryEvent } from '../../support/history-events.js';
+import { sharesOwner } from '../../support/history-recorder.mjs';
+import { isRed, keyOf } from './kinds.js';
+import { COMMAND_TIMEOUT_MS } from './timing.js';
+import type { RunningScript } from './running-script.js';
+
+/** Scripts that create a hold, or add one: where their arguments have the owner and the lease. */
+const TAKING: Readonly<Record<string, readonly [owner: number, lease: number]>> = {
+  'lock/acquire': [0, 1],
+  'lock/acquire-nested': [0, 2],
+  'lock/hand-off': [1, 2],
+  'fair-lock/acquire': [0, 1],
+  'fenced-lock/acquire': [0, 1],
+  'fenced-lock/acquire-nested': [0, 2],
+  'fenced-lock/hand-off': [1, 2],
+  'read-write-lock/acquire-read': [0, 1],
+  'read-write-lock/acquire-write': [0, 1],
+  'read-write-lock/hand-off': [1, 2],
+  'read-write-lock/nest-read': [0, 2],
+  'read-write-lock/nest-write': [0, 2],
+  'group-lock/acquire': [1, 2],
+  'group-lock/acquire-nested': [1, 2],
+};
+
+/** A script that created a hold, or added one. */
+export interface Take {
+  readonly at: number;
+  readonly script: string;
+  readonly lock: string;
+  readonly owner: string;
+  readonly leaseTime: number;
+}
+
+/** What this script does to a lock, if it is one that takes. */
+export function takeBy(running: RunningScript | undefined, at: number, lock: string): Take | undefined {
+  const { script = '', args = [] } = running ?? {};
+  const places = TAKING[script];
+  if (!places) return undefined;
+  const [owner, lease] = places;
+  return {
+    at,
+    script,
+    lock,
+    owner: (args[owner] ?? '').replace(/:write$/, ''),
+    leaseTime: Number(args[lease]),
+  };
+}
+
+/** A request to one of a RedLock's servers takes nothing later than its deadline, and a little for the clocks. */
+const ON_ITS_WAY_MS = COMMAND_TIMEOUT_MS + 200;
+
+/**
+ * The takes as effects of the calls they were made for. A call is found by its process, its lock and its lease, which
+ * no two calls of a process share for a long while.
+ */
+export function effectsOf(
+  takes: readonly Take[],
+  history: readonly HistoryEvent[],
+  processOf: (owner: string) => string | undefined,
+  leaseWithoutOne: (process: string) => number,
+): HistoryEvent[] {
+  const calls = new Map<string, Call[]>();
+  const byId = new Map<string, Call>();
+  const byHold = new Map<string, Call>();
+  for (const event of history) {
+    if (event.type === 'acquire-invoke') {
+      if (event.permits !== undefined) continue;
+      const { process, lock, joint } = event;
+      const call: Call = {
+        id: event.call,
+        lock,
+        from: event.at,
+        grantedAt: event.at,
+        until: Infinity,
+        owner: undefined,
+      };
+      const watched = leaseWithoutOne(process);
+      // A multi-lock that waits for further members renews what it has; a RedLock gives up what it has.
+      const leases = new Set([event.leaseTime ?? watched, ...(joint && !isRed(lock) ? [watched] : [])]);
+      for (const leaseTime of leases) {
+        const key = `${process} ${keyOf(lock)} ${leaseTime}`;
+        const same = calls.get(key);
+        if (same) same.push(call);
+        else calls.set(key, [call]);
+      }
+      byId.set(call.id, call);
+    } else if (event.type === 'acquire-ok' || event.type === 'acquire-fail' || event.type === 'acquire-unknown') {
+      const call = byId.get(event.call);
+      if (!call) continue;
+      call.until = event.at;
+      if (event.type !== 'acquire-ok') continue;
+      call.owner = event.owner;
+      // A server that answers late still joins.
+      if (isRed(call.lock)) call.until = Infinity;
+      call.grantedAt = event.at;
+      byHold.set(event.hold, call);
+    } else if (event.type === 'release-ok' || event.type === 'release-fail') {
+      const call = byHold.get(event.hold);
+      // The release does not wait for what is still on its way: that is given back as it comes.
+      if (call && isRed(call.lock)) call.until = Math.max(event.at, call.grantedAt + ON_ITS_WAY_MS);
+    }
+  }
+  return takes.map(({ at, script, lock, owner, leaseTime }): HistoryEvent => {
+    const process = processOf(owner);
+    const candidates = calls.get(`${process ?? ''} ${lock} ${leaseTime}`)?.filter(({ from }) => from <= at) ?? [];
+    const call =
+      candidates.findLast((each) => each.until >= at) ??
+      candidates.findLast((each) => each.owner !== undefined && sharesOwner(each.owner, owner)) ??
+      candidates.at(-1);
+    const effect = `${script} for ${owner} with a lease of ${leaseTime} ms`;
+    if (!call)
+      return { type: 'left', what: 'key', name: `${lock}: ${effect}, which nobody asked for`, at, process: 'server' };
+    return { type: 'effect', call: call.id, effect, at: Math.max(call.from, at - CLOCK_SLACK_MS), process: 'server' };
+  });
+}
+
+interface Call {
+  readonly id: string;
+  readonly lock: string;
+  readonly from: number;
+  grantedAt: number;
+  until: number;
+  owner: string | undefined;
+}

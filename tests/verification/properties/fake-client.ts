@@ -1,0 +1,141 @@
+import { LeaseClock } from '../../../src/clock.js';
+import { Compensations } from '../../../src/holding/compensations.js';
+import { EntryRegistry } from '../../../src/waiting/wait-lines.js';
+import { runOutside } from '../../../src/ownership/flow.js';
+import { Lanes } from '../../../src/synchronizers/lanes.js';
+import { LongWaits } from '../../../src/waiting/long-wait.js';
+import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../../../src/protocols/lock-protocol.js';
+import type { LockRuntime } from '../../../src/waiting/lock-runtime.js';
+import { Watchdog } from '../../../src/holding/watchdog.js';
+import { createEvents } from '../../../src/events.js';
+import { resolveOptions } from '../../../src/options.js';
+import { PlainLockProtocol, plainRenewal, type ProtocolPort } from '../../../src/protocols/plain-lock-protocol.js';
+import { ScriptExecutor } from '../../../src/redis/requests/script-executor.js';
+import type { ScriptRequest } from '../../../src/redis/requests/script-request.js';
+import type { AcquireReply, HandOffReply, HeldReply } from '../../../src/redis/scripts/lock.js';
+import type { FakeClock } from '../../support/fake-clock.js';
+import type { Random } from '../../support/random.js';
+import { FakeConnection, FakeSubscriber, type Sender } from './fake-network.js';
+import type { FakeServer } from './fake-server.js';
+
+export const TERMS = { commandTimeout: 300, lockWatchdogTimeout: 600, handOff: { maxSections: 3, maxTime: 40 } };
+
+/** Told of what a client is about to send. */
+export interface Watcher {
+  asksWith(owner: string): void;
+  mayCount(owner: string): void;
+  counts(owner: string, request: ScriptRequest<HeldReply>): void;
+  renews(items: readonly RenewalItem[]): void;
+  handsOff(from: string, to: string): void;
+}
+
+/** All mechanisms of a client, as createClient puts them together, on a connection in memory. */
+export class FakeClient {
+  readonly connection: FakeConnection;
+  readonly subscriber: FakeSubscriber;
+  readonly runtime: LockRuntime;
+  readonly executor: ScriptExecutor;
+  readonly #renewal: RenewalScript;
+
+  constructor(
+    readonly id: string,
+    private readonly clock: FakeClock,
+    server: FakeServer,
+    random: Random,
+    private readonly watcher: Watcher,
+    deliver: (run: () => unknown, sender: Sender | undefined) => unknown,
+  ) {
+    this.connection = new FakeConnection(clock, server, random, random.below(5), deliver);
+    this.subscriber = new FakeSubscriber(clock, random, () => this.connection.weather.delay);
+    const options = resolveOptions({ ...TERMS, callSites: false }, '');
+    const leaseClock = new LeaseClock(clock);
+    const compensations = new Compensations(leaseClock);
+    const events = createEvents(runOutside);
+    let owners = 0;
+    this.executor = this.#executorFor(undefined);
+    const renewal = plainRenewal(this.executor, () => 0);
+    this.#renewal = {
+      groupOf: (item) => renewal.groupOf(item),
+      renew: (items) => (watcher.renews(items), renewal.renew(items)),
+    };
+    this.runtime = {
+      clientId: id,
+      server: 'fake',
+      options,
+      clock: leaseClock,
+      events,
+      entries: new EntryRegistry(
+        () => this.runtime,
+        () => this.subscriber,
+      ),
+      watchdog: new Watchdog(leaseClock, events, options.lockWatchdogTimeout, options.renewEveryMs),
+      compensations,
+      lanes: new Lanes(leaseClock, compensations),
+      longWaits: new LongWaits(id, leaseClock, () => Promise.resolve([])),
+      closed: false,
+      newOwner: () => `${id}:${++owners}`,
+      callSite: () => undefined,
+    };
+  }
+
+  /** The lock as one call sees it: every request is known to be that call's. */
+  lock(name: string, sender: Sender | undefined): LockProtocol {
+    const port: ProtocolPort = {
+      executor: this.#executorFor(sender),
+      clientId: this.id,
+      keyPrefix: '',
+      publish: 'PUBLISH',
+      slotGroup: () => 0,
+      renewals: { plain: this.#renewal, readWrite: this.#renewal, group: this.#renewal },
+    };
+    return new WatchedLock(port, name, this.watcher);
+  }
+
+  #executorFor(sender: Sender | undefined): ScriptExecutor {
+    const { commandTimeout } = TERMS;
+    return new ScriptExecutor(
+      this.connection.routesFor(sender),
+      this.clock,
+      commandTimeout,
+      Math.floor(commandTimeout / 3),
+    );
+  }
+}
+
+class WatchedLock extends PlainLockProtocol {
+  constructor(
+    port: ProtocolPort,
+    name: string,
+    private readonly watcher: Watcher,
+  ) {
+    super(port, name);
+  }
+
+  override acquire(owner: string, leaseMs: number, waits: boolean): ScriptRequest<AcquireReply> {
+    this.watcher.asksWith(owner);
+    return super.acquire(owner, leaseMs, waits);
+  }
+
+  override acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply> {
+    this.watcher.mayCount(owner);
+    const request = super.acquireNested(owner, holdCount, leaseMs);
+    this.watcher.counts(owner, request);
+    return request;
+  }
+
+  override releasePartial(
+    owner: string,
+    remaining: readonly RemainingHold[],
+    leaseMs: number,
+  ): ScriptRequest<HeldReply> {
+    this.watcher.mayCount(owner);
+    const request = super.releasePartial(owner, remaining, leaseMs);
+    this.watcher.counts(owner, request);
+    return request;
+  }
+
+  override handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
+    this.watcher.handsOff(from, to);
+    return super.handOff(from, to, leaseMs, ours);
+  }
+}

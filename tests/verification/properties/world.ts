@@ -1,0 +1,445 @@
+import { acquire } from '../../../src/waiting/acquire.js';
+import { runOutside } from '../../../src/ownership/flow.js';
+import { SingleHold } from '../../../src/holding/single-hold.js';
+import type { HoldRecord } from '../../../src/holding/hold-record.js';
+import type { RenewalItem } from '../../../src/protocols/lock-protocol.js';
+import { patience } from '../../../src/waiting/waiter.js';
+import { LockLostError } from '../../../src/errors.js';
+import { SingleLock } from '../../../src/locks/single-lock.js';
+import { lockChannel } from '../../../src/redis/keys.js';
+import type { ScriptRequest } from '../../../src/redis/requests/script-request.js';
+import type { HeldReply } from '../../../src/redis/scripts/lock.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { Random } from '../../support/random.js';
+import { FakeClient, TERMS, type Watcher } from './fake-client.js';
+import { CALM, FakeSubscribers, type Sender, type Weather } from './fake-network.js';
+import { FakeServer, STRANGER, type Change } from './fake-server.js';
+import { Violation, type Invariant } from './invariants.js';
+
+/** One thing that happens; numbers pick from what there is at the time. */
+export type Step =
+  | { readonly do: 'acquire'; client: number; lock: number; wait: number; lease: number | undefined }
+  | { readonly do: 'nest'; hold: number; wait: number; lease: number | undefined }
+  | { readonly do: 'release'; hold: number }
+  | { readonly do: 'extend'; hold: number; lease: number }
+  | { readonly do: 'abort'; call: number }
+  | { readonly do: 'force'; client: number; lock: number }
+  | { readonly do: 'rob'; lock: number }
+  | { readonly do: 'stranger'; lock: number; lease: number }
+  | { readonly do: 'pass'; ms: number }
+  | { readonly do: 'block'; ms: number }
+  | { readonly do: 'jump'; ms: number }
+  | { readonly do: 'weather'; client: number; weather: Weather }
+  | { readonly do: 'away'; client: number; ms: number }
+  | { readonly do: 'cut'; client: number; ms: number }
+  | { readonly do: 'flush' };
+
+class Call implements Sender {
+  failed = false;
+  sent = 0;
+  settled = false;
+  readonly controller = new AbortController();
+
+  constructor(
+    readonly what: string,
+    /** Monotonic ms by which it must have settled. */
+    public limit: number,
+  ) {}
+
+  noteSent(): void {
+    this.sent += 1;
+  }
+}
+
+interface Held {
+  readonly client: FakeClient;
+  readonly hold: SingleHold;
+  readonly record: HoldRecord;
+  releasing: boolean;
+  signals: number;
+}
+
+const CLIENTS = 2;
+/** Timers are whole milliseconds, and some follow one another. */
+const SLACK_MS = 20;
+/** The longest pause of a head whose tries fail, or of a compensation, and what follows it. */
+const QUIET_MS = { wake: 1_300, giveBack: 6_000, leases: 25_000, settle: 60_000 };
+/** A message, a yield and a try. */
+const WAKE_MS = 150;
+
+/** Clients, a server and a network, all in memory and on one clock; every step is followed by a look at all of it. */
+export class World implements Watcher {
+  readonly clock = new FakeClock();
+  readonly server: FakeServer;
+  readonly clients: FakeClient[];
+  readonly #subscribers = new FakeSubscribers(lockChannel);
+  readonly #names: string[];
+  readonly #calls: Call[] = [];
+  readonly #held: Held[] = [];
+  /** Owners that Redis ever had. */
+  readonly #hadIt = new Set<string>();
+  /** Owners whose field somebody removed without asking them: their holds cannot know before their deadline. */
+  readonly #robbed = new Set<string>();
+  readonly #lossesTold = new Map<string, number>();
+  /** Of each owner: how many of its holds listeners heard of as acquired, and as released or lost. */
+  readonly #eventsOf = new Map<string, { acquired: number; ended: number }>();
+  readonly #counting = new Map<string, ScriptRequest<HeldReply>[]>();
+  readonly #streaks = new Map<string, { sections: number; since: number }>();
+  /** Locks whose key somebody has removed without a message. */
+  readonly #freedInSilence = new Set<string>();
+  readonly #asleepSince = new Map<string, number>();
+  /** When the last storm was over, and the last connection back. */
+  #fairSince = 0;
+  #upSince = 0;
+  #violation: Violation | undefined;
+  #sender: Sender | undefined;
+
+  constructor(luck: number, locks: number) {
+    const random = new Random('luck', String(luck));
+    this.#names = Array.from({ length: locks }, (_, i) => `lock ${i}`);
+    this.server = new FakeServer(this.clock, this.#subscribers, (change) => this.#changed(change));
+    this.clients = Array.from({ length: CLIENTS }, (_, i) => {
+      const deliver = (run: () => unknown, sender: Sender | undefined): unknown => {
+        this.#sender = sender;
+        try {
+          return run();
+        } finally {
+          this.#sender = undefined;
+        }
+      };
+      const client = new FakeClient(`c${i}`, this.clock, this.server, random, this, deliver);
+      this.#subscribers.all.push(client.subscriber);
+      client.runtime.events.on('leaseLost', ({ owner }) => {
+        this.#lossesTold.set(owner, (this.#lossesTold.get(owner) ?? 0) + 1);
+      });
+      for (const type of ['acquired', 'released', 'leaseLost'] as const) {
+        client.runtime.events.on(type, ({ owner }) => this.#heard(owner, type === 'acquired'));
+      }
+      return client;
+    });
+  }
+
+  get now(): number {
+    return this.clock.monotonic();
+  }
+
+  async play(steps: readonly Step[]): Promise<void> {
+    for (const step of steps) {
+      this.#act(step);
+      // What a step sets off in promises, and timers that are due, are part of it.
+      await this.#pass(step.do === 'pass' ? step.ms : 0);
+    }
+    await this.#settle();
+  }
+
+  /** Who is granted here and there, for whoever wants to know whether a schedule did anything. */
+  get granted(): number {
+    return this.#held.length;
+  }
+
+  #act(step: Step): void {
+    const open = this.#held.filter(({ releasing }) => !releasing);
+    const picked = <T>(from: readonly T[], index: number): T | undefined => from[index % Math.max(1, from.length)];
+    const client = 'client' in step ? picked(this.clients, step.client)! : this.clients[0]!;
+    const name = 'lock' in step ? picked(this.#names, step.lock)! : '';
+    const held = 'hold' in step ? picked(open, step.hold) : undefined;
+    switch (step.do) {
+      case 'acquire':
+        return runOutside(() => this.#acquire(client, name, step.wait, step.lease));
+      case 'nest':
+        return held?.hold.run(() => this.#acquire(held.client, held.hold.lockName, step.wait, step.lease));
+      case 'release':
+        return held && this.#release(held);
+      case 'extend':
+        return held && this.#watch('extend', held.hold.extend(step.lease), 2 * TERMS.commandTimeout);
+      case 'abort':
+        return picked(
+          this.#calls.filter(({ settled }) => !settled),
+          step.call,
+        )?.controller.abort();
+      case 'force': {
+        const lock = new SingleLock(client.runtime, client.executor, client.lock(name, undefined), undefined);
+        // Two requests, over and over while others come and go.
+        return runOutside(() => this.#watch('force', lock.forceUnlock(), Infinity));
+      }
+      case 'rob':
+        return this.server.rob(name);
+      case 'stranger':
+        return this.server.stranger(name, step.lease);
+      case 'block':
+        this.clock.block(step.ms);
+        for (const call of this.#calls) call.limit += step.ms;
+        this.#upSince = Math.max(this.#upSince, this.now);
+        return this.#lookAtHolds('NotBelieved');
+      case 'jump':
+        this.clock.jumpWall(step.ms);
+        return this.#lookAtHolds('NotAfterJump');
+      case 'weather':
+        client.connection.weather = step.weather;
+        this.#fairSince = this.clients.every(({ connection }) => connection.weather === CALM) ? this.now : Infinity;
+        return;
+      case 'away':
+        client.connection.goAway(step.ms);
+        this.#upSince = Math.max(this.#upSince, this.now + step.ms);
+        return;
+      case 'cut':
+        client.subscriber.cut(step.ms);
+        this.#upSince = Math.max(this.#upSince, this.now + step.ms);
+        return;
+      case 'flush':
+        return this.server.flushScripts();
+      case 'pass':
+        return;
+    }
+  }
+
+  #acquire(client: FakeClient, name: string, wait: number, lease: number | undefined): void {
+    const call = new Call(`acquire ${name}`, this.now + wait + 2 * TERMS.commandTimeout + SLACK_MS);
+    this.#calls.push(call);
+    acquire(
+      client.runtime,
+      {
+        protocol: client.lock(name, call),
+        terms: {
+          leaseMs: lease ?? TERMS.lockWatchdogTimeout,
+          watched: lease === undefined,
+          bare: false,
+          site: undefined,
+        },
+        patience: patience(client.runtime, wait, call.controller.signal),
+        context: undefined,
+      },
+      {
+        granted: (hold) => {
+          this.#settled(call);
+          const record = SingleHold.recordOf(hold);
+          const signals = hold.signal.aborted ? 1 : 0; // forced open while the answer was on its way
+          const held: Held = { client, hold, record, releasing: false, signals };
+          hold.signal.addEventListener('abort', () => (held.signals += 1));
+          this.#held.push(held);
+        },
+        failed: () => {
+          this.#settled(call);
+          call.failed = true;
+        },
+      },
+    );
+  }
+
+  #release(held: Held): void {
+    held.releasing = true;
+    this.#watch('release', held.hold.release(), 2 * TERMS.commandTimeout);
+  }
+
+  #watch(what: string, promise: Promise<unknown>, limitMs: number): void {
+    const call = new Call(what, this.now + limitMs + SLACK_MS);
+    this.#calls.push(call);
+    const settled = (): void => this.#settled(call);
+    promise.then(settled, settled);
+  }
+
+  #settled(call: Call): void {
+    if (call.settled) this.#violate('AllSettled', `${call.what} settles twice`);
+    call.settled = true;
+  }
+
+  async #pass(ms: number): Promise<void> {
+    const end = this.now + ms;
+    do {
+      await this.clock.advance(Math.min(this.clock.nextIn, end - this.now));
+      this.#look();
+    } while (this.now < end || this.clock.nextIn <= 0);
+    if (this.#violation !== undefined) throw this.#violation;
+  }
+
+  /** Peace: whoever waits gets in, whoever is in leaves, and nothing is left. */
+  async #settle(): Promise<void> {
+    for (const { connection } of this.clients) connection.weather = CALM;
+    this.#fairSince = this.now;
+    for (const name of this.#names) if (this.server.holder(name)?.owner === STRANGER) this.server.stranger(name, 0);
+    const limit = this.now + QUIET_MS.settle;
+    while (this.#calls.some(({ settled }) => !settled) || this.#held.some(({ releasing }) => !releasing)) {
+      for (const held of this.#held) if (!held.releasing) this.#release(held);
+      await this.#pass(20);
+      if (this.now > limit) {
+        const open = this.#calls.filter(({ settled }) => !settled).map(({ what }) => what);
+        throw new Violation('AllSettled', `${open.join(', ')} after ${QUIET_MS.settle} ms of peace`);
+      }
+    }
+    const quiet = this.now + QUIET_MS.giveBack;
+    while (this.server.size > 0 && this.now < quiet) await this.#pass(100);
+    if (this.server.size > 0) throw new Violation('OrphansEnd', `${this.server.size} keys`);
+    // The watchdog's timer stays where the deadline of the last hold was.
+    await this.#pass(QUIET_MS.leases);
+    this.#lookForLeftovers();
+    this.#lookAtLosses();
+    this.#lookAtEvents();
+    if (this.#violation !== undefined) throw this.#violation;
+  }
+
+  #lookForLeftovers(): void {
+    const left = this.clients.flatMap(({ id, runtime, subscriber, connection }) =>
+      Object.entries({
+        entries: runtime.entries.size,
+        renewals: runtime.watchdog.size,
+        compensations: runtime.compensations.size,
+        channels: subscriber.size,
+        attended: Number(subscriber.attended),
+        attempts: connection.pending,
+      }).flatMap(([what, count]) => (count === 0 ? [] : [`${id}: ${count} ${what}`])),
+    );
+    if (this.clock.timers > 0) left.push(`${this.clock.timers} timers`);
+    if (left.length > 0) this.#violate('NothingLeft', left.join(', '));
+  }
+
+  #heard(owner: string, acquired: boolean): void {
+    const events = this.#eventsOf.get(owner) ?? { acquired: 0, ended: 0 };
+    this.#eventsOf.set(owner, events);
+    if (acquired) events.acquired += 1;
+    else events.ended += 1;
+    if (events.ended > events.acquired) this.#violate('EventsAddUp', `${owner} ends a hold that nobody has taken`);
+  }
+
+  #lookAtEvents(): void {
+    const granted = new Map<string, number>();
+    for (const { hold } of this.#held) granted.set(hold.owner, (granted.get(hold.owner) ?? 0) + 1);
+    for (const owner of new Set([...granted.keys(), ...this.#eventsOf.keys()])) {
+      const { acquired, ended } = this.#eventsOf.get(owner) ?? { acquired: 0, ended: 0 };
+      const holds = granted.get(owner) ?? 0;
+      if (acquired === holds && ended === holds) continue;
+      this.#violate('EventsAddUp', `${owner} had ${holds} holds: ${acquired} acquired, ${ended} released or lost`);
+    }
+  }
+
+  #lookAtLosses(): void {
+    const lost = new Map<string, number>();
+    for (const { hold, record, signals } of this.#held) {
+      const isLost = record.loss instanceof LockLostError;
+      if (isLost) lost.set(hold.owner, (lost.get(hold.owner) ?? 0) + 1);
+      if (signals !== (isLost ? 1 : 0)) this.#violate('ToldOnce', `${hold.owner} got ${signals} signals`);
+    }
+    for (const owner of new Set([...lost.keys(), ...this.#lossesTold.keys()])) {
+      const [told, holds] = [this.#lossesTold.get(owner) ?? 0, lost.get(owner) ?? 0];
+      if (told !== holds) this.#violate('ToldOnce', `${owner} lost ${holds} holds and heard of ${told}`);
+    }
+  }
+
+  /** Whether the hold's owner may take it for granted that the lock is his. Changes nothing. */
+  #counts({ record, releasing, client }: Held): boolean {
+    const { tenure } = record;
+    return (
+      !releasing &&
+      record.state === 'open' &&
+      tenure.state === 'held' &&
+      client.runtime.clock.now() < tenure.lease.deadline
+    );
+  }
+
+  #look(): void {
+    const inside = new Map<string, string>();
+    for (const held of this.#held) {
+      const { hold, record, client } = held;
+      const { tenure } = record;
+      if (record.state !== 'open' || tenure.state !== 'held' || this.#robbed.has(hold.owner)) continue;
+      const holder = this.server.holder(hold.lockName);
+      if (holder?.owner !== hold.owner) {
+        this.#violate('ToldInTime', `${hold.owner} still holds ${hold.lockName}, which is ${holder?.owner}'s`);
+        continue;
+      }
+      if (holder.count < tenure.holds.length) {
+        this.#violate('AllCounted', `${hold.owner} has ${tenure.holds.length} holds, in Redis ${holder.count}`);
+      }
+      if (!this.#counts(held)) continue;
+      const leftMs = tenure.lease.deadline - client.runtime.clock.now();
+      if (holder.leftMs < leftMs) {
+        this.#violate('KeyCovers', `${hold.owner} counts on ${leftMs} ms, the key has ${holder.leftMs}`);
+      }
+      const other = inside.get(hold.lockName);
+      if (other !== undefined && other !== hold.owner) this.#violate('OneInside', `${other} and ${hold.owner}`);
+      inside.set(hold.lockName, hold.owner);
+    }
+    for (const call of this.#calls) {
+      if (!call.settled && this.now > call.limit) {
+        this.#violate('Bounded', `${call.what} is ${this.now - call.limit} ms over its time`);
+        call.limit = Infinity;
+      }
+    }
+    this.#lookForSleepers();
+  }
+
+  #lookForSleepers(): void {
+    const calm = this.now > Math.max(this.#fairSince, this.#upSince) + QUIET_MS.wake;
+    for (const name of this.#names) {
+      const free = calm && this.server.holder(name) === undefined && !this.#freedInSilence.has(name);
+      for (const { id, runtime } of this.clients) {
+        const waiter = `a waiter of ${id} for ${name}`;
+        const waits = free && runtime.entries.entry(name, lockChannel(name)).waiterCount > 0;
+        if (!waits) this.#asleepSince.delete(waiter);
+        else if (!this.#asleepSince.has(waiter)) this.#asleepSince.set(waiter, this.now);
+        else if (this.now - this.#asleepSince.get(waiter)! > WAKE_MS) this.#violate('Woken', waiter);
+      }
+    }
+  }
+
+  /** No timer has run since: what the callers can see must be right all the same. */
+  #lookAtHolds(invariant: 'NotBelieved' | 'NotAfterJump'): void {
+    for (const { hold, releasing } of this.#held) {
+      const validFor = releasing ? 0 : hold.validFor();
+      if (validFor === 0) continue;
+      const holder = this.server.holder(hold.lockName);
+      const has = holder?.owner === hold.owner || this.#robbed.has(hold.owner);
+      if (invariant === 'NotAfterJump' || !has) this.#violate(invariant, `${hold.owner} is valid for ${validFor} ms`);
+    }
+  }
+
+  #changed({ kind, key, owner, before, after }: Change): void {
+    this.#freedInSilence.delete(key);
+    if (kind === 'taken' || kind === 'handed') this.#hadIt.add(owner);
+    if (kind === 'robbed') {
+      this.#robbed.add(owner);
+      this.#freedInSilence.add(key);
+    }
+    // A force unlock, or a release of what is held: whoever holds it did not ask for it.
+    if (kind === 'freed' && this.#sender === undefined) this.#robbed.add(owner);
+    if (this.#sender?.failed === true && ['taken', 'kept', 'nested', 'handed'].includes(kind)) {
+      this.#violate('NoneLate', `${kind} by ${owner}`);
+    }
+    if (after < before && ['renewed', 'nested', 'kept'].includes(kind)) this.#violate('KeyCovers', `${kind} shortens`);
+    if (kind !== 'handed') this.#streaks.delete(key);
+    else this.#streaks.set(key, { sections: (this.#streaks.get(key)?.sections ?? 0) + 1, since: this.now });
+    const sections = this.#streaks.get(key)?.sections ?? 0;
+    if (sections > TERMS.handOff.maxSections + 1 && this.#subscribers.count(key) > 1) {
+      this.#violate('HandOffBound', `${sections} sections in a row`);
+    }
+  }
+
+  asksWith(owner: string): void {
+    if (this.#hadIt.has(owner)) this.#violate('OwnerOnce', owner);
+  }
+
+  handsOff(_from: string, to: string): void {
+    this.asksWith(to);
+  }
+
+  mayCount(owner: string): void {
+    for (const { reply, error, inDoubt, openUntil } of this.#counting.get(owner) ?? []) {
+      const answered = reply !== undefined || error !== undefined;
+      if (!answered || (inDoubt && openUntil >= this.now)) this.#violate('OneAtATime', owner);
+    }
+  }
+
+  counts(owner: string, request: ScriptRequest<HeldReply>): void {
+    this.#counting.set(owner, [...(this.#counting.get(owner) ?? []), request]);
+  }
+
+  renews(items: readonly RenewalItem[]): void {
+    for (const { owner } of items) {
+      const tenure = this.#held.find(({ hold }) => hold.owner === owner)?.record.tenure;
+      if (tenure !== undefined && tenure.state !== 'held') this.#violate('NoRenewalAfter', owner);
+    }
+  }
+
+  #violate(invariant: Invariant, detail: string): void {
+    this.#violation ??= new Violation(invariant, `${detail} at ${this.now} ms`);
+  }
+}
