@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { faultsUnder } from '../tests/interop/instrumentation/watch.mjs';
-import { startRedisServer } from '../tests/support/redis-server.mjs';
+import { startRedisServer } from '../tests/support/servers/redis-server.mjs';
 
 /*
  * Locks while agents watch, with the real packages, most of which are too big to be among the dependencies. One that

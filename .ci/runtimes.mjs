@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { startRedisServer } from '../tests/support/redis-server.mjs';
+import { startRedisServer } from '../tests/support/servers/redis-server.mjs';
 
 /*
  * A small suite with the built package in runtimes other than Node, from their npm packages. One that cannot be had

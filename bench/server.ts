@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { startRedisServer } from '../tests/support/redis-server.mjs';
+import { startRedisServer } from '../tests/support/servers/redis-server.mjs';
 
 /** What the clients of all peers send, as against what only runs inside their scripts. */
 const SENT = ['evalsha', 'eval', 'subscribe', 'unsubscribe', 'ping'];

@@ -1,6 +1,6 @@
 // How do I keep a lock when one of several independent Redis servers is away?
 import { createClient, NoQuorumError } from 'holdfast';
-import { startRedisServer } from '../tests/support/redis-server.mjs';
+import { startRedisServer } from '../tests/support/servers/redis-server.mjs';
 
 const servers = await Promise.all([1, 2, 3].map(() => startRedisServer({ say: () => undefined })));
 const clients = servers.map(({ url }) => createClient({ url, commandTimeout: 600 }));

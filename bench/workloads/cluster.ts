@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, type Hold, type LockClient } from 'holdfast';
 import { Cluster } from 'ioredis';
-import { RedisCluster } from '../../tests/support/cluster.js';
-import type { ServerAddress } from '../../tests/support/servers.js';
-import { until } from '../../tests/support/until.js';
+import { RedisCluster } from '../../tests/support/servers/cluster.js';
+import type { ServerAddress } from '../../tests/support/servers/servers.js';
+import { until } from '../../tests/support/time/until.js';
 import { now } from '../monotonic.js';
 import { openPeer, type Peer } from '../peers.js';
 import { withWorkers, type Worker } from '../processes.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startRedisServer } from '../../tests/support/redis-server.mjs';
+import { startRedisServer } from '../../tests/support/servers/redis-server.mjs';
 import { now } from '../monotonic.js';
 import { withWorkers, Worker } from '../processes.js';
 import { median } from '../statistics.js';

@@ -10,7 +10,7 @@ import { randomInt } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startRedisServer } from '../../tests/support/redis-server.mjs';
+import { startRedisServer } from '../../tests/support/servers/redis-server.mjs';
 import { checks } from './checks.js';
 import { LiveScreen } from './live-screen.js';
 import { PlainLines } from './plain-lines.js';

@@ -6,7 +6,7 @@ interface ExampleRedis extends AsyncDisposable {
 export async function openRedis(): Promise<ExampleRedis> {
   const url = process.env.REDIS_URL;
   if (url) return { url, [Symbol.asyncDispose]: () => Promise.resolve() };
-  const { startRedisServer } = await import('../../tests/support/redis-server.mjs');
+  const { startRedisServer } = await import('../../tests/support/servers/redis-server.mjs');
   const server = await startRedisServer();
   return { url: server.url, [Symbol.asyncDispose]: () => server.stop() };
 }

@@ -4,15 +4,15 @@ import { inspect } from 'node:util';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { LockContext } from '../../src/ownership/lock-context.js';
 import { ClientClosedError, InvalidArgumentError, RedisUnavailableError, RefusedError } from '../../src/errors.js';
-import { runFixture } from '../support/fixture-process.js';
-import { freePort } from '../support/free-port.js';
-import { holdElsewhere, inFlow, openProxy, pause } from '../support/lock-clients.js';
+import { runFixture } from '../support/processes/fixture-process.js';
+import { freePort } from '../support/servers/free-port.js';
+import { holdElsewhere, inFlow, openProxy, pause } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { startServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { startServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 import { plainLockKind as kind } from './plain-lock.js';
 import { ATTEMPT_MS, errorOf, leaveNothing, open, SLACK_MS, startWaiting, timed, type Bench } from './lock-kind.js';
-import { reach } from '../support/topology.mjs';
+import { reach } from '../support/servers/topology.mjs';
 
 leaveNothing();
 

@@ -1,10 +1,10 @@
 import { expect } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import { LockAbortedError } from '../../src/errors.js';
-import { elapsed } from '../support/elapsed.js';
-import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { holdElsewhere, inFlow, outcome, pause } from '../support/clients/lock-clients.js';
 import { admin } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { SLACK_MS, WAKE_MS } from './lock-kind.js';
 
 /** A busy machine may hold a renewal up for two thirds of it, and the hold is still there. */

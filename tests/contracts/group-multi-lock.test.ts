@@ -1,5 +1,5 @@
 import * as scripts from '../../src/redis/scripts/group-lock.js';
-import { holdValues } from '../support/group-values.js';
+import { holdValues } from '../support/lua/group-values.js';
 import { describeLockContract } from './lock-contract.js';
 
 const VALUES = ['a', 'b', 'c'];

@@ -3,11 +3,11 @@ import type { LockClient } from '../../src/client/create-client.js';
 import type { LockEvents } from '../../src/events.js';
 import type { ContextOptions } from '../../src/locks/arguments.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, inFlow, openClient, TestClock, type ClientSettings } from '../support/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { closeClients, inFlow, openClient, TestClock, type ClientSettings } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
-import type { LockSpec } from '../support/worker-orders.js';
+import { until } from '../support/time/until.js';
+import type { LockSpec } from '../support/processes/worker-orders.js';
 
 export type MakeLock = (client: LockClient, name: string, options?: ContextOptions) => Lock;
 

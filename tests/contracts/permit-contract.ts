@@ -1,13 +1,20 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
-import { startWorker, type Worker } from '../support/child.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, openClient, openProxy, outcome, pause, type ClientSettings } from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
+import { startWorker, type Worker } from '../support/processes/child.js';
+import { elapsed } from '../support/time/elapsed.js';
+import {
+  closeClients,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+  type ClientSettings,
+} from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { SharedCounter } from '../support/shared-counter.js';
-import { until } from '../support/until.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { SharedCounter } from '../support/processes/shared-counter.js';
+import { until } from '../support/time/until.js';
 import { SLACK_MS, WAKE_MS } from './lock-kind.js';
 import type { PermitKind, Permits, Taken } from './permit-kind.js';
 

@@ -1,17 +1,17 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
-import { elapsed } from '../support/elapsed.js';
-import { runFixture } from '../support/fixture-process.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { runFixture } from '../support/processes/fixture-process.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { closeClients, holdElsewhere, inFlow, openProxy } from '../support/lock-clients.js';
+import { closeClients, holdElsewhere, inFlow, openProxy } from '../support/clients/lock-clients.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
-import { allChannels } from '../support/server-version.js';
-import { startServer } from '../support/servers.js';
+import { allChannels } from '../support/servers/server-version.js';
+import { startServer } from '../support/servers/servers.js';
 import { contend, WATCHDOG_MS } from './contended.js';
 import { fitsOneSlot } from '../../src/redis/cluster-slots.js';
 import { InvalidArgumentError } from '../../src/errors.js';
-import { reach, topology } from '../support/topology.mjs';
+import { reach, topology } from '../support/servers/topology.mjs';
 import { channelOf, leaveNothing, SLACK_MS } from './lock-kind.js';
 
 /** Longer than any of these tests, so that nobody gets in but by a message. */

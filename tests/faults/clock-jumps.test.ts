@@ -10,11 +10,11 @@ import {
   outcome,
   pause,
   TestClock,
-} from '../support/lock-clients.js';
-import { elapsed } from '../support/elapsed.js';
-import type { FaultProxy } from '../support/proxy.js';
+} from '../support/clients/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 const SLACK_MS = 250;
 const HOUR = 3_600_000;

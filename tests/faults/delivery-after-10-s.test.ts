@@ -1,12 +1,12 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
-import { elapsed } from '../support/elapsed.js';
-import { holdElsewhere, inFlow, outcome, pause } from '../support/lock-clients.js';
-import { FaultProxy } from '../support/proxy.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { startTlsServer } from '../support/tls.js';
-import { until } from '../support/until.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { holdElsewhere, inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import { FaultProxy } from '../support/proxy/proxy.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { startTlsServer } from '../support/servers/tls.js';
+import { until } from '../support/time/until.js';
 
 const DEADLINE_MS = 600;
 const LATE_MS = 10_000;

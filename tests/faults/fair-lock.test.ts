@@ -3,7 +3,7 @@ import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/fair-lock.js';
-import { elapsed } from '../support/elapsed.js';
+import { elapsed } from '../support/time/elapsed.js';
 import {
   answered,
   closeClients,
@@ -13,10 +13,10 @@ import {
   openProxy,
   outcome,
   pause,
-} from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
+} from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 const DEADLINE_MS = 600;
 const SLACK_MS = 250;

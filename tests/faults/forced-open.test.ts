@@ -2,10 +2,17 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import * as groupScripts from '../../src/redis/scripts/group-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome } from '../support/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+} from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 afterEach(async () => {
   await closeClients();

@@ -3,10 +3,10 @@ import { Redis } from 'ioredis';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
 import * as keys from '../../src/redis/keys.js';
-import { answered, closeClients, inFlow, openClient, openProxy } from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
+import { answered, closeClients, inFlow, openClient, openProxy } from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /*
  * Channels know no databases, and anybody may publish. A message that comes from elsewhere makes a waiter look, and the

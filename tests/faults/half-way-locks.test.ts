@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { closeClients, holdElsewhere, inFlow, openClient, outcome, useUser } from '../support/lock-clients.js';
-import { limitedUser } from '../support/limited-user.js';
+import { closeClients, holdElsewhere, inFlow, openClient, outcome, useUser } from '../support/clients/lock-clients.js';
+import { limitedUser } from '../support/servers/limited-user.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 const user = limitedUser(freshName('').split(':')[0]!, ['getLock', 'getFairLock', 'getReadWriteLock']);
 const { allow } = user;

@@ -3,10 +3,10 @@ import type { LockClient } from '../../src/client/create-client.js';
 import * as latches from '../../src/redis/scripts/latch.js';
 import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import * as semaphores from '../../src/redis/scripts/semaphore.js';
-import { closeClients, openClient, openProxy, outcome, useUser } from '../support/lock-clients.js';
-import { limitedUser } from '../support/limited-user.js';
+import { closeClients, openClient, openProxy, outcome, useUser } from '../support/clients/lock-clients.js';
+import { limitedUser } from '../support/servers/limited-user.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 const user = limitedUser(freshName('').split(':')[0]!, [
   'getPermitExpirableSemaphore',

@@ -2,12 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { holdElsewhere, inFlow, outcome, ready } from '../support/lock-clients.js';
-import { FaultProxy } from '../support/proxy.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
-import { reach, topology } from '../support/topology.mjs';
+import { elapsed } from '../support/time/elapsed.js';
+import { holdElsewhere, inFlow, outcome, ready } from '../support/clients/lock-clients.js';
+import { FaultProxy } from '../support/proxy/proxy.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
+import { reach, topology } from '../support/servers/topology.mjs';
 
 const DEADLINE_MS = 600;
 const WAIT_MS = 300;

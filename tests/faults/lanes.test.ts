@@ -2,9 +2,9 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import { release as releasePermits } from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import * as scripts from '../../src/redis/scripts/semaphore.js';
-import { closeClients, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
+import { closeClients, openClient, openProxy, outcome, pause, TestClock } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 afterEach(async () => {
   await closeClients();

@@ -3,16 +3,16 @@ import { createClient, type LockClient } from '../../src/client/create-client.js
 import type { Hold } from '../../src/holding/hold.js';
 import type { Lock } from '../../src/locks/lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { elapsed } from '../support/elapsed.js';
-import type { Fault } from '../support/fault.js';
-import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
-import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
-import type { MonitorLine, MonitorLog } from '../support/monitor-log.js';
-import { FaultProxy } from '../support/proxy.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { elapsed } from '../support/time/elapsed.js';
+import type { Fault } from '../support/proxy/fault.js';
+import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/clients/lock-clients.js';
+import { LOCK_SCRIPTS } from '../support/lua/lock-scripts.js';
+import type { MonitorLine, MonitorLog } from '../support/servers/monitor-log.js';
+import { FaultProxy } from '../support/proxy/proxy.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 import { LEASE_MS, parkedBehind } from './operations.js';
-import { reach } from '../support/topology.mjs';
+import { reach } from '../support/servers/topology.mjs';
 
 const DEADLINE_MS = 600;
 const WATCHDOG_MS = 600;

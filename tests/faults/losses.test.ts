@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
-import { startWorker } from '../support/child.js';
-import { elapsed } from '../support/elapsed.js';
-import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { startWorker } from '../support/processes/child.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/clients/lock-clients.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 const SLACK_MS = 250;
 

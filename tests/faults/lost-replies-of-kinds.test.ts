@@ -2,11 +2,11 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
 import * as groupScripts from '../../src/redis/scripts/group-lock.js';
-import type { SeenCommand } from '../support/fault.js';
-import type { FaultProxy } from '../support/proxy.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy } from '../support/lock-clients.js';
+import type { SeenCommand } from '../support/proxy/fault.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /** The kinds of lock whose scripts are their own; those of the plain lock are in lost-replies.test.ts. */
 const KINDS: Record<string, (client: LockClient, name: string) => Lock> = {

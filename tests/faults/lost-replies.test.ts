@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
-import { closeClients, openProxy } from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
+import { closeClients, openProxy } from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { operations, type Operation } from './operations.js';
-import { reach, type Reached } from '../support/topology.mjs';
+import { reach, type Reached } from '../support/servers/topology.mjs';
 
 /** What becomes of one attempt: cut before the server saw it, cut when it had run it, or told to come back later. */
 type Fate = 'before' | 'after' | 'later';

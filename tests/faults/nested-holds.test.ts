@@ -3,11 +3,19 @@ import type { LockClient } from '../../src/client/create-client.js';
 import { FencedHold } from '../../src/holding/single-hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { acquireRead } from '../../src/redis/scripts/read-write-lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
+import { elapsed } from '../support/time/elapsed.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+} from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 const NESTED = scripts.acquireNested.script!.sha;
 const PARTIAL = scripts.releasePartial.script!.sha;

@@ -1,9 +1,9 @@
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { answered, holdElsewhere, inFlow } from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
-import { until } from '../support/until.js';
+import { answered, holdElsewhere, inFlow } from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
+import { until } from '../support/time/until.js';
 
 /** Longer than any of these tests. */
 export const LEASE_MS = 20_000;

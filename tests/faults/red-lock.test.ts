@@ -3,13 +3,13 @@ import { createClient, type LockClient } from '../../src/client/create-client.js
 import type { ClientOptions } from '../../src/options.js';
 import type { RedLock } from '../../src/several/red-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { startWorker, type Worker } from '../support/child.js';
-import { elapsed } from '../support/elapsed.js';
-import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/lock-clients.js';
-import { FaultProxy } from '../support/proxy.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { SharedCounter } from '../support/shared-counter.js';
-import { until } from '../support/until.js';
+import { startWorker, type Worker } from '../support/processes/child.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/clients/lock-clients.js';
+import { FaultProxy } from '../support/proxy/proxy.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { SharedCounter } from '../support/processes/shared-counter.js';
+import { until } from '../support/time/until.js';
 
 /* Three independent servers, each behind a proxy that loses replies: what it cuts off has been executed. */
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { closeClients, inFlow, openClient, openProxy, outcome, pause } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 
 const HOUR_MS = 3_600_000;

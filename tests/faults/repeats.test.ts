@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, holdElsewhere, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { closeClients, holdElsewhere, openClient, openProxy, outcome, pause } from '../support/clients/lock-clients.js';
 import { expectNothingLeft, freshName } from '../support/redis.js';
 
 const RELEASE = scripts.release.script!.sha;

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
-import type { Fault } from '../support/fault.js';
-import type { FaultProxy } from '../support/proxy.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { closeClients, inFlow, openClient, openProxy, pause } from '../support/clients/lock-clients.js';
+import type { Fault } from '../support/proxy/fault.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /*
  * R18 for the kinds beside the plain lock (subscriptions.test.ts): only the connection that listens is cut, what lets

@@ -5,12 +5,20 @@ import { lockChannel } from '../../src/redis/keys.js';
 import { acquire as acquireFair } from '../../src/redis/scripts/fair-lock.js';
 import { acquire } from '../../src/redis/scripts/lock.js';
 import { acquire as acquirePermits } from '../../src/redis/scripts/semaphore.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
+import { elapsed } from '../support/time/elapsed.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+} from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 const SLACK_MS = 250;
 /** The first reconnection comes after at most that much. */

@@ -2,11 +2,19 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import type { Fault } from '../support/fault.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
+import type { Fault } from '../support/proxy/fault.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+} from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 const ACQUIRE = scripts.acquire.script!.sha;
 const SLACK_MS = 250;

@@ -4,11 +4,11 @@ import type { Hold } from '../../src/holding/hold.js';
 import type { RedisUnavailableError } from '../../src/errors.js';
 import type { ClientOptions } from '../../src/options.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { LEASE_MS, parkedBehind } from './operations.js';
 
 const DEADLINE_MS = 600;

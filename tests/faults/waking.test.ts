@@ -3,15 +3,23 @@ import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, outcome, pause } from '../support/lock-clients.js';
-import type { Fault } from '../support/fault.js';
-import type { FaultProxy } from '../support/proxy.js';
+import { elapsed } from '../support/time/elapsed.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+} from '../support/clients/lock-clients.js';
+import type { Fault } from '../support/proxy/fault.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { Random } from '../support/random.js';
-import { parked } from '../support/parked.js';
+import { parked } from '../support/clients/parked.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { topology } from '../support/topology.mjs';
-import { until } from '../support/until.js';
+import { topology } from '../support/servers/topology.mjs';
+import { until } from '../support/time/until.js';
 
 const ACQUIRE = scripts.acquire.script!.sha;
 const HAND_OFF = scripts.handOff.script!.sha;

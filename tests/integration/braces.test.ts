@@ -2,9 +2,9 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
 import { fairQueueKey, latchChannel } from '../../src/redis/keys.js';
-import { answered, closeClients, holdElsewhere, inFlow, openClient, outcome, pause } from '../support/lock-clients.js';
+import { answered, closeClients, holdElsewhere, inFlow, openClient, outcome, pause } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /*
  * Redisson puts braces around a name that has none. `x` and `{x}` then share a channel, but they are two keys and so two

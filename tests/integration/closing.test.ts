@@ -4,8 +4,8 @@ import { ClientClosedError } from '../../src/errors.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import * as semaphores from '../../src/redis/scripts/semaphore.js';
-import { startWorker } from '../support/child.js';
-import type { SeenCommand } from '../support/fault.js';
+import { startWorker } from '../support/processes/child.js';
+import type { SeenCommand } from '../support/proxy/fault.js';
 import {
   answered,
   closeClients,
@@ -16,11 +16,11 @@ import {
   outcome,
   pause,
   TestClock,
-} from '../support/lock-clients.js';
-import { elapsed } from '../support/elapsed.js';
+} from '../support/clients/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 import { WAITING_KINDS } from './waiting-forms.js';
 
 const ACQUIRE = scripts.acquire.script!.sha;

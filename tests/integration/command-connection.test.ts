@@ -3,9 +3,9 @@ import { Redis } from 'ioredis';
 import { systemClock } from '../../src/clock.js';
 import type { Attempt } from '../../src/redis/connections/attempt.js';
 import { CommandConnection } from '../../src/redis/connections/command-connection.js';
-import { FaultProxy } from '../support/proxy.js';
+import { FaultProxy } from '../support/proxy/proxy.js';
 import { testRedisUrl } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 test('R20: a connection that twenty leave at once is closed once, however many listeners that would take, and comes back', async () => {
   const redis = new Redis(testRedisUrl(), { lazyConnect: true });

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { LockAbortedError } from '../../src/errors.js';
-import { inFlow, openClient, pause, TestClock } from '../support/lock-clients.js';
+import { inFlow, openClient, pause, TestClock } from '../support/clients/lock-clients.js';
 import type { Random } from '../support/random.js';
 
 export interface ContendedCycles {

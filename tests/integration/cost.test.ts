@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import * as fairLock from '../../src/redis/scripts/fair-lock.js';
-import { inFlow } from '../support/lock-clients.js';
-import { ALL_SCRIPTS } from '../support/lock-scripts.js';
-import { codeIn, declarations, publicMembers, readme, tableUnder } from '../support/readme.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { inFlow } from '../support/clients/lock-clients.js';
+import { ALL_SCRIPTS } from '../support/lua/lock-scripts.js';
+import { codeIn, declarations, publicMembers, readme, tableUnder } from '../support/project/readme.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 /** How a section is entered; it gives back what ends it. */
 type Enter = (client: LockClient, name: string) => Promise<() => Promise<unknown>>;

@@ -1,9 +1,9 @@
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { holdValues } from '../support/group-values.js';
-import { inFlow, openClient, pause } from '../support/lock-clients.js';
+import { holdValues } from '../support/lua/group-values.js';
+import { inFlow, openClient, pause } from '../support/clients/lock-clients.js';
 import { admin } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /** Long enough for all to have begun to wait before it ends. */
 export const LEASE_MS = 1_500;

@@ -1,4 +1,4 @@
-import { openClient, pause } from '../support/lock-clients.js';
+import { openClient, pause } from '../support/clients/lock-clients.js';
 import { admin } from '../support/redis.js';
 import { giving, LEASE_MS, type Enabling } from './enabling-locks.js';
 

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, inFlow, openClient, pause } from '../support/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { closeClients, inFlow, openClient, pause } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { ENABLING_LOCKS } from './enabling-locks.js';
 import { ENABLING_PERMITS } from './enabling-permits.js';
 

@@ -13,10 +13,10 @@ import {
   openProxy,
   outcome,
   pause,
-} from '../support/lock-clients.js';
+} from '../support/clients/lock-clients.js';
 import { Random } from '../support/random.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 const ACQUIRE = scripts.acquire.script!.sha;
 const NESTED = scripts.acquireNested.script!.sha;

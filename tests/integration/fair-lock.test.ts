@@ -4,9 +4,9 @@ import type { Hold } from '../../src/holding/hold.js';
 import type { FairLock } from '../../src/locks/fair-lock.js';
 import { fairAliveKey, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/fair-lock.js';
-import { startWorker, type Worker } from '../support/child.js';
-import { elapsed } from '../support/elapsed.js';
-import { JvmWaiter } from '../support/jvm-fair-lock.js';
+import { startWorker, type Worker } from '../support/processes/child.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { JvmWaiter } from '../support/java/jvm-fair-lock.js';
 import {
   answered,
   closeClients,
@@ -16,11 +16,11 @@ import {
   outcome,
   pause,
   TestClock,
-} from '../support/lock-clients.js';
-import { startServer, type RedisServer } from '../support/servers.js';
+} from '../support/clients/lock-clients.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { until } from '../support/until.js';
-import type { ClientSettings } from '../support/lock-clients.js';
+import { until } from '../support/time/until.js';
+import type { ClientSettings } from '../support/clients/lock-clients.js';
 
 /** What two busy cores may be late by. */
 const SLACK_MS = 250;

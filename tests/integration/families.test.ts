@@ -3,7 +3,7 @@ import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
 import { LockContext } from '../../src/ownership/lock-context.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { closeClients, inFlow, openClient, outcome } from '../support/lock-clients.js';
+import { closeClients, inFlow, openClient, outcome } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { FencedLock } from '../../src/locks/fenced-lock.js';
-import { startWorker } from '../support/child.js';
+import { startWorker } from '../support/processes/child.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 import { tokenKey } from '../../src/redis/keys.js';
 

@@ -3,11 +3,19 @@ import type { LockClient } from '../../src/client/create-client.js';
 import { LockContext } from '../../src/ownership/lock-context.js';
 import { LockLostError } from '../../src/errors.js';
 import { acquire } from '../../src/redis/scripts/group-lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { heldValue, holdValues, serverNow, valueField } from '../support/group-values.js';
-import { closeClients, inFlow, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { heldValue, holdValues, serverNow, valueField } from '../support/lua/group-values.js';
+import {
+  closeClients,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+  TestClock,
+} from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 afterEach(async () => {
   await closeClients();

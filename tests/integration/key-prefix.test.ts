@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
-import type { MonitorLine, MonitorLog } from '../support/monitor-log.js';
-import { inFlow, pause } from '../support/lock-clients.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import type { MonitorLine, MonitorLog } from '../support/servers/monitor-log.js';
+import { inFlow, pause } from '../support/clients/lock-clients.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 /*
  * R8: with the keyPrefix of ioredis every object is another one: what it is called on the server begins with the prefix,

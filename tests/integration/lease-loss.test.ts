@@ -4,9 +4,9 @@ import type { Hold } from '../../src/holding/hold.js';
 import { LockLostError } from '../../src/errors.js';
 import type { LockEvents } from '../../src/events.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { startWorker } from '../support/child.js';
-import { elapsed } from '../support/elapsed.js';
-import { runFixture } from '../support/fixture-process.js';
+import { startWorker } from '../support/processes/child.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { runFixture } from '../support/processes/fixture-process.js';
 import {
   block,
   closeClients,
@@ -17,10 +17,10 @@ import {
   outcome,
   pause,
   TestClock,
-} from '../support/lock-clients.js';
+} from '../support/clients/lock-clients.js';
 import { Random } from '../support/random.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 const RENEW = scripts.renew.script!.sha;
 const SLACK_MS = 250;

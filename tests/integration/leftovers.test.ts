@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { startWorker } from '../support/child.js';
-import { runFixture } from '../support/fixture-process.js';
+import { startWorker } from '../support/processes/child.js';
+import { runFixture } from '../support/processes/fixture-process.js';
 import {
   closeClients,
   holdElsewhere,
@@ -10,10 +10,10 @@ import {
   outcome,
   pause,
   TestClock,
-} from '../support/lock-clients.js';
+} from '../support/clients/lock-clients.js';
 import { Random } from '../support/random.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { contendedCycles } from './contended-cycles.js';
 
 afterEach(async () => {

@@ -5,8 +5,8 @@ import { LockContext } from '../../src/ownership/lock-context.js';
 import { LockLostError, MultiUnlockError } from '../../src/errors.js';
 import type { Lock } from '../../src/locks/lock.js';
 import { acquire, release, releasePartial } from '../../src/redis/scripts/lock.js';
-import { startWorker, type Worker } from '../support/child.js';
-import { elapsed } from '../support/elapsed.js';
+import { startWorker, type Worker } from '../support/processes/child.js';
+import { elapsed } from '../support/time/elapsed.js';
 import {
   closeClients,
   holdElsewhere,
@@ -16,12 +16,12 @@ import {
   outcome,
   pause,
   ready,
-} from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
+} from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { SharedCounter } from '../support/shared-counter.js';
-import { until } from '../support/until.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { SharedCounter } from '../support/processes/shared-counter.js';
+import { until } from '../support/time/until.js';
 
 const workers: Worker[] = [];
 let other: RedisServer;

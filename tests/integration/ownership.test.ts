@@ -6,10 +6,10 @@ import { LockContext, lockContext } from '../../src/ownership/lock-context.js';
 import { reschedule } from '../unit/ownership/rescheduling.js';
 import { scenarioSets } from '../unit/ownership/scenarios/index.js';
 import { Section, exclusive, nested, outcome, type OwnershipAdapter } from '../unit/ownership/scenarios/scenario.js';
-import { closeClients, openClient, pause } from '../support/lock-clients.js';
+import { closeClients, openClient, pause } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { serverMajor } from '../support/server-version.js';
-import { until } from '../support/until.js';
+import { serverMajor } from '../support/servers/server-version.js';
+import { until } from '../support/time/until.js';
 
 let client: LockClient;
 let adapter: OwnershipAdapter;

@@ -2,11 +2,11 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import { takenPermitsKey } from '../../src/redis/keys.js';
 import { release } from '../../src/redis/scripts/permit-expirable-semaphore.js';
-import { startWorker, type Worker } from '../support/child.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, openClient, openProxy, outcome, pause, TestClock } from '../support/lock-clients.js';
+import { startWorker, type Worker } from '../support/processes/child.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { closeClients, openClient, openProxy, outcome, pause, TestClock } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 const made: string[] = [];
 const workers: Worker[] = [];

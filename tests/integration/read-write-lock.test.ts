@@ -2,11 +2,11 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { startWorker } from '../support/child.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, inFlow, openClient, outcome } from '../support/lock-clients.js';
+import { startWorker } from '../support/processes/child.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { closeClients, inFlow, openClient, outcome } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 afterEach(async () => {
   await closeClients();

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { runFixture } from '../support/fixture-process.js';
+import { runFixture } from '../support/processes/fixture-process.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 
 test('issue 20.25: await using closes clients and releases what is held in a realm without Symbol.asyncDispose', async () => {

@@ -5,12 +5,12 @@ import type { RedLock } from '../../src/several/red-lock.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import type { Timer } from '../../src/clock.js';
-import { elapsed } from '../support/elapsed.js';
-import { answered, inFlow, outcome, pause, TestClock } from '../support/lock-clients.js';
-import { parked } from '../support/parked.js';
-import type { FaultProxy } from '../support/proxy.js';
-import type { RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { answered, inFlow, outcome, pause, TestClock } from '../support/clients/lock-clients.js';
+import { parked } from '../support/clients/parked.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
+import type { RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, holders, open, servers, startProxies, timed } from './red-lock-stage.js';
 
 test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and is let in', async (size) => {

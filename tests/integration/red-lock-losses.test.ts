@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
-import { inFlow, outcome } from '../support/lock-clients.js';
-import { until } from '../support/until.js';
+import { inFlow, outcome } from '../support/clients/lock-clients.js';
+import { until } from '../support/time/until.js';
 import { holders, open, servers, timed } from './red-lock-stage.js';
 
 const allHaveIt = (members: readonly LockClient[]): Promise<void> =>

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { Hold } from '../../src/holding/hold.js';
 import type { NoQuorumError } from '../../src/errors.js';
 import type { RedLock } from '../../src/several/red-lock.js';
-import { inFlow } from '../support/lock-clients.js';
-import { until } from '../support/until.js';
+import { inFlow } from '../support/clients/lock-clients.js';
+import { until } from '../support/time/until.js';
 import { freeEverywhere, open, servers, timed } from './red-lock-stage.js';
 
 /** What a server that hangs costs who waits for it: an attempt of 3 s / 3. */

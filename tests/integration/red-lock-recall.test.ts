@@ -3,9 +3,9 @@ import { createClient, type LockClient } from '../../src/client/create-client.js
 import type { ClientOptions } from '../../src/options.js';
 import type { RedLock } from '../../src/several/red-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { answered, inFlow, outcome, pause } from '../support/lock-clients.js';
-import type { FaultProxy } from '../support/proxy.js';
-import { until } from '../support/until.js';
+import { answered, inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
+import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, open, servers, startProxies, timed } from './red-lock-stage.js';
 
 /* A hold that is given back while the third server's grant is still on its way: that one is held up by its proxy. */

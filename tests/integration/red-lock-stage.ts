@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { ClientOptions } from '../../src/options.js';
 import type { RedLock, RedLockOptions } from '../../src/several/red-lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { answered, ready } from '../support/lock-clients.js';
-import { FaultProxy } from '../support/proxy.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { answered, ready } from '../support/clients/lock-clients.js';
+import { FaultProxy } from '../support/proxy/proxy.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 /*
  * Three independent servers. A server that hangs is one that is stopped (SIGSTOP): it accepts and never answers.

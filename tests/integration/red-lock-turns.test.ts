@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { createClient } from '../../src/client/create-client.js';
-import type { FaultProxy } from '../support/proxy.js';
-import { inFlow, outcome, pause } from '../support/lock-clients.js';
-import { parked } from '../support/parked.js';
-import { until } from '../support/until.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
+import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import { parked } from '../support/clients/parked.js';
+import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, open, servers, startProxies } from './red-lock-stage.js';
 
 test('R28: who was not handed its turn, and gets it while the others still give back, asks them when they have', async () => {

@@ -3,10 +3,10 @@ import { createClient, type LockClient } from '../../src/client/create-client.js
 import type { Hold } from '../../src/holding/hold.js';
 import { LockContext } from '../../src/ownership/lock-context.js';
 import type { NoQuorumError } from '../../src/errors.js';
-import { elapsed } from '../support/elapsed.js';
-import { inFlow, outcome, pause } from '../support/lock-clients.js';
-import type { MonitorLine, MonitorLog } from '../support/monitor-log.js';
-import { until } from '../support/until.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import type { MonitorLine, MonitorLog } from '../support/servers/monitor-log.js';
+import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, holders, open, servers, timed } from './red-lock-stage.js';
 
 /** What a server that hangs costs a call that waits for it: an attempt of 3 s / 3. */

@@ -11,11 +11,11 @@ import {
   outcome,
   pause,
   TestClock,
-} from '../support/lock-clients.js';
+} from '../support/clients/lock-clients.js';
 import { Random } from '../support/random.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 const RENEW = scripts.renew.script!.sha;
 const SLACK_MS = 250;

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import * as scripts from '../../src/redis/scripts/semaphore.js';
-import { elapsed } from '../support/elapsed.js';
-import type { SeenCommand } from '../support/fault.js';
-import { outcome, ready } from '../support/lock-clients.js';
-import { FaultProxy } from '../support/proxy.js';
+import { elapsed } from '../support/time/elapsed.js';
+import type { SeenCommand } from '../support/proxy/fault.js';
+import { outcome, ready } from '../support/clients/lock-clients.js';
+import { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 const ACQUIRE = scripts.acquire.script!.sha;
 const CANCEL = scripts.cancel.script!.sha;

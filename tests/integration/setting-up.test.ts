@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { SemaphoreOptions } from '../../src/index.js';
-import { answered, closeClients, openClient, openProxy, outcome, TestClock } from '../support/lock-clients.js';
+import { answered, closeClients, openClient, openProxy, outcome, TestClock } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /** Both kinds keep what is free in the same way. */
 const KINDS = {

@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { LockClient } from '../../src/client/create-client.js';
 import { YIELD_MS } from '../../src/waiting/retry-schedule.js';
-import { elapsed } from '../support/elapsed.js';
-import { FakeClock } from '../support/fake-clock.js';
-import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/lock-clients.js';
-import { parked } from '../support/parked.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { FakeClock } from '../support/time/fake-clock.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/clients/lock-clients.js';
+import { parked } from '../support/clients/parked.js';
 import { Random } from '../support/random.js';
-import { reaped, reapWithUs } from '../support/reaper.js';
+import { reaped, reapWithUs } from '../support/processes/reaper.js';
 import { expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 
 const CROWD = fileURLToPath(new URL('./fixtures/crowd.mjs', import.meta.url));

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { BackOff } from '../../src/locks/spin-lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, inFlow, openClient, openProxy } from '../support/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { closeClients, inFlow, openClient, openProxy } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 afterEach(async () => {
   await closeClients();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { runFixture } from '../support/fixture-process.js';
+import { runFixture } from '../support/processes/fixture-process.js';
 
 const CONNECTIONS = ['cluster', 'one server', 'Sentinel'];
 const CALLS = [

@@ -4,7 +4,7 @@ import type * as Package from '../../src/index.js';
 import type { ContextOptions } from '../../src/locks/arguments.js';
 import type { Lock } from '../../src/locks/lock.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
-import { reach } from '../support/topology.mjs';
+import { reach } from '../support/servers/topology.mjs';
 
 const noHook = (): (() => void) => () => undefined;
 /** As Bun does. */

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
-import { elapsed } from '../support/elapsed.js';
-import { closeClients, inFlow, openClient, outcome, pause, TestClock } from '../support/lock-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { closeClients, inFlow, openClient, outcome, pause, TestClock } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { WAITING_KINDS, type Waiting, type WaitingKind } from './waiting-forms.js';
 
 const WITHIN_MS = 200 + 250;

@@ -1,6 +1,6 @@
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { inFlow } from '../support/lock-clients.js';
+import { inFlow } from '../support/clients/lock-clients.js';
 import { giving } from './enabling-locks.js';
 
 /** Nobody gets in by the end of a lease. */

@@ -6,7 +6,7 @@ import type { LockEvents } from '../../src/events.js';
 import type { Hold } from '../../src/holding/hold.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { elapsed } from '../support/elapsed.js';
+import { elapsed } from '../support/time/elapsed.js';
 import {
   answered,
   closeClients,
@@ -17,11 +17,11 @@ import {
   outcome,
   pause,
   TestClock,
-} from '../support/lock-clients.js';
-import { LOCK_SCRIPTS } from '../support/lock-scripts.js';
+} from '../support/clients/lock-clients.js';
+import { LOCK_SCRIPTS } from '../support/lua/lock-scripts.js';
 import { expectNothingLeft, freshName } from '../support/redis.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 const SLACK_MS = 250;
 const LEASE_MS = 20_000;

@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { elapsed } from '../support/elapsed.js';
-import { answered, closeClients, inFlow, openClient } from '../support/lock-clients.js';
-import { codeIn, tableUnder } from '../support/readme.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { answered, closeClients, inFlow, openClient } from '../support/clients/lock-clients.js';
+import { codeIn, tableUnder } from '../support/project/readme.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /* README, "One name, one kind": which waiters of a name a release wakes. */
 

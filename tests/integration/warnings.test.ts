@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { runFixture } from '../support/fixture-process.js';
-import { closeClients, holdElsewhere, inFlow, openClient } from '../support/lock-clients.js';
+import { runFixture } from '../support/processes/fixture-process.js';
+import { closeClients, holdElsewhere, inFlow, openClient } from '../support/clients/lock-clients.js';
 import { expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
 
 interface Warned {

@@ -2,9 +2,9 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
 import { handOff, release } from '../../src/redis/scripts/read-write-lock.js';
-import { answered, closeClients, inFlow, openClient, openProxy, outcome } from '../support/lock-clients.js';
+import { answered, closeClients, inFlow, openClient, openProxy, outcome } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /* The write half of a read-write lock goes from writer to writer of a client, as a plain lock does. */
 

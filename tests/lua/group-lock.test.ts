@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { lockChannel } from '../../src/redis/keys.js';
 import { acquire, acquireNested, release, releasePartial, renew, state } from '../../src/redis/scripts/group-lock.js';
-import { heldValue, holdValues, serverNow, valueField } from '../support/group-values.js';
+import { heldValue, holdValues, serverNow, valueField } from '../support/lua/group-values.js';
 import { admin } from '../support/redis.js';
 import { between, describeScript, type ScriptBench } from './script-bench.js';
 

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { acquire, acquireNested, handOff, release, releasePartial, renew } from '../../src/redis/scripts/lock.js';
-import { projectFiles } from '../support/project-files.js';
+import { projectFiles } from '../support/project/project-files.js';
 import { admin } from '../support/redis.js';
-import { allChannels, serverMajor } from '../support/server-version.js';
+import { allChannels, serverMajor } from '../support/servers/server-version.js';
 import { between, describeScript, heldBy, type ScriptBench } from './script-bench.js';
 
 const HUGE = Number.MAX_SAFE_INTEGER;

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { inspect } from '../../src/redis/scripts/object.js';
-import { projectFiles } from '../support/project-files.js';
+import { projectFiles } from '../support/project/project-files.js';
 import { admin } from '../support/redis.js';
 import { between, describeScript } from './script-bench.js';
 

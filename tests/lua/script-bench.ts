@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { lockChannel } from '../../src/redis/keys.js';
 import type { Operation } from '../../src/redis/scripts/script.js';
-import { parseLuaHeader } from '../support/lua-header.js';
-import { readProjectFile } from '../support/project-files.js';
-import { Published, type Message } from '../support/published.js';
+import { parseLuaHeader } from '../support/lua/lua-header.js';
+import { readProjectFile } from '../support/project/project-files.js';
+import { Published, type Message } from '../support/clients/published.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { readState, type KeyState } from '../support/redis-state.js';
 

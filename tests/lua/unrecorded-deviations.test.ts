@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { fairQueueKey, fairTimeoutsKey, lockChannel, semaphoreChannel } from '../../src/redis/keys.js';
-import { type Reason, REASONS } from '../support/deviation-reasons.js';
-import { closeClients, inFlow, openClient, outcome } from '../support/lock-clients.js';
-import { Published } from '../support/published.js';
+import { type Reason, REASONS } from '../support/java/deviation-reasons.js';
+import { closeClients, inFlow, openClient, outcome } from '../support/clients/lock-clients.js';
+import { Published } from '../support/clients/published.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /* What we do otherwise than Redisson on purpose where none of its recordings comes by. README has the same rows. */
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { REASONS } from '../support/deviation-reasons.js';
-import { projectFiles, readProjectFile } from '../support/project-files.js';
+import { REASONS } from '../support/java/deviation-reasons.js';
+import { projectFiles, readProjectFile } from '../support/project/project-files.js';
 import { describeReplays } from './vectors/describe-replays.js';
 import { DEVIATIONS, NOT_REPLAYED } from './vectors/deviations/table.js';
 import { recordedScenarios } from './vectors/recording.js';

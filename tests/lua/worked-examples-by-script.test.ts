@@ -13,12 +13,12 @@ import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js'
 import * as readWrite from '../../src/redis/scripts/read-write-lock.js';
 import * as semaphore from '../../src/redis/scripts/semaphore.js';
 import * as spin from '../../src/redis/scripts/spin-lock.js';
-import type { Reason } from '../support/deviation-reasons.js';
-import { serverNow, valueField } from '../support/group-values.js';
-import { Published } from '../support/published.js';
+import type { Reason } from '../support/java/deviation-reasons.js';
+import { serverNow, valueField } from '../support/lua/group-values.js';
+import { Published } from '../support/clients/published.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { readState } from '../support/redis-state.js';
-import { runOperation as run } from '../support/run-operation.js';
+import { runOperation as run } from '../support/lua/run-operation.js';
 import { between } from './script-bench.js';
 
 /*

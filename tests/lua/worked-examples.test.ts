@@ -2,8 +2,8 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import { LockContext } from '../../src/ownership/lock-context.js';
 
-import { closeClients, openClient, outcome } from '../support/lock-clients.js';
-import { Published } from '../support/published.js';
+import { closeClients, openClient, outcome } from '../support/clients/lock-clients.js';
+import { Published } from '../support/clients/published.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 import { readState } from '../support/redis-state.js';
 

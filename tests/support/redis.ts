@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import { Redis } from 'ioredis';
-import { topology } from './topology.mjs';
-import { until } from './until.js';
+import { topology } from './servers/topology.mjs';
+import { until } from './time/until.js';
 
 /**
  * Test files run side by side on one server. Each worker has a database of its own, so one file's keys are no other's

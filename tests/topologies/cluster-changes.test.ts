@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { keySlot } from '../../src/redis/cluster-slots.js';
-import { ClusterClients } from '../support/cluster-clients.js';
-import { contend } from '../support/contention.js';
-import { pause } from '../support/lock-clients.js';
-import type { RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { ClusterClients } from '../support/clients/cluster-clients.js';
+import { contend } from '../support/clients/contention.js';
+import { pause } from '../support/clients/lock-clients.js';
+import type { RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 const bench = new ClusterClients();
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Hold } from '../../src/holding/hold.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
-import { ClusterClients } from '../support/cluster-clients.js';
-import { contend } from '../support/contention.js';
-import { elapsed } from '../support/elapsed.js';
-import { inFlow, pause } from '../support/lock-clients.js';
-import { expectPassedOn } from '../support/passed-on.js';
-import { serverMajor } from '../support/server-version.js';
-import type { RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { ClusterClients } from '../support/clients/cluster-clients.js';
+import { contend } from '../support/clients/contention.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { inFlow, pause } from '../support/clients/lock-clients.js';
+import { expectPassedOn } from '../support/clients/passed-on.js';
+import { serverMajor } from '../support/servers/server-version.js';
+import type { RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 const bench = new ClusterClients();
 

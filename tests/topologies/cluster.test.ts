@@ -3,14 +3,14 @@ import { createClient } from '../../src/client/create-client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import { release } from '../../src/redis/scripts/lock.js';
-import { nameOn } from '../support/cluster.js';
-import { ClusterClients } from '../support/cluster-clients.js';
-import { elapsed } from '../support/elapsed.js';
-import { inFlow, outcome, pause } from '../support/lock-clients.js';
-import { expectPassedOn } from '../support/passed-on.js';
-import { serverMajor } from '../support/server-version.js';
-import type { RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { nameOn } from '../support/servers/cluster.js';
+import { ClusterClients } from '../support/clients/cluster-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import { expectPassedOn } from '../support/clients/passed-on.js';
+import { serverMajor } from '../support/servers/server-version.js';
+import type { RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 const bench = new ClusterClients();
 

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { nameOn } from '../support/cluster.js';
-import { elapsed } from '../support/elapsed.js';
-import { inFlow, outcome, pause } from '../support/lock-clients.js';
-import { ProxiedCluster } from '../support/proxied-cluster.js';
-import type { FaultProxy } from '../support/proxy.js';
-import type { RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { nameOn } from '../support/servers/cluster.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import { ProxiedCluster } from '../support/proxy/proxied-cluster.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
+import type { RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 const DEADLINE_MS = 900;
 const SLACK_MS = 250;

@@ -5,10 +5,10 @@ import * as scripts from '../../src/redis/scripts/lock.js';
 import * as readWrite from '../../src/redis/scripts/read-write-lock.js';
 import { describeLockContract } from '../contracts/lock-contract.js';
 import { makePlainLock, plainLock } from '../contracts/plain-lock.js';
-import { closeClients, inFlow, openProxy, pause, useUser } from '../support/lock-clients.js';
+import { closeClients, inFlow, openProxy, pause, useUser } from '../support/clients/lock-clients.js';
 import { admin, atLast, freshName, testRedisUrl } from '../support/redis.js';
-import { serverMajor } from '../support/server-version.js';
-import { permissionsFor, rulesOf, type Permissions } from '../support/user.js';
+import { serverMajor } from '../support/servers/server-version.js';
+import { permissionsFor, rulesOf, type Permissions } from '../support/servers/user.js';
 
 const mark = freshName('').split(':')[0]!;
 const user = `${mark}-user`;

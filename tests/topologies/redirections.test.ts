@@ -2,15 +2,15 @@ import { describe, expect, test } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
-import { nameOn } from '../support/cluster.js';
-import { elapsed } from '../support/elapsed.js';
-import { inFlow, outcome, pause } from '../support/lock-clients.js';
-import { natMapOf } from '../support/nat-map.js';
-import { ProxiedCluster } from '../support/proxied-cluster.js';
-import type { FaultProxy } from '../support/proxy.js';
-import { serverMajor } from '../support/server-version.js';
-import type { RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { nameOn } from '../support/servers/cluster.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import { natMapOf } from '../support/proxy/nat-map.js';
+import { ProxiedCluster } from '../support/proxy/proxied-cluster.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
+import { serverMajor } from '../support/servers/server-version.js';
+import type { RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 /*
  * What a cluster says while it does not serve a slot, or sends who asks in circles. Every node stands behind a proxy,

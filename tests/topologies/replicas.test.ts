@@ -3,13 +3,13 @@ import { createClient, type LockClient } from '../../src/client/create-client.js
 import type { ClientOptions } from '../../src/options.js';
 import type { FencedLock } from '../../src/locks/fenced-lock.js';
 import { acquire, handOff } from '../../src/redis/scripts/lock.js';
-import { contend } from '../support/contention.js';
-import { elapsed } from '../support/elapsed.js';
-import { inFlow, outcome, pause } from '../support/lock-clients.js';
-import { FaultProxy } from '../support/proxy.js';
-import { SentinelSetup } from '../support/sentinel.js';
-import { startServer, type RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { contend } from '../support/clients/contention.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import { FaultProxy } from '../support/proxy/proxy.js';
+import { SentinelSetup } from '../support/servers/sentinel.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
 
 const TIMEOUT_MS = 400;
 let master: RedisServer;

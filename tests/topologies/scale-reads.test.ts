@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { ClusterOptions, Redis } from 'ioredis';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
-import { RedisCluster } from '../support/cluster.js';
-import { contend } from '../support/contention.js';
-import { inFlow } from '../support/lock-clients.js';
-import { natMapOf } from '../support/nat-map.js';
-import { FaultProxy } from '../support/proxy.js';
-import { until } from '../support/until.js';
+import { RedisCluster } from '../support/servers/cluster.js';
+import { contend } from '../support/clients/contention.js';
+import { inFlow } from '../support/clients/lock-clients.js';
+import { natMapOf } from '../support/proxy/nat-map.js';
+import { FaultProxy } from '../support/proxy/proxy.js';
+import { until } from '../support/time/until.js';
 
 /** Every node stands behind a proxy, so that what a replica is asked is seen: MONITOR would tell of replication too. */
 let cluster: RedisCluster;

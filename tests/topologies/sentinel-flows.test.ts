@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
-import { contend } from '../support/contention.js';
-import { SentinelSetup } from '../support/sentinel.js';
-import { until } from '../support/until.js';
+import { contend } from '../support/clients/contention.js';
+import { SentinelSetup } from '../support/servers/sentinel.js';
+import { until } from '../support/time/until.js';
 
 /*
  * Several flows through failovers. With both replicas asked for every grant no grant can be lost, whichever of them takes

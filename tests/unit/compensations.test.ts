@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { LeaseClock } from '../../src/clock.js';
 import { Compensations } from '../../src/holding/compensations.js';
 import { RedisUnavailableError, RefusedError } from '../../src/errors.js';
-import { FakeClock } from '../support/fake-clock.js';
+import { FakeClock } from '../support/time/fake-clock.js';
 
 const away = { done: Promise.resolve({ error: new RedisUnavailableError('away', 'none') }) };
 const LEASE_MS = 20_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { blocksOf, isRefusedBeforeWriting } from '../../src/redis/requests/first-write.js';
-import { projectFiles, readProjectFile } from '../support/project-files.js';
+import { projectFiles, readProjectFile } from '../support/project/project-files.js';
 
 const READ = "redis.call('HGET', k, f)";
 const WRITE = "redis.call('HSET', k, f, 1)";

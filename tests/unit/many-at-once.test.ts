@@ -3,7 +3,7 @@ import { LeaseClock } from '../../src/clock.js';
 import { Compensations } from '../../src/holding/compensations.js';
 import { Lanes } from '../../src/synchronizers/lanes.js';
 import { LightSet } from '../../src/light-set.js';
-import { FakeClock } from '../support/fake-clock.js';
+import { FakeClock } from '../support/time/fake-clock.js';
 
 const FEW = 10_000;
 const TIMES = 8;

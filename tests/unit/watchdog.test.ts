@@ -4,8 +4,8 @@ import type { RenewalItem, RenewalScript } from '../../src/protocols/lock-protoc
 import type { Tenure } from '../../src/holding/tenure.js';
 import { Watchdog } from '../../src/holding/watchdog.js';
 import type { EventSource } from '../../src/events.js';
-import { FakeClock } from '../support/fake-clock.js';
-import { until } from '../support/until.js';
+import { FakeClock } from '../support/time/fake-clock.js';
+import { until } from '../support/time/until.js';
 
 const EVERY_MS = 10_000;
 const silent: EventSource = { on: () => undefined, off: () => undefined, heard: () => false, emit: () => undefined };

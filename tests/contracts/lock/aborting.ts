@@ -3,11 +3,11 @@ import { getEventListeners } from 'node:events';
 import { LockContext } from '../../../src/ownership/lock-context.js';
 import { LockAbortedError } from '../../../src/errors.js';
 import type { Lock } from '../../../src/locks/lock.js';
-import { elapsed } from '../../support/elapsed.js';
-import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
+import { elapsed } from '../../support/time/elapsed.js';
+import { holdElsewhere, inFlow, openProxy, pause } from '../../support/clients/lock-clients.js';
 import { Random } from '../../support/random.js';
 import { admin, expectNothingLeft, freshName } from '../../support/redis.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { ATTEMPT_MS, errorOf, open, SLACK_MS, startWaiting, type LockKind } from '../lock-kind.js';
 

@@ -2,10 +2,10 @@ import { expect } from '@jest/globals';
 import { Hold } from '../../../src/holding/hold.js';
 import { LockTimeoutError } from '../../../src/errors.js';
 import type { Lock } from '../../../src/locks/lock.js';
-import { elapsed } from '../../support/elapsed.js';
-import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
+import { elapsed } from '../../support/time/elapsed.js';
+import { holdElsewhere, inFlow, openProxy, pause } from '../../support/clients/lock-clients.js';
 import { admin, expectNothingLeft } from '../../support/redis.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import {
   ATTEMPT_MS,

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { InvalidArgumentError } from '../../../src/errors.js';
 import type { Lock } from '../../../src/locks/lock.js';
-import { holdElsewhere, openProxy } from '../../support/lock-clients.js';
+import { holdElsewhere, openProxy } from '../../support/clients/lock-clients.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, type LockKind } from '../lock-kind.js';
 

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { LockContext } from '../../../src/ownership/lock-context.js';
 import { ConcurrentContextError, NotOwnerError } from '../../../src/errors.js';
-import { holdElsewhere, inFlow } from '../../support/lock-clients.js';
+import { holdElsewhere, inFlow } from '../../support/clients/lock-clients.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, startWaiting, type LockKind } from '../lock-kind.js';
 

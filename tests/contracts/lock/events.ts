@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
-import { holdElsewhere, pause } from '../../support/lock-clients.js';
+import { holdElsewhere, pause } from '../../support/clients/lock-clients.js';
 import { admin } from '../../support/redis.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { channelOf, errorOf, open, startWaiting, type LockKind } from '../lock-kind.js';
 

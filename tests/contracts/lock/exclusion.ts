@@ -1,13 +1,13 @@
 import { afterEach, expect } from '@jest/globals';
 import type { Lock } from '../../../src/locks/lock.js';
-import { startWorker, type Worker } from '../../support/child.js';
-import type { CounterClient } from '../../support/counter-client.mjs';
-import { elapsed } from '../../support/elapsed.js';
-import { clientUrl, inFlow, pause } from '../../support/lock-clients.js';
+import { startWorker, type Worker } from '../../support/processes/child.js';
+import type { CounterClient } from '../../support/processes/counter-client.mjs';
+import { elapsed } from '../../support/time/elapsed.js';
+import { clientUrl, inFlow, pause } from '../../support/clients/lock-clients.js';
 import { Random } from '../../support/random.js';
 import { admin } from '../../support/redis.js';
-import { SharedCounter } from '../../support/shared-counter.js';
-import { until } from '../../support/until.js';
+import { SharedCounter } from '../../support/processes/shared-counter.js';
+import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { open, SLACK_MS, startWaiting, WAKE_MS, type LockKind } from '../lock-kind.js';
 

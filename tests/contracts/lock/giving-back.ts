@@ -1,10 +1,10 @@
 import { expect } from '@jest/globals';
 import { LockLostError, NotOwnerError } from '../../../src/errors.js';
-import { elapsed } from '../../support/elapsed.js';
-import { holdElsewhere, inFlow } from '../../support/lock-clients.js';
+import { elapsed } from '../../support/time/elapsed.js';
+import { holdElsewhere, inFlow } from '../../support/clients/lock-clients.js';
 import { admin } from '../../support/redis.js';
-import { topology } from '../../support/topology.mjs';
-import { until } from '../../support/until.js';
+import { topology } from '../../support/servers/topology.mjs';
+import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, SLACK_MS, startWaiting, WAKE_MS, type LockKind } from '../lock-kind.js';
 

@@ -1,9 +1,9 @@
 import { expect } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { LockLostError, NotOwnerError } from '../../../src/errors.js';
-import { block, holdElsewhere, inFlow, pause } from '../../support/lock-clients.js';
+import { block, holdElsewhere, inFlow, pause } from '../../support/clients/lock-clients.js';
 import { admin, freshName } from '../../support/redis.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, SLACK_MS, type LockKind } from '../lock-kind.js';
 

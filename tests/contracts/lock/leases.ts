@@ -2,10 +2,10 @@ import { expect } from '@jest/globals';
 import { LockContext } from '../../../src/ownership/lock-context.js';
 import type { Hold } from '../../../src/holding/hold.js';
 import { LockLostError } from '../../../src/errors.js';
-import { elapsed } from '../../support/elapsed.js';
-import { holdElsewhere, inFlow, openProxy, pause } from '../../support/lock-clients.js';
+import { elapsed } from '../../support/time/elapsed.js';
+import { holdElsewhere, inFlow, openProxy, pause } from '../../support/clients/lock-clients.js';
 import { admin } from '../../support/redis.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, SLACK_MS, startWaiting, WAKE_MS, type LockKind, memberError } from '../lock-kind.js';
 

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { LockTimeoutError, NotOwnerError } from '../../../src/errors.js';
 import type { Hold } from '../../../src/holding/hold.js';
-import { holdElsewhere, inFlow, pause } from '../../support/lock-clients.js';
+import { holdElsewhere, inFlow, pause } from '../../support/clients/lock-clients.js';
 import { Random } from '../../support/random.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, startWaiting, type LockKind } from '../lock-kind.js';

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { LockContext } from '../../../src/ownership/lock-context.js';
-import { holdElsewhere, inFlow, openProxy } from '../../support/lock-clients.js';
+import { holdElsewhere, inFlow, openProxy } from '../../support/clients/lock-clients.js';
 import { admin } from '../../support/redis.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, type LockKind } from '../lock-kind.js';

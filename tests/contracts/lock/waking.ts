@@ -1,10 +1,10 @@
 import { expect } from '@jest/globals';
 import type { Hold } from '../../../src/holding/hold.js';
 import { LockContext } from '../../../src/ownership/lock-context.js';
-import { elapsed } from '../../support/elapsed.js';
-import { block, holdElsewhere, inFlow } from '../../support/lock-clients.js';
+import { elapsed } from '../../support/time/elapsed.js';
+import { block, holdElsewhere, inFlow } from '../../support/clients/lock-clients.js';
 import { admin } from '../../support/redis.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { channelOf, errorOf, open, SLACK_MS, startWaiting, WAKE_MS, type Bench, type LockKind } from '../lock-kind.js';
 

@@ -2,9 +2,9 @@ import { expect } from '@jest/globals';
 import { LockContext } from '../../../src/ownership/lock-context.js';
 import { Hold } from '../../../src/holding/hold.js';
 import { LockLostError } from '../../../src/errors.js';
-import { inFlow, openProxy } from '../../support/lock-clients.js';
+import { inFlow, openProxy } from '../../support/clients/lock-clients.js';
 import { admin } from '../../support/redis.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, type LockKind, memberError } from '../lock-kind.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { PROJECT_ROOT } from '../../support/project-files.js';
+import { PROJECT_ROOT } from '../../support/project/project-files.js';
 import { admin, expectNothingLeft, testRedisUrl } from '../../support/redis.js';
 import { faultsUnder } from './watch.mjs';
 

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { now } from '../../../bench/monotonic.js';
 import { createClient, type LockClient } from '../../../src/client/create-client.js';
 import { fairQueueKey } from '../../../src/redis/keys.js';
-import { holdElsewhere, inFlow } from '../../support/lock-clients.js';
-import { startServer, type RedisServer } from '../../support/servers.js';
-import { until } from '../../support/until.js';
+import { holdElsewhere, inFlow } from '../../support/clients/lock-clients.js';
+import { startServer, type RedisServer } from '../../support/servers/servers.js';
+import { until } from '../../support/time/until.js';
 import { fairOrder } from './fair-order.js';
 import { Jvm, ms, REDISSON_VERSIONS } from './jvm.js';
 

@@ -1,7 +1,7 @@
 import { lockContext, type Hold, type Lock, type LockClient } from 'holdfast';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { WorkerParts } from '../../support/worker-orders.js';
+import type { WorkerParts } from '../../support/processes/worker-orders.js';
 import type { Mode } from './referee.js';
 
 export interface ContestOptions {

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { startWorker, type Worker } from '../../support/child.js';
-import type { MonitorLine } from '../../support/monitor-log.js';
-import { startServer, type RedisServer } from '../../support/servers.js';
-import { until } from '../../support/until.js';
+import { startWorker, type Worker } from '../../support/processes/child.js';
+import type { MonitorLine } from '../../support/servers/monitor-log.js';
+import { startServer, type RedisServer } from '../../support/servers/servers.js';
+import { until } from '../../support/time/until.js';
 import type { ContestOptions, ContestResult } from './contest-flows.js';
 import { fairOrder } from './fair-order.js';
 import { Jvm, REDISSON_VERSIONS } from './jvm.js';

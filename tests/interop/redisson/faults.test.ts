@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { now } from '../../../bench/monotonic.js';
 import { createClient, type LockClient } from '../../../src/client/create-client.js';
-import { holdElsewhere, pause } from '../../support/lock-clients.js';
-import { startServer, type RedisServer } from '../../support/servers.js';
-import { until } from '../../support/until.js';
+import { holdElsewhere, pause } from '../../support/clients/lock-clients.js';
+import { startServer, type RedisServer } from '../../support/servers/servers.js';
+import { until } from '../../support/time/until.js';
 import { JavaError, Jvm, REDISSON_VERSIONS } from './jvm.js';
 import { NOT_WOKEN_MS } from './limits.js';
 

@@ -2,8 +2,8 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { reapWithUs, reaped } from '../../support/reaper.js';
-import { until } from '../../support/until.js';
+import { reapWithUs, reaped } from '../../support/processes/reaper.js';
+import { until } from '../../support/time/until.js';
 
 const JAVA = fileURLToPath(new URL('./java', import.meta.url));
 

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { now } from '../../../bench/monotonic.js';
 import { createClient, type LockClient } from '../../../src/client/create-client.js';
-import { startWorker } from '../../support/child.js';
-import { holdElsewhere, inFlow, pause } from '../../support/lock-clients.js';
-import { startServer, type RedisServer } from '../../support/servers.js';
-import { until } from '../../support/until.js';
+import { startWorker } from '../../support/processes/child.js';
+import { holdElsewhere, inFlow, pause } from '../../support/clients/lock-clients.js';
+import { startServer, type RedisServer } from '../../support/servers/servers.js';
+import { until } from '../../support/time/until.js';
 import { Jvm, REDISSON_VERSIONS } from './jvm.js';
 
 /* Each kind keeps its own holds alive, and only those. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../../src/client/create-client.js';
-import { startServer, type RedisServer } from '../../support/servers.js';
+import { startServer, type RedisServer } from '../../support/servers/servers.js';
 import { Jvm, REDISSON_VERSIONS } from './jvm.js';
 import { FAIR_SCENARIOS } from './wire/fair-scenarios.js';
 import { lockScenarios } from './wire/lock-scenarios.js';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual, inspect } from 'node:util';
-import type { Reason } from '../../support/deviation-reasons.js';
-import type { Message } from '../../support/published.js';
+import type { Reason } from '../../support/java/deviation-reasons.js';
+import type { Message } from '../../support/clients/published.js';
 import type { KeyState } from '../../support/redis-state.js';
 import type { Pace, Scenario, Step } from './recording.js';
 

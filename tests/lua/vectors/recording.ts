@@ -1,5 +1,5 @@
 import { lockChannel } from '../../../src/redis/keys.js';
-import { readProjectFile } from '../../support/project-files.js';
+import { readProjectFile } from '../../support/project/project-files.js';
 import type { KeyState } from '../../support/redis-state.js';
 
 /** What Redisson and its server did, step by step. Times are ms since the scenario began. */

@@ -1,10 +1,10 @@
 import { lockChannel } from '../../../src/redis/keys.js';
 import * as scripts from '../../../src/redis/scripts/lock.js';
 import * as reads from '../../../src/redis/scripts/reads.js';
-import { Published } from '../../support/published.js';
+import { Published } from '../../support/clients/published.js';
 import { admin } from '../../support/redis.js';
 import { readState } from '../../support/redis-state.js';
-import { runOperation as run } from '../../support/run-operation.js';
+import { runOperation as run } from '../../support/lua/run-operation.js';
 import { Comparison, type Deviation } from './comparison.js';
 import { Names, Pace, type Scenario, type Step } from './recording.js';
 

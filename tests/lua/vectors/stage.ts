@@ -1,11 +1,11 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { CreateClientOptions } from '../../../src/client/create-client.js';
-import type { MonitorLog } from '../../support/monitor-log.js';
-import { FaultProxy } from '../../support/proxy.js';
-import { Published, type Message } from '../../support/published.js';
+import type { MonitorLog } from '../../support/servers/monitor-log.js';
+import { FaultProxy } from '../../support/proxy/proxy.js';
+import { Published, type Message } from '../../support/clients/published.js';
 import { admin, testRedisUrl } from '../../support/redis.js';
-import { startServer, type RedisServer } from '../../support/servers.js';
-import { until } from '../../support/until.js';
+import { startServer, type RedisServer } from '../../support/servers/servers.js';
+import { until } from '../../support/time/until.js';
 import type { Scenario } from './recording.js';
 
 export interface Messages {

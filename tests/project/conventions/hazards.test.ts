@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { projectFiles, readProjectFile } from '../../support/project-files.js';
+import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 import { HAZARDS } from './hazard-index.js';
 
 /** What is said in text, in a file of tests: titles, and little else. */

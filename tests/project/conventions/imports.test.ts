@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { forbiddenImports, importCycles, readImports, type Sources } from '../../support/import-graph.js';
-import { projectFiles, readProjectFile } from '../../support/project-files.js';
+import { forbiddenImports, importCycles, readImports, type Sources } from '../../support/project/import-graph.js';
+import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
 const sources: Sources = new Map(projectFiles('src', '.ts').map((path) => [path, readProjectFile(path)]));
 

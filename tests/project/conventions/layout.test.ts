@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { withoutComments } from '../../support/import-graph.js';
-import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project-files.js';
+import { withoutComments } from '../../support/project/import-graph.js';
+import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
 interface Manifest {
   scripts: Record<string, string>;

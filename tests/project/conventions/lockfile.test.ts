@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { readProjectFile } from '../../support/project-files.js';
+import { readProjectFile } from '../../support/project/project-files.js';
 
 interface Locked {
   version?: string;

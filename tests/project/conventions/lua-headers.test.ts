@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { scriptText } from '../../../.ci/script-text.cjs';
-import { bodyDepartures, parseLuaHeader } from '../../support/lua-header.js';
-import { projectFiles, readProjectFile } from '../../support/project-files.js';
+import { bodyDepartures, parseLuaHeader } from '../../support/lua/lua-header.js';
+import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
 interface Binding {
   readonly name: string;

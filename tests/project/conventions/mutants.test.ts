@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { MECHANISMS } from '../../verification/mutants/mechanisms.mjs';
 import { COUNTERPARTS } from '../../verification/mutants/models.mjs';
-import { projectFiles, readProjectFile } from '../../support/project-files.js';
+import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
 test('every mechanism that the mutants take out is still there, once, and so are its tests', () => {
   const tests = projectFiles('tests', '.test.ts');

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { projectFiles, readProjectFile } from '../../support/project-files.js';
-import { permissionsFor } from '../../support/user.js';
+import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
+import { permissionsFor } from '../../support/servers/user.js';
 
 /** The scripts that each row of the README's table of permissions is for, and what is read without a script. */
 const READS = ['exists', 'pttl', 'hexists', 'hget', 'hkeys'];

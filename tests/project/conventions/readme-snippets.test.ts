@@ -7,10 +7,18 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 import { createClient, type Lock, type LockClient } from '../../../src/index.js';
-import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project-files.js';
-import { codeIn, promisedOutput, readme, section, snippets, typeErrors, type Snippet } from '../../support/readme.js';
+import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
+import {
+  codeIn,
+  promisedOutput,
+  readme,
+  section,
+  snippets,
+  typeErrors,
+  type Snippet,
+} from '../../support/project/readme.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../../support/redis.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 
 const exec = promisify(execFile);
 const ESM = join(PROJECT_ROOT, 'dist/index.mjs');

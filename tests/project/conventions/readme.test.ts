@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { resolveOptions, type ClientOptions } from '../../../src/options.js';
-import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project-files.js';
+import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
 import {
   codeIn,
   declarations,
@@ -14,7 +14,7 @@ import {
   readme,
   section,
   tableUnder,
-} from '../../support/readme.js';
+} from '../../support/project/readme.js';
 
 const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort();
 const matches = (text: string, pattern: RegExp): string[] => sorted([...text.matchAll(pattern)].map(([all]) => all));

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { runExample, type Ended } from '../../support/example-process.js';
+import { runExample, type Ended } from '../../support/processes/example-process.js';
 import { testRedisBinary } from '../../support/redis.js';
 
 const LIMIT_MS = 60_000;

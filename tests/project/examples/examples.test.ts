@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { runExample } from '../../support/example-process.js';
-import { projectFiles, readProjectFile } from '../../support/project-files.js';
+import { runExample } from '../../support/processes/example-process.js';
+import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 import { admin, expectNothingLeft, testRedisUrl } from '../../support/redis.js';
 
 /** The facts that each example prints, in their order. */

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { INLINED } from '../../../.ci/tsdown.config.mjs';
-import { PROJECT_ROOT, projectFiles } from '../../support/project-files.js';
+import { PROJECT_ROOT, projectFiles } from '../../support/project/project-files.js';
 import { expectNothingLeft, freshName, testRedisUrl } from '../../support/redis.js';
 
 interface Manifest {

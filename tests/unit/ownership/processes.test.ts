@@ -5,13 +5,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { buildOwnership, compileTargets, removeBuilt } from '../../support/ownership-build.mjs';
-import { surroundings } from '../../support/ownership-surroundings.mjs';
-import { PROJECT_ROOT } from '../../support/project-files.js';
-import { until } from '../../support/until.js';
+import { buildOwnership, compileTargets, removeBuilt } from '../../support/ownership/ownership-build.mjs';
+import { surroundings } from '../../support/ownership/ownership-surroundings.mjs';
+import { PROJECT_ROOT } from '../../support/project/project-files.js';
+import { until } from '../../support/time/until.js';
 
 const exec = promisify(execFile);
-const RUNNER = fileURLToPath(new URL('../../support/ownership-runner.mjs', import.meta.url));
+const RUNNER = fileURLToPath(new URL('../../support/ownership/ownership-runner.mjs', import.meta.url));
 const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 
 /** Jest and the processes started here each have their own. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { currentHolds } from '../../../src/ownership/flow.js';
-import { fakeAdapter } from '../../support/fake-acquisition.js';
+import { fakeAdapter } from '../../support/ownership/fake-acquisition.js';
 import { reschedule } from './rescheduling.js';
 import { scenarioSets } from './scenarios/index.js';
 

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Worker } from '../../support/child.js';
-import type { CommandSelector } from '../../support/fault.js';
-import type { HistoryEvent } from '../../support/history-events.js';
-import { stamp } from '../../support/history-recorder.mjs';
-import { ALL_SCRIPTS } from '../../support/lock-scripts.js';
+import type { Worker } from '../../support/processes/child.js';
+import type { CommandSelector } from '../../support/proxy/fault.js';
+import type { HistoryEvent } from '../../support/history/history-events.js';
+import { stamp } from '../../support/history/history-recorder.mjs';
+import { ALL_SCRIPTS } from '../../support/lua/lock-scripts.js';
 import { namesAt } from './kinds.js';
 import type { Network, SetFault } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';

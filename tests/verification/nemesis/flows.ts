@@ -1,8 +1,8 @@
 import { LockContext, lockContext, type AcquireOptions, type Hold } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
-import { stamp } from '../../support/history-recorder.mjs';
+import { stamp } from '../../support/history/history-recorder.mjs';
 import { Random } from '../../support/random.js';
-import type { WorkerParts } from '../../support/worker-orders.js';
+import type { WorkerParts } from '../../support/processes/worker-orders.js';
 import { Call, type Inside } from './call.js';
 import { takeCalmly } from './calm-flow.js';
 import { isCounted, isExclusive, isLock, kindOf } from './kinds.js';

@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../../support/history-events.js';
+import type { HistoryEvent } from '../../support/history/history-events.js';
 import { isRed, kindOf } from './kinds.js';
 
 /** A multi-lock counts for each of its members. */

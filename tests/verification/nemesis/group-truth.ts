@@ -1,4 +1,4 @@
-import { valueField } from '../../support/value-field.js';
+import { valueField } from '../../support/lua/value-field.js';
 import { valueName, VALUES } from './kinds.js';
 import { wholeMsLater, type Ended } from './server-view.js';
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { stamp } from '../../support/history-recorder.mjs';
+import { stamp } from '../../support/history/history-recorder.mjs';
 import type { Random } from '../../support/random.js';
 import type { Load } from './load.js';
 

@@ -1,7 +1,7 @@
 import type { LockClient } from 'holdfast';
-import type { HistoryRecorder } from '../../support/history-recorder.mjs';
+import type { HistoryRecorder } from '../../support/history/history-recorder.mjs';
 import { Random } from '../../support/random.js';
-import type { WorkerParts } from '../../support/worker-orders.js';
+import type { WorkerParts } from '../../support/processes/worker-orders.js';
 import { Targets } from './target.js';
 
 export interface FlowOptions {

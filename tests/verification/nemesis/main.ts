@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { findRedisBinary } from '../../support/redis-binary.mjs';
+import { findRedisBinary } from '../../support/servers/redis-binary.mjs';
 import { KINDS } from './kinds.js';
 import { runNemesis } from './nemesis.js';
 

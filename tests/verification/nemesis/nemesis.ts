@@ -1,4 +1,4 @@
-import type { HistoryEvent } from '../../support/history-events.js';
+import type { HistoryEvent } from '../../support/history/history-events.js';
 import { Random } from '../../support/random.js';
 import { isExclusive, KINDS, type Kind } from './kinds.js';
 import { playRound, type RoundOptions, type RoundResult } from './round.js';

@@ -1,7 +1,7 @@
-import type { Fault } from '../../support/fault.js';
-import { natMapOf } from '../../support/nat-map.js';
-import { FaultProxy } from '../../support/proxy.js';
-import type { RedisServer } from '../../support/servers.js';
+import type { Fault } from '../../support/proxy/fault.js';
+import { natMapOf } from '../../support/proxy/nat-map.js';
+import { FaultProxy } from '../../support/proxy/proxy.js';
+import type { RedisServer } from '../../support/servers/servers.js';
 
 /** What a fault leaves to be counted and lifted. */
 export interface SetFault {

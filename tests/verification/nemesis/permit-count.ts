@@ -1,7 +1,7 @@
 import { createClient } from 'holdfast';
-import type { HistoryEvent } from '../../support/history-events.js';
-import { stamp } from '../../support/history-recorder.mjs';
-import { until } from '../../support/until.js';
+import type { HistoryEvent } from '../../support/history/history-events.js';
+import { stamp } from '../../support/history/history-recorder.mjs';
+import { until } from '../../support/time/until.js';
 import { isCounted, kindOf, PERMITS } from './kinds.js';
 import type { Stage } from './stage.js';
 

@@ -1,4 +1,4 @@
-import { ALL_SCRIPTS } from '../../support/lock-scripts.js';
+import { ALL_SCRIPTS } from '../../support/lua/lock-scripts.js';
 
 /** Which script a server runs for whom. */
 export interface RunningScript {

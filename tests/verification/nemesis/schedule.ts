@@ -1,4 +1,4 @@
-import { ALL_SCRIPTS, LOCK_SCRIPTS } from '../../support/lock-scripts.js';
+import { ALL_SCRIPTS, LOCK_SCRIPTS } from '../../support/lua/lock-scripts.js';
 import type { Random } from '../../support/random.js';
 import type { TopologyName } from './stage.js';
 

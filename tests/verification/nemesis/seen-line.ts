@@ -1,5 +1,5 @@
-import type { MonitorLine } from '../../support/monitor-log.js';
-import type { ServerAddress } from '../../support/servers.js';
+import type { MonitorLine } from '../../support/servers/monitor-log.js';
+import type { ServerAddress } from '../../support/servers/servers.js';
 
 /**
  * A line of MONITOR, and which server ran it. Some commands are the bench's own: SYNCED (it has what the server of this

@@ -1,4 +1,4 @@
-import { CLOCK_SLACK_MS, type HistoryEvent } from '../../support/history-events.js';
+import { CLOCK_SLACK_MS, type HistoryEvent } from '../../support/history/history-events.js';
 import { GroupTruth } from './group-truth.js';
 import { isExclusive, isRed, isShared, kindOf } from './kinds.js';
 import { runningScript, type RunningScript } from './running-script.js';

@@ -1,4 +1,4 @@
-import type { MonitorLine } from '../../support/monitor-log.js';
+import type { MonitorLine } from '../../support/servers/monitor-log.js';
 
 /** Who has a lock at one server, and when that ends by our clock. */
 export interface Entry {

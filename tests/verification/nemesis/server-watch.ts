@@ -1,7 +1,7 @@
-import type { HistoryEvent } from '../../support/history-events.js';
-import { stamp } from '../../support/history-recorder.mjs';
-import type { MonitorLog } from '../../support/monitor-log.js';
-import type { RedisServer } from '../../support/servers.js';
+import type { HistoryEvent } from '../../support/history/history-events.js';
+import { stamp } from '../../support/history/history-recorder.mjs';
+import type { MonitorLog } from '../../support/servers/monitor-log.js';
+import type { RedisServer } from '../../support/servers/servers.js';
 import { isExclusive } from './kinds.js';
 import { seenAt, type SeenLine } from './seen-line.js';
 import { ServerTruth } from './server-truth.js';

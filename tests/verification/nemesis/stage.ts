@@ -1,13 +1,13 @@
 import type { CreateClientOptions } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { keySlot } from '../../../src/redis/cluster-slots.js';
-import { RedisCluster } from '../../support/cluster.js';
-import { stamp } from '../../support/history-recorder.mjs';
-import { hasCaughtUp, replicationOf } from '../../support/replication.js';
-import { MASTER_NAME, SentinelSetup } from '../../support/sentinel.js';
-import { startServer, type RedisServer } from '../../support/servers.js';
-import { until } from '../../support/until.js';
-import type { WorkerClientOptions } from '../../support/worker-orders.js';
+import { RedisCluster } from '../../support/servers/cluster.js';
+import { stamp } from '../../support/history/history-recorder.mjs';
+import { hasCaughtUp, replicationOf } from '../../support/servers/replication.js';
+import { MASTER_NAME, SentinelSetup } from '../../support/servers/sentinel.js';
+import { startServer, type RedisServer } from '../../support/servers/servers.js';
+import { until } from '../../support/time/until.js';
+import type { WorkerClientOptions } from '../../support/processes/worker-orders.js';
 import type { Network } from './network.js';
 
 export type TopologyName = 'single' | 'cluster' | 'sentinel';

@@ -1,5 +1,5 @@
-import { CLOCK_SLACK_MS, type HistoryEvent } from '../../support/history-events.js';
-import { sharesOwner } from '../../support/history-recorder.mjs';
+import { CLOCK_SLACK_MS, type HistoryEvent } from '../../support/history/history-events.js';
+import { sharesOwner } from '../../support/history/history-recorder.mjs';
 import { isRed, keyOf } from './kinds.js';
 import { COMMAND_TIMEOUT_MS } from './timing.js';
 import type { RunningScript } from './running-script.js';

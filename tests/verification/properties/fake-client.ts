@@ -13,7 +13,7 @@ import { PlainLockProtocol, plainRenewal, type ProtocolPort } from '../../../src
 import { ScriptExecutor } from '../../../src/redis/requests/script-executor.js';
 import type { ScriptRequest } from '../../../src/redis/requests/script-request.js';
 import type { AcquireReply, HandOffReply, HeldReply } from '../../../src/redis/scripts/lock.js';
-import type { FakeClock } from '../../support/fake-clock.js';
+import type { FakeClock } from '../../support/time/fake-clock.js';
 import type { Random } from '../../support/random.js';
 import { FakeConnection, FakeSubscriber, type Sender } from './fake-network.js';
 import type { FakeServer } from './fake-server.js';

@@ -1,4 +1,4 @@
-import type { FakeClock } from '../../support/fake-clock.js';
+import type { FakeClock } from '../../support/time/fake-clock.js';
 
 /** p-retry knows no clock but the process's: while a schedule is played, that is the schedule's. */
 export function withTimeOf(clock: FakeClock): () => void {

@@ -9,7 +9,7 @@ import { SingleLock } from '../../../src/locks/single-lock.js';
 import { lockChannel } from '../../../src/redis/keys.js';
 import type { ScriptRequest } from '../../../src/redis/requests/script-request.js';
 import type { HeldReply } from '../../../src/redis/scripts/lock.js';
-import { FakeClock } from '../../support/fake-clock.js';
+import { FakeClock } from '../../support/time/fake-clock.js';
 import { Random } from '../../support/random.js';
 import { FakeClient, TERMS, type Watcher } from './fake-client.js';
 import { CALM, FakeSubscribers, type Sender, type Weather } from './fake-network.js';

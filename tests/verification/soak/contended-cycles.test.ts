@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { contendedCycles } from '../../integration/contended-cycles.js';
-import { closeClients } from '../../support/lock-clients.js';
+import { closeClients } from '../../support/clients/lock-clients.js';
 import { Random } from '../../support/random.js';
 import { expectNothingLeft, freshName } from '../../support/redis.js';
 

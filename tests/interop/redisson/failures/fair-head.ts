@@ -1,6 +1,6 @@
 import { now } from '../../../../bench/monotonic.js';
-import { startWorker } from '../../../support/child.js';
-import { until } from '../../../support/until.js';
+import { startWorker } from '../../../support/processes/child.js';
+import { until } from '../../../support/time/until.js';
 import { pause } from './fault-proxy.js';
 import { span, type FaultRow } from './fault-setting.js';
 

@@ -1,4 +1,4 @@
-export type { FaultProxy } from '../../../support/proxy.js';
+export type { FaultProxy } from '../../../support/proxy/proxy.js';
 
 export function pause(ms: number): Promise<void> {
   return new Promise((resume) => setTimeout(resume, ms));

@@ -1,6 +1,6 @@
 import { createClient, type ClientOptions, type LockClient } from 'holdfast';
-import { FaultProxy } from '../../../support/proxy.js';
-import { startServer, type RedisServer, type ServerOptions } from '../../../support/servers.js';
+import { FaultProxy } from '../../../support/proxy/proxy.js';
+import { startServer, type RedisServer, type ServerOptions } from '../../../support/servers/servers.js';
 import { Jvm, type JvmClientOptions } from '../jvm.js';
 
 /** What one fault needs, all of which ends with it. */

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { buildWorker, missingTools, NO_JVM } from '../java-build.mjs';
 import { REDISSON_VERSIONS } from '../jvm.js';
-import { findRedisBinary } from '../../../support/redis-binary.mjs';
+import { findRedisBinary } from '../../../support/servers/redis-binary.mjs';
 import { FAIR_HEAD } from './fair-head.js';
 import { FaultSetting, type FaultRow } from './fault-setting.js';
 import { LOST_REPLIES } from './lost-replies.js';

@@ -1,5 +1,5 @@
 import { now } from '../../../../bench/monotonic.js';
-import { startWorker } from '../../../support/child.js';
+import { startWorker } from '../../../support/processes/child.js';
 import { pause } from './fault-proxy.js';
 import { ended, heldNow, lockNamed, span, type FaultRow } from './fault-setting.js';
 

@@ -1,7 +1,7 @@
 import type { LockClient } from '../../../../src/client/create-client.js';
 import { LockContext } from '../../../../src/ownership/lock-context.js';
-import { callLock, LOCKS, type AnyLock } from '../../../support/java-lock-calls.js';
-import { SHARED_CALLS } from '../../../support/java-shared-calls.js';
+import { callLock, LOCKS, type AnyLock } from '../../../support/java/java-lock-calls.js';
+import { SHARED_CALLS } from '../../../support/java/java-shared-calls.js';
 import type { JvmObject } from '../jvm.js';
 
 /** One thread of Java, as a LockContext of ours: makes the calls that a step names. */

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { LockClient } from '../../../../src/client/create-client.js';
 import { now } from '../../../../bench/monotonic.js';
-import { until } from '../../../support/until.js';
+import { until } from '../../../support/time/until.js';
 import { JavaError, type Jvm, type JvmObject } from '../jvm.js';
 import { compareStep, type Outcome, type Seen } from './comparison.js';
 import { HoldfastActor } from './holdfast-actor.js';

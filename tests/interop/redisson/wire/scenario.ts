@@ -1,4 +1,4 @@
-import type { Reason } from '../../../support/deviation-reasons.js';
+import type { Reason } from '../../../support/java/deviation-reasons.js';
 import type { JvmObject } from '../jvm.js';
 
 /** What both kinds are told to do at the same time, on keys of their own, and how it is compared afterwards. */

@@ -1,0 +1,136 @@
+import { systemClock, type Clock, type Timer } from '../../../src/clock.js';
+import { createClient, type LockClient } from '../../../src/client/create-client.js';
+import { runOutside } from '../../../src/ownership/flow.js';
+import type { ClientOptions } from '../../../src/options.js';
+import type { Hold } from '../../../src/holding/hold.js';
+import type { Lock } from '../../../src/locks/lock.js';
+import { FaultProxy } from '../proxy/proxy.js';
+import { testRedisUrl } from '../redis.js';
+import { until } from '../time/until.js';
+import { reach } from '../servers/topology.mjs';
+
+/** The system's clock, which can be told that the wall clock was set and knows the timers that are still to fire. */
+export class TestClock implements Clock {
+  readonly #system = systemClock(runOutside);
+  readonly #set = new Set<Timer>();
+  #wallAheadMs = 0;
+
+  monotonic(): number {
+    return this.#system.monotonic();
+  }
+
+  wall(): number {
+    return this.#system.wall() + this.#wallAheadMs;
+  }
+
+  setTimer(ms: number, fn: () => void, keepsAlive?: boolean): Timer {
+    const ended = (): void => {
+      this.#set.delete(timer);
+      fn();
+    };
+    const timer = this.#system.setTimer(ms, ended, keepsAlive);
+    this.#set.add(timer);
+    return {
+      cancel: () => {
+        this.#set.delete(timer);
+        timer.cancel();
+      },
+    };
+  }
+
+  /** Timers that are set. */
+  get timers(): number {
+    return this.#set.size;
+  }
+
+  jumpWall(ms: number): void {
+    this.#wallAheadMs += ms;
+  }
+}
+
+export interface ClientSettings extends ClientOptions {
+  url?: string;
+  clock?: Clock;
+}
+
+let user: { username: string; password: string } | undefined;
+
+/** Clients that are opened without a URL of their own are this user's from now on. */
+export function useUser(given: typeof user): void {
+  user = given;
+}
+
+/** The suite's server, as the user of the clients reaches it. */
+export function clientUrl(): string {
+  const url = new URL(testRedisUrl());
+  return Object.assign(url, user).href;
+}
+
+const clients: LockClient[] = [];
+const proxies: FaultProxy[] = [];
+
+/** Clients with a short command deadline may need several on a busy machine. */
+export async function ready(...opened: readonly LockClient[]): Promise<void> {
+  const isReady = async (client: LockClient): Promise<boolean> => (await outcome(client.ready())) === 'ok';
+  await Promise.all(opened.map((client) => until(() => isReady(client), 'the client is ready')));
+}
+
+/** A client that knows Redis already, closed by `closeClients`. */
+export async function openClient({ url = clientUrl(), clock, ...options }: ClientSettings = {}): Promise<LockClient> {
+  const client = createClient({ ...reach(url), ...options }, clock === undefined ? {} : { clock });
+  clients.push(client);
+  await ready(client);
+  return client;
+}
+
+/** A proxy in front of the suite's server; `url` leads through it to this worker's database. */
+export async function openProxy(): Promise<{ proxy: FaultProxy; url: string }> {
+  const { hostname, port, pathname } = new URL(testRedisUrl());
+  const proxy = await FaultProxy.start({ host: hostname, port: Number(port) });
+  proxies.push(proxy);
+  return { proxy, url: proxy.url + pathname };
+}
+
+/** Open holds are given back, so that only what a test did not mean to hold is left. */
+export async function closeClients(): Promise<void> {
+  for (const proxy of proxies) proxy.lift();
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
+}
+
+/** A flow of its own: what it takes is nobody else's, unless it hands the `Hold` out. */
+export function inFlow<T>(fn: () => Promise<T>): Promise<T> {
+  return runOutside(fn);
+}
+
+/** Held by a flow that the caller is not in. */
+export function holdElsewhere(lock: Lock, leaseTime?: number): Promise<Hold> {
+  return inFlow(async () => lock.acquire({ leaseTime }));
+}
+
+/** What has come meanwhile has been read: of a process that was held up timers come before its sockets. */
+export function pause(ms = 0): Promise<void> {
+  return new Promise((resume) => setTimeout(() => setImmediate(resume), ms));
+}
+
+/** What the client has sent is answered: its commands keep their order. */
+export async function answered(client: LockClient): Promise<void> {
+  await pause();
+  await inFlow(() => client.getLock('answered').isLocked());
+}
+
+/** `ok`, or the code of the error. */
+export async function outcome(call: Promise<unknown>): Promise<unknown> {
+  try {
+    await call;
+    return 'ok';
+  } catch (error) {
+    return (error as { code?: unknown }).code ?? error;
+  }
+}
+
+/** Blocks the event loop. */
+export function block(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}

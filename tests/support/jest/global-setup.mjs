@@ -1,0 +1,43 @@
+// @ts-check
+import { scriptText } from '../../../.ci/script-text.cjs';
+import { randomInt } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import { startRedisServer } from '../servers/redis-server.mjs';
+
+/** @type {Awaited<ReturnType<typeof startRedisServer>> | undefined} */
+export let server;
+
+/**
+ * One server for the whole run: starting one per file costs more than the tests in it.
+ * What is set in the environment here is seen by every worker and by the processes they fork.
+ */
+export default async function globalSetup() {
+  const seed = (process.env.HOLDFAST_SEED ??= String(randomInt(2 ** 31)));
+  console.log(`\nRandom schedules: seed ${seed} (HOLDFAST_SEED=${seed} repeats them)`);
+  // Where the suite runs on a topology, its servers are there already.
+  if (process.env.HOLDFAST_TOPOLOGY === undefined) {
+    server = await startRedisServer();
+    process.env.HOLDFAST_TEST_REDIS_URL = server.url;
+    process.env.HOLDFAST_TEST_REDIS_BINARY = server.binary;
+  }
+  /** @type {{ others?: string[] }} */
+  const { others = [] } = JSON.parse(process.env.HOLDFAST_TEST_NODES ?? '{}');
+  await Promise.all(
+    [process.env.HOLDFAST_TEST_REDIS_URL ?? '', ...others.map((at) => `redis://${at}`)].map(loadScripts),
+  );
+}
+
+/**
+ * Whoever runs a script first on a server has it sent once more, behind what was sent after it. Which test that is
+ * would depend on the workers.
+ *
+ * @param {string} url
+ */
+async function loadScripts(url) {
+  const redis = new Redis(url);
+  const lua = new URL('../../../lua/', import.meta.url);
+  const files = readdirSync(lua, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
+  await Promise.all(files.map((file) => redis.script('LOAD', scriptText(readFileSync(new URL(file, lua), 'utf8')))));
+  redis.disconnect();
+}

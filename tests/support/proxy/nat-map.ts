@@ -1,0 +1,15 @@
+import type { FaultProxy } from './proxy.js';
+import type { RedisServer, ServerAddress } from '../servers/servers.js';
+
+/** From what servers call themselves to the proxies in front of them, in the same order. */
+export function natMapOf(
+  servers: readonly RedisServer[],
+  proxies: readonly FaultProxy[],
+): Record<string, ServerAddress> {
+  return Object.fromEntries(
+    servers.map(({ host, port }, at) => {
+      const proxy = proxies[at] as FaultProxy;
+      return [`${host}:${port}`, { host: proxy.host, port: proxy.port }];
+    }),
+  );
+}

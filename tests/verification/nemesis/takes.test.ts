@@ -1,0 +1,58 @@
+import { expect, test } from '@jest/globals';
+import { effectsOf, type Take } from './takes.js';
+import type { HistoryEvent } from '../../support/history/history-events.js';
+import { check } from '../../support/history/history.js';
+import { history, type Bare } from '../../support/history/told-history.js';
+
+const WATCHED_MS = 3_000;
+
+/** What one process asked for, of which one client is `x` and another one `y`; and what the servers ran for it. */
+const violations = (events: HistoryEvent[], ...takes: Omit<Take, 'script'>[]): string[] => {
+  const ran = takes.map((take) => ({ script: 'lock/acquire', ...take }));
+  const effects = effectsOf(
+    ran,
+    events,
+    () => 'A',
+    () => WATCHED_MS,
+  );
+  return check([...events, ...effects]).map(({ kind }) => kind);
+};
+
+/** Asked for at 100, granted at 110, released from 500 until 510. */
+function granted(lock: string, owner: string, leaseTime?: number): HistoryEvent[] {
+  const terms = { joint: true, ...(leaseTime !== undefined && { leaseTime }) };
+  const events: Bare<HistoryEvent>[] = [
+    { type: 'acquire-invoke', at: 100, call: 'c', lock, ...terms },
+    { type: 'acquire-ok', at: 110, call: 'c', hold: 'h', owner, validUntil: 900 },
+    { type: 'release-invoke', at: 500, hold: 'h', validUntil: 900 },
+    { type: 'release-ok', at: 510, hold: 'h' },
+  ];
+  return history(...events);
+}
+
+/** Asked for at 200, refused at 210. */
+const refused = (lock: string, leaseTime?: number): HistoryEvent[] =>
+  history(
+    { type: 'acquire-invoke', at: 200, call: 'd', lock, joint: true, ...(leaseTime !== undefined && { leaseTime }) },
+    { type: 'acquire-fail', at: 210, call: 'd', reason: 'busy' },
+  );
+
+test('what a server grants a RedLock late is an effect of the call that has it, not of one that was refused', () => {
+  const late = { at: 300, lock: 'red:1', owner: 'y:7', leaseTime: WATCHED_MS };
+  expect(violations([...granted('red:1', 'x:1'), ...refused('red:1')], late)).toEqual([]);
+  expect(violations([...granted('red:1', 'x:1'), ...refused('red:1', 500)], late)).toEqual([]);
+  expect(violations([...granted('red:1', 'x:1'), ...refused('red:1')], { ...late, at: 600 })).toEqual([]);
+  // Its process has died with it; and one that has been given back takes nothing any more.
+  expect(violations([...granted('red:1', 'x:1').slice(0, 2), ...refused('red:1')], late)).toEqual([]);
+  expect(violations([...granted('red:1', 'x:1'), ...refused('red:1')], { ...late, at: 1_300 })).toEqual([
+    'effect after the rejection',
+  ]);
+  expect(violations(refused('red:1'), late)).toEqual(['effect after the rejection']);
+  expect(violations([...granted('red:1', 'x:1'), ...refused('red:1', 500)], { ...late, leaseTime: 500 })).toEqual([
+    'effect after the rejection',
+  ]);
+});
+
+test('what nobody asked for is left behind', () => {
+  expect(violations([], { at: 300, lock: 'lock:1', owner: 'x:1', leaseTime: 77 })).toEqual(['left behind']);
+});
