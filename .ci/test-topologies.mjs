@@ -41,16 +41,7 @@ const STARTS = {
 
 /** @param {string[]} paths @param {number} workers @param {Record<string, string>} env @returns {Promise<number>} */
 function run(paths, workers, env = {}) {
-  const args = [
-    'run',
-    '--silent',
-    'jest',
-    '--',
-    '--testPathIgnorePatterns=/node_modules/',
-    `--maxWorkers=${workers}`,
-    '--testTimeout=60000',
-    '--forceExit',
-  ];
+  const args = ['run', '--silent', 'jest', '--', `--maxWorkers=${workers}`, '--testTimeout=60000', '--forceExit'];
   const child = spawn('npm', [...args, ...paths], {
     stdio: 'inherit',
     env: { ...process.env, ...env },

@@ -6,7 +6,7 @@ const NESTED = 'it takes the lock again inside a hold, which this kind refuses (
 const NO_CHANNEL =
   'it waits for a subscription or a message, and this kind has neither (tests/integration/spin-lock.test.ts)';
 const SHARED =
-  'it lets a holder keep another out, and readers share (tests/integration/read-write-lock.test.ts, enabling.test.ts)';
+  'it lets a holder keep another out, and readers share (tests/integration/read-write-lock.test.ts, enabling.slow.test.ts)';
 const BY_DEL = 'it takes a hold away by deleting the key of the lock, and a read hold has a key of its own besides';
 
 const table = (rows: readonly (readonly [title: string, why: string])[]): Exceptions => Object.fromEntries(rows);

@@ -5,7 +5,7 @@ import { fairQueueKey } from '../../../src/redis/keys.js';
 import { holdElsewhere, inFlow } from '../../support/clients/lock-clients.js';
 import { startServer, type RedisServer } from '../../support/servers/servers.js';
 import { until } from '../../support/time/until.js';
-import { fairOrder } from './fair-order.js';
+import { fairOrder } from '../../support/java/fair-order.js';
 import { Jvm, ms, REDISSON_VERSIONS } from './jvm.js';
 
 /* A JVM whose clock is off by more than any lease here (README, "Sharing locks with Java"). */

@@ -2,7 +2,7 @@ import { lockContext, type Hold, type Lock, type LockClient } from 'holdfast';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { WorkerParts } from '../../support/processes/worker-orders.js';
-import type { Mode } from './referee.js';
+import type { Mode } from '../../support/java/referee.js';
 
 export interface ContestOptions {
   readonly kind: string;

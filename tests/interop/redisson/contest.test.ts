@@ -4,9 +4,9 @@ import type { MonitorLine } from '../../support/servers/monitor-log.js';
 import { startServer, type RedisServer } from '../../support/servers/servers.js';
 import { until } from '../../support/time/until.js';
 import type { ContestOptions, ContestResult } from './contest-flows.js';
-import { fairOrder } from './fair-order.js';
+import { fairOrder } from '../../support/java/fair-order.js';
 import { Jvm, REDISSON_VERSIONS } from './jvm.js';
-import { Referee } from './referee.js';
+import { Referee } from '../../support/java/referee.js';
 
 /*
  * Two JVMs with eight threads each and two Node processes with eight flows each, all of which want the same. What they

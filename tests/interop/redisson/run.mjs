@@ -20,7 +20,7 @@ function run(version) {
   console.log(`\n=== Redisson ${version}`);
   buildWorker(version);
   const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
-  const settings = ['--testPathIgnorePatterns=/node_modules/', '--maxWorkers=1', '--testTimeout=300000'];
+  const settings = ['--config', 'tests/jest.config.mjs', '--maxWorkers=1', '--testTimeout=300000'];
   const files =
     given.length > 0 ? given.map((pattern) => `tests/interop/redisson/.*${pattern}`) : ['tests/interop/redisson/'];
   return spawnSync(process.execPath, [...jest, ...settings, ...files], {

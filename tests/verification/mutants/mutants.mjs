@@ -51,7 +51,7 @@ function unfinished() {
 function failingTests(tests) {
   rmSync(results, { force: true });
   rmSync(progressFile(copy), { force: true });
-  const options = ['--testPathIgnorePatterns=/node_modules/', '--runInBand', '--json', `--outputFile=${results}`];
+  const options = ['--config', 'tests/jest.config.mjs', '--runInBand', '--json', `--outputFile=${results}`];
   options.push('--reporters=<rootDir>/tests/verification/mutants/progress.mjs');
   options.push(`--testTimeout=${limitMs(tests) > SHORT_MS ? limitMs(tests) : TEST_MS}`);
   const jest = ['node_modules/jest/bin/jest.js', ...options, ...tests];

@@ -5,7 +5,7 @@ import { SUBSCRIPTIONS, subscriber } from './names.mjs';
 const TOPOLOGIES = 'tests/integration/topologies';
 const SETTINGS = 'tests/contracts/settings';
 const FORMS = 'tests/integration/waiting-forms';
-const RED = 'tests/integration/red-lock.test';
+const RED = 'tests/integration/red-lock.slow.test';
 const ANSWERS = 'tests/integration/red-lock-answers';
 const FENCED = 'tests/integration/fenced-lock';
 const LEFTOVERS = 'tests/integration/leftovers';

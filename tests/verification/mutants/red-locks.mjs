@@ -1,7 +1,7 @@
 // @ts-check
 import { without } from './mechanism.mjs';
 
-const RED = 'tests/integration/red-lock.test';
+const RED = 'tests/integration/red-lock.slow.test';
 const ANSWERS = 'tests/integration/red-lock-answers';
 const RECALL = 'tests/integration/red-lock-recall';
 

@@ -1,4 +1,4 @@
-import type { MonitorLine } from '../../support/servers/monitor-log.js';
+import type { MonitorLine } from '../servers/monitor-log.js';
 
 /**
  * Reads from what the server has run who queued when and who was granted the lock: whoever is granted it has to be the

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { fairOrder } from './fair-order.js';
 import { Referee } from './referee.js';
-import type { MonitorLine } from '../../support/servers/monitor-log.js';
+import type { MonitorLine } from '../servers/monitor-log.js';
 
 const run = (command: string, ...args: string[]): MonitorLine => ({ time: 0, command, args, source: 'lua' });
 const script: MonitorLine = { time: 0, command: 'EVALSHA', args: [], source: '127.0.0.1:1' };

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { LineServer } from '../../support/processes/line-server.js';
+import { LineServer } from '../processes/line-server.js';
 
 /** `exclusive`: alone; `shared`: with others of its kind; `permit`: with as many as there are permits. */
 export type Mode = 'exclusive' | 'shared' | 'permit';

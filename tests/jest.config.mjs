@@ -1,0 +1,68 @@
+// @ts-check
+import { join } from 'node:path';
+
+/*
+ * Each kind of test is a project: `npm run jest -- --selectProjects faults` runs one, a path as argument runs files of
+ * any. The projects of FAST are what `npm test` runs. tests/README.md says what each folder asks.
+ */
+
+const rootDir = join(import.meta.dirname, '..');
+
+const common = {
+  rootDir,
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts', '.lua'],
+  transform: {
+    '\\.ts$': ['ts-jest', { useESM: true }],
+    '\\.lua$': '<rootDir>/tests/support/lua/lua-transform.cjs',
+  },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+};
+
+/** @param {string} displayName @param {string[]} folders @param {string} testRegex */
+const project = (displayName, folders, testRegex) => ({
+  ...common,
+  displayName,
+  roots: folders.map((folder) => `<rootDir>/tests/${folder}`),
+  testRegex,
+});
+
+// A file of a fast folder that `npm test` has no time for says so in its name.
+const ANY = '\\.test\\.ts$';
+const NOT_SLOW = '/[^/.]+\\.test\\.ts$';
+const SLOW = '\\.slow\\.test\\.ts$';
+
+/** The name of each fast project, and its folders. @type {Readonly<Record<string, string[]>>} */
+export const FAST = {
+  unit: ['unit'],
+  support: ['support'],
+  contracts: ['contracts'],
+  integration: ['integration'],
+  faults: ['faults'],
+  lua: ['lua'],
+  agents: ['interop/instrumentation'],
+  models: ['verification/properties', 'verification/nemesis'],
+  project: ['project'],
+};
+
+/** What needs other servers, a JVM or a long time. @type {Readonly<Record<string, string[]>>} */
+export const APART = {
+  topologies: ['topologies'],
+  redisson: ['interop/redisson'],
+  soak: ['verification/soak'],
+};
+
+export default {
+  rootDir,
+  projects: [
+    ...Object.entries(FAST).map(([name, folders]) => project(name, folders, NOT_SLOW)),
+    project('slow', Object.values(FAST).flat(), SLOW),
+    ...Object.entries(APART).map(([name, folders]) => project(name, folders, ANY)),
+  ],
+  maxWorkers: 3,
+  workerIdleMemoryLimit: '200MB',
+  testTimeout: 30_000,
+  globalSetup: '<rootDir>/tests/support/jest/global-setup.mjs',
+  globalTeardown: '<rootDir>/tests/support/jest/global-teardown.mjs',
+  reporters: ['default', '<rootDir>/tests/support/jest/closing-line.mjs'],
+};

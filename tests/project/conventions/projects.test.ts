@@ -1,0 +1,67 @@
+import { expect, test } from '@jest/globals';
+import config, { APART, FAST } from '../../jest.config.mjs';
+import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
+
+const TEST_FILE = /\.(test|spec)\.[cm]?[jt]sx?$/;
+
+const testFiles = ['src', 'tests', 'examples', 'bench', '.ci']
+  .flatMap((folder) => projectFiles(folder))
+  .filter((path) => TEST_FILE.test(path));
+
+/** The names of the projects that a file belongs to, by their roots and patterns. */
+function projectsOf(path: string): string[] {
+  return config.projects
+    .filter(
+      ({ roots, testRegex }) =>
+        roots.some((root) => path.startsWith(`${root.replace('<rootDir>/', '')}/`)) && new RegExp(testRegex).test(path),
+    )
+    .map(({ displayName }) => displayName);
+}
+
+const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Record<string, string> };
+
+/** What follows an option of Jest in a script of package.json, up to the next option. */
+function valuesOf(script: string, option: string): string[] {
+  const words = scripts[script]!.split(' ');
+  const values = words.slice(words.indexOf(option) + 1);
+  const end = values.findIndex((word) => word.startsWith('--'));
+  return values.slice(0, end < 0 ? undefined : end);
+}
+
+test('every test file belongs to exactly one project', () => {
+  expect(testFiles.length).toBeGreaterThan(100);
+  expect(testFiles.filter((path) => projectsOf(path).length !== 1)).toEqual([]);
+});
+
+test.each([
+  ['tests/unit/lease-time.test.ts', ['unit']],
+  ['tests/faults/red-lock.slow.test.ts', ['slow']],
+  ['tests/verification/soak/nemesis.test.ts', ['soak']],
+  ['tests/stray/lease-time.test.ts', []],
+  ['tests/unit/lease-time.spec.ts', []],
+  ['tests/unit/lease-time.quick.test.ts', []],
+  ['src/lease-time.test.ts', []],
+])('%s is in the projects %j', (path, projects) => {
+  expect(projectsOf(path)).toEqual(projects);
+});
+
+test('npm test leaves out the slow files and the projects apart, and npm run test:slow runs the slow files', () => {
+  expect(valuesOf('test', '--ignoreProjects').sort()).toEqual(['slow', ...Object.keys(APART)].sort());
+  expect(valuesOf('test:slow', '--selectProjects')).toEqual(['slow']);
+  expect(config.projects.map(({ displayName }) => displayName).sort()).toEqual(
+    ['slow', ...Object.keys(FAST), ...Object.keys(APART)].sort(),
+  );
+});
+
+test('npm run test:all runs every project that needs no JVM', () => {
+  const suites = [...readProjectFile('.ci/test-all.mjs').matchAll(/'(test(?::[a-z-]+)?)'/g)].map(([, name]) => name!);
+  expect(suites.filter((name) => scripts[name] === undefined)).toEqual([]);
+  // The topologies have a script with their name, which starts servers first.
+  expect(suites).toEqual(
+    expect.arrayContaining([
+      'test',
+      'test:slow',
+      ...Object.keys(APART).flatMap((name) => (name === 'redisson' ? [] : [`test:${name}`])),
+    ]),
+  );
+});
