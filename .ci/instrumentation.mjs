@@ -51,6 +51,7 @@ async function installed(packages) {
 }
 
 let failed = false;
+let ran = 0;
 for (const { agent, packages, ioredis } of rows) {
   const title = `${packages[0] ?? agent} with ioredis ${ioredis}`;
   /** @type {string} */
@@ -61,6 +62,7 @@ for (const { agent, packages, ioredis } of rows) {
     console.log(`${title}: not run: it could not be had here (${String(error).split('\n')[0]})`);
     continue;
   }
+  ran += 1;
   // What an agent leaves behind when it ends the process is not for the next one.
   const server = await startRedisServer();
   try {
@@ -76,4 +78,5 @@ for (const { agent, packages, ioredis } of rows) {
     await server.stop();
   }
 }
-process.exitCode = failed ? 1 : 0;
+if (ran === 0) console.log('FAILED: no agent ran');
+process.exitCode = failed || ran === 0 ? 1 : 0;

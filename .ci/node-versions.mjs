@@ -85,6 +85,7 @@ const runs = [
 ];
 
 let failed = false;
+let ran = 0;
 for (const { version, flags } of modes) {
   /** @type {string} */
   let binary;
@@ -94,6 +95,7 @@ for (const { version, flags } of modes) {
     console.log(`Node ${version}: not run: it could not be had here (${String(error).split('\n')[0]})`);
     continue;
   }
+  ran += 1;
   const started = performance.now();
   const left = [...runs];
   let [scenarios, comparisons] = [0, 0];
@@ -119,4 +121,5 @@ for (const { version, flags } of modes) {
   for (const failure of failures) console.log(`  ${failure}`);
   failed ||= failures.length > 0;
 }
-process.exitCode = failed ? 1 : 0;
+if (ran === 0) console.log('FAILED: no version of Node ran the tests');
+process.exitCode = failed || ran === 0 ? 1 : 0;

@@ -59,6 +59,7 @@ async function installed({ name, version, scope, binary }) {
 }
 
 let failed = false;
+let ran = 0;
 for (const runtime of runtimes) {
   const title = `${runtime.name} ${runtime.version}`;
   /** @type {string} */
@@ -69,6 +70,7 @@ for (const runtime of runtimes) {
     console.log(`${title}: not run: it could not be had here (${String(error).split('\n')[0]})`);
     continue;
   }
+  ran += 1;
   const server = await startRedisServer();
   try {
     const { stdout } = await exec(path, [...runtime.args, PROGRAM, server.url], { timeout: LIMIT_MS });
@@ -81,4 +83,5 @@ for (const runtime of runtimes) {
     await server.stop();
   }
 }
-process.exitCode = failed ? 1 : 0;
+if (ran === 0) console.log('FAILED: no runtime ran the tests');
+process.exitCode = failed || ran === 0 ? 1 : 0;
