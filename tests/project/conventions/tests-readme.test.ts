@@ -1,0 +1,46 @@
+import { expect, test } from '@jest/globals';
+import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
+import { tableUnder } from '../../support/project/readme.js';
+import { HAZARDS } from './hazard-index.js';
+
+const text = readProjectFile('tests/README.md');
+
+/** The rows of the tables of requirements, of which each section has one. */
+const requirements = [...text.matchAll(/^\| (R\d+) \| (.+) \|$/gm)].map(([, number]) => number!);
+
+/** The requirements that strings in the tests cite, in titles above all. */
+const cited = projectFiles('tests', '.ts').flatMap((path) =>
+  [...readProjectFile(path).matchAll(/['"`](?:[^'"`\n]*[^\w'"`\n])?(R\d+)\b(?!\w)[^'"`\n]*/g)].flatMap(([string]) =>
+    [...string.matchAll(/\bR\d+\b/g)].map(([number]) => ({ path, number })),
+  ),
+);
+
+test('every requirement that a title cites is in the table, once', () => {
+  expect(cited.length).toBeGreaterThan(300);
+  expect(cited.filter(({ number }) => requirements.filter((each) => each === number).length !== 1)).toEqual([]);
+});
+
+test('every requirement of the table is cited by a test', () => {
+  const numbers = new Set(cited.map(({ number }) => number));
+  expect(requirements.filter((number) => !numbers.has(number))).toEqual([]);
+});
+
+test('the table of hazards is that of the index', () => {
+  const [, table] = text.split('\n## Hazards\n');
+  expect(tableUnder('Number', table)).toEqual(HAZARDS.map(({ number, title }) => [String(number), title]));
+});
+
+test('every folder of tests has its question', () => {
+  const folders = new Set(projectFiles('tests').flatMap((path) => /^tests\/([^/]+)\//.exec(path)?.[1] ?? []));
+  expect(tableUnder('Folder', text).map(([folder]) => folder!.replaceAll('`', ''))).toEqual(
+    expect.arrayContaining([...folders]),
+  );
+  expect(folders.size).toBe(tableUnder('Folder', text).length);
+});
+
+test('every script that it names is there', () => {
+  const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Record<string, string> };
+  const named = [...text.matchAll(/`npm (?:run )?([\w:]+)/g)].map(([, name]) => name!);
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+});
