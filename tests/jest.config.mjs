@@ -10,7 +10,7 @@ const rootDir = join(import.meta.dirname, '..');
 
 const common = {
   rootDir,
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/tests/support/jest/environment.mjs',
   extensionsToTreatAsEsm: ['.ts', '.lua'],
   transform: {
     '\\.ts$': ['ts-jest', { useESM: true }],

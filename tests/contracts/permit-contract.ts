@@ -11,9 +11,10 @@ import {
   type ClientSettings,
 } from '../support/clients/lock-clients.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
-import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
 import { SharedCounter } from '../support/processes/shared-counter.js';
+import { LONG_QUIET_MS, QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import { SLACK_MS, WAKE_MS } from './lock-kind.js';
 import type { PermitKind, Permits, Taken } from './permit-kind.js';
@@ -39,7 +40,6 @@ export function describePermitContract(label: string, kind: PermitKind): void {
     await Promise.all(servers.splice(0).map((server) => server.stop()));
     // The semaphores themselves stay, by design, and their name is all that they leave.
     for (const name of made.splice(0)) await admin().del(name);
-    await expectNothingLeft();
   });
 
   /** A client behind a proxy, and a semaphore of it that nobody has heard of. */
@@ -191,7 +191,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       await listening(scene.name);
       await waiting(scene, () => scene.permits.tryTake(1, 50));
       const before = scene.proxy.log.length;
-      await pause(300);
+      await pause(LONG_QUIET_MS);
       expect(scene.proxy.log.length - before).toBeLessThanOrEqual(2);
       await scene.permits.give(taken);
       const first = await Promise.race(all);
@@ -270,7 +270,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       await expect(permits.give(kept)).rejects.toMatchObject({ outcome: 'unknown' });
       silence.lift();
       await until(async () => (await admin().get(name)) === '5', 'two are taken back and one is given back');
-      await pause(300);
+      await pause(LONG_QUIET_MS);
       expect(await permits.free()).toBe(5);
     });
 
@@ -299,7 +299,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       held.lift();
       await held.executed;
       expect(await permits.free()).toBe(1);
-      await pause(100);
+      await pause(QUIET_MS);
       expect(await admin().get(name)).toBe('1');
     });
 

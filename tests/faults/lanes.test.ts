@@ -3,14 +3,12 @@ import type { LockClient } from '../../src/client/create-client.js';
 import { release as releasePermits } from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import * as scripts from '../../src/redis/scripts/semaphore.js';
 import { closeClients, openClient, openProxy, outcome, pause, TestClock } from '../support/clients/lock-clients.js';
-import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, freshName, leavesKeys } from '../support/redis.js';
+import { PARKED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
-afterEach(async () => {
-  await closeClients();
-  await admin().flushdb();
-  await expectNothingLeft();
-});
+afterEach(() => closeClients());
+leavesKeys('semaphores and latches stay until they are deleted');
 
 test('R1: while it is unknown what a request took, the next one does not push it out of its lane', async () => {
   const { proxy, url } = await openProxy();
@@ -105,7 +103,7 @@ test.each([
   await refused.appliedTimes(3);
   clock.aheadMs = HOUR_MS - 60_000;
   await refused.appliedTimes(4);
-  await pause(50); // answered
+  await pause(PARKED_MS); // answered
   clock.aheadMs = HOUR_MS;
   await refused.appliedTimes(5);
   // The next would have come after 1.6 s.

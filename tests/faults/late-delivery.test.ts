@@ -10,6 +10,7 @@ import { LOCK_SCRIPTS } from '../support/lua/lock-scripts.js';
 import type { MonitorLine, MonitorLog } from '../support/servers/monitor-log.js';
 import { FaultProxy } from '../support/proxy/proxy.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { PARKED_MS, QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import { LEASE_MS, parkedBehind } from './operations.js';
 import { reach } from '../support/servers/topology.mjs';
@@ -171,7 +172,7 @@ async function rejects({ call }: LateCall): Promise<number> {
 
 /** To be asked when all that was kept has been delivered. */
 async function didNothingSince(rejected: number, { proxy, name }: Stage, { forbids, end }: LateCall): Promise<void> {
-  await pause(100);
+  await pause(QUIET_MS);
   expect((await changes(name, rejected)).filter(forbids)).toEqual([]);
   proxy.lift();
   await end?.();
@@ -281,7 +282,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     const [, late] = await secondAttempt(each, PARTIAL, () => first.release());
     // The next request waits until that attempt can run no more.
     const nested = outer.run(() => lock.acquire({ leaseTime: 2 * LEASE_MS }));
-    await pause(50);
+    await pause(PARKED_MS);
     await delivered(late);
     const second = await nested;
     expect(await server.admin.hgetall(each.name)).toEqual({ [outer.owner]: '2' });

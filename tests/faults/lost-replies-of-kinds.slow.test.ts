@@ -5,7 +5,7 @@ import * as groupScripts from '../../src/redis/scripts/group-lock.js';
 import type { SeenCommand } from '../support/proxy/fault.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy } from '../support/clients/lock-clients.js';
-import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, freshName } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
 /** The kinds of lock whose scripts are their own; those of the plain lock are in lost-replies.test.ts. */
@@ -27,10 +27,7 @@ const FATES: Record<string, Fates> = {
   'never arrived, then executed and reply lost': ['cutBefore', 'cutAfter'],
 };
 
-afterEach(async () => {
-  await closeClients();
-  await expectNothingLeft();
-});
+afterEach(() => closeClients());
 
 /** Looking at a group changes nothing; a force unlock of one begins so. */
 const LOOK = groupScripts.state.script!.sha;

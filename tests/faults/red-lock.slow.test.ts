@@ -9,6 +9,7 @@ import { holdElsewhere, inFlow, outcome, pause, ready } from '../support/clients
 import { FaultProxy } from '../support/proxy/proxy.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
 import { SharedCounter } from '../support/processes/shared-counter.js';
+import { QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 /* Three independent servers, each behind a proxy that loses replies: what it cuts off has been executed. */
@@ -210,7 +211,7 @@ test('R28: three processes exclude each other by a plain counter, while replies 
     const proxy = proxies[round % 3]!;
     const fault = proxy[LOSSES[round % 2]!]({ command: 'EVALSHA', nth: 1 + (round % 4) });
     await Promise.race([fault.applied, running]).catch(() => undefined);
-    await pause(100);
+    await pause(QUIET_MS);
     fault.lift();
   }
   const results = (await running) as { sections: number; failures: Record<string, number> }[];

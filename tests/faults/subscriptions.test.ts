@@ -16,8 +16,9 @@ import {
   pause,
 } from '../support/clients/lock-clients.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
-import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, freshName } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { PARKED_MS, STARTED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const SLACK_MS = 250;
@@ -29,7 +30,6 @@ const LEASE_MS = 20_000;
 let server: RedisServer | undefined;
 afterEach(async () => {
   await closeClients();
-  await expectNothingLeft();
   await server?.stop();
   server = undefined;
 });
@@ -72,7 +72,7 @@ async function nextWaitWorks({ client, name }: Bench): Promise<void> {
   const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
   const inside = insideOf(client, name);
   await subscribed(name);
-  await pause(20);
+  await pause(STARTED_MS);
   const freeAt = performance.now();
   await holder.release();
   expect(elapsed(freeAt, await inside)).toBeLessThan(200 + SLACK_MS);
@@ -97,7 +97,7 @@ describe('R18: the release falls into the gap of the subscriber connection', () 
     const holders = await Promise.all(names.map((name) => holdElsewhere(other.getLock(name), LEASE_MS)));
     const inside = names.map((name) => insideOf(client, name));
     await until(async () => (await server!.channels()).length === 3, 'the waiters are subscribed');
-    await pause(20);
+    await pause(STARTED_MS);
     expect(await server.killPubsub()).toBe(1);
     await Promise.all(holders.map((hold) => hold.release()));
     const freeAt = performance.now();
@@ -174,7 +174,7 @@ describe('R18: the release falls into the gap of the subscriber connection', () 
     const [after, before] = [await bench(), await bench()];
     const inside = after.wait();
     await subscribed(after.name);
-    await pause(20);
+    await pause(STARTED_MS);
     const connected = after.proxy.stats.accepted;
     const silence = after.proxy.stall({ kind: 'subscriber', connection: (connection) => connection.id <= connected });
     await after.holder.release();
@@ -217,7 +217,7 @@ describe('R18: while nothing can be heard, a waiter does not wait for the end of
     const each = await bench();
     const inside = each.wait();
     await subscribed(each.name);
-    await pause(20);
+    await pause(STARTED_MS);
     const refused = each.proxy.refuse('reset');
     expect(each.proxy.cut({ kind: 'subscriber' })).toBe(1);
     await refused.appliedTimes(1);
@@ -232,7 +232,7 @@ describe('R18: while nothing can be heard, a waiter does not wait for the end of
     const each = await bench();
     const all = [each.wait(), each.wait(), each.wait()];
     await subscribed(each.name);
-    await pause(50);
+    await pause(PARKED_MS);
     const refused = each.proxy.refuse('reset');
     expect(each.proxy.cut()).toBe(2);
     // A look, and the command deadline of 3 s.
@@ -250,7 +250,7 @@ describe('R18: while nothing can be heard, a waiter does not wait for the end of
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const waiting = inFlow(() => client.getLock(name).acquire({ leaseTime: 300 }));
     await subscribed(name);
-    await pause(50);
+    await pause(PARKED_MS);
     const [refused, frozen] = [proxy.refuse('reset'), proxy.stall({ kind: 'command' })];
     const looks = proxy.observe({ sha: acquire.script!.sha, times: Infinity });
     expect(proxy.cut({ kind: 'subscriber' })).toBe(1);
@@ -272,7 +272,7 @@ describe('R18: while nothing can be heard, a waiter does not wait for the end of
     const waiting = semaphore.acquire();
     const listening = async (): Promise<unknown> => (await admin().pubsub('NUMSUB', `redisson_sc:{${other.name}}`))[1];
     await until(async () => (await listening()) === 1, 'it is subscribed');
-    await pause(50);
+    await pause(PARKED_MS);
     const [away, refused] = [
       proxy.refuse('reset'),
       proxy.answer(
@@ -298,7 +298,7 @@ describe('R18: while nothing can be heard, a waiter does not wait for the end of
     const holder = await holdElsewhere(other.getLock(name), LEASE_MS);
     const waiting = outcome(inFlow(() => client.getLock(name).tryAcquire({ waitTime: UNHEARD_MS.most + 800 })));
     await subscribed(name);
-    await pause(50);
+    await pause(PARKED_MS);
     const refused = proxy.refuse('reset');
     expect(proxy.cut()).toBe(2);
     expect(await waiting).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
@@ -312,7 +312,7 @@ describe('R18: while nothing can be heard, a waiter does not wait for the end of
     const inside = each.wait();
     await refused.appliedTimes(3);
     await subscribed(each.name);
-    await pause(50);
+    await pause(PARKED_MS);
     const looks = each.proxy.observe({ command: 'EVALSHA', contains: each.name, times: Infinity });
     await pause(UNHEARD_MS.most + SLACK_MS);
     expect(looks.count).toBe(0);
@@ -446,7 +446,7 @@ describe('R19: SUBSCRIBE and UNSUBSCRIBE that go wrong poison nothing', () => {
     const inside = each.wait();
     await late.applied;
     early.lift();
-    await pause(50);
+    await pause(PARKED_MS);
     // The release falls between the UNSUBSCRIBE and the SUBSCRIBE that follows it.
     between.lift();
     await until(async () => (await subscribers(each.name)) === 0, 'nothing is subscribed');
@@ -471,7 +471,7 @@ describe('R19: SUBSCRIBE and UNSUBSCRIBE that go wrong poison nothing', () => {
     await failing.applied;
     early.lift();
     await subscribed(each.name); // asked for once more
-    await pause(20);
+    await pause(STARTED_MS);
     const freeAt = performance.now();
     await each.holder.release();
     expect(elapsed(freeAt, await inside)).toBeLessThan(200 + SLACK_MS);

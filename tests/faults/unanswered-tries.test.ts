@@ -13,17 +13,15 @@ import {
   pause,
 } from '../support/clients/lock-clients.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
-import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, freshName } from '../support/redis.js';
+import { PARKED_MS, QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const ACQUIRE = scripts.acquire.script!.sha;
 const SLACK_MS = 250;
 const LEASE_MS = 20_000;
 
-afterEach(async () => {
-  await closeClients();
-  await expectNothingLeft();
-});
+afterEach(() => closeClients());
 
 interface Bench {
   readonly proxy: FaultProxy;
@@ -62,7 +60,7 @@ test('R2: a try answered "busy" fails only when its earlier attempt can take not
   await each.holder.release();
   let answered = false;
   void called.then(() => (answered = true));
-  await pause(100);
+  await pause(QUIET_MS);
   expect(answered).toBe(false);
   late.lift();
   expect(await called).toBe('ERR_LOCK_TIMEOUT');
@@ -79,7 +77,7 @@ test.each(['abort', 'time out'])('R2: a waiter that leaves by %s fails only then
   controller.abort();
   let answered = false;
   void called.then(() => (answered = true));
-  await pause(100);
+  await pause(QUIET_MS);
   expect(answered).toBe(false);
   await each.holder.release();
   late.lift();
@@ -95,7 +93,7 @@ test('R2: a waiter whose earlier attempt takes the lock late gets in, and the ho
   const [called, late] = await firstAttemptLate(each, async () => {
     hold = await lock.acquire({ leaseTime: LEASE_MS });
   });
-  await pause(50);
+  await pause(PARKED_MS);
   // Freed unheard: the late attempt is the first to find it free.
   await admin().del(each.name);
   late.lift();

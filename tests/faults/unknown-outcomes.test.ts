@@ -7,7 +7,8 @@ import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/time/elapsed.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/clients/lock-clients.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
-import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, freshName } from '../support/redis.js';
+import { QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import { LEASE_MS, parkedBehind } from './operations.js';
 
@@ -23,10 +24,7 @@ const RELEASE = scripts.release.script!.sha;
 const HAND_OFF = scripts.handOff.script!.sha;
 const RENEW = scripts.renew.script!.sha;
 
-afterEach(async () => {
-  await closeClients();
-  await expectNothingLeft();
-});
+afterEach(() => closeClients());
 
 interface Bench {
   readonly proxy: FaultProxy;
@@ -107,7 +105,7 @@ describe('a command that is cut before the server saw it or after it ran it, or 
       await keyGone(name);
       const next = await holdElsewhere(client.getLock(name));
       expect(spent).not.toContain(next.owner);
-      await pause(100);
+      await pause(QUIET_MS);
       expect(next.validFor()).toBeGreaterThan(0);
       await next.release();
     },
@@ -279,7 +277,7 @@ describe('what never reached the server is no doubt', () => {
     proxy.lift();
     proxy.cut();
     await client.ready();
-    await pause(100);
+    await pause(QUIET_MS);
     expect(await admin().exists(name)).toBe(0);
     // Nothing to give back either.
     expect(proxy.log.filter(({ args }) => args[0] === RELEASE)).toEqual([]);
@@ -299,7 +297,7 @@ test('R1: what was taken is given back for as long as its lease can last, and no
   const limit = performance.now() + DEADLINE_MS + leaseMs + 5_000;
   let quiet = 0;
   for (let before = -1; quiet < 10 && performance.now() < limit; before = never.count) {
-    await pause(100);
+    await pause(QUIET_MS);
     quiet = before === never.count ? quiet + 1 : 0;
   }
   expect(quiet).toBe(10);

@@ -18,8 +18,9 @@ import {
   TestClock,
 } from '../support/clients/lock-clients.js';
 import { elapsed } from '../support/time/elapsed.js';
-import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { LONG_QUIET_MS, PARKED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import { WAITING_KINDS } from './waiting-forms.js';
 
@@ -31,7 +32,6 @@ const DEADLINE_MS = 600;
 let server: RedisServer | undefined;
 afterEach(async () => {
   await closeClients();
-  await expectNothingLeft();
   if (server?.running === true) server.resume();
   await server?.stop();
   server = undefined;
@@ -89,7 +89,7 @@ describe('R32: close() settles within one command deadline', () => {
     await holdElsewhere(other.getLock('theirs'));
     const waiting = [client.getLock('held').acquire(), client.getLock('theirs').acquire({ waitTime: 60_000 })];
     const outcomes = waiting.map(outcome);
-    await pause(50);
+    await pause(PARKED_MS);
     await goDown(server);
     const underWay = [
       outcome(client.getLock('free').acquire()),
@@ -116,7 +116,7 @@ describe('R32: close() settles within one command deadline', () => {
     const client = createClient({ url: 'redis://127.0.0.1:1', commandTimeout: DEADLINE_MS });
     const waiting = outcome(client.getLock('a').acquire());
     const ready = outcome(client.ready());
-    await pause(50);
+    await pause(PARKED_MS);
     const at = performance.now();
     await client.close();
     expect(elapsed(at)).toBeLessThan(DEADLINE_MS + SLACK_MS);
@@ -209,7 +209,7 @@ test('R32: close({ releaseHolds }) gives back every open hold, and wakes who wai
     }
   });
   const waiting = holdElsewhere(other.getLock(names[0]!));
-  await pause(50);
+  await pause(PARKED_MS);
   const at = performance.now();
   await client.close({ releaseHolds: true });
   const hold = await waiting;
@@ -362,7 +362,7 @@ test('R32: no timer of an idle client that holds locks keeps the process alive',
     await worker.flow('a').lock(name);
     await worker.flow('a').lock(freshName(), 5_000);
     const waiting = worker.flow('b').tryLock(name, 5_000);
-    await pause(300);
+    await pause(LONG_QUIET_MS);
     const { active } = await worker.resources();
     expect(active.filter((kind) => kind === 'Timeout')).toEqual(before.active.filter((kind) => kind === 'Timeout'));
     await worker.flow('a').unlock(name);

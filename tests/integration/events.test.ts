@@ -15,7 +15,8 @@ import {
   pause,
 } from '../support/clients/lock-clients.js';
 import { Random } from '../support/random.js';
-import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, freshName } from '../support/redis.js';
+import { PARKED_MS, STARTED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const ACQUIRE = scripts.acquire.script!.sha;
@@ -24,10 +25,7 @@ const HAND_OFF = scripts.handOff.script!.sha;
 const RELEASE = scripts.release.script!.sha;
 const PARTIAL = scripts.releasePartial.script!.sha;
 
-afterEach(async () => {
-  await closeClients();
-  await expectNothingLeft();
-});
+afterEach(() => closeClients());
 
 /** What the client tells of holds, in order. */
 function listen(client: LockClient): string[] {
@@ -49,7 +47,7 @@ describe('issue 20.22: events', () => {
     client.events.on('released', ({ holdCount }) => told.push(`released ${holdCount}`));
     const first = await holdElsewhere(lock);
     const second = holdElsewhere(lock);
-    await pause(20);
+    await pause(STARTED_MS);
     await first.release();
     await (await second).release();
     expect(told).toEqual(['acquired 1 false', 'released 0', 'acquired 1 true', 'released 0']);
@@ -72,7 +70,7 @@ describe('issue 20.22: events', () => {
     let released: Promise<void> | undefined;
     if (sha === HAND_OFF) {
       await until(() => client.holds().length === 1, 'it is held');
-      await pause(20);
+      await pause(STARTED_MS);
       released = outer!.release();
     }
     await held.applied;
@@ -210,7 +208,7 @@ describe('issue 20.22: events', () => {
     await until(() => client.holds().length === 0, 'nothing is held');
     const counts = (): number[] => [count(told, 'acquired'), count(told, 'released') + count(told, 'leaseLost')];
     await until(() => counts()[0] === counts()[1], `every hold is told to have ended: ${counts().join(' of ')}`);
-    await pause(50);
+    await pause(PARKED_MS);
     expect(counts()[1]).toBe(counts()[0]);
     for (const [owner, holds] of acquired) {
       const ends = told.filter((each) => each.endsWith(` ${owner.split(':')[1]}`) && !each.startsWith('acquired'));

@@ -18,7 +18,8 @@ import {
   TestClock,
 } from '../support/clients/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
-import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { admin, freshName, testRedisUrl } from '../support/redis.js';
+import { PARKED_MS, QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import type { ClientSettings } from '../support/clients/lock-clients.js';
 
@@ -33,7 +34,6 @@ const workers: Worker[] = [];
 afterEach(async () => {
   await Promise.all(workers.splice(0).map((worker) => worker.close()));
   await closeClients();
-  await expectNothingLeft();
 });
 
 async function worker(options: ClientSettings = {}): Promise<Worker> {
@@ -172,7 +172,7 @@ describe('R26: the order of arrival', () => {
     const second = await first.result;
     expect(await jvm.tryOrQueue()).toBe(false);
     await second.release();
-    await pause(50);
+    await pause(PARKED_MS);
     expect(await jvm.tryOrQueue()).toBe(true);
     await jvm.release();
     await (await last.result).release();
@@ -249,7 +249,7 @@ describe('R26: a client that is killed', () => {
       await parked(server, 41, 3, clients);
       await doomed.kill9();
       await hold.release();
-      await pause(50);
+      await pause(PARKED_MS);
       const began = performance.now();
       const log = await server.monitor();
       await pause(4_000);
@@ -421,7 +421,7 @@ describe('R26, R30: a live waiter of ours is not evicted', () => {
     while (performance.now() - began < 2.5 * fairLockWaitTimeout) {
       expect(await jvm.tryOrQueue()).toBe(false);
       expect((await queue(name)).slice(0, 2)).toEqual(ours);
-      await pause(100);
+      await pause(QUIET_MS);
     }
     await admin().del(name);
     for (const { result } of waits) await (await result).release();

@@ -4,6 +4,7 @@ import { createClient, type LockClient } from '../../src/client/create-client.js
 import type { MonitorLine, MonitorLog } from '../support/servers/monitor-log.js';
 import { inFlow, pause } from '../support/clients/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { PARKED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 /*
@@ -134,7 +135,7 @@ test.each(Object.keys(KINDS))(
     const channels = async (): Promise<string[]> =>
       (await Promise.all(servers.map((server) => server.channels()))).flat().filter((each) => each.includes(name));
     if (told) await until(async () => (await channels()).length > 0, 'somebody listens');
-    else await pause(50);
+    else await pause(PARKED_MS);
     const listened = await channels();
     expect(listened.length > 0).toBe(told);
     for (const each of [...held, ...listened]) {

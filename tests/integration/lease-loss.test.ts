@@ -19,16 +19,14 @@ import {
   TestClock,
 } from '../support/clients/lock-clients.js';
 import { Random } from '../support/random.js';
-import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { admin, freshName, testRedisUrl } from '../support/redis.js';
+import { PARKED_MS, QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const RENEW = scripts.renew.script!.sha;
 const SLACK_MS = 250;
 
-afterEach(async () => {
-  await closeClients();
-  await expectNothingLeft();
-});
+afterEach(() => closeClients());
 
 /** What the client and the hold have said of a loss, and when. */
 class Told {
@@ -54,7 +52,7 @@ class Told {
     expect(hold.signal.reason).toBeInstanceOf(LockLostError);
     expect(hold.signal.reason).toMatchObject({ reason, lockName, owner });
     expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
-    await pause(50);
+    await pause(PARKED_MS);
     expect(this.aborts).toBe(1);
     expect(this.events).toMatchObject([{ reason, lockName, owner }]);
   }
@@ -433,7 +431,7 @@ test('R37: after the wall clock has jumped an hour no call of a holder succeeds 
     const calls = [...nested, holds[0]!.extend(25_000), holds[1]!.extend(25_000)];
     for (const call of calls) void call.then(() => (answered += 1));
     await renewals.appliedTimes(3);
-    await pause(100);
+    await pause(QUIET_MS);
     expect(answered).toBe(0);
     for (const hold of holds) expect(hold.validFor()).toBe(0);
     renewals.lift();

@@ -13,13 +13,11 @@ import {
 } from '../support/clients/lock-clients.js';
 import { Random } from '../support/random.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from '../support/redis.js';
+import { PARKED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import { contendedCycles } from './contended-cycles.js';
 
-afterEach(async () => {
-  await closeClients();
-  await expectNothingLeft();
-});
+afterEach(() => closeClients());
 
 /** The watchdog's next tick, which stops itself, and the deadline of the last command. */
 const TIMERS_OF_A_CLIENT = 2;
@@ -98,7 +96,7 @@ test.each(['time out', 'abort', 'grant'] as const)(
         await hold.release();
       }),
     );
-    await pause(50);
+    await pause(PARKED_MS);
     if (end === 'abort') controller.abort();
     if (end === 'grant') await holder.release();
     expect(await waiting).toBe({ 'time out': 'ERR_LOCK_TIMEOUT', abort: 'ERR_LOCK_ABORTED', grant: 'ok' }[end]);
@@ -122,7 +120,7 @@ test('R20: a thousand waits on one signal raise no warning about listeners', asy
     const branches: Promise<unknown>[] = [];
     for (let i = 0; i < 20; i += 1) branches.push((await holder.fork(`b${i}`)).acquire(name, { signal: 'stop' }));
     const outcomes = [...waits, ...branches].map(outcome);
-    await pause(50);
+    await pause(PARKED_MS);
     await worker.abort('stop');
     expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['ERR_LOCK_ABORTED']));
     await branch.release(inner);

@@ -10,6 +10,7 @@ import { answered, inFlow, outcome, pause, TestClock } from '../support/clients/
 import { parked } from '../support/clients/parked.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import type { RedisServer } from '../support/servers/servers.js';
+import { QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, holders, open, servers, startProxies, timed } from './red-lock-stage.js';
 
@@ -22,7 +23,7 @@ test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and i
   expect(await red(other).tryLock()).toBe(false);
   expect(await outcome(red(other).acquire({ waitTime: 50 }))).toBe('ERR_LOCK_TIMEOUT');
   const waits = inFlow(async () => red(other).acquire());
-  await pause(100);
+  await pause(QUIET_MS);
   await hold.release();
   await (await waits).release();
 });

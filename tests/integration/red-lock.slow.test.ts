@@ -6,6 +6,7 @@ import type { NoQuorumError } from '../../src/errors.js';
 import { elapsed } from '../support/time/elapsed.js';
 import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
 import type { MonitorLine, MonitorLog } from '../support/servers/monitor-log.js';
+import { LONG_QUIET_MS, QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, holders, open, servers, timed } from './red-lock-stage.js';
 
@@ -144,7 +145,7 @@ describe('R28: a RedLock', () => {
     const hold = await inFlow(async () => holder.lock.acquire());
     const context = new LockContext();
     const first = inFlow(() => outcome(lock.lock({ context })));
-    await pause(100);
+    await pause(QUIET_MS);
     expect(await outcome(inFlow(() => lock.tryLock({ context })))).toBe('ERR_LOCK_CONCURRENT_CONTEXT');
     await hold.release();
     expect(await first).toBe('ok');
@@ -157,7 +158,7 @@ describe('R28: a RedLock', () => {
     const hold = await inFlow(async () => lock.acquire());
     await servers[0]!.pause();
     const waits = inFlow(async () => other.lock.acquire({ waitTime: 20_000 }));
-    await pause(300);
+    await pause(LONG_QUIET_MS);
     const released = performance.now();
     await hold.release();
     const taken = await waits;
@@ -205,7 +206,7 @@ describe('R28: a RedLock', () => {
       const [kept, freed] = [await hold(stays), await hold(stays + 1)];
       const began = performance.now();
       const waits = inFlow(async () => other.lock.acquire({ waitTime: 20_000 }));
-      await pause(300);
+      await pause(LONG_QUIET_MS);
       await freed.release();
       const entered = await waits;
       expect(elapsed(began)).toBeLessThan(2_000 + 500);
@@ -253,7 +254,7 @@ describe('R28: a RedLock', () => {
     const hold = await inFlow(async () => lock.acquire());
     const abort = new AbortController();
     const waits = inFlow(() => outcome(other.lock.lock({ signal: abort.signal })));
-    await pause(100);
+    await pause(QUIET_MS);
     abort.abort();
     expect(await waits).toBe('ERR_LOCK_ABORTED');
     await hold.release();

@@ -13,7 +13,7 @@ import {
   TestClock,
 } from '../support/clients/lock-clients.js';
 import { Random } from '../support/random.js';
-import { admin, expectNothingLeft, freshName } from '../support/redis.js';
+import { admin, freshName } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
 import { until } from '../support/time/until.js';
 
@@ -23,7 +23,6 @@ const SLACK_MS = 250;
 let server: RedisServer | undefined;
 afterEach(async () => {
   await closeClients();
-  await expectNothingLeft();
   await server?.stop();
   server = undefined;
 });

@@ -19,8 +19,9 @@ import {
   TestClock,
 } from '../support/clients/lock-clients.js';
 import { LOCK_SCRIPTS } from '../support/lua/lock-scripts.js';
-import { expectNothingLeft, freshName } from '../support/redis.js';
+import { freshName } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { PARKED_MS, QUIET_MS, STARTED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const SLACK_MS = 250;
@@ -32,7 +33,6 @@ const waits = (client: LockClient): Promise<unknown> => new Promise((resolve) =>
 let server: RedisServer | undefined;
 afterEach(async () => {
   await closeClients();
-  await expectNothingLeft();
   await server?.stop();
   server = undefined;
 });
@@ -201,7 +201,7 @@ describe('R22: what waiting costs', () => {
     await until(async () => (await server!.channels()).length === 1, 'they are subscribed');
     // The second try follows the subscription.
     await until(async () => (sent(await server!.commandStats()).evalsha ?? 0) >= 2, 'they have looked once more');
-    await pause(50);
+    await pause(PARKED_MS);
     expect(sent(await server.commandStats())).toEqual({ evalsha: 2, subscribe: 1 });
     await server.resetCommandStats();
     await pause(600);
@@ -236,12 +236,12 @@ describe('R22: what waiting costs', () => {
     await until(async () => (await subscribers()) === clients.length, 'all are subscribed');
     const tries = async (): Promise<number> => sent(await server!.commandStats()).evalsha ?? 0;
     await until(async () => (await tries()) >= 2 * clients.length, 'each client has tried twice');
-    await pause(100);
+    await pause(QUIET_MS);
     await server.resetCommandStats();
     await holder.release();
     const hold = await isInside;
     await until(async () => (await tries()) > clients.length, 'each client has tried');
-    await pause(100);
+    await pause(QUIET_MS);
     expect(sent(await server.commandStats())).toEqual({ evalsha: 1 + clients.length });
     // And from there on, with the lock going from hand to hand, a section costs no more either.
     await hold.release();
@@ -267,7 +267,7 @@ describe('R22: what waiting costs', () => {
     );
     await slow.executed;
     controller.abort();
-    await pause(20);
+    await pause(STARTED_MS);
     slow.lift();
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['ERR_LOCK_ABORTED']));
     expect(proxy.log.filter(({ args }) => args.includes(lock.name))).toHaveLength(1);

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { latchChannel, latchOpenedKey, requestsKey } from '../../src/redis/keys.js';
 import { countDown, look, remove, trySet } from '../../src/redis/scripts/latch.js';
 import { admin, freshName } from '../support/redis.js';
@@ -138,8 +138,6 @@ describeScript(remove, {
   '-3': { 'too late: nothing is changed': late(open) },
   '-4': { 'cancelled or overtaken: nothing is changed': old(open) },
 });
-
-afterEach(() => admin().flushdb());
 
 test('a look says that the latch is open, or when it was last opened', async () => {
   const name = freshName('latch');

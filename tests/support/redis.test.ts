@@ -1,8 +1,11 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import config from '../jest.config.mjs';
+import { PROJECT_ROOT } from './project/project-files.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from './redis.js';
-
-afterEach(() => expectNothingLeft());
+import { startServer } from './servers/servers.js';
 
 test('a key that is left is found, named and taken away', async () => {
   const name = freshName('left');
@@ -30,4 +33,36 @@ test('what outlives holds by design, and the channels of other files, are no lef
 
 test('every fresh name is new', () => {
   expect(freshName('a')).not.toBe(freshName('a'));
+});
+
+test('a test that leaves a key, a channel or a timer fails by default', async () => {
+  const server = await startServer();
+  const jest = join(PROJECT_ROOT, 'node_modules/jest/bin/jest.js');
+  const project = { ...config.projects[0], roots: ['<rootDir>/tests/support/fixtures'], testRegex: 'leaking\\.ts$' };
+  const flags = [
+    '--experimental-vm-modules',
+    jest,
+    '--config',
+    JSON.stringify(project),
+    '--runInBand',
+    '--json',
+    '--forceExit',
+  ];
+  const env = { ...process.env, HOLDFAST_TEST_REDIS_URL: server.url };
+  const report = await new Promise<string>((resolve) => {
+    execFile(process.execPath, flags, { cwd: PROJECT_ROOT, env }, (_, stdout) => resolve(stdout));
+  });
+  await server.stop();
+  const { testResults } = JSON.parse(report) as {
+    testResults: { assertionResults: { title: string; status: string }[] }[];
+  };
+  expect(testResults[0]!.assertionResults.map(({ title, status }) => [title, status])).toEqual([
+    ['leaves a key', 'failed'],
+    ['leaves a key with a reason', 'passed'],
+    ['leaves a key after the test with the reason', 'failed'],
+    ['leaves a channel', 'failed'],
+    ['leaves nothing', 'passed'],
+    ['leaves a timer', 'failed'],
+    ['leaves a held lock', 'failed'],
+  ]);
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import { Redis } from 'ioredis';
+import { AFTER_TEST } from './jest/after-test.mjs';
 import { topology } from './servers/topology.mjs';
 import { until } from './time/until.js';
 
@@ -18,6 +19,38 @@ let names = 0;
 let connection: Redis | undefined;
 let over = false;
 const endings: (() => Promise<unknown>)[] = [];
+
+/** What the leak check after each test passes over, with the reason why. */
+interface Exemption {
+  readonly of: 'keys' | 'everything';
+  readonly reason: string;
+}
+let ofFile: Exemption | undefined;
+let ofTest: Exemption | undefined;
+
+function exempt(exemption: Exemption): void {
+  if (exemption.reason.trim() === '') throw new Error('an exemption from the leak check needs a reason');
+  if (expect.getState().currentTestName === undefined) ofFile = exemption;
+  else ofTest = exemption;
+}
+
+/** The test, or each test of the file that calls this outside of a test, leaves keys. They are deleted after it. */
+export function leavesKeys(reason: string): void {
+  exempt({ of: 'keys', reason });
+}
+
+/** Something lives on between the tests of the file. A hook of the file calls `expectNothingLeft` at its end. */
+export function withoutLeakCheck(reason: string): void {
+  exempt({ of: 'everything', reason });
+}
+
+(globalThis as { [AFTER_TEST]?: () => Promise<void> })[AFTER_TEST] = async () => {
+  const exemption = ofTest ?? ofFile;
+  ofTest = undefined;
+  if (exemption?.of === 'everything') return;
+  if (exemption?.of === 'keys') await admin().flushdb();
+  await expectNothingLeft();
+};
 
 // What a file before this one left behind in the worker's database is not this one's fault.
 beforeAll(() => admin().flushdb());
@@ -62,7 +95,7 @@ export function freshName(label = 'lock'): string {
 }
 
 /**
- * Fails if this file has left a key or a subscription. Both may still be on their way out when a test ends: a release
+ * Fails if this file has left a key or a subscription. It runs after every test. Both may still be on their way out when a test ends: a release
  * goes on in the background, a subscription lingers after its last waiter.
  */
 export async function expectNothingLeft(limitMs = 2_000): Promise<void> {

@@ -4,6 +4,7 @@ import { ClusterClients } from '../support/clients/cluster-clients.js';
 import { contend } from '../support/clients/contention.js';
 import { pause } from '../support/clients/lock-clients.js';
 import type { RedisServer } from '../support/servers/servers.js';
+import { PARKED_MS, STARTED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const bench = new ClusterClients();
@@ -21,9 +22,9 @@ test('100 flows on 30 locks while slots move and masters change places: no overl
         const slot = keySlot(locks[Math.floor(Math.random() * locks.length)] as string);
         const { master } = await bench.cluster.shardOfSlot(slot);
         const move = await bench.cluster.beginMove(slot, await bench.otherMaster(master));
-        await pause(50);
+        await pause(PARKED_MS);
         await move.moveKeys();
-        await pause(20);
+        await pause(STARTED_MS);
         await move.finish();
         moves += 1;
       }
@@ -56,9 +57,9 @@ test('a master is added under load, gets slots and leaves again: no overlap, nob
     const host = await bench.otherMaster(guest);
     for (const slot of slots) {
       const move = await bench.cluster.beginMove(slot, host);
-      await pause(20);
+      await pause(STARTED_MS);
       await move.moveKeys();
-      await pause(20);
+      await pause(STARTED_MS);
       await move.finish();
     }
     await bench.cluster.removeNode(guest);

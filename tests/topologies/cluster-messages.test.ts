@@ -8,6 +8,7 @@ import { inFlow, pause } from '../support/clients/lock-clients.js';
 import { expectPassedOn } from '../support/clients/passed-on.js';
 import { serverMajor } from '../support/servers/server-version.js';
 import type { RedisServer } from '../support/servers/servers.js';
+import { LONG_QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const bench = new ClusterClients();
@@ -61,7 +62,7 @@ describe.each(KINDS)('%s messages', (_kind, shardedSubscriptions) => {
     const { master } = await bench.cluster.shardOf(name);
     const hold = await inFlow(() => holder.getLock(name).acquire({ leaseTime: 60_000 }));
     const waiting = inFlow(() => waiter.getLock(name).acquire({ waitTime: 20_000 }));
-    await pause(300);
+    await pause(LONG_QUIET_MS);
     await bench.cluster.moveSlot(keySlot(name), await bench.otherMaster(master));
     await pause(1_000);
     await expectPassedOn(hold, waiting, 1_250);
@@ -113,7 +114,7 @@ describe.each(KINDS)('%s messages', (_kind, shardedSubscriptions) => {
     const { master, replicas } = await bench.cluster.shardOf(name);
     const hold = await inFlow(() => holder.getLock(name).acquire({ leaseTime: 60_000 }));
     const waiting = inFlow(() => waiter.getLock(name).acquire({ waitTime: 30_000 }));
-    await pause(300);
+    await pause(LONG_QUIET_MS);
     await master.command('WAIT', 1, 1_000);
     await master.kill9();
     await bench.cluster.promoted(replicas[0] as RedisServer);

@@ -10,6 +10,7 @@ import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
 import { expectPassedOn } from '../support/clients/passed-on.js';
 import { serverMajor } from '../support/servers/server-version.js';
 import type { RedisServer } from '../support/servers/servers.js';
+import { PARKED_MS, QUIET_MS, STARTED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const bench = new ClusterClients();
@@ -20,7 +21,7 @@ test('R8: keys and channel of a lock are in one slot for every name that can be,
   for (const name of ['plain', 'a:b:c', 'with space', 'ünïcödé-鍵', '{tag}:x', 'x:{tag}', 'x{a}y{b}z', '{a}}']) {
     const hold = await inFlow(() => client.getLock(name).acquire());
     const waiting = inFlow(() => waiter.getLock(name).acquire({ waitTime: 5_000 }));
-    await pause(100);
+    await pause(QUIET_MS);
     await expectPassedOn(hold, waiting, 450);
   }
   for (const name of ['a{b', '{}x', 'a}b', '}{', 'x{}{a}', '}{a}']) {
@@ -38,7 +39,7 @@ test('R26: a fair lock keeps the order of two clients, each waiter told on its o
       waits.push(inFlow(() => both[at % 2]!.getFairLock(name).withLock(() => void order.push(at))));
       await until(async () => (await both[0]!.inspect(name)).queue.length === at + 1, 'it is queued');
     }
-    await pause(50);
+    await pause(PARKED_MS);
     const released = performance.now();
     await hold.release();
     await Promise.all(waits);
@@ -152,7 +153,7 @@ test('R6: slots that nobody serves are unavailable until somebody does, then cal
   expect(elapsed(asked)).toBeLessThan(1_750);
   await master.command('CLUSTER', 'ADDSLOTS', slot);
   const served = performance.now();
-  while ((await outcome(client.getLock(name).withLock(() => undefined))) !== 'ok') await pause(50);
+  while ((await outcome(client.getLock(name).withLock(() => undefined))) !== 'ok') await pause(PARKED_MS);
   expect(elapsed(served)).toBeLessThan(5_250);
 }, 60_000);
 
@@ -206,7 +207,7 @@ test('R12: while one shard hangs, calls and renewals on the others go on', async
       expect(await inFlow(() => client.getLock(name).withLock(() => 'in'))).toBe('in');
       slowest = Math.max(slowest, elapsed(asked));
     }
-    await pause(20);
+    await pause(STARTED_MS);
   }
   expect(slowest).toBeLessThan(500);
   expect(losses.filter((name) => name !== lost.name)).toEqual([]);
@@ -226,7 +227,7 @@ test('R3: after a master hangs, calls succeed within 5 s of its replica taking o
   expect(elapsed(deadline)).toBeLessThan(500 + 3_250);
   await bench.cluster.promoted(replicas[0] as RedisServer);
   const promoted = performance.now();
-  while ((await outcome(lock.withLock(() => undefined))) !== 'ok') await pause(20);
+  while ((await outcome(lock.withLock(() => undefined))) !== 'ok') await pause(STARTED_MS);
   expect(elapsed(promoted)).toBeLessThan(5_250);
 }, 60_000);
 

@@ -12,6 +12,7 @@ import { FaultProxy } from '../support/proxy/proxy.js';
 import { allChannels, serverMajor } from '../support/servers/server-version.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
 import { makeTlsFiles } from '../support/servers/tls.js';
+import { LONG_QUIET_MS, STARTED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const clients: LockClient[] = [];
@@ -92,7 +93,8 @@ test('a cluster behind a service name: when the name leads to another cluster, c
   await Promise.all(first.servers.map((server) => server.kill9()));
   served = second;
   const moved = performance.now();
-  while ((await outcome(inFlow(() => client.getLock('named').withLock(() => undefined)))) !== 'ok') await pause(20);
+  while ((await outcome(inFlow(() => client.getLock('named').withLock(() => undefined)))) !== 'ok')
+    await pause(STARTED_MS);
   expect(elapsed(moved)).toBeLessThan(5_250);
 }, 60_000);
 
@@ -125,7 +127,7 @@ describe('R3: a cluster behind a service name that nobody looks up any more', ()
     await cluster.failover(master);
     await master.kill9();
     const switched = performance.now();
-    while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(20);
+    while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(STARTED_MS);
     expect(elapsed(switched)).toBeLessThan(5_250);
   }, 60_000);
 
@@ -136,7 +138,7 @@ describe('R3: a cluster behind a service name that nobody looks up any more', ()
     expect(await outcome(inFlow(() => lock.tryLock()))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
     dns.answers = true;
     const answers = performance.now();
-    while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(20);
+    while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(STARTED_MS);
     expect(elapsed(answers)).toBeLessThan(5_250);
     expect(dns.asked).toBeLessThan(10);
   }, 60_000);
@@ -278,7 +280,7 @@ test('R34: credentials appear in no error, event, warning or inspection', async 
     await fail(() => client.getLock('secretive').tryLock());
     await fail(() => client.inspect('secretive'));
     server.resume();
-    await pause(300);
+    await pause(LONG_QUIET_MS);
     await server.admin.set('text', 'no lock');
     await fail(() => client.getLock('text').tryLock());
     await fail(() => client.close());

@@ -5,6 +5,7 @@ import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
 import { ProxiedCluster } from '../support/proxy/proxied-cluster.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import type { RedisServer } from '../support/servers/servers.js';
+import { LONG_QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const DEADLINE_MS = 900;
@@ -36,7 +37,7 @@ test.each([
   stalled.lift();
   // The connection comes about now, and all that was kept for it is delivered or given up.
   await until(async () => (await outcome(client.getLock(name).isLocked())) === 'ok', 'the node is reached');
-  await pause(300);
+  await pause(LONG_QUIET_MS);
   const changed = (await log.settle())
     .slice(rejected)
     .filter(({ source, command, args }) => source === 'lua' && command === 'HSET' && args[0] === name);

@@ -6,9 +6,10 @@ import * as readWrite from '../../src/redis/scripts/read-write-lock.js';
 import { describeLockContract } from '../contracts/lock-contract.js';
 import { makePlainLock, plainLock } from '../contracts/plain-lock.js';
 import { closeClients, inFlow, openProxy, pause, useUser } from '../support/clients/lock-clients.js';
-import { admin, atLast, freshName, testRedisUrl } from '../support/redis.js';
+import { admin, atLast, freshName, leavesKeys, testRedisUrl } from '../support/redis.js';
 import { serverMajor } from '../support/servers/server-version.js';
 import { permissionsFor, rulesOf, type Permissions } from '../support/servers/user.js';
+import { QUIET_MS } from '../support/time/pauses.js';
 
 const mark = freshName('').split(':')[0]!;
 const user = `${mark}-user`;
@@ -68,11 +69,12 @@ async function openBoth(way = testRedisUrl()): Promise<[LockClient, LockClient]>
   return both;
 }
 
+leavesKeys('semaphores and latches stay until they are deleted');
+
 const clients: LockClient[] = [];
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
   await closeClients();
-  await admin().flushdb();
 });
 
 /** Everything that can be done with a lock, and what of it failed; a busy lock is waited for so long. */
@@ -94,12 +96,12 @@ async function failures({ way, waitTime = 300 }: { way?: string; waitTime?: numb
   // The second of them is beyond what may stay here in a row while others wait.
   const local = Promise.all([1, 2].map(() => attempt(() => lock.withLock({ waitTime }, () => undefined))));
   const remote = inFlow(() => other.getLock(lock.name).withLock({ waitTime }, () => undefined)).catch(() => undefined);
-  await pause(100);
+  await pause(QUIET_MS);
   await attempt(async () => hold?.release());
   await Promise.all([local, remote]);
   const theirs = await inFlow(() => other.getLock(lock.name).tryAcquire({ leaseTime: 20_000, waitTime: 500 }));
   const waiting = attempt(() => lock.withLock({ waitTime }, () => undefined));
-  await pause(100);
+  await pause(QUIET_MS);
   await theirs?.release().catch(() => undefined);
   await waiting;
   await inFlow(() => other.getLock(freshName('theirs')).tryAcquire({ leaseTime: 20_000 }));

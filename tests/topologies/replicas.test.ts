@@ -9,6 +9,7 @@ import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
 import { FaultProxy } from '../support/proxy/proxy.js';
 import { SentinelSetup } from '../support/servers/sentinel.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { QUIET_MS, STARTED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const TIMEOUT_MS = 400;
@@ -147,7 +148,7 @@ test('R35: a waiter is told, and gets the lock when the replica is back', async 
   const name = freshName('handed');
   const hold = await inFlow(() => client.getLock(name).acquire());
   const waiting = inFlow(() => outcome(client.getLock(name).acquire({ waitTime: 10_000 })));
-  await pause(100);
+  await pause(QUIET_MS);
   await replica.pause();
   await hold.release();
   expect(await waiting).toBe('ERR_LOCK_NOT_REPLICATED');
@@ -269,7 +270,7 @@ test('R6: a master that was demoted is left for the one that its name leads to b
     const demoted = performance.now();
     while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') {
       expect(elapsed(demoted)).toBeLessThan(5_250);
-      await pause(20);
+      await pause(STARTED_MS);
     }
     expect((await next.commandStats()).get('hset')).toBeGreaterThan(0);
   } finally {

@@ -10,6 +10,7 @@ import { expectPassedOn } from '../support/clients/passed-on.js';
 import { FaultProxy } from '../support/proxy/proxy.js';
 import { MASTER_NAME, SentinelSetup } from '../support/servers/sentinel.js';
 import type { RedisServer } from '../support/servers/servers.js';
+import { QUIET_MS, STARTED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 let setup: SentinelSetup;
@@ -69,7 +70,8 @@ test('R3: a planned failover while holding, waiting and renewing keeps the lock 
   await (await setup.master()).command('WAIT', 2, 1_000);
   await setup.failover();
   const switched = performance.now();
-  while ((await outcome(holder.getLock(freshName('probe')).withLock(() => undefined))) !== 'ok') await pause(20);
+  while ((await outcome(holder.getLock(freshName('probe')).withLock(() => undefined))) !== 'ok')
+    await pause(STARTED_MS);
   expect(elapsed(switched)).toBeLessThan(5_250);
   expect(hold.validFor()).toBeGreaterThan(0);
   await expectPassedOn(hold, waiting, 1_250);
@@ -117,7 +119,7 @@ test('R3: a master that falls silent when it is asked for its replicas: every ca
   expect(elapsed(asked)).toBeLessThan(900 + 250);
   silent.lift();
   const lifted = performance.now();
-  while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(20);
+  while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(STARTED_MS);
   expect(elapsed(lifted)).toBeLessThan(5_250);
   await client.close();
   await proxy.close();
@@ -185,7 +187,7 @@ test('R3: news of a failover that come while connections ask for the master end 
   await until(async () => (await listeners()) === 2 * setup.sentinels.length, 'those who ask have heard of it');
   for (const fault of held) fault.lift();
   const lifted = performance.now();
-  while ((await outcome(inFlow(() => lock.isLocked()))) !== 'ok') await pause(20);
+  while ((await outcome(inFlow(() => lock.isLocked()))) !== 'ok') await pause(STARTED_MS);
   await until(
     async () => (await (await setup.master()).channels()).some((channel) => channel.includes(name)),
     'it waits',
@@ -263,7 +265,8 @@ test('R3: a Sentinel that hangs keeps nobody from the master, nor from the next 
   await master.kill9();
   await setup.switchedFrom(master);
   const switched = performance.now();
-  while ((await outcome(inFlow(() => lock.withLock({ waitTime: 1_000 }, () => undefined)))) !== 'ok') await pause(20);
+  while ((await outcome(inFlow(() => lock.withLock({ waitTime: 1_000 }, () => undefined)))) !== 'ok')
+    await pause(STARTED_MS);
   expect(elapsed(switched)).toBeLessThan(5_250);
 }, 60_000);
 
@@ -280,7 +283,8 @@ test.each(['kill9', 'pause'] as const)(
     expect(elapsed(asked)).toBeLessThan(300 + 3_250);
     await setup.switchedFrom(master);
     const switched = performance.now();
-    while ((await outcome(inFlow(() => lock.withLock({ waitTime: 5_000 }, () => undefined)))) !== 'ok') await pause(20);
+    while ((await outcome(inFlow(() => lock.withLock({ waitTime: 5_000 }, () => undefined)))) !== 'ok')
+      await pause(STARTED_MS);
     expect(elapsed(switched)).toBeLessThan(5_250);
   },
   60_000,
@@ -299,12 +303,13 @@ test('R6: a demoted master that still answers gives no lock, and calls succeed w
   const outcomes: unknown[] = [];
   while (performance.now() - demoted < 3_000) {
     outcomes.push(await outcome(inFlow(() => lock.tryLock(0, 1_000).then((got) => (got ? lock.unlock() : undefined)))));
-    await pause(100);
+    await pause(QUIET_MS);
   }
   expect(new Set(outcomes)).toEqual(new Set(['ERR_LOCK_REDIS_UNAVAILABLE']));
   await master.replicaOf(undefined);
   const restored = performance.now();
-  while ((await outcome(inFlow(() => lock.withLock({ waitTime: 5_000 }, () => undefined)))) !== 'ok') await pause(20);
+  while ((await outcome(inFlow(() => lock.withLock({ waitTime: 5_000 }, () => undefined)))) !== 'ok')
+    await pause(STARTED_MS);
   expect(elapsed(restored)).toBeLessThan(5_250);
 }, 60_000);
 
@@ -317,7 +322,7 @@ test('no hold is reported valid by the word of a master that was left behind', a
   client.events.on('leaseLost', ({ reason }) => reasons.push(reason));
   // The new master never hears of this lock, as after a failover that lost a write.
   for (const server of setup.servers) if (server !== master) await server.pause();
-  await pause(100);
+  await pause(QUIET_MS);
   await master.kill9();
   for (const server of setup.servers) if (server !== master) server.resume();
   const next = await setup.switchedFrom(master);

@@ -7,6 +7,7 @@ import { elapsed } from '../../support/time/elapsed.js';
 import { holdElsewhere, inFlow, openProxy, pause } from '../../support/clients/lock-clients.js';
 import { Random } from '../../support/random.js';
 import { admin, expectNothingLeft, freshName } from '../../support/redis.js';
+import { PARKED_MS, STARTED_MS } from '../../support/time/pauses.js';
 import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { ATTEMPT_MS, errorOf, open, SLACK_MS, startWaiting, type LockKind } from '../lock-kind.js';
@@ -49,7 +50,7 @@ export function abortingContract(kind: LockKind): void {
       const hold = await holdElsewhere(holder.lock);
       const controller = new AbortController();
       const { result } = await startWaiting(waiter, () => call(waiter.lock, controller.signal));
-      await pause(20);
+      await pause(STARTED_MS);
       const fired = performance.now();
       controller.abort();
       expectAborted(await errorOf(result), controller.signal.reason);
@@ -67,7 +68,7 @@ export function abortingContract(kind: LockKind): void {
       const hold = await holdElsewhere(holder.lock);
       const controller = new AbortController();
       const calls = FORMS.map(([, call]) => errorOf(inFlow(() => call(waiter.lock, controller.signal))));
-      await pause(50);
+      await pause(PARKED_MS);
       controller.abort('enough');
       for (const error of await Promise.all(calls)) expectAborted(error, 'enough');
       expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
@@ -132,7 +133,7 @@ export function abortingContract(kind: LockKind): void {
       const nested = await lock.acquire({ signal });
       expect(getEventListeners(signal, 'abort')).toEqual([]);
       controller.abort();
-      await pause(20);
+      await pause(STARTED_MS);
       expect(nested.validFor()).toBeGreaterThan(0);
       expect(nested.signal.aborted).toBe(false);
       expect(await lock.getHoldCount()).toBe(2);

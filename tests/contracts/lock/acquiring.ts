@@ -5,6 +5,7 @@ import type { Lock } from '../../../src/locks/lock.js';
 import { elapsed } from '../../support/time/elapsed.js';
 import { holdElsewhere, inFlow, openProxy, pause } from '../../support/clients/lock-clients.js';
 import { admin, expectNothingLeft } from '../../support/redis.js';
+import { STARTED_MS } from '../../support/time/pauses.js';
 import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import {
@@ -207,7 +208,7 @@ export function acquiringContract(kind: LockKind): void {
       const hold = await holdElsewhere(bench.lock);
       const ready = startWaiting(other, () => call(other.lock));
       const { result } = await ready;
-      await pause(20);
+      await pause(STARTED_MS);
       expect(other.events.acquired).toEqual([]);
       const released = performance.now();
       await hold.release();

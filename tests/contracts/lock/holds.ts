@@ -3,6 +3,7 @@ import { getEventListeners } from 'node:events';
 import { LockLostError, NotOwnerError } from '../../../src/errors.js';
 import { block, holdElsewhere, inFlow, pause } from '../../support/clients/lock-clients.js';
 import { admin, freshName } from '../../support/redis.js';
+import { STARTED_MS } from '../../support/time/pauses.js';
 import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, SLACK_MS, type LockKind } from '../lock-kind.js';
@@ -37,7 +38,7 @@ export function holdsContract(kind: LockKind): void {
         expect(Number.isInteger(validFor)).toBe(true); // for AbortSignal.timeout(), which takes nothing else
         expect(validFor).toBeLessThanOrEqual(leaseTime - margin);
         expect(validFor).toBeGreaterThan(leaseTime - margin - (performance.now() - began) - 1);
-        await pause(20);
+        await pause(STARTED_MS);
         expect(hold.validFor()).toBeLessThanOrEqual(validFor - 19);
         await hold.release();
         expect(hold.validFor()).toBe(0);

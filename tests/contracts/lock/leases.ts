@@ -5,6 +5,7 @@ import { LockLostError } from '../../../src/errors.js';
 import { elapsed } from '../../support/time/elapsed.js';
 import { holdElsewhere, inFlow, openProxy, pause } from '../../support/clients/lock-clients.js';
 import { admin } from '../../support/redis.js';
+import { LONG_QUIET_MS } from '../../support/time/pauses.js';
 import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, SLACK_MS, startWaiting, WAKE_MS, type LockKind, memberError } from '../lock-kind.js';
@@ -140,7 +141,7 @@ export function leasesContract(kind: LockKind): void {
       for (let renewed = 0; renewed < events.renewed.length || renewed === 0;) {
         await until(() => events.renewed.length > renewed, 'it was renewed', 1_500);
         renewed = events.renewed.length;
-        await pause(300);
+        await pause(LONG_QUIET_MS);
       }
       // The attempt lies somewhere on its way, while a new connection carries renewals and their answers.
       const held = proxy.holdCommand({ contains: name, sha: kind.partialRelease });

@@ -1,5 +1,5 @@
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { expectNothingLeft, freshName } from '../../support/redis.js';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { freshName } from '../../support/redis.js';
 import { replayCalls } from './client-replay.js';
 import { BY_SCRIPT, DEVIATIONS, NOT_REPLAYED } from './deviations/table.js';
 import { recordedScenarios } from './recording.js';
@@ -35,7 +35,6 @@ export function describeReplays(kinds: readonly string[]): void {
       };
       await Promise.all(Array.from({ length: SIDE_BY_SIDE }, work));
     }, 60_000);
-    afterEach(() => expectNothingLeft());
 
     test('every scenario is replayed or named with its reason, and every deviation has its scenario and step', () => {
       const steps = new Set(recorded.flatMap(({ name, steps }) => steps.map(({ i }) => `${name} ${i}`)));

@@ -17,7 +17,7 @@ import {
   typeErrors,
   type Snippet,
 } from '../../support/project/readme.js';
-import { admin, expectNothingLeft, freshName, testRedisUrl } from '../../support/redis.js';
+import { admin, freshName, testRedisUrl } from '../../support/redis.js';
 import { until } from '../../support/time/until.js';
 
 const exec = promisify(execFile);
@@ -51,7 +51,6 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 afterEach(async () => {
   await admin().del('seats'); // a semaphore stays when nobody uses it any more
-  await expectNothingLeft();
 });
 
 /** One section of everything that there is, and of what several can have also with somebody who waits. */

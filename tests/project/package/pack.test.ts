@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { build } from 'esbuild';
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { INLINED } from '../../../.ci/tsdown.config.mjs';
 import { PROJECT_ROOT, projectFiles } from '../../support/project/project-files.js';
-import { expectNothingLeft, freshName, testRedisUrl } from '../../support/redis.js';
+import { freshName, testRedisUrl } from '../../support/redis.js';
 
 interface Manifest {
   dependencies?: Record<string, string>;
@@ -63,8 +63,6 @@ beforeAll(async () => {
 }, 120_000);
 
 afterAll(() => rmSync(scratch, { recursive: true }));
-
-afterEach(() => expectNothingLeft());
 
 test('issue 20.27: the package holds both builds with their types and the licences, and nothing that nothing reads', () => {
   const expected = [

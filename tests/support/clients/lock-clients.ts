@@ -1,3 +1,4 @@
+import { expect } from '@jest/globals';
 import { systemClock, type Clock, type Timer } from '../../../src/clock.js';
 import { createClient, type LockClient } from '../../../src/client/create-client.js';
 import { runOutside } from '../../../src/ownership/flow.js';
@@ -48,9 +49,12 @@ export class TestClock implements Clock {
   }
 }
 
+/** A clock that knows the timers that are set: the leak check asks for them. */
+type ClientClock = Clock & { readonly timers: number };
+
 export interface ClientSettings extends ClientOptions {
   url?: string;
-  clock?: Clock;
+  clock?: ClientClock;
 }
 
 let user: { username: string; password: string } | undefined;
@@ -66,7 +70,7 @@ export function clientUrl(): string {
   return Object.assign(url, user).href;
 }
 
-const clients: LockClient[] = [];
+const clients: { readonly client: LockClient; readonly clock: ClientClock }[] = [];
 const proxies: FaultProxy[] = [];
 
 /** Clients with a short command deadline may need several on a busy machine. */
@@ -76,9 +80,13 @@ export async function ready(...opened: readonly LockClient[]): Promise<void> {
 }
 
 /** A client that knows Redis already, closed by `closeClients`. */
-export async function openClient({ url = clientUrl(), clock, ...options }: ClientSettings = {}): Promise<LockClient> {
-  const client = createClient({ ...reach(url), ...options }, clock === undefined ? {} : { clock });
-  clients.push(client);
+export async function openClient({
+  url = clientUrl(),
+  clock = new TestClock(),
+  ...options
+}: ClientSettings = {}): Promise<LockClient> {
+  const client = createClient({ ...reach(url), ...options }, { clock });
+  clients.push({ client, clock });
   await ready(client);
   return client;
 }
@@ -91,11 +99,13 @@ export async function openProxy(): Promise<{ proxy: FaultProxy; url: string }> {
   return { proxy, url: proxy.url + pathname };
 }
 
-/** Open holds are given back, so that only what a test did not mean to hold is left. */
+/** Releases open holds, so that only what a test did not mean to hold is left. A closed client has no timer. */
 export async function closeClients(): Promise<void> {
   for (const proxy of proxies) proxy.lift();
-  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  const opened = clients.splice(0);
+  await Promise.all(opened.map(({ client }) => client.close({ releaseHolds: true })));
   await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
+  expect({ timers: opened.map(({ clock }) => clock.timers) }).toEqual({ timers: opened.map(() => 0) });
 }
 
 /** A flow of its own: what it takes is nobody else's, unless it hands the `Hold` out. */

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startWorker, type Worker, type WorkerOptions } from './child.js';
 import { check } from '../history/history.js';
 import { stamp } from '../history/history-recorder.mjs';
-import { admin, freshName, testRedisUrl } from '../redis.js';
+import { admin, freshName, leavesKeys, testRedisUrl } from '../redis.js';
 import { SharedCounter } from './shared-counter.js';
 import { until } from '../time/until.js';
 
@@ -24,8 +24,8 @@ beforeEach(async () => {
 afterEach(async () => {
   await Promise.all(workers.splice(0).map((worker) => worker.close()));
   await counter.close();
-  await admin().flushdb();
 });
+leavesKeys('a worker that is killed releases nothing');
 
 const holders = async (): Promise<string[]> => Object.keys(await admin().hgetall(name));
 
