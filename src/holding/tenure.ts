@@ -1,8 +1,7 @@
 /*
- * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Its
- * requests take turns (turns.ts), and what they ask for lasts as long as its lease (lease.ts). When the count is 0, the
- * lock is lost or its state in doubt, the tenure is over and its owner id is never used again: a request still under way
- * somewhere then names an owner that no longer exists.
+ * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Requests
+ * take turns (request-turns.ts) and ask for a lease (lease.ts). When the count is 0, the lock is lost or its state in
+ * doubt, the tenure is over, and its owner id is never used again: no request under way names an owner that exists.
  */
 import {
   LockLostError,
@@ -132,9 +131,18 @@ export class Tenure {
     return this.turns
       .take((settleBy) => this.#giveBack(hold, deadline, settleBy), giveUp)
       .catch(failed)
-      .finally(() => {
-        this.#leaving -= 1;
-      });
+      .finally(() => this.#left());
+  }
+
+  /** If the other holds were lost before the last release had settled, what the key has left is nobody's. */
+  #left(): Promise<void> | undefined {
+    this.#leaving -= 1;
+    const heldByNone = (): boolean => this.state === 'held' && this.holds.length + this.#leaving === 0;
+    if (!heldByNone()) return undefined;
+    const ended = this.turns.take(() => (heldByNone() ? this.#end(undefined, Infinity) : Promise.resolve()));
+    return ended.catch((error: unknown) => {
+      if (!(error instanceof LockLostError)) throw error;
+    });
   }
 
   /** Told to listeners: at once if it was lost, else when Redis is known to have released it. */
@@ -191,13 +199,6 @@ export class Tenure {
     }
     if (request.reply === 'gone') throw this.lose('gone');
     this.tellEnded(hold, holdCount);
-    // Whoever gives back the last one behind us ends the tenure, and is told if it was lost.
-    if (this.holds.length > 0 || this.#leaving > 1) return;
-    // The others were lost meanwhile. What the key has left, if anything, is nobody's.
-    this.#ending = this.#end(undefined, Infinity).catch((error: unknown) => {
-      if (!(error instanceof LockLostError)) throw error;
-    });
-    return this.#ending;
   }
 
   /**

@@ -349,3 +349,22 @@ test('R2: a call that is aborted between two attempts sends nothing any more', a
   await pause(500);
   expect(proxy.log.filter(({ args }) => args.includes(name))).toHaveLength(count);
 });
+
+test('issue 20.5: a hold whose lease ends just as one inside of it has been released leaves nothing that others wait for', async () => {
+  const { client, name } = await bench();
+  // Whose waiters no message wakes.
+  const lock = client.getSpinLock(name);
+  const leaseMs = 200;
+  const outer = await holdElsewhere(lock, leaseMs);
+  const nested = await outer.run(() => lock.acquire({ leaseTime: leaseMs }));
+  client.events.on('released', () => {
+    // Redis has released the nested hold, and its release has found the outer one open: nobody else ends the rest.
+    const end = performance.now() + leaseMs;
+    while (performance.now() < end);
+    queueMicrotask(() => expect(outer.validFor()).toBe(0));
+  });
+  await nested.release();
+  expect(outer.signal.aborted).toBe(true);
+  expect(await inFlow(() => lock.tryLock(2_000, leaseMs).then((granted) => granted && lock.forceUnlock()))).toBe(true);
+  expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
+});
