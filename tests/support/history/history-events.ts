@@ -55,11 +55,21 @@ export type HistoryEvent = Stamped &
     | { type: 'permits-free'; lock: string; free: number; of: number }
     /** A fault struck this process, or all of them, from `from` on; what it leaves is over at `at`. */
     | { type: 'disturbed'; from: number; whom: string; by: string }
-    /** At a quiet point: bytes in use after a collection. */
-    | { type: 'heap'; bytes: number }
+    /** At a quiet point, after a collection. */
+    | { type: 'heap'; size: HeapSize }
+    /** Batches of as many sections each, while nothing else happened; `sizes`: before the first one and after each. */
+    | { type: 'drilled'; sections: number; sizes: readonly HeapSize[] }
+    /** A call that nothing disturbed did what it must not do. */
+    | { type: 'wrong'; what: string }
     /** Found when all was over. */
     | { type: 'left'; what: 'key' | 'queue entry' | 'channel' | 'timer' | 'listener' | 'waiter'; name: string }
   );
+
+/** What a process has in use. */
+export interface HeapSize {
+  readonly bytes: number;
+  readonly objects: number;
+}
 
 interface AcquireOk {
   type: 'acquire-ok';

@@ -124,6 +124,8 @@ export class HistoryFacts {
       case 'permits-free':
       case 'effect':
       case 'left':
+      case 'drilled':
+      case 'wrong':
         return; // looked at one by one, when all is known
     }
   }

@@ -17,6 +17,7 @@ export type ViolationKind =
   | 'overtaken in a fair queue'
   | 'lost while Redis answered'
   | 'memory that grows'
+  | 'wrong answer'
   | 'left behind'
   | 'never settled'
   | 'settled too late'

@@ -122,7 +122,27 @@ test('a hold with a lease of its own ends with that', () => {
 
 test('the heap of a process is as large at each quiet point as before', () => {
   const heap = (process: string, ...sizes: number[]): HistoryEvent[] =>
-    sizes.flatMap((bytes, at) => history({ type: 'heap', process, at, bytes }));
+    sizes.flatMap((bytes, at) => history({ type: 'heap', process, at, size: { bytes, objects: 20_000 } }));
   expect(kinds([...heap('A', 9e6, 9.1e6, 9e6), ...heap('B', 20e6)])).toEqual([]);
   expect(kinds(heap('A', 9e6, 13e6))).toEqual(['memory that grows']);
+});
+
+test('a process that keeps a little of each section is found, and one whose heap only varies is not', () => {
+  const drilled = (...sizes: [bytes: number, objects: number][]): HistoryEvent[] =>
+    history({
+      type: 'drilled',
+      process: 'A',
+      at: 1,
+      sections: 240,
+      sizes: sizes.map(([bytes, objects]) => ({ bytes, objects })),
+    });
+  expect(
+    kinds(drilled([12_112_064, 17_852], [12_032_728, 17_839], [12_332_376, 17_846], [12_340_000, 17_900])),
+  ).toEqual([]);
+  expect(
+    kinds(drilled([12_000_000, 17_000], [12_000_000, 17_240], [12_000_000, 17_480], [12_000_000, 17_730])),
+  ).toEqual(['memory that grows']);
+  expect(
+    kinds(drilled([12_000_000, 17_000], [12_030_000, 17_000], [12_060_000, 17_000], [12_100_000, 17_000])),
+  ).toEqual(['memory that grows']);
 });

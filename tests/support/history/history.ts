@@ -2,7 +2,7 @@ import type { HistoryEvent } from './history-events.js';
 import { EntryCheck } from './history-entries.js';
 import { ExclusionCheck } from './history-exclusion.js';
 import { groupBy, HistoryFacts } from './history-facts.js';
-import { checkHeap } from './history-heaps.js';
+import { checkDrill, checkHeap } from './history-heaps.js';
 import { LatchCheck } from './history-latches.js';
 import { LossCheck } from './history-losses.js';
 import { OrderCheck } from './history-order.js';
@@ -44,6 +44,8 @@ export function check(
     else if (event.type === 'latch-opened') latches.checkOpened(event);
     else if (event.type === 'latch-closed') latches.checkClosed(event);
     else if (event.type === 'permits-free') permits.checkFree(event);
+    else if (event.type === 'drilled') checkDrill(event, violate);
+    else if (event.type === 'wrong') violate('wrong answer', event.what, event);
     else if (event.type === 'left') violate('left behind', `a ${event.what} was left: ${event.name}`, event);
   }
   for (const { invoke, outcome } of facts.calls.values()) losses.checkSettled(invoke, outcome);

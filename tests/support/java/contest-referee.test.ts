@@ -5,8 +5,14 @@ import { fairOrder } from './fair-order.js';
 import { Referee } from './referee.js';
 import type { MonitorLine } from '../servers/monitor-log.js';
 
-const run = (command: string, ...args: string[]): MonitorLine => ({ time: 0, command, args, source: 'lua' });
-const script: MonitorLine = { time: 0, command: 'EVALSHA', args: [], source: '127.0.0.1:1' };
+const run = (command: string, ...args: string[]): MonitorLine => ({
+  time: 0,
+  database: 0,
+  command,
+  args,
+  source: 'lua',
+});
+const script: MonitorLine = { time: 0, database: 0, command: 'EVALSHA', args: [], source: '127.0.0.1:1' };
 const QUEUE = 'redisson_lock_queue:{lk}';
 const join = (owner: string): MonitorLine[] => [script, run('RPUSH', QUEUE, owner)];
 const enter = (owner: string): MonitorLine[] => [script, run('LPOP', QUEUE), run('HSET', 'lk', owner, '1')];

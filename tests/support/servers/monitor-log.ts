@@ -9,11 +9,12 @@ export interface MonitorLine {
   /** Upper case. */
   readonly command: string;
   readonly args: readonly string[];
+  readonly database: number;
   /** The client's address, or `lua` for what a script called. */
   readonly source: string;
 }
 
-const LINE = /^\+(\d+\.\d+) \[\d+ ([^\]]+)\] (.*)\r\n$/s;
+const LINE = /^\+(\d+\.\d+) \[(\d+) ([^\]]+)\] (.*)\r\n$/s;
 const QUOTED = /"((?:[^"\\]|\\.)*)"/gs;
 const ESCAPED: Record<string, string> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
 
@@ -83,10 +84,17 @@ export class MonitorLog {
       else if (this.#unanswered === 0) this.#settled.resolve();
       return;
     }
-    const [, time, source = '', quoted = ''] = LINE.exec(frame.toString('utf8')) ?? [];
+    const [, time, database, source = '', quoted = ''] = LINE.exec(frame.toString('utf8')) ?? [];
     const [word = '', ...args] = [...quoted.matchAll(QUOTED)].map(([, text = '']) => unescape(text));
     if (args[0]?.startsWith('settle-')) this.#markers.add(args[0]);
-    else this.lines.push({ time: Number(time) * 1_000, command: word.toUpperCase(), args, source });
+    else
+      this.lines.push({
+        time: Number(time) * 1_000,
+        command: word.toUpperCase(),
+        args,
+        source,
+        database: Number(database),
+      });
   }
 }
 

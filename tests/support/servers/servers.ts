@@ -291,7 +291,9 @@ export class RedisServer {
   async #writeConfig(): Promise<string> {
     const { options, directory } = this;
     const users = [...(options.users ?? [])];
-    if (this.#secured) users.push(`${BENCH.username} on >${BENCH.password} ~* +@all`);
+    // Redis 6.0 knows no permissions for channels.
+    const channels = users.some((user) => user.includes('&*')) ? ' &*' : '';
+    if (this.#secured) users.push(`${BENCH.username} on >${BENCH.password} ~*${channels} +@all`);
     const lines = [
       'bind 127.0.0.1',
       `port ${this.port}`,

@@ -47,6 +47,9 @@ function unfinished() {
   return failed.length + stuck.length > 0 ? [...failed, ...stuck] : ['the run came to no end'];
 }
 
+/** What the tests that failed last had come to. @type {Map<string, string>} */
+const reasons = new Map();
+
 /** The names of the tests that fail; undefined if none was run. @type {(tests: readonly string[]) => string[] | undefined} */
 function failingTests(tests) {
   rmSync(results, { force: true });
@@ -60,7 +63,7 @@ function failingTests(tests) {
     timeout: limitMs(tests),
     killSignal: 'SIGKILL', // without its mechanism the code may never come back to the event loop
   });
-  /** @type {{ testResults: { message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
+  /** @type {{ testResults: { message: string, assertionResults: { status: string, fullName: string, failureMessages: string[] }[] }[] }} */
   let report;
   try {
     report = JSON.parse(readFileSync(results, 'utf8'));
@@ -70,7 +73,11 @@ function failingTests(tests) {
   if (report.testResults.length === 0) return undefined;
   return report.testResults.flatMap(({ assertionResults, message }) => {
     if (assertionResults.length === 0 && message !== '') return [message.split('\n')[0] ?? ''];
-    return assertionResults.flatMap(({ status, fullName }) => (status === 'failed' ? [fullName] : []));
+    return assertionResults.flatMap(({ status, fullName, failureMessages: [why = ''] }) => {
+      if (status !== 'failed') return [];
+      reasons.set(fullName, /Received: .*/.exec(why)?.[0] ?? '');
+      return [fullName];
+    });
   });
 }
 
@@ -101,6 +108,8 @@ try {
     // One after the other: the first that notices is enough.
     /** @type {string[]} */
     let failed = [];
+    /** @type {ReadonlyMap<string, string>} */
+    let why = new Map();
     let mutated = false;
     for (const test of tests) {
       if (!mutated) {
@@ -111,6 +120,7 @@ try {
       const failing = failingTests([test]);
       if (failing === undefined) throw new Error(`${name}: no test in ${test}`);
       if (failing.length === 0) continue;
+      why = new Map(reasons);
       writeFileSync(path, text);
       mutated = false;
       const anyway = failAnyway(test);
@@ -120,7 +130,7 @@ try {
     writeFileSync(path, text);
     if (failed.length === 0) survived += 1;
     console.log(failed.length === 0 ? `SURVIVED without ${name}` : `removed ${name}: ${failed.length} failed`);
-    for (const each of failed.slice(0, 3)) console.log(`    ${each}`);
+    for (const each of failed.slice(0, 3)) console.log(`    ${each} ${why.get(each) ?? ''}`);
   }
 } finally {
   rmSync(copy, { recursive: true, force: true });

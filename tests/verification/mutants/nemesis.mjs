@@ -1,6 +1,6 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { subscriber, watchdog } from './names.mjs';
+import { entry, subscriber, waiter, watchdog } from './names.mjs';
 
 const NEMESIS = 'tests/verification/soak/nemesis';
 
@@ -52,6 +52,43 @@ export const SABOTAGES = [
     watchdog,
     '    this.#retries.delete(tenure);\n  }',
     '    this.#retries.delete(tenure);\n    (this.kept ??= []).push(tenure);\n  }',
+    NEMESIS,
+  ),
+  without(
+    'nemesis: calls that are forgotten when they have settled',
+    waiter,
+    'this.owner = terms.owner ?? runtime.newOwner();',
+    'this.owner = terms.owner ?? runtime.newOwner();\n    (globalThis.kept ??= []).push(this);',
+    NEMESIS,
+  ),
+  without(
+    'nemesis: messages that only make a latch look',
+    entry,
+    '    this.#look.published();\n    this.#look.wake();\n',
+    `    for (const waiter of [...this.#line]) {
+      if (!(waiter instanceof SharedWaiter) || !waiter.forAll) continue;
+      this.#line.remove(waiter);
+      waiter.served = waiter.busy;
+      waiter.trying?.abandon();
+      waiter.granted(undefined);
+    }
+    this.#look.published();
+    this.#look.wake();
+`,
+    NEMESIS,
+  ),
+  without(
+    'nemesis: lines told apart by their keys, not by their channels',
+    'src/waiting/wait-lines.ts',
+    "const place = key.includes('{') ? `{} ${channel}` : channel;",
+    'const place = channel;',
+    NEMESIS,
+  ),
+  without(
+    'nemesis: a call inside a hold of another kind is refused',
+    'src/waiting/acquire.ts',
+    'if (held.family !== family) return true;',
+    'if (held.family !== family) return false;',
     NEMESIS,
   ),
 ];

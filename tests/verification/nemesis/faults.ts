@@ -5,6 +5,7 @@ import type { HistoryEvent } from '../../support/history/history-events.js';
 import { stamp } from '../../support/history/history-recorder.mjs';
 import { ALL_SCRIPTS } from '../../support/lua/lock-scripts.js';
 import { namesAt } from './kinds.js';
+import type { RedisServer } from '../../support/servers/servers.js';
 import type { Network, SetFault } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
 import type { ServerWatch } from './server-watch.js';
@@ -21,6 +22,8 @@ export interface Bench {
   /** Keys of locks. */
   readonly locks: readonly string[];
   worker(process: number): Worker;
+  /** Puts there what a new server has to have. */
+  prepare(server: RedisServer): Promise<void>;
   /** A new worker takes the place of this one, which is dead. */
   replace(process: number): Promise<void>;
   /** Waits until everything is as it should be again. */
@@ -32,6 +35,8 @@ export interface Bench {
 type Strike = (bench: Bench, fault: ScheduledFault) => Promise<number>;
 
 const ERRORS = ['LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'BUSY', 'NOSCRIPT'];
+/** What scripts publish when something is free or open, and what a count of permits may be. */
+const PAYLOADS = ['0', '1', '3', '9999', '-1', 'not a number', ''];
 const NOWHERE = { host: '127.0.0.1', port: 9 };
 
 /** A fault of the proxy that strikes commands, for a while. */
@@ -173,6 +178,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     bench.watch.gone(server);
     await server.restart();
     await bench.watch.back(server);
+    await bench.prepare(server);
     bench.broken({ from, at: stamp(), locks: 'all', tokensLost: true });
     for (const refusal of refusals) refusal.lift();
     return 1;
@@ -229,6 +235,22 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     await pause(ms);
     await server.replicaOf(undefined);
     return 1;
+  },
+  // To everybody who listens, though nothing has happened.
+  'server-publish': async ({ stage }, { choice }) => {
+    const server = await stage.master(choice);
+    let told = 0;
+    for (const [list, publish] of [
+      ['CHANNELS', 'PUBLISH'],
+      ['SHARDCHANNELS', 'SPUBLISH'],
+    ] as const) {
+      const channels = ((await server.command('PUBSUB', list)) as string[]).filter((name) =>
+        name.startsWith('redisson_'),
+      );
+      for (const channel of channels)
+        for (const payload of PAYLOADS) told += Number(await server.command(publish, channel, payload));
+    }
+    return Math.min(1, told);
   },
   'server-delete-key': async (bench, { choice }) => {
     const lock = bench.locks[Math.floor(choice * bench.locks.length)]!;

@@ -1,3 +1,4 @@
+import { trace } from '@opentelemetry/api';
 import { LockContext, lockContext, type AcquireOptions, type Hold } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stamp } from '../../support/history/history-recorder.mjs';
@@ -8,7 +9,9 @@ import { takeCalmly } from './calm-flow.js';
 import { isCounted, isExclusive, isLock, kindOf } from './kinds.js';
 import { countDown } from './latch-flow.js';
 import { Load, type FlowOptions, type FlowResult } from './load.js';
+import { askForOtherKind } from './other-kind.js';
 import { takePermits } from './permit-flow.js';
+import { beRefused } from './refused-flow.js';
 import { Rest } from './rest.js';
 import { meets, type Target } from './target.js';
 
@@ -69,18 +72,28 @@ class Flow {
 
   async run(): Promise<void> {
     const { stopping } = this.load.parts;
-    const { names, pauseMs } = this.load.options;
+    const { names, twins, pauseMs } = this.load.options;
     for (await rest.pass(); !stopping.aborted; await rest.pass()) {
       await pause(this.#random.below(2 * pauseMs));
       // Half of all sections meet on a third of the names.
       const few = this.#random.below(2) === 0;
-      const name = names[this.#random.below(few ? Math.ceil(names.length / 3) : names.length)]!;
-      if (isCounted(name)) await takePermits(this.load, this.#random, name);
-      else if (kindOf(name) === 'latch') await countDown(this.load, this.#random, `${name}.${this.index}`);
-      else await this.#section(name, undefined);
+      const drawn = names[this.#random.below(few ? Math.ceil(names.length / 3) : names.length)]!;
+      const name = twins.length > 0 && this.#random.below(4) === 0 ? this.#random.pick(twins) : drawn;
+      // A process that is traced has a request for all that follows; the others' spans are nothing.
+      await trace.getTracer('nemesis').startActiveSpan(name, async (span) => {
+        await this.#work(name);
+        span.end();
+      });
       if (name === names.at(-1) && isExclusive(name) && this.#random.below(40) === 0) await this.#force(name);
     }
     rest.leave();
+  }
+
+  #work(name: string): Promise<void> {
+    if (this.load.options.refusing && this.#random.below(30) === 0) return beRefused(this.load, this.#random);
+    if (isCounted(name)) return takePermits(this.load, this.#random, name);
+    if (kindOf(name) === 'latch') return countDown(this.load, this.#random, `${name}.${this.index}`);
+    return this.#section(name, undefined);
   }
 
   /** One section in one of the ways there are. Settles when all that it took has been given back. */
@@ -232,12 +245,14 @@ class Flow {
         return;
       }
       case 7: {
-        const { names } = this.load.options;
+        const { names, twins } = this.load.options;
         // Another lock, with an end to the wait: two flows may want two locks in opposite order.
-        const others = names.filter((other) => isLock(other) && other !== name && !meets(target, other));
+        const others = [...names, ...twins].filter((other) => isLock(other) && other !== name && !meets(target, other));
         const other = this.load.targets.draw(random.pick(others), random);
         return this.#asHold(other, undefined, () => pause(random.below(20)), random.below(200));
       }
+      case 8:
+        return askForOtherKind(this.load, random, here);
       default:
         return;
     }

@@ -16,7 +16,15 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-export const kindOf = (name: string): Kind | undefined => KINDS.find((kind) => kind === name.split(':', 1)[0]);
+export const kindOf = (name: string): Kind | undefined =>
+  KINDS.find((kind) => kind === name.replace('{', '').split(':', 1)[0]);
+
+/** What a history calls a name of database 1: the same keys and the same channels, and other locks. */
+const ELSEWHERE = '@1';
+export const isElsewhere = (name: string): boolean => name.includes(ELSEWHERE);
+export const elsewhere = (name: string): string => name.replace(/(\/.*)?$/, `${ELSEWHERE}$1`);
+/** As Redis knows it. */
+export const redisName = (name: string): string => name.replace(ELSEWHERE, '');
 
 /** What one owner at a time has, in one field of a hash: the bench follows it at the servers. */
 const EXCLUSIVE: ReadonlySet<Kind | undefined> = new Set<Kind>([
@@ -67,6 +75,22 @@ export function drawNames(count: number, kinds: readonly Kind[]): string[] {
     { length: count },
     (_, index) => `${index === count - 1 ? last : order[index % order.length]}:${index}`,
   );
+}
+
+/** Redisson puts braces around a name without any: `{x}` has the channel of `x`, and for these kinds other keys. */
+const BRACED: ReadonlySet<Kind | undefined> = new Set(['lock', 'fenced', 'spin', 'nonreentrant', 'group', 'semaphore']);
+const braced = (name: string): string => `{${name}}`;
+export const isInSlotOf = (name: string, other: string): boolean =>
+  name.replace(/[{}]/g, '') === other.replace(/[{}]/g, '');
+
+/** Names that meet others on their channels, and nowhere else: for the first name of each kind. */
+export function twinsOf(names: readonly string[], inDatabases: boolean): string[] {
+  const firsts = names.filter((name, at) => names.findIndex((other) => kindOf(other) === kindOf(name)) === at);
+  const withOthers = firsts.filter((name) => isLock(name) || isCounted(name)).filter((name) => !isRed(name));
+  return [
+    ...withOthers.filter((name) => BRACED.has(kindOf(name))).map(braced),
+    ...(inDatabases ? withOthers.map(elsewhere) : []),
+  ];
 }
 
 const CALM = [

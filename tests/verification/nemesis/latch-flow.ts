@@ -1,3 +1,4 @@
+import type { CountDownLatch } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stamp } from '../../support/history/history-recorder.mjs';
 import type { Random } from '../../support/random.js';
@@ -10,9 +11,11 @@ let made = 0;
 
 /** A latch of its own, counted down by two while a third waits: it opens when both have, and not before. */
 export async function countDown(load: Load, random: Random, prefix: string): Promise<void> {
-  const { recorder, parts, client } = load;
+  const { recorder, parts, clients } = load;
   const name = `${prefix}.${parts.name}.${++made}`;
-  const latch = client.getCountDownLatch(name);
+  const latch = clients.first.getCountDownLatch(name);
+  // Of the same name in another database, and open long before: its message comes on the same channel.
+  const twin = clients.elsewhere?.getCountDownLatch(name);
   const of = 2;
   let asked = 0;
   let counted = 0;
@@ -36,19 +39,32 @@ export async function countDown(load: Load, random: Random, prefix: string): Pro
       if (open) recorder.write({ type: 'latch-opened', latch: name, of, asked });
       else recorder.write({ type: 'latch-closed', latch: name, of, counted, lastCountedAt });
     });
-    await Promise.all([opened, ...counting]);
+    await Promise.all([opened, ...counting, ...(twin ? [openAtOnce(load, twin)] : [])]);
     load.sections += 1;
   } catch (error) {
     load.count(load.refused, error);
   } finally {
-    // Done or not when nobody answered; later it is open already.
-    for (let failed = 0; failed < 10; failed += 1) {
-      try {
-        await latch.delete();
-        break;
-      } catch (error) {
-        load.count(load.notReleased, error);
-      }
+    await Promise.all([latch, ...(twin ? [twin] : [])].map((each) => remove(load, each)));
+  }
+}
+
+async function openAtOnce(load: Load, latch: CountDownLatch): Promise<void> {
+  try {
+    await latch.trySetCount(1);
+    await latch.countDown();
+  } catch (error) {
+    load.count(load.notReleased, error);
+  }
+}
+
+/** Done or not when nobody answered; later it is open already. */
+async function remove(load: Load, latch: CountDownLatch): Promise<void> {
+  for (let failed = 0; failed < 10; failed += 1) {
+    try {
+      await latch.delete();
+      return;
+    } catch (error) {
+      load.count(load.notReleased, error);
     }
   }
 }

@@ -1,16 +1,20 @@
-import type { LockClient } from 'holdfast';
 import type { HistoryRecorder } from '../../support/history/history-recorder.mjs';
 import { Random } from '../../support/random.js';
 import type { WorkerParts } from '../../support/processes/worker-orders.js';
-import { Targets } from './target.js';
+import { spans } from './span-count.mjs';
+import { Clients, Targets } from './target.js';
 
 export interface FlowOptions {
   readonly seed: string;
   readonly flows: number;
   /** What is there, by `kinds.ts`. The last one is also forced open now and then. */
   readonly names: readonly string[];
+  /** Names that share their channels with some of these. */
+  readonly twins: readonly string[];
   /** Which of the calm names this process wants. */
   readonly calm: readonly string[];
+  /** There are keys that Redis refuses. */
+  readonly refusing: boolean;
   readonly tokens: 'counter' | 'clock';
   readonly commandTimeout: number;
   readonly lockWatchdogTimeout: number;
@@ -20,6 +24,8 @@ export interface FlowOptions {
 
 export interface FlowResult {
   readonly sections: number;
+  /** Of this process's scripts; 0 if it is not traced. */
+  readonly spans: number;
   /** Calls that gave no hold, by the code of the error, or `busy`. */
   readonly refused: Readonly<Record<string, number>>;
   /** Releases that rejected, by code. */
@@ -35,7 +41,7 @@ const LONGEST_LEASE_MS = 2_400;
 export class Load {
   readonly options: FlowOptions;
   readonly targets: Targets;
-  readonly client: LockClient;
+  readonly clients: Clients;
   readonly recorder: HistoryRecorder;
   sections = 0;
   readonly refused: Record<string, number> = {};
@@ -50,9 +56,9 @@ export class Load {
     options: FlowOptions,
   ) {
     this.options = options;
-    this.client = parts.clients.get('client')!;
+    this.clients = new Clients(parts.clients);
     this.recorder = parts.recorder!;
-    this.targets = new Targets(this.client, [...parts.clients.values()], options.names, options.tokens);
+    this.targets = new Targets(this.clients, [...options.names, ...options.twins], options.tokens);
     this.#leaseOrder = new Random(`${parts.name} leases`, options.seed);
   }
 
@@ -61,6 +67,7 @@ export class Load {
     const clients = [...this.parts.clients.values()];
     return {
       sections,
+      spans: spans.ofScripts,
       refused,
       notReleased,
       heldAtEnd: clients.flatMap((client) => client.holds().map(({ lockName }) => lockName)),
@@ -80,7 +87,11 @@ export class Load {
   }
 
   count(counts: Record<string, number>, error: unknown): void {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = codeOf(error);
     counts[code] = (counts[code] ?? 0) + 1;
   }
 }
+
+/** By which errors are told apart. */
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : String(error);

@@ -11,6 +11,7 @@ const { values } = parseArgs({
     topology: { type: 'string', default: 'single' },
     kinds: { type: 'string' },
     planned: { type: 'boolean', default: false },
+    history: { type: 'string' },
     'shrink-minutes': { type: 'string', default: '6' },
   },
 });
@@ -29,6 +30,7 @@ const report = await runNemesis({
   ...(kinds && { kinds }),
   planned: values.planned,
   shrinkMinutes: Number(values['shrink-minutes']),
+  historyFile: values.history,
   say: (line) => console.log(line),
 });
 console.log(JSON.stringify(report, undefined, 2));

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import type { HistoryEvent } from '../../support/history/history-events.js';
 import { Random } from '../../support/random.js';
 import { isExclusive, KINDS, type Kind } from './kinds.js';
@@ -17,6 +18,8 @@ export interface NemesisOptions {
   readonly kinds?: readonly Kind[];
   /** Failovers are planned and replicas confirm every grant: then no acknowledged write may be lost. */
   readonly planned?: boolean;
+  /** A file for all events of the round in which something went wrong, one a line. */
+  readonly historyFile?: string | undefined;
 }
 
 export interface NemesisReport {
@@ -33,6 +36,8 @@ export interface NemesisReport {
   /** Writes that were acknowledged and that the server that took over never had, seen at the servers. */
   readonly lostWrites: number;
   readonly violations: number;
+  /** What ended the run, and when. */
+  readonly found?: string;
 }
 
 const PROCESSES = 4;
@@ -48,7 +53,8 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisReport
   if (topology !== 'single' && kinds.includes('red')) throw new Error('a RedLock wants servers that are alone');
   if (kinds.includes('multi') && !kinds.some((kind) => isExclusive(`${kind}:`)))
     throw new Error('a multi-lock wants members: ' + KINDS.filter((kind) => isExclusive(`${kind}:`)).join(', '));
-  const end = performance.now() + minutes * 60_000;
+  const begun = performance.now();
+  const end = begun + minutes * 60_000;
   const total = new Totals(seed);
   say(
     `nemesis: ${topology}${planned ? ', planned' : ''}, seed ${seed}, ${minutes} min, ${PROCESSES} processes x ${FLOWS} flows x ${NAMES} names: ${kinds.join(', ')}`,
@@ -69,7 +75,9 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisReport
         `${result.violations.length} violations`,
     );
     if (result.violations.length > 0) {
+      total.found = `${[...new Set(result.violations.map(({ kind }) => kind))].join(', ')} with seed ${seed} after ${((performance.now() - begun) / 1_000).toFixed(0)} s`;
       tell(say, terms, result);
+      if (options.historyFile !== undefined) writeHistory(options.historyFile, result.history);
       await shrink(terms, say, shrinkMinutes * 60_000);
       break;
     }
@@ -92,6 +100,7 @@ class Totals implements NemesisReport {
   unknownOutcomes = 0;
   lostWrites = 0;
   violations = 0;
+  found?: string;
 
   constructor(readonly seed: string) {}
 
@@ -105,6 +114,11 @@ class Totals implements NemesisReport {
     for (const kind of ['faults', 'refused', 'notReleased', 'granted'] as const)
       for (const [name, count] of result[kind]) this[kind][name] = (this[kind][name] ?? 0) + count;
   }
+}
+
+function writeHistory(file: string, history: readonly HistoryEvent[]): void {
+  const lines = [...history].sort((a, b) => a.at - b.at).map((event) => JSON.stringify(event));
+  writeFileSync(file, `${lines.join('\n')}\n`);
 }
 
 function tell(

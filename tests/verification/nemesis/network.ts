@@ -24,12 +24,17 @@ type Faults = Pick<
   | 'refuse'
 >;
 
+/** Enough for what is still asked for when all flows stand. */
+const LOGGED = 50;
+
 /** The ways of one process to all servers: a proxy in front of each. A fault strikes whichever of them it meets. */
 export class Network {
   private constructor(readonly proxies: readonly FaultProxy[]) {}
 
   static async open(servers: readonly RedisServer[]): Promise<Network> {
-    return new Network(await Promise.all(servers.map(({ address }) => FaultProxy.start(address, { logLimit: 1 }))));
+    return new Network(
+      await Promise.all(servers.map(({ address }) => FaultProxy.start(address, { logLimit: LOGGED }))),
+    );
   }
 
   /** From what a server calls itself to where this process finds it. */

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { stamp } from '../../support/history/history-recorder.mjs';
 import type { Random } from '../../support/random.js';
 import type { Load } from './load.js';
-import { kindOf, PERMITS } from './kinds.js';
+import { kindOf, PERMITS, redisName } from './kinds.js';
 
 interface Taken {
   readonly ids: string;
@@ -69,28 +69,28 @@ export async function takePermits(load: Load, random: Random, name: string): Pro
 let made = 0;
 
 async function plain(
-  { client }: Load,
+  { clients }: Load,
   name: string,
   permits: number,
   waitTime: number,
   _leaseTime: number,
   signal: AbortSignal,
 ): Promise<Taken | undefined> {
-  const semaphore = client.getSemaphore(name);
+  const semaphore = clients.of(name).getSemaphore(redisName(name));
   if (!(await semaphore.tryAcquire(permits, waitTime, { signal }))) return undefined;
   // Nothing ends them but their release.
   return { ids: '', validUntil: Infinity, release: () => semaphore.release(permits) };
 }
 
 async function expirable(
-  { client }: Load,
+  { clients }: Load,
   name: string,
   permits: number,
   waitTime: number,
   leaseTime: number,
   signal: AbortSignal,
 ): Promise<Taken | undefined> {
-  const semaphore = client.getPermitExpirableSemaphore(name);
+  const semaphore = clients.of(name).getPermitExpirableSemaphore(redisName(name));
   const permit = await semaphore.tryAcquirePermit({ permits, waitTime, leaseTime, signal });
   if (!permit) return undefined;
   return { ids: permit.ids.join(), validUntil: stamp() + permit.validFor(), release: () => permit.release() };

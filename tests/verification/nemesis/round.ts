@@ -1,23 +1,29 @@
 import { createClient } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
+import { lockChannel } from '../../../src/redis/keys.js';
 import { startWorker, type Worker } from '../../support/processes/child.js';
 import { check } from '../../support/history/history.js';
 import type { HistoryEvent } from '../../support/history/history-events.js';
 import { stamp } from '../../support/history/history-recorder.mjs';
 import type { Violation } from '../../support/history/history-violations.js';
+import type { FaultProxy } from '../../support/proxy/proxy.js';
+import type { RedisServer } from '../../support/servers/servers.js';
 import { until } from '../../support/time/until.js';
 import type { WorkerClientOptions } from '../../support/processes/worker-orders.js';
+import { drillPermits, HELD_BY_BENCH, PERMITS, type DrillResult } from './drill.js';
 import { STRIKES, type Bench } from './faults.js';
 import { GO_ON, REST, WHAT_IS_AWAITED } from './flows.js';
 import { grantedByKind } from './granted.js';
-import { calmNames, drawNames, isFair, isLock, kindOf, type Kind } from './kinds.js';
+import { calmNames, drawNames, isElsewhere, isFair, isLock, kindOf, redisName, twinsOf, type Kind } from './kinds.js';
 import type { FlowOptions, FlowResult } from './load.js';
 import { Network } from './network.js';
 import { countPermits, setPermits } from './permit-count.js';
-import { ACT_MS, aftermathMs, type FaultName, type ScheduledFault } from './schedule.js';
+import { ACT_MS, aftermathMs, isHarmless, type FaultName, type ScheduledFault } from './schedule.js';
 import { ServerWatch } from './server-watch.js';
-import { openStage, type Stage, type TopologyName } from './stage.js';
+import { isRefused, WRONG_TYPE } from './refused-flow.js';
+import { listeners, openStage, type Stage, type TopologyName } from './stage.js';
 import { effectsOf } from './takes.js';
+import { ELSEWHERE_CLIENT } from './target.js';
 import { COMMAND_TIMEOUT_MS, within } from './timing.js';
 
 export interface RoundOptions {
@@ -50,14 +56,25 @@ export interface RoundResult {
 
 /** Differs between processes: a call without a lease is told from another process's at the server. */
 const watchdogTimeout = (process: number): number => 3_000 + process;
+/** One is instrumented, as by an agent. */
+const isTraced = (process: number): boolean => process === 3;
+/** What goes on in the background repeats itself within that. */
+const SILENT_MS = 1_200;
+/** A reconnection and 0.2 s, on a busy machine. */
+const LISTENING_WITHIN_MS = 5_000;
 const RED_SERVERS = 3; // the fewest of which one may be away
 /** When the faults are over, no lease, late delivery or repetition of a release lasts longer. */
 const QUIET_LIMIT_MS = 20_000;
-/** A warning may say that a call waits long behind a hold of ours, or for a semaphore that a fault has deleted. */
-const EXPECTED_WARNINGS = new Set(['HOLDFAST_LONG_WAIT', 'HOLDFAST_NOT_SET_UP']);
+/**
+ * A warning may say that a call waits long behind a hold of ours, or for a semaphore that a fault has deleted; and the
+ * drill counts objects by an experimental function of Node.
+ */
+const EXPECTED_WARNINGS = new Set(['HOLDFAST_LONG_WAIT', 'HOLDFAST_NOT_SET_UP', 'ExperimentalWarning']);
 /** A process's further clients, by their places. */
 const beside = (at: number): string => `beside ${at + 1}`;
 const FLOWS = new URL('./flows.ts', import.meta.url);
+const TRACED = new URL('./traced.mjs', import.meta.url);
+const DRILL = new URL('./drill.ts', import.meta.url);
 
 /** The user's own connection at its most dangerous: nothing of it may matter. */
 const DANGEROUS: NonNullable<WorkerClientOptions['redisOptions']> = {
@@ -73,8 +90,8 @@ export async function playRound(options: RoundOptions): Promise<RoundResult> {
   const round = new Round(options);
   try {
     await round.open();
-    await round.play();
-    await round.settle();
+    if (await round.play()) await round.settle();
+    else await round.breakOff();
     return round.judge();
   } finally {
     await round.close();
@@ -86,6 +103,8 @@ class Round implements Bench {
   readonly networks: Network[] = [];
   readonly locks: readonly string[];
   readonly #names: readonly string[];
+  /** Which share their channels with some of these. */
+  readonly #twins: readonly string[];
   readonly #calm: readonly string[];
   readonly #workers: Worker[] = [];
   readonly #dead: Worker[] = [];
@@ -105,6 +124,7 @@ class Round implements Bench {
   constructor(private readonly options: RoundOptions) {
     this.#names = drawNames(options.names, options.kinds);
     this.locks = this.#names.filter(isLock);
+    this.#twins = twinsOf(this.#names, options.topology === 'single');
     this.#calm = calmNames(options.kinds);
   }
 
@@ -114,19 +134,20 @@ class Round implements Bench {
     const { servers } = this.stage;
     this.watch = await ServerWatch.open(
       this.stage,
-      [...this.locks, ...this.#calm],
+      [...this.locks, ...this.#twins.filter((name) => isLock(name) && !isElsewhere(name)), ...this.#calm],
       // Nobody else is to blame for what comes late then. Some may not have started yet: forEach leaves the gaps out.
       (stood) => this.#workers.forEach(({ name }) => this.#history.push({ type: 'stalled', process: name, ...stood })),
       (why) => this.#complain('nobody watches a server', why),
     );
-    this.#history.push(...(await setPermits(this.stage, this.#names)));
+    this.#history.push(...(await setPermits(this.stage, [...this.#names, ...this.#twins])));
+    await Promise.all(servers.map((server) => this.prepare(server)));
     const { processes } = this.options;
     for (let process = 0; process < processes; process++) this.networks.push(await Network.open(servers));
     await Promise.all(this.networks.map((_, process) => this.#start(process)));
   }
 
-  /** Act by act; after each everything stands still for a while. */
-  async play(): Promise<void> {
+  /** Act by act; after each everything stands still for a while. False: something is wrong already. */
+  async play(): Promise<boolean> {
     const { ms, schedule } = this.options;
     for (let from = 0; from < ms; from += ACT_MS) {
       const until = Math.min(from + ACT_MS, ms);
@@ -135,8 +156,18 @@ class Round implements Bench {
         until,
         schedule.filter(({ at }) => at >= from && at < until),
       );
-      if (until < ms && !(await this.#standStill(() => this.#resetPermits()))) return;
+      if (until === ms) continue;
+      await this.#standStill();
+      if (this.#isWrong) return false;
+      await this.#resetPermits();
+      await this.#goOn();
     }
+    return true;
+  }
+
+  /** What has gone wrong is known, and all flows stand. */
+  async breakOff(): Promise<void> {
+    await this.watch.finish();
   }
 
   async #act(from: number, until: number, faults: readonly ScheduledFault[]): Promise<void> {
@@ -155,57 +186,102 @@ class Round implements Bench {
     this.#over = false;
   }
 
-  /** Whether all flows have come to a stand. What is there then has to be accounted for. */
-  async #standStill(then: () => Promise<void>): Promise<boolean> {
-    const stand = await Promise.all(
+  /** All flows come to a stand. What is there then has to be accounted for. */
+  async #standStill(): Promise<void> {
+    await Promise.all(
       this.#workers.map(async (worker) => {
-        if (
-          await within(
-            QUIET_LIMIT_MS,
-            worker.run(FLOWS, REST).then(() => true),
-          )
-        )
-          return true;
+        const stands = worker.run(FLOWS, REST).then(() => true);
+        if (await within(QUIET_LIMIT_MS, stands)) return;
         const awaited = (await worker.run(FLOWS, WHAT_IS_AWAITED)) as string[];
         this.#complain('never settled', `flows of ${worker.name} do not come to rest: ${awaited.join('; ')}`);
-        return false;
       }),
     );
     await this.#lookAround();
-    await then();
-    await Promise.all(this.#workers.map((worker) => worker.run(FLOWS, GO_ON)));
-    return stand.every(Boolean);
   }
 
+  async #goOn(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.run(FLOWS, GO_ON)));
+  }
+
+  /** One thing after the other, until something is wrong: then the rest would only take its time. */
   async #lookAround(): Promise<void> {
-    await this.#passThrough([...this.locks, ...this.#calm].filter(isFair));
-    this.#history.push(...(await this.#permitsLeft()));
-    await this.#gone('key', async () => (await this.stage.leftovers()).keys.filter((key) => !this.#stays(key)));
-    await this.#gone('channel', async () => (await this.stage.leftovers()).channels);
-    for (const worker of this.#workers) {
-      const { heapUsed } = await worker.resources();
-      this.#history.push({ type: 'heap', process: worker.name, at: stamp(), bytes: heapUsed });
+    const looks: readonly (() => Promise<unknown>)[] = [
+      () => this.#passThrough([...this.locks, ...this.#twins, ...this.#calm].filter(isFair)),
+      () => Promise.all(this.#workers.map((worker) => this.#drill(worker))),
+      () => this.#cutWaiters(),
+      async () => this.#history.push(...(await this.#permitsLeft())),
+      () => this.#gone('request for a key that Redis refuses, of', () => this.#refusedRequests()),
+      () => this.#gone('key', async () => (await this.stage.leftovers()).keys.filter((key) => !this.#stays(key))),
+      () => this.#gone('channel', async () => (await this.stage.leftovers()).channels),
+    ];
+    for (const look of looks) {
+      if (this.#isWrong) return;
+      await look();
     }
   }
 
+  get #isWrong(): boolean {
+    return this.#complaints.length > 0 || check(this.#history).length > 0;
+  }
+
+  /** A little work of which everything is known: nothing disturbs it. */
+  async #drill(worker: Worker): Promise<void> {
+    const { sections, heaps, free, errors } = (await worker.run(DRILL, undefined)) as DrillResult;
+    const told = { process: worker.name, at: stamp() };
+    const size = heaps.at(-1);
+    if (size) this.#history.push({ ...told, type: 'heap', size });
+    this.#history.push({ ...told, type: 'drilled', sections, sizes: heaps });
+    const lock = drillPermits(worker.name);
+    this.#history.push({ ...told, type: 'permits-free', lock, free, of: PERMITS });
+    await (await this.stage.masterOf(lock)).command('DEL', lock);
+    for (const what of errors) this.#history.push({ ...told, type: 'wrong', what });
+  }
+
+  /** Cut off while they wait, all processes listen again before the lock is free, and enter when it is. */
+  async #cutWaiters(): Promise<void> {
+    const client = createClient(this.stage.direct());
+    const hold = await client.getLock(HELD_BY_BENCH).acquire({ leaseTime: 4 * QUIET_LIMIT_MS });
+    const server = await this.stage.masterOf(HELD_BY_BENCH);
+    const allListen = async (): Promise<boolean> =>
+      (await listeners(server, lockChannel(HELD_BY_BENCH))) === this.#workers.length;
+    const entered = Promise.all(this.#workers.map((worker) => worker.run(DRILL, HELD_BY_BENCH))).then(
+      () => true,
+      () => false,
+    );
+    try {
+      await until(allListen, 'all listen', LISTENING_WITHIN_MS);
+      await server.killPubsub();
+      await until(allListen, 'all listen again', LISTENING_WITHIN_MS);
+    } catch (error) {
+      this.#complain('left outside a free lock', `not every process that waits is subscribed: ${String(error)}`);
+    }
+    await hold.release();
+    if (!(await entered)) this.#complain('left outside a free lock', 'a process did not enter after the release');
+    await client.close();
+  }
+
   async #resetPermits(): Promise<void> {
-    this.#history.push(...(await setPermits(this.stage, this.#names)));
+    this.#history.push(...(await setPermits(this.stage, [...this.#names, ...this.#twins])));
   }
 
   async settle(): Promise<void> {
     const peace = stamp();
-    await this.#standStill(async () => {
-      await Promise.all(this.#workers.map((worker) => worker.stopContending()));
-    });
+    await this.#standStill();
+    if (this.#isWrong) return this.breakOff();
+    await Promise.all(this.#workers.map((worker) => worker.stopContending()));
+    await this.#goOn();
     for (const worker of this.#workers) {
       const result = await within(QUIET_LIMIT_MS, this.#working.get(worker)!);
       if (result) this.#results.push(result);
       else this.#complain('never settled', `flows of ${worker.name} have not ended`);
+      if (result && isTraced(this.#workers.indexOf(worker)) && result.spans === 0)
+        this.#complain('the bench contradicts itself', `${worker.name} has not been traced`);
       for (const lock of result?.heldAtEnd ?? [])
         this.#complain('left behind', `${worker.name} still counts ${lock} as held`);
     }
     const others = this.stage.reachOthers(this.networks[0]!);
-    const clients = ['client', ...others.map((_, at) => beside(at))];
+    const elsewhere = this.stage.reachElsewhere(this.networks[0]!) ? [ELSEWHERE_CLIENT] : [];
+    const clients = ['client', ...others.map((_, at) => beside(at)), ...elsewhere];
     for (const worker of this.#workers) {
       const closed = await within(
         2 * COMMAND_TIMEOUT_MS + 1_000,
@@ -235,16 +311,16 @@ class Round implements Bench {
           this.#complain('warning', `${worker.name}: ${String(detail?.['stack'])}`);
       }
     }
-    const { truth } = this.watch;
+    const { takes, held, contradictions, lost: lostWrites } = this.watch;
     const clientOf = (owner: string): string => owner.slice(0, owner.indexOf(':'));
     const effects = effectsOf(
-      truth.takes.filter(({ owner }) => !this.#ownIds.has(clientOf(owner))),
+      takes.filter(({ owner }) => !this.#ownIds.has(clientOf(owner))),
       events,
       (owner) => this.#processOf.get(clientOf(owner))?.name,
       (name) => watchdogTimeout(Number(/^p(\d+)/.exec(name)?.[1])),
     );
-    for (const contradiction of truth.contradictions) this.#complain('the bench contradicts itself', contradiction);
-    const lost = truth.lost.map(({ lock, from, at }): HistoryEvent => ({
+    for (const contradiction of contradictions) this.#complain('the bench contradicts itself', contradiction);
+    const lost = lostWrites.map(({ lock, from, at }): HistoryEvent => ({
       type: 'broken',
       process: 'servers',
       from,
@@ -252,8 +328,8 @@ class Round implements Bench {
       locks: [lock],
     }));
     if (this.planned)
-      for (const each of truth.lost) this.#complain('a write was lost in a planned failover', JSON.stringify(each));
-    const history = [...this.#history, ...lost, ...events, ...truth.held, ...effects];
+      for (const each of lostWrites) this.#complain('a write was lost in a planned failover', JSON.stringify(each));
+    const history = [...this.#history, ...lost, ...events, ...held, ...effects];
     const sum = (of: (result: FlowResult) => Readonly<Record<string, number>>): Map<string, number> => {
       const sums = new Map<string, number>();
       for (const result of this.#results)
@@ -268,8 +344,8 @@ class Round implements Bench {
       granted: grantedByKind(events),
       lossesSignalled: events.filter(({ type }) => type === 'loss-signal').length,
       unknownOutcomes: events.filter(({ type }) => type === 'acquire-unknown').length,
-      takes: truth.takes.length,
-      lostWrites: truth.lost.length,
+      takes: takes.length,
+      lostWrites: lostWrites.length,
       history,
       violations: [...this.#complaints, ...check(history, { allFaultsTold: true, inOrder: isFair })],
     };
@@ -291,6 +367,10 @@ class Round implements Bench {
     return this.#start(process);
   }
 
+  async prepare(server: RedisServer): Promise<void> {
+    if (this.stage.refusing) await server.command('RPUSH', WRONG_TYPE, 'of the user');
+  }
+
   get planned(): boolean {
     return this.options.planned;
   }
@@ -309,7 +389,7 @@ class Round implements Bench {
     const worker = await startWorker({
       name: `p${process}.${life}`,
       history: true,
-      execArgv: ['--import', 'tsx', '--expose-gc'],
+      execArgv: ['--import', 'tsx', '--expose-gc', ...(isTraced(process) ? ['--import', TRACED.href] : [])],
     });
     const network = this.networks[process]!;
     const lockWatchdogTimeout = watchdogTimeout(process);
@@ -323,11 +403,23 @@ class Round implements Bench {
     for (const [at, reach] of this.stage.reachOthers(network).entries()) {
       this.#processOf.set(await worker.createClient({ ...reach, ...terms }, beside(at)), worker);
     }
+    const elsewhere = this.stage.reachElsewhere(network);
+    if (elsewhere) this.#processOf.set(await worker.createClient({ ...elsewhere, ...terms }, ELSEWHERE_CLIENT), worker);
     this.#workers[process] = worker;
     const calm = this.#calm.filter((name, at) => isFair(name) || at % 4 === process || (at + 1) % 4 === process);
     // A counter that a failover takes back would issue a token twice.
     const tokens = this.options.topology === 'single' ? 'counter' : 'clock';
-    const load: FlowOptions = { seed, flows, names: this.#names, calm, tokens, ...terms, pauseMs: 100 };
+    const load: FlowOptions = {
+      seed,
+      flows,
+      names: this.#names,
+      twins: this.#twins,
+      refusing: this.stage.refusing,
+      calm,
+      tokens,
+      ...terms,
+      pauseMs: 100,
+    };
     const working = worker.run(FLOWS, load) as Promise<FlowResult>;
     working.catch((error: unknown) => {
       if (worker.running) this.#complain('a flow has failed', `${worker.name}: ${String(error)}`);
@@ -340,7 +432,7 @@ class Round implements Bench {
       if (this.#over) return;
       const from = stamp();
       const times = await STRIKES[fault.kind](this, fault);
-      if (times > 0) this.#disturbed(fault, from);
+      if (times > 0 && !isHarmless(fault.kind)) this.#disturbed(fault, from);
       if (times > 0) this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + times);
     };
     const alone = fault.kind.startsWith('server') || fault.kind === 'kill-process';
@@ -358,27 +450,43 @@ class Round implements Bench {
 
   /** Whoever waits at a fair lock takes the places of processes that have died from its queue. */
   async #passThrough(locks: readonly string[]): Promise<void> {
-    const client = createClient(this.stage.direct());
-    this.#ownIds.add(client.id);
+    const { databases } = this.stage;
+    const clients = Array.from({ length: databases }, (_, database) => createClient(this.stage.direct(database)));
+    for (const { id } of clients) this.#ownIds.add(id);
     const passed = locks.map((name) =>
-      client.getFairLock(name).withLock({ waitTime: QUIET_LIMIT_MS }, () => undefined),
+      clients[isElsewhere(name) ? 1 : 0]!.getFairLock(redisName(name)).withLock(
+        { waitTime: QUIET_LIMIT_MS },
+        () => undefined,
+      ),
     );
     for (const [at, { status }] of (await Promise.allSettled(passed)).entries())
       if (status === 'rejected') this.#complain('never free', locks[at]!);
-    await client.close();
+    await Promise.all(clients.map((client) => client.close()));
   }
 
   #permitsLeft(): Promise<HistoryEvent[]> {
     const broken = this.#history.some(({ type }) => type === 'broken');
     // The dead never give theirs back; nobody can say what is there once all was lost.
     const mayBeGone = (name: string): boolean => broken || (kindOf(name) === 'semaphore' && this.#dead.length > 0);
-    return countPermits(this.stage, this.#names, (name) => (mayBeGone(name) ? 3_000 : QUIET_LIMIT_MS));
+    return countPermits(this.stage, [...this.#names, ...this.#twins], (name) =>
+      mayBeGone(name) ? 3_000 : QUIET_LIMIT_MS,
+    );
   }
 
   /** Tokens go on for ever, lanes for an hour; the latch of whoever was killed waits for its last count-down. */
   #stays(key: string): boolean {
+    if (key === WRONG_TYPE) return true;
     if (key.startsWith('redisson_lock_token:') || key.startsWith('holdfast_requests:')) return true;
     return kindOf(key) === 'latch' && this.#dead.some(({ name }) => key.includes(`.${name}.`));
+  }
+
+  /** Who still asks for them. */
+  async #refusedRequests(): Promise<string[]> {
+    if (!this.stage.refusing) return [];
+    const since = performance.now();
+    await pause(SILENT_MS);
+    const asks = ({ log }: FaultProxy): boolean => log.some(({ at, args }) => at > since && args.some(isRefused));
+    return this.#workers.flatMap(({ name }, process) => (this.networks[process]!.proxies.some(asks) ? [name] : []));
   }
 
   async #gone(what: string, found: () => Promise<string[]>): Promise<void> {

@@ -36,7 +36,8 @@ export type FaultName =
   | 'server-oom'
   | 'server-kill-pubsub'
   | 'server-readonly'
-  | 'server-delete-key';
+  | 'server-delete-key'
+  | 'server-publish';
 
 /** One fault of a schedule. Not every kind uses every number. */
 export interface ScheduledFault {
@@ -95,6 +96,7 @@ const TERMS: Readonly<Record<FaultName, Terms>> = {
   'server-kill-pubsub': { weight: 2, leastMs: 0, mostMs: 0 },
   'server-readonly': { weight: 1, leastMs: 50, mostMs: 1_500 },
   'server-delete-key': { weight: 1, leastMs: 0, mostMs: 0 },
+  'server-publish': { weight: 5, leastMs: 0, mostMs: 0 },
 };
 
 /** A round goes by acts: a storm of faults, then a lull, after which everything stands still and is looked at. */
@@ -112,6 +114,9 @@ const AFTERMATHS_MS: Partial<Record<FaultName, number>> = {
   'server-script-flush': 1_000,
 };
 export const aftermathMs = (kind: FaultName): number => AFTERMATHS_MS[kind] ?? AFTERMATH_MS;
+
+/** What anybody may do at any time: it excuses nothing. */
+export const isHarmless = (kind: FaultName): boolean => kind === 'server-publish';
 
 /** Those that make no sense with this topology. */
 const NOT_WITH: Readonly<Record<TopologyName, readonly FaultName[]>> = {

@@ -13,7 +13,7 @@ class Told {
   #time = 1_000;
 
   say(node: number, source: string, command: string, ...args: (string | number)[]): this {
-    const line = { source, command, args: args.map(String), time: (this.#time += 1) };
+    const line = { source, command, args: args.map(String), time: (this.#time += 1), database: 0 };
     this.lines.push(seenAt(line, node, SERVERS));
     return this;
   }

@@ -1,4 +1,4 @@
-import { CLOCK_SLACK_MS, type HistoryEvent } from '../../support/history/history-events.js';
+import { CLOCK_SLACK_MS, type EventOf } from '../../support/history/history-events.js';
 import { GroupTruth } from './group-truth.js';
 import { isExclusive, isRed, isShared, kindOf } from './kinds.js';
 import { runningScript, type RunningScript } from './running-script.js';
@@ -49,7 +49,7 @@ const SHOWN = 12;
  * view has to be what was known; if it is an earlier state instead, what came after that state was lost on the way.
  */
 export class ServerTruth {
-  readonly held: HistoryEvent[] = [];
+  readonly held: EventOf<'held'>[] = [];
   readonly takes: Take[] = [];
   /** What a lock cannot do; then the log or the reading of it is wrong. */
   readonly contradictions: string[] = [];

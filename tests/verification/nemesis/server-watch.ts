@@ -1,11 +1,12 @@
-import type { HistoryEvent } from '../../support/history/history-events.js';
+import type { EventOf, HistoryEvent } from '../../support/history/history-events.js';
 import { stamp } from '../../support/history/history-recorder.mjs';
 import type { MonitorLog } from '../../support/servers/monitor-log.js';
 import type { RedisServer } from '../../support/servers/servers.js';
-import { isExclusive } from './kinds.js';
+import { elsewhere, isExclusive, isInSlotOf } from './kinds.js';
 import { seenAt, type SeenLine } from './seen-line.js';
-import { ServerTruth } from './server-truth.js';
+import { ServerTruth, type LostWrites } from './server-truth.js';
 import type { Stage } from './stage.js';
+import type { Take } from './takes.js';
 import { wallAhead } from './timing.js';
 
 /** The lines of several servers do not come in their order. */
@@ -25,7 +26,8 @@ return found`;
 
 /** Listens to what the servers of a round run, through deaths and failovers, and makes one truth of it. */
 export class ServerWatch {
-  readonly truth: ServerTruth;
+  /** One for each database. */
+  readonly #truths: readonly ServerTruth[];
   readonly #monitors = new Map<RedisServer, MonitorLog>();
   /** Read, and not yet given to the truth: what another server did before may still come. */
   readonly #lines: SeenLine[] = [];
@@ -42,7 +44,30 @@ export class ServerWatch {
     private readonly onStood: (stall: Pick<Extract<HistoryEvent, { type: 'stalled' }>, 'from' | 'at'>) => void,
     private readonly onLost: (why: string) => void,
   ) {
-    this.truth = new ServerTruth(wallAhead, stage.servers.length, stage.replicated);
+    const { servers, replicated, databases } = stage;
+    this.#truths = Array.from({ length: databases }, () => new ServerTruth(wallAhead, servers.length, replicated));
+  }
+
+  get held(): readonly EventOf<'held'>[] {
+    return this.#all(({ held }) => held);
+  }
+
+  get takes(): readonly Take[] {
+    return this.#all(({ takes }) => takes);
+  }
+
+  get contradictions(): readonly string[] {
+    return this.#truths.flatMap(({ contradictions }) => contradictions);
+  }
+
+  get lost(): readonly LostWrites[] {
+    return this.#all(({ lost }) => lost);
+  }
+
+  #all<T extends { lock: string }>(of: (truth: ServerTruth) => readonly T[]): T[] {
+    return this.#truths.flatMap((truth, database) =>
+      of(truth).map((each) => (database === 0 ? each : { ...each, lock: elsewhere(each.lock) })),
+    );
   }
 
   static async open(
@@ -66,7 +91,7 @@ export class ServerWatch {
     this.#dying.add(server);
     this.#read();
     // Nobody else has what it had.
-    if (!this.stage.replicated) this.truth.end(stamp());
+    if (!this.stage.replicated) this.#end();
     this.#monitors.get(server)?.stop();
     this.#monitors.delete(server);
   }
@@ -96,7 +121,7 @@ export class ServerWatch {
 
   /** A lock is about to leave this server with its slot. */
   leaves(lock: string, server: RedisServer): void {
-    this.#note(server, stamp(), 'LEAVES', lock);
+    for (const each of this.locks) if (isInSlotOf(each, lock)) this.#note(server, stamp(), 'LEAVES', each);
   }
 
   /** A replica had everything that its master had then. */
@@ -108,7 +133,11 @@ export class ServerWatch {
   async finish(): Promise<void> {
     await Promise.all([...this.#monitors.values()].map((monitor) => monitor.settle()));
     this.#read(0);
-    this.truth.end(stamp());
+    this.#end();
+  }
+
+  #end(): void {
+    for (const truth of this.#truths) truth.end(stamp());
   }
 
   close(): void {
@@ -130,7 +159,7 @@ export class ServerWatch {
   /** Something that only we know, where it belongs among what the servers tell. */
   #note(server: RedisServer, at: number, command: string, ...args: string[]): void {
     const node = this.stage.servers.indexOf(server);
-    this.#lines.push({ node, time: at + this.wallAhead, command, args, source: 'nemesis' });
+    this.#lines.push({ node, time: at + this.wallAhead, command, args, source: 'nemesis', database: 0 });
   }
 
   /** Gives the truth what is old enough that no server can still tell of anything before it. */
@@ -141,7 +170,9 @@ export class ServerWatch {
       const until = (youngestMs === 0 ? stamp() : this.#lastTick) + this.wallAhead - youngestMs;
       this.#lines.sort((a, b) => a.time - b.time);
       const young = this.#lines.findIndex(({ time }) => youngestMs > 0 && time > until);
-      this.truth.read(this.#lines.splice(0, young < 0 ? this.#lines.length : young));
+      const old = this.#lines.splice(0, young < 0 ? this.#lines.length : young);
+      for (const [database, truth] of this.#truths.entries())
+        truth.read(old.filter((line) => line.database === database));
     }
     const now = stamp();
     if (now - this.#lastTick > STOOD_MS) this.onStood({ from: this.#lastTick, at: now });

@@ -9,6 +9,7 @@ import { startServer, type RedisServer } from '../../support/servers/servers.js'
 import { until } from '../../support/time/until.js';
 import type { WorkerClientOptions } from '../../support/processes/worker-orders.js';
 import type { Network } from './network.js';
+import { ALLOWED_KEYS } from './refused-flow.js';
 
 export type TopologyName = 'single' | 'cluster' | 'sentinel';
 
@@ -25,6 +26,12 @@ export interface Stage {
   ): WorkerClientOptions;
   /** For further clients of the process, one for each server that knows nothing of the first. */
   reachOthers(network: Network): WorkerClientOptions[];
+  /** How many of a server's databases are used: the further ones by a client for each. */
+  readonly databases: number;
+  /** For the client of database 1, if it is used. */
+  reachElsewhere(network: Network): WorkerClientOptions | undefined;
+  /** There are keys that it refuses. */
+  readonly refusing: boolean;
   /** A server that keys are on. */
   master(choice: number): Promise<RedisServer>;
   /** The server that has this lock. */
@@ -37,7 +44,7 @@ export interface Stage {
   /** Everything runs and agrees; resolves with who has what another one has. */
   heal(): Promise<readonly Copy[]>;
   /** For a client of the bench itself, past all proxies. */
-  direct(): CreateClientOptions;
+  direct(database?: number): CreateClientOptions;
   leftovers(): Promise<{ keys: string[]; channels: string[] }>;
   stop(): Promise<void>;
 }
@@ -49,6 +56,27 @@ interface Copy {
   readonly since: number;
 }
 
+/** How many connections are subscribed to a channel of either sort. */
+export async function listeners(server: RedisServer, channel: string): Promise<number> {
+  const counts = ['NUMSUB', 'SHARDNUMSUB'].map((what) => server.command('PUBSUB', what, channel) as Promise<unknown[]>);
+  return (await Promise.all(counts)).reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+/** Runs a command there from a connection of another database. */
+export const inDatabase = (server: RedisServer, database: number, name: string, ...args: string[]): Promise<unknown> =>
+  database === 0
+    ? server.command(name, ...args)
+    : server.command(
+        'EVAL',
+        "redis.call('SELECT', ARGV[1]) return redis.call(unpack(ARGV, 2))",
+        0,
+        database,
+        name,
+        ...args,
+      );
+
+const USERS = `default on nopass ${ALLOWED_KEYS.join(' ')} &* +@all`;
+
 const CATCH_UP_LIMIT_MS = 30_000;
 
 /** `planned`: no replica takes over by itself, however long a busy machine keeps its master from answering. */
@@ -59,14 +87,17 @@ export async function openStage(topology: TopologyName, planned: boolean, alone:
   if (topology === 'cluster')
     return new ClusterStage(await RedisCluster.start(planned ? { nodeTimeoutMs: PATIENT_MS } : {}));
   if (topology === 'sentinel') return new SentinelStage(await SentinelSetup.start());
-  return new SingleStage(await Promise.all(Array.from({ length: alone }, () => startServer())));
+  return new SingleStage(await Promise.all(Array.from({ length: alone }, () => startServer({ users: [USERS] }))));
 }
 
+const nothing = (): undefined => undefined;
 const none = (): WorkerClientOptions[] => [];
 const impossible = (): Promise<never> => Promise.reject(new Error('a single server has none of that'));
 
 class SingleStage implements Stage {
   readonly replicated = false;
+  readonly databases = 2;
+  readonly refusing = true;
   readonly failover = impossible;
   readonly successorOf = impossible;
   readonly moveSlot = impossible;
@@ -86,8 +117,12 @@ class SingleStage implements Stage {
     return proxies.slice(1).map(({ url }) => ({ url }));
   }
 
-  direct(): CreateClientOptions {
-    return { url: this.#first.url };
+  direct(database = 0): CreateClientOptions {
+    return { url: `${this.#first.url}/${database}` };
+  }
+
+  reachElsewhere({ proxies }: Network): WorkerClientOptions {
+    return { url: `${proxies[0]!.url}/1` };
   }
 
   master(choice: number): Promise<RedisServer> {
@@ -103,7 +138,9 @@ class SingleStage implements Stage {
   }
 
   async leftovers(): Promise<{ keys: string[]; channels: string[] }> {
-    const keys = await Promise.all(this.servers.map((server) => server.keys()));
+    const keys = await Promise.all(
+      this.servers.flatMap((server) => [server.keys(), inDatabase(server, 1, 'KEYS', '*') as Promise<string[]>]),
+    );
     const channels = await Promise.all(this.servers.map((server) => server.channels()));
     return { keys: keys.flat(), channels: channels.flat() };
   }
@@ -135,6 +172,9 @@ async function copiesAmong(servers: readonly RedisServer[]): Promise<Copy[]> {
 
 class ClusterStage implements Stage {
   readonly replicated = true;
+  readonly databases = 1;
+  readonly refusing = false;
+  readonly reachElsewhere = nothing;
   readonly servers: readonly RedisServer[];
 
   constructor(private readonly cluster: RedisCluster) {
@@ -207,6 +247,9 @@ class ClusterStage implements Stage {
 
 class SentinelStage implements Stage {
   readonly replicated = true;
+  readonly databases = 1;
+  readonly refusing = false;
+  readonly reachElsewhere = nothing;
   readonly servers: readonly RedisServer[];
   readonly moveSlot = impossible;
 

@@ -1,6 +1,6 @@
 import type { Hold, Lock, LockClient, LockContext } from 'holdfast';
 import type { Random } from '../../support/random.js';
-import { isExclusive, isRed, keyOf, kindOf, VALUES, valueName } from './kinds.js';
+import { isElsewhere, isExclusive, isRed, keyOf, kindOf, redisName, VALUES, valueName } from './kinds.js';
 
 /** A lock that a section takes, and what histories call it. */
 export interface Target {
@@ -50,12 +50,31 @@ export function partHolds({ name: target, parts }: Target, hold: Hold): Readonly
   return made;
 }
 
+/** Those of one process. */
+export class Clients {
+  readonly first: LockClient;
+  /** Of database 1 of the same server, where there is one. */
+  readonly elsewhere: LockClient | undefined;
+  /** Of the servers that a RedLock is kept at. */
+  readonly red: readonly LockClient[];
+
+  constructor(clients: ReadonlyMap<string, LockClient>) {
+    this.first = clients.get('client')!;
+    this.elsewhere = clients.get(ELSEWHERE_CLIENT);
+    this.red = [...clients].filter(([name]) => name !== ELSEWHERE_CLIENT).map(([, client]) => client);
+  }
+
+  of(name: string): LockClient {
+    return isElsewhere(name) ? this.elsewhere! : this.first;
+  }
+}
+export const ELSEWHERE_CLIENT = 'elsewhere';
+
 /** Makes locks of the kinds that names stand for. */
 export class Targets {
   constructor(
-    private readonly client: LockClient,
-    /** Of the servers that a RedLock is kept at. */
-    private readonly clients: readonly LockClient[],
+    private readonly clients: Clients,
+    /** What multi-locks are made of. */
     private readonly names: readonly string[],
     private readonly tokens: 'counter' | 'clock',
   ) {}
@@ -63,46 +82,48 @@ export class Targets {
   /** `within`: what the call is made inside of, if it is the same name. */
   draw(name: string, random: Random, context?: LockContext, within?: Target): Target {
     const options = context ? { context } : {};
+    const client = this.clients.of(name);
+    const key = redisName(name);
     const one = (lock: Lock, shared = false): Target => ({ name, lock, parts: [{ name, shared }], joint: false });
     switch (kindOf(name)) {
       case 'fair':
-        return one(this.client.getFairLock(name, options));
+        return one(client.getFairLock(key, options));
       case 'fenced':
-        return one(this.client.getFencedLock(name, { ...options, tokens: this.tokens }));
+        return one(client.getFencedLock(key, { ...options, tokens: this.tokens }));
       case 'spin':
-        return one(this.client.getSpinLock(name, options));
+        return one(client.getSpinLock(key, options));
       case 'nonreentrant':
-        return one(this.client.getNonReentrantLock(name, options));
+        return one(client.getNonReentrantLock(key, options));
       case 'nonreentrantfair':
-        return one(this.client.getNonReentrantFairLock(name, options));
+        return one(client.getNonReentrantFairLock(key, options));
       case 'red': {
-        const locks = this.clients.map((client) => client.getLock(name, options));
-        return { ...one(this.client.getRedLock(...locks, options)), joint: true };
+        const locks = this.clients.red.map((each) => each.getLock(name, options));
+        return { ...one(client.getRedLock(...locks, options)), joint: true };
       }
       case 'readwrite': {
         const reads = random.below(3) > 0;
-        const lock = this.client.getReadWriteLock(name, options);
+        const lock = client.getReadWriteLock(key, options);
         return one(reads ? lock.readLock() : lock.writeLock(), reads);
       }
       case 'group': {
         const from = within?.parts.map((part) => part.name.slice(name.length + 1)) ?? VALUES;
         const values = someOf(from, random);
         const parts = values.map((value) => ({ name: valueName(name, value), shared: false }));
-        return { name, lock: this.client.getMultiLock(name, values, options), parts, joint: false };
+        return { name, lock: client.getMultiLock(key, values, options), parts, joint: false };
       }
       case 'multi': {
         const members = within?.parts.map((part) => part.name) ?? this.#members(random);
         const targets = members.map((member) => this.draw(member, random, context));
-        const lock = this.client.getMultiLock(...targets.map((target) => target.lock), options);
+        const lock = client.getMultiLock(...targets.map((target) => target.lock), options);
         return { name, lock, parts: targets.flatMap(({ parts }) => parts), joint: true };
       }
       default:
-        return one(this.client.getLock(name, options));
+        return one(client.getLock(key, options));
     }
   }
 
   #members(random: Random): string[] {
-    const locks = this.names.filter(isExclusive);
+    const locks = this.names.filter((name) => isExclusive(name) && !isElsewhere(name));
     const first = random.pick(locks);
     const others = locks.filter((name) => name !== first);
     return [first, ...(others.length > 0 ? [random.pick(others)] : [])];
