@@ -28,21 +28,18 @@ if seen then
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
 -- A JVM stores any count that it is given: with none left to count down it is open, as without a key.
-local before = redis.call('GET', latch)
-local spent = before and (tonumber(before) or 1) <= 0
-local closes = spent or not before
+local closes = (tonumber(redis.call('GET', latch) or '0') or 1) <= 0
 -- The message comes first: if it is refused, nothing has happened.
 if closes then redis.call(publish, channel, '1') end
 redis.call('HSET', requests, lane, sequence .. ':' .. (closes and '1' or '0'))
 local set = redis.pcall('PEXPIRE', requests, '3600000')
-if type(set) == 'number' and spent then set = redis.pcall('DEL', latch) end
-if type(set) == 'number' and closes then set = redis.pcall('SETNX', latch, count) end
-if type(set) ~= 'number' then
+-- Overwritten, not deleted: a slot that is leaving this node refuses a key that is not here.
+if type(set) == 'number' and closes then set = redis.pcall('SET', latch, count) end
+if type(set) == 'table' and set.err then
   -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
-  if spent then redis.call('DEL', latch) end
-  redis.call('SETNX', latch, count)
+  redis.call('SET', latch, count)
 end
 if not closes then return 0 end
 return 1

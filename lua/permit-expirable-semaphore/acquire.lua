@@ -17,18 +17,9 @@ local notAfter, lease, publish, channel = tonumber(ARGV[1]), tonumber(ARGV[2]), 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
 if notAfter > 0 and now > notAfter then return -3 end
--- Permits whose leases are over become free: in both keys, or in neither if Redis refuses one of the commands.
+-- Read before anything is written: a slot that is leaving this node refuses to look at a set that is empty.
 local over = redis.call('ZCOUNT', taken, 0, now)
-if over > 0 then
-  local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + over
-  if free > 0 then redis.call(publish, channel, free) end
-  redis.call('INCRBY', semaphore, over)
-  if type(redis.pcall('ZREMRANGEBYSCORE', taken, 0, now)) ~= 'number' then
-    redis.call('INCRBY', semaphore, -over)
-    redis.call('ZREMRANGEBYSCORE', taken, 0, now)
-  end
-end
-local free = tonumber(redis.call('GET', semaphore) or '0')
+local free = tonumber(redis.call('GET', semaphore) or '0') + over
 local ids = {}
 for i = 5, #ARGV do
   local id = ''
@@ -36,27 +27,40 @@ for i = 5, #ARGV do
   ids[i - 4] = id
 end
 -- A repeat finds its own ids: it takes nothing more, and its lease counts from now.
-local granted, takes = 1, 0
-if not redis.call('ZSCORE', taken, ids[1]) then
-  if free >= #ids then takes = #ids else granted = 0 end
+local repeated = tonumber(redis.call('ZSCORE', taken, ids[1]) or '-1') > now
+local granted = (repeated or free >= #ids) and 1 or 0
+local takes = granted == 1 and not repeated and #ids or 0
+local first = redis.call('ZRANGE', taken, over, over, 'WITHSCORES')
+-- Permits whose leases are over become free, and others are taken: in both keys, or in neither if Redis refuses a command.
+local change = over - takes
+if over > 0 and free > 0 then redis.call(publish, channel, free) end
+if change ~= 0 then redis.call('INCRBY', semaphore, change) end
+-- Removes nothing. Redis refuses it here or not at all.
+if over > 0 and type(redis.pcall('ZREMRANGEBYSCORE', taken, 1, 0)) ~= 'number' then
+  redis.call('INCRBY', semaphore, -change)
+  redis.call('ZREMRANGEBYSCORE', taken, 1, 0)
 end
 -- Redisson's number for no lease is also the largest that its clients tell from one.
 local never = 922337203685477
 if granted == 1 then
   local ends = never
   if lease >= 0 and now + lease < never then ends = now + lease end
-  if takes > 0 then free = redis.call('DECRBY', semaphore, takes) end
   for i = 1, #ids do
     -- Only the first can be refused. Nobody would release permits that have no id.
     if type(redis.pcall('ZADD', taken, ends, ids[i])) ~= 'number' then
-      if takes > 0 then redis.call('DECRBY', semaphore, -takes) end
+      if change ~= 0 then redis.call('INCRBY', semaphore, -change) end
       redis.call('ZADD', taken, ends, ids[i])
     end
   end
+end
+-- After the new ones: a slot that is leaving this node takes no new set.
+if over > 0 then redis.call('ZREMRANGEBYSCORE', taken, 0, now) end
+if granted == 1 then
   -- One must not outlive the other: permits would vanish, or be given back to what is gone.
   local ttl = redis.call('PTTL', semaphore)
   if ttl > 0 then redis.call('PEXPIRE', taken, ttl) else redis.call('PERSIST', taken) end
+  first = redis.call('ZRANGE', taken, 0, 0, 'WITHSCORES')
 end
-local first = redis.call('ZRANGE', taken, 0, 0, 'WITHSCORES')
+free = free - takes
 if not first[2] or tonumber(first[2]) >= never then return { granted, free, -1 } end
 return { granted, free, math.max(tonumber(first[2]) - now, 0) }

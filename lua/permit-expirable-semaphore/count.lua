@@ -11,6 +11,8 @@ local publish, channel = ARGV[1], ARGV[2]
 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
+-- Read before the sweep: a slot that is leaving this node refuses every later look at a set that the sweep has emptied.
+local members = redis.call('ZCARD', taken)
 -- Permits whose leases are over become free: in both keys, or in neither if Redis refuses one of the commands.
 local over = redis.call('ZCOUNT', taken, 0, now)
 if over > 0 then
@@ -23,4 +25,4 @@ if over > 0 then
   end
 end
 local free = redis.call('GET', semaphore)
-return { free and 1 or 0, tonumber(free or '0'), redis.call('ZCARD', taken) }
+return { free and 1 or 0, tonumber(free or '0'), members - over }

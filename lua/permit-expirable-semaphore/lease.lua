@@ -14,6 +14,10 @@ local id, publish, channel = ARGV[1], ARGV[2], ARGV[3]
 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
+local member = ''
+for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
+-- Read before the sweep: a slot that is leaving this node refuses every later look at a set that the sweep has emptied.
+local ends = tonumber(redis.call('ZSCORE', taken, member) or '-1')
 -- Permits whose leases are over become free: in both keys, or in neither if Redis refuses one of the commands.
 local over = redis.call('ZCOUNT', taken, 0, now)
 if over > 0 then
@@ -25,9 +29,6 @@ if over > 0 then
     redis.call('ZREMRANGEBYSCORE', taken, 0, now)
   end
 end
-local member = ''
-for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
-local ends = tonumber(redis.call('ZSCORE', taken, member) or '-1')
-if ends < 0 then return -2 end
+if ends <= now then return -2 end
 if ends >= 922337203685477 then return -1 end
 return ends - now

@@ -25,7 +25,7 @@ end
 local known = #ids
 if known < asked and any == '0' then ids = {} end
 -- Permits become free in both keys, or in neither if Redis refuses one of the commands. With them go those whose leases
--- are over.
+-- are over. Those go last: a slot that is leaving this node refuses a command on a set that is empty.
 local over = redis.call('ZCOUNT', taken, 0, now)
 local freed = over + #ids
 if freed > 0 then

@@ -17,6 +17,10 @@ local id, lease, publish, channel, notAfter = ARGV[1], tonumber(ARGV[2]), ARGV[3
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
 if notAfter > 0 and now > notAfter then return -3 end
+local member = ''
+for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
+-- Read before the sweep: a slot that is leaving this node refuses every later look at a set that the sweep has emptied.
+local before = tonumber(redis.call('ZSCORE', taken, member) or '-1')
 -- Permits whose leases are over become free: in both keys, or in neither if Redis refuses one of the commands.
 local over = redis.call('ZCOUNT', taken, 0, now)
 if over > 0 then
@@ -28,14 +32,11 @@ if over > 0 then
     redis.call('ZREMRANGEBYSCORE', taken, 0, now)
   end
 end
-local member = ''
-for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
-local before = redis.call('ZSCORE', taken, member)
-if not before then return 0 end
+if before <= now then return 0 end
 local ends = 922337203685477
 if lease >= 0 and now + lease < ends then ends = now + lease end
 -- Who waits looks again when the lease that it knows of ends; this one ends sooner. The message comes first: if it is
 -- refused, the lease is the old one.
-if ends < tonumber(before) then redis.call(publish, channel, '1') end
+if ends < before then redis.call(publish, channel, '1') end
 redis.call('ZADD', taken, ends, member)
 return 1

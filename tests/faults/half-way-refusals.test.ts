@@ -85,14 +85,14 @@ const REFUSED: Readonly<Record<string, Case>> = {
   },
   'the count of a latch': {
     script: latches.trySet,
-    commands: ['publish', 'hset', 'pexpire', 'setnx'],
+    commands: ['publish', 'hset', 'pexpire', 'set'],
     call: (client, name) => latch(client, name).trySetCount(3),
     reply: true,
     after: ['3', 0],
   },
   'the count of a latch that a JVM left at 0': {
     script: latches.trySet,
-    commands: ['publish', 'hset', 'pexpire', 'del'],
+    commands: ['publish', 'hset', 'pexpire', 'set'],
     free: 0,
     call: (client, name) => latch(client, name).trySetCount(3),
     reply: true,
@@ -122,7 +122,7 @@ const REFUSED: Readonly<Record<string, Case>> = {
   },
   'permits with ids': {
     script: permits.acquire,
-    commands: ['decrby', 'zadd', 'persist'],
+    commands: ['incrby', 'zadd', 'persist'],
     free: 5,
     call: async (client, name) => (await expirable(client, name).tryAcquireMany(2)).length,
     reply: 2,
@@ -139,7 +139,7 @@ const REFUSED: Readonly<Record<string, Case>> = {
   },
   'permits with ids, where a lease is over': {
     script: permits.acquire,
-    commands: SWEEP,
+    commands: [...SWEEP, 'zadd'],
     free: 4,
     permit: 'over',
     call: async (client, name) => (await expirable(client, name).tryAcquireMany(5)).length,
