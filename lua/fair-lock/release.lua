@@ -52,7 +52,8 @@ if head or redis.call('EXISTS', alive) == 1 then
 end
 -- In one command: where a slot is leaving this node, a second one would not find the key that the first has emptied.
 local removed = redis.call('HDEL', lock, unpack(ARGV, 4))
--- Also when it was the head that left while the lock was free: its wake-up goes to the next.
-if head and redis.call('EXISTS', lock) == 0 then redis.call(publish, channel .. ':' .. head, '0') end
+-- Also when it was the head that left while the lock was free: its wake-up goes to the next. Where the slot is leaving,
+-- Redis refuses to look for the key that has just been emptied.
+if head and redis.pcall('EXISTS', lock) ~= 1 then redis.call(publish, channel .. ':' .. head, '0') end
 if removed == 0 then return 0 end
 return 1

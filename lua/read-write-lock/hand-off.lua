@@ -1,22 +1,22 @@
 -- read-write-lock/hand-off: gives the write half straight to the next writer of the same client, or frees it
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- KEYS[2]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
--- ARGV[1]  from      string  owner that gives everything back that it has, of either half
--- ARGV[2]  to        string  owner that gets the write half
--- ARGV[3]  lease     int     ms for the new owner
--- ARGV[4]  publish   string  PUBLISH or SPUBLISH
--- ARGV[5]  channel   string  wake-up channel of both halves
--- ARGV[6]  ours      int     free the lock if the channel has more subscribers than this; -1 = do not ask
--- ARGV[7]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[1]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- ARGV[2]  from      string  owner that gives everything back that it has, of either half
+-- ARGV[3]  to        string  owner that gets the write half
+-- ARGV[4]  lease     int     ms for the new owner
+-- ARGV[5]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[6]  channel   string  wake-up channel of both halves
+-- ARGV[7]  ours      int     free the lock if the channel has more subscribers than this; -1 = do not ask
+-- ARGV[8]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  1   the next owner holds it, one write hold
 --          2   freed and published, because others wait
 --          0   neither owner has the write half; nothing changed
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (handOff)
 
-local lock, base = KEYS[1], KEYS[2]
-local from, to, lease, publish, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local ours, notAfter = tonumber(ARGV[6]), tonumber(ARGV[7])
+local lock = KEYS[1]
+local base, from, to, lease, publish, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local ours, notAfter = tonumber(ARGV[7]), tonumber(ARGV[8])
 
 if notAfter > 0 then
   local time = redis.call('TIME')
@@ -26,9 +26,14 @@ local writer, heir = from .. ':write', to .. ':write'
 -- A repeat writes nothing, so the new lease counts from the first attempt.
 if redis.call('HEXISTS', lock, heir) == 1 then return 1 end
 if redis.call('HEXISTS', lock, writer) == 0 then return 0 end
+-- Where a slot moves, a key that is at its other node stays until its lease ends. No other owner has the same id.
+local function drop(hold)
+  local dropped = redis.pcall('DEL', hold)
+  if type(dropped) == 'table' and not string.find(dropped.err, 'non local key', 1, true) then redis.call('DEL', hold) end
+end
 -- A writer that reads as well gives that back with it; beside a writer nobody else reads.
 for i = 1, tonumber(redis.call('HGET', lock, from) or '0') do
-  redis.call('DEL', base .. ':' .. from .. ':rwlock_timeout:' .. i)
+  drop(base .. ':' .. from .. ':rwlock_timeout:' .. i)
 end
 if ours >= 0 then
   local ask = 'NUMSUB'

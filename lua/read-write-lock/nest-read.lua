@@ -1,17 +1,18 @@
 -- read-write-lock/nest-read: adds a read hold to what its owner has, of either half
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- KEYS[2]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
--- ARGV[1]  owner     string  owner id
--- ARGV[2]  count     int     read holds after this call; absolute, so a repeated request counts once
--- ARGV[3]  lease     int     ms
--- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[1]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- ARGV[2]  owner     string  owner id
+-- ARGV[3]  count     int     read holds after this call; absolute, so a repeated request counts once
+-- ARGV[4]  lease     int     ms
+-- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  1   held
 --          0   the owner does not hold the lock any more; nothing changed
 --          -3  too late; nothing changed
+--              an error that begins with TRYAGAIN: a slot that moves takes no new key here; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (nestRead)
 
-local lock, base = KEYS[1], KEYS[2]
-local owner, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local lock = KEYS[1]
+local base, owner, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 if notAfter > 0 then
   local time = redis.call('TIME')
@@ -19,12 +20,28 @@ if notAfter > 0 then
 end
 if redis.call('HEXISTS', lock, owner) + redis.call('HEXISTS', lock, owner .. ':write') == 0 then return 0 end
 local left = redis.call('PTTL', lock)
--- Some may have been given back already, with a request that is still to come: no key may be left that nobody counts.
-for i = count + 1, tonumber(redis.call('HGET', lock, owner) or '0') do
-  redis.call('DEL', base .. ':' .. owner .. ':rwlock_timeout:' .. i)
-end
-redis.call('HSET', lock, owner, count)
+local counted = tonumber(redis.call('HGET', lock, owner) or '0')
 local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. count
-if redis.call('PTTL', hold) < tonumber(lease) then redis.call('SET', hold, '1', 'PX', lease) end
+local ttl = redis.pcall('PTTL', hold)
+-- A slot that is leaving this node refuses new keys. Where it is coming to, a hold that is counted may have a key.
+local found = ttl
+if ttl == -2 and counted >= tonumber(count) then found = redis.pcall('EXISTS', lock, hold) end
+if type(found) == 'table' then
+  if string.find(found.err, 'non local key', 1, true) then
+    return redis.error_reply('TRYAGAIN the slot is moving, and a read hold cannot be added here')
+  end
+  -- Any other error is the error of this script.
+  redis.call('PTTL', hold)
+  redis.call('EXISTS', lock, hold)
+end
+-- Where a slot moves, a key that is at its other node stays until its lease ends. No other owner has the same id.
+local function drop(hold)
+  local dropped = redis.pcall('DEL', hold)
+  if type(dropped) == 'table' and not string.find(dropped.err, 'non local key', 1, true) then redis.call('DEL', hold) end
+end
+-- Some may have been given back already, with a request that is still to come: no key may be left that nobody counts.
+for i = count + 1, counted do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end
+redis.call('HSET', lock, owner, count)
+if ttl < tonumber(lease) then redis.call('SET', hold, '1', 'PX', lease) end
 if left >= 0 and left < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
 return 1

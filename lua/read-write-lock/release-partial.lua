@@ -1,21 +1,38 @@
 -- read-write-lock/release-partial: leaves an owner the holds that it is told to have, of either half
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- KEYS[2]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
 -- ARGV[1]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
--- ARGV[2]  owner     string  owner id
--- ARGV[3]  writes    int     write holds that remain; absolute, so a repeated request counts once
--- ARGV[4]  lease     int     ms that the longest of the remaining holds has left
--- ARGV[5]  publish   string  PUBLISH or SPUBLISH
--- ARGV[6]  channel   string  wake-up channel of both halves
--- ARGV[7..n]  lefts  ms that each of the remaining read holds has left, 0 = none
+-- ARGV[2]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- ARGV[3]  owner     string  owner id
+-- ARGV[4]  writes    int     write holds that remain; absolute, so a repeated request counts once
+-- ARGV[5]  lease     int     ms that the longest of the remaining holds has left
+-- ARGV[6]  publish   string  PUBLISH or SPUBLISH
+-- ARGV[7]  channel   string  wake-up channel of both halves
+-- ARGV[8..n]  lefts  ms that each of the remaining read holds has left, 0 = none
 -- Returns  1   held with these
 --          0   the owner does not hold the lock any more; nothing changed
 --          -3  too late; nothing changed
+--              an error that begins with TRYAGAIN: a slot that moves has a read hold of the owner at its other node;
+--              nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (releasePartial)
 
-local lock, base = KEYS[1], KEYS[2]
-local notAfter, owner, writes, lease, publish, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local lock = KEYS[1]
+local notAfter, base, owner, writes = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local lease, publish, channel = ARGV[5], ARGV[6], ARGV[7]
 
+-- ms that a read hold has left; nil: its key may be at the other node of a slot that moves. The old node refuses a
+-- key that it does not have. The new node takes it for missing, and refuses two keys of which it has one.
+local function leftOf(hold)
+  local left = redis.pcall('PTTL', hold)
+  local found = left
+  if left == -2 then found = redis.pcall('EXISTS', lock, hold) end
+  if type(found) ~= 'table' then return left end
+  -- Any other error is the error of this script.
+  if not string.find(found.err, 'non local key', 1, true) then
+    redis.call('PTTL', hold)
+    redis.call('EXISTS', lock, hold)
+  end
+  return nil
+end
 if notAfter > 0 then
   local time = redis.call('TIME')
   if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
@@ -24,20 +41,29 @@ local writer = owner .. ':write'
 local counted = redis.call('HGET', lock, owner)
 local wrote = redis.call('HEXISTS', lock, writer) == 1
 if not counted and not wrote then return 0 end
-local reads = #ARGV - 6
+local reads = #ARGV - 7
+-- A key that is written here must not come from the other node afterwards.
+for i = 1, reads do
+  if leftOf(base .. ':' .. owner .. ':rwlock_timeout:' .. i) == nil then
+    return redis.error_reply('TRYAGAIN the slot is moving, and a read hold of this owner is at its other node')
+  end
+end
+-- Where a slot moves, a key that is at its other node stays until its lease ends. No other owner has the same id.
+local function drop(hold)
+  local dropped = redis.pcall('DEL', hold)
+  if type(dropped) == 'table' and not string.find(dropped.err, 'non local key', 1, true) then redis.call('DEL', hold) end
+end
 -- At maxmemory Redis allows what begins with a write that needs no memory.
 redis.call('HDEL', lock, '')
+for i = reads + 1, tonumber(counted or '0') do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end
 -- The keys are written anew in order: whichever hold was given back, the others keep what is left of their own leases.
 for i = 1, reads do
   local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i
-  if tonumber(ARGV[6 + i]) > 0 then
-    redis.call('SET', hold, '1', 'PX', ARGV[6 + i])
+  if tonumber(ARGV[7 + i]) > 0 then
+    redis.call('SET', hold, '1', 'PX', ARGV[7 + i])
   else
     redis.call('DEL', hold)
   end
-end
-for i = reads + 1, tonumber(counted or '0') do
-  redis.call('DEL', base .. ':' .. owner .. ':rwlock_timeout:' .. i)
 end
 if reads > 0 then redis.call('HSET', lock, owner, reads) else redis.call('HDEL', lock, owner) end
 if writes ~= '0' then
@@ -53,7 +79,8 @@ if writes == '0' then
   local fields = redis.call('HGETALL', lock)
   for f = 1, #fields, 2 do
     for i = 1, tonumber(fields[f + 1]) or 0 do
-      local left = redis.call('PTTL', base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i)
+      -- What cannot be seen from here may last as long as the lock.
+      local left = leftOf(base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
       if left > longest then longest = left end
     end
   end

@@ -1,18 +1,32 @@
 -- read-write-lock/release: gives back everything that the given owners have, of either half, and wakes waiters
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- KEYS[2]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
--- ARGV[1]     publish  string  PUBLISH or SPUBLISH
--- ARGV[2]     channel  string  wake-up channel of both halves
--- ARGV[3..n]  owners   string  owner ids
+-- ARGV[1]     base     string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- ARGV[2]     publish  string  PUBLISH or SPUBLISH
+-- ARGV[3]     channel  string  wake-up channel of both halves
+-- ARGV[4..n]  owners   string  owner ids
 -- Returns  1  given back; published if the lock is free, or no writer has it any more
 --          0  none of them holds it; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (release)
 
-local lock, base = KEYS[1], KEYS[2]
-local publish, channel = ARGV[1], ARGV[2]
+local lock = KEYS[1]
+local base, publish, channel = ARGV[1], ARGV[2], ARGV[3]
 
+-- ms that a read hold has left; nil: its key may be at the other node of a slot that moves. The old node refuses a
+-- key that it does not have. The new node takes it for missing, and refuses two keys of which it has one.
+local function leftOf(hold)
+  local left = redis.pcall('PTTL', hold)
+  local found = left
+  if left == -2 then found = redis.pcall('EXISTS', lock, hold) end
+  if type(found) ~= 'table' then return left end
+  -- Any other error is the error of this script.
+  if not string.find(found.err, 'non local key', 1, true) then
+    redis.call('PTTL', hold)
+    redis.call('EXISTS', lock, hold)
+  end
+  return nil
+end
 local removed, holds, isRemoved, wrote = {}, {}, {}, 0
-for a = 3, #ARGV do
+for a = 4, #ARGV do
   local reads, writer = redis.call('HGET', lock, ARGV[a]), ARGV[a] .. ':write'
   if reads then
     removed[#removed + 1], isRemoved[ARGV[a]] = ARGV[a], true
@@ -29,11 +43,17 @@ local fields = redis.call('HGETALL', lock)
 for f = 1, #fields, 2 do
   local reads = not isRemoved[fields[f]] and tonumber(fields[f + 1]) or 0
   for i = 1, reads do
-    local left = redis.call('PTTL', base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i)
+    -- What cannot be seen from here may last as long as the lock.
+    local left = leftOf(base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
     if left > longest then longest = left end
   end
 end
-for _, hold in ipairs(holds) do redis.call('DEL', hold) end
+-- Where a slot moves, a key that is at its other node stays until its lease ends. No other owner has the same id.
+local function drop(hold)
+  local dropped = redis.pcall('DEL', hold)
+  if type(dropped) == 'table' and not string.find(dropped.err, 'non local key', 1, true) then redis.call('DEL', hold) end
+end
+for _, hold in ipairs(holds) do drop(hold) end
 if longest > 0 then
   redis.call('PEXPIRE', lock, longest)
   -- The fields go last: until then a repeat does all of it.

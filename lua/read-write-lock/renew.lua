@@ -1,12 +1,30 @@
 -- read-write-lock/renew: extends the leases of holds that their owners still have
--- KEYS[1..n]  locks  a pair for each: the hash, and what the keys of its read holds begin with; all of one slot
+-- KEYS[1..n]  locks  hash  mode -> read or write; owner -> read holds; owner:write -> write holds; all of one slot
 -- ARGV[1]  notAfter  int  epoch ms of this server after which nothing is changed; 0 = no limit
--- ARGV[2..n]  holds  for each lock: owner, lease in ms, 1 to renew its write holds, read holds, 1 for each to renew
+-- ARGV[2..n]  holds  for each lock: what the keys of its read holds begin with, owner, lease in ms, 1 to renew its
+--            write holds, read holds, 1 for each to renew
 -- Returns  an array with one integer for each lock: ms that its owner has left, 0 = it does not hold it any more
 --          -3  too late; nothing changed
+--              an error that begins with TRYAGAIN: a slot that moves has a read hold at its other node; only locks
+--              before that one are renewed
 -- Used by  src/redis/scripts/read-write-lock.ts (renew)
 
 local notAfter = tonumber(ARGV[1])
+
+-- ms that a read hold has left; nil: its key may be at the other node of a slot that moves. The old node refuses a
+-- key that it does not have. The new node takes it for missing, and refuses two keys of which it has one.
+local function leftOf(lock, hold)
+  local left = redis.pcall('PTTL', hold)
+  local found = left
+  if left == -2 then found = redis.pcall('EXISTS', lock, hold) end
+  if type(found) ~= 'table' then return left end
+  -- Any other error is the error of this script.
+  if not string.find(found.err, 'non local key', 1, true) then
+    redis.call('PTTL', hold)
+    redis.call('EXISTS', lock, hold)
+  end
+  return nil
+end
 
 if notAfter > 0 then
   local time = redis.call('TIME')
@@ -14,9 +32,9 @@ if notAfter > 0 then
 end
 local lefts = {}
 local a = 2
-for k = 1, #KEYS, 2 do
-  local lock, base, owner, lease = KEYS[k], KEYS[k + 1], ARGV[a], tonumber(ARGV[a + 1])
-  local write, reads = ARGV[a + 2], tonumber(ARGV[a + 3])
+for k = 1, #KEYS do
+  local lock, base, owner, lease = KEYS[k], ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2])
+  local write, reads = ARGV[a + 3], tonumber(ARGV[a + 4])
   local wrote = redis.pcall('HEXISTS', lock, owner .. ':write')
   -- Somebody has put something else in its place. The others of this batch shall not be lost with it.
   local foreign = type(wrote) == 'table'
@@ -34,11 +52,12 @@ for k = 1, #KEYS, 2 do
   for i = 1, math.min(reads, counted) do
     -- Only the owner's own keys: a dead reader must not live on through us.
     local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i
-    local ttl = redis.call('PTTL', hold)
-    if ARGV[a + 3 + i] == '1' then
+    local ttl = leftOf(lock, hold)
+    if not ttl then return redis.error_reply('TRYAGAIN the slot is moving, and a read hold is at its other node') end
+    if ARGV[a + 4 + i] == '1' then
       if ttl == -2 then over[#over + 1] = hold end
       if ttl >= 0 and ttl < lease then
-        redis.call('PEXPIRE', hold, ARGV[a + 1])
+        redis.call('PEXPIRE', hold, lease)
         ttl = lease
       end
     end
@@ -47,12 +66,12 @@ for k = 1, #KEYS, 2 do
   -- One whose own lease is over is held by the others of its owner; where there are none it does not come back.
   if left > 0 then
     for _, hold in ipairs(over) do
-      redis.call('SET', hold, '1', 'PX', ARGV[a + 1])
+      redis.call('SET', hold, '1', 'PX', lease)
       left = math.max(left, lease)
     end
   end
   if left > whole then redis.call('PEXPIRE', lock, left) end
-  lefts[(k + 1) / 2] = left
-  a = a + 4 + reads
+  lefts[k] = left
+  a = a + 5 + reads
 end
 return lefts

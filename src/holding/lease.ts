@@ -10,6 +10,7 @@ import { latestEnd } from './compensations.js';
 import type { HoldRecord } from './hold-record.js';
 import { wholeMs } from '../lease-time.js';
 import type { RenewalItem } from '../protocols/lock-protocol.js';
+import { orByKey } from './split-renewal.js';
 import type { Tenure } from './tenure.js';
 
 /** What a renewal has to know again when its answer comes. */
@@ -112,7 +113,9 @@ export class Lease {
     const leaseMs = this.watched ? options.lockWatchdogTimeout : 1;
     const ticket = this.renewalTicket(leaseMs);
     const { jumped } = ticket;
-    const request = await tenure.protocol.renewal.renew([this.renewalItem(leaseMs)]).done;
+    const { renewal } = tenure.protocol;
+    const item = this.renewalItem(leaseMs);
+    const request = await orByKey(renewal, item, await renewal.renew([item]).done);
     if (tenure.state !== 'held') return undefined;
     const left = request.reply?.[0] ?? 0;
     // Unanswered, and by neither clock is the lease over: the doubt remains, the next look asks again.
@@ -198,12 +201,14 @@ export class Lease {
         throw new NotOwnerError(protocol.name, `extend(): this hold of "${protocol.name}" was given back.`);
       }
       const ticket = this.renewalTicket(leaseMs);
-      const request = await turns.answered(protocol.renewal.renew([this.renewalItem(leaseMs, hold)]), settleBy);
+      const item = this.renewalItem(leaseMs, hold);
+      const request = await turns.answered(protocol.renewal.renew([item]), settleBy);
       turns.doubt(request);
       tenure.throwIfLost();
-      if (request.error !== undefined) return turns.failed(request);
-      const left = request.reply?.[0] ?? 0;
-      this.renewed(ticket, request.sentAt, Math.min(left, leaseMs), hold);
+      const renewal = await orByKey(protocol.renewal, item, request);
+      if (renewal.error !== undefined) return turns.failed(request);
+      const left = renewal.reply?.[0] ?? 0;
+      this.renewed(ticket, renewal.sentAt, Math.min(left, leaseMs), hold);
       tenure.throwIfLost();
       hold.throwIfLost();
       tenure.runtime.watchdog.deadlineMoved(tenure);

@@ -5,11 +5,12 @@
 import type { LeaseClock, Timer } from '../clock.js';
 import { RefusedError } from '../errors.js';
 import type { EventSource } from '../events.js';
-import { isSplitSlot } from '../redis/server-error.js';
+import { failedBySplit } from '../redis/server-error.js';
 import type { RenewalTicket } from './lease.js';
 import { LightSet } from '../light-set.js';
-import type { RenewalScript } from '../protocols/lock-protocol.js';
+import type { Renewal, RenewalScript } from '../protocols/lock-protocol.js';
 import { watchForLeak } from './single-hold.js';
+import { orByKey } from './split-renewal.js';
 import type { Tenure } from './tenure.js';
 
 const BATCH = 100;
@@ -157,9 +158,12 @@ export class Watchdog {
   async #renewBatch(script: RenewalScript, batch: readonly Tenure[]): Promise<void> {
     for (const tenure of batch) tenure.holds.forEach(watchForLeak);
     const tickets = batch.map((tenure) => tenure.lease.renewalTicket(this.leaseMs));
-    const request = await script.renew(batch.map((tenure) => tenure.lease.renewalItem(this.leaseMs))).done;
+    const items = batch.map((tenure) => tenure.lease.renewalItem(this.leaseMs));
+    let request: Renewal = await script.renew(items).done;
+    const [only, ...others] = items;
+    if (only !== undefined && others.length === 0) request = await orByKey(script, only, request);
     if (this.#closed) return;
-    if (batch.length > 1 && request.error !== undefined && isSplitSlot(request.error)) {
+    if (batch.length > 1 && failedBySplit(request.error)) {
       // Each key alone is found, wherever it is by now.
       for (const tenure of batch) void this.#renewBatch(script, [tenure]);
       return;

@@ -1,5 +1,12 @@
-import type { Half, LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../protocols/lock-protocol.js';
-import { readHoldBase, readWriteChannel } from '../redis/keys.js';
+import type {
+  Half,
+  LockProtocol,
+  RemainingHold,
+  Renewal,
+  RenewalItem,
+  RenewalScript,
+} from '../protocols/lock-protocol.js';
+import { readHoldBase, readHoldKey, readWriteChannel } from '../redis/keys.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
@@ -44,19 +51,19 @@ abstract class HalfProtocol implements LockProtocol {
     const { executor, publish } = this.port;
     return executor.run(
       scripts.releasePartial,
-      [this.key, this.base],
-      [owner, writes, leaseMs, publish, this.channel, ...reads.map(({ leftMs }) => Math.max(0, leftMs))],
+      [this.key],
+      [this.base, owner, writes, leaseMs, publish, this.channel, ...reads.map(({ leftMs }) => Math.max(0, leftMs))],
     );
   }
 
   release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.release, [this.key, this.base], [publish, this.channel, ...owners]);
+    return executor.run(scripts.release, [this.key], [this.base, publish, this.channel, ...owners]);
   }
 
   handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.handOff, [this.key, this.base], [from, to, leaseMs, publish, this.channel, ours]);
+    return executor.run(scripts.handOff, [this.key], [this.base, from, to, leaseMs, publish, this.channel, ours]);
   }
 }
 
@@ -66,11 +73,11 @@ export class ReadProtocol extends HalfProtocol {
   readonly handsOff = false;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
-    return this.port.executor.run(scripts.acquireRead, [this.key, this.base], [owner, leaseMs]);
+    return this.port.executor.run(scripts.acquireRead, [this.key], [this.base, owner, leaseMs]);
   }
 
   acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply> {
-    return this.port.executor.run(scripts.nestRead, [this.key, this.base], [owner, holdCount, leaseMs]);
+    return this.port.executor.run(scripts.nestRead, [this.key], [this.base, owner, holdCount, leaseMs]);
   }
 
   fieldOf(owner: string): string {
@@ -116,14 +123,48 @@ export function readWriteRenewal(executor: ScriptExecutor, slotGroup: (key: stri
     renew(items: readonly RenewalItem[]) {
       return executor.run(
         scripts.renew,
-        items.flatMap(({ key }) => [key, readHoldBase(key)]),
-        items.flatMap(({ owner, leaseMs, holds = [] }) => {
+        items.map(({ key }) => key),
+        items.flatMap(({ key, owner, leaseMs, holds = [] }) => {
           const reads = holds.filter(({ half }) => half === 'read');
           const write = holds.some(({ half, renewed }) => half === 'write' && renewed);
-          return [owner, leaseMs, Number(write), reads.length, ...reads.map(({ renewed }) => Number(renewed))];
+          return [
+            readHoldBase(key),
+            owner,
+            leaseMs,
+            Number(write),
+            reads.length,
+            ...reads.map(({ renewed }) => Number(renewed)),
+          ];
         }),
       );
     },
+    renewByKey: (item) => renewByKey(executor, item),
+  };
+}
+
+/** The keys of its read holds first: the hash lasts as long as the longest of them, and no longer. */
+async function renewByKey(
+  executor: ScriptExecutor,
+  { key, owner, leaseMs, holds = [] }: RenewalItem,
+): Promise<Renewal> {
+  const reads = holds.filter(({ half }) => half === 'read');
+  const writes = holds.filter(({ half }) => half === 'write');
+  // 1 ms extends nothing: what is left is all that is asked.
+  const leaseOf = ({ renewed }: { renewed: boolean }): number => (renewed ? leaseMs : 1);
+  const requests = await Promise.all(
+    reads.map((hold, i) => executor.run(scripts.renewKey, [readHoldKey(key, owner, i + 1)], ['', leaseOf(hold)]).done),
+  );
+  const failed = requests.find(({ error }) => error !== undefined);
+  if (failed !== undefined) return { error: failed.error, reply: undefined, sentAt: failed.sentAt };
+  const longest = Math.max(0, ...requests.map(({ reply }) => reply ?? 0), ...writes.map(leaseOf));
+  const sentAt = Math.min(...requests.map((request) => request.sentAt), Infinity);
+  if (longest === 0) return { error: undefined, reply: [0], sentAt };
+  const hash = await executor.run(scripts.renewKey, [key], [owner, longest]).done;
+  const left = writes.length > 0 ? hash.reply : Math.min(longest, hash.reply ?? 0);
+  return {
+    error: hash.error,
+    reply: left === undefined ? undefined : [left],
+    sentAt: Math.min(sentAt, hash.sentAt),
   };
 }
 

@@ -22,11 +22,16 @@ export interface RemainingHold {
   readonly leftMs: number;
 }
 
+/** What a renewal has come to. */
+export type Renewal = Pick<ScriptRequest<number[]>, 'error' | 'reply' | 'sentAt'>;
+
 /** Kinds whose renewals fit into one script share one of these. The reply has the ms left of each item, 0: not held. */
 export interface RenewalScript {
   /** Items of one group may go in one script: their keys are on one server. */
   groupOf(item: RenewalItem): string | number;
   renew(items: readonly RenewalItem[]): ScriptRequest<number[]>;
+  /** Only for a kind with several keys: renews them one by one, where a moving slot has them at two nodes. */
+  renewByKey?(item: RenewalItem): Promise<Renewal>;
 }
 
 /**

@@ -18,8 +18,11 @@ export const fairAliveKey = (name: string): string => prefixName('holdfast_alive
 export const fairChannel = (name: string, owner: string): string => `${lockChannel(name)}:${owner}`;
 export const tokenKey = (name: string): string => prefixName('redisson_lock_token', name);
 export const readWriteChannel = (name: string): string => prefixName('redisson_rwlock', name);
-/** A read hold's key is this, the owner, `rwlock_timeout` and the number of the hold, with colons between. */
+/** What the keys of all read holds begin with: text for scripts, and never a key itself. */
 export const readHoldBase = (name: string): string => (name.includes('{') ? name : `{${name}}`);
+/** Holds of an owner are numbered from 1. */
+export const readHoldKey = (name: string, owner: string, number: number): string =>
+  `${readHoldBase(name)}:${owner}:rwlock_timeout:${number}`;
 export const semaphoreChannel = (name: string): string => prefixName('redisson_sc', name);
 export const takenPermitsKey = (name: string): string => suffixName(name, 'timeout');
 /** Redisson puts its braces around the name even when the name has some. */

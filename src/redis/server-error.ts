@@ -13,6 +13,7 @@ export type FailureKind = 'not-sent' | 'not-executed' | 'unknown-script' | 'refu
 
 const TRANSIENT =
   /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|UNKILLABLE|MOVED|ASK)\b|max number of clients/;
+const NON_LOCAL = /\battempted to access a non local key\b/;
 const CREDENTIALS = /^(NOAUTH|WRONGPASS|NOPERM)\b|invalid password|without any password/i;
 
 export class NotSentError extends Error {}
@@ -25,7 +26,7 @@ export function failureKind(error: Error): FailureKind {
   if (error.name !== 'ReplyError') return 'unanswered';
   // A script's error carries the server's own word after its text when a command inside it was refused.
   if (error.message.startsWith('NOSCRIPT')) return 'unknown-script';
-  if (TRANSIENT.test(error.message)) return 'not-executed';
+  if (TRANSIENT.test(error.message) || isSplitSlot(error)) return 'not-executed';
   if (/-(READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS)\b/.test(error.message)) return 'not-executed';
   return 'refused';
 }
@@ -34,9 +35,16 @@ export function failureKind(error: Error): FailureKind {
 export const isNoMaster = (error: Error): boolean =>
   error.name === 'ReplyError' && /^(READONLY|MASTERDOWN)\b|-(READONLY|MASTERDOWN)\b/.test(error.message);
 
-/** A slot is on its way, with some of a command's keys here and some there. */
+/**
+ * A slot moves, and not all keys of the command are at this node, or a script looked for one that is not. Scripts keep
+ * such a look for what does no harm when it is left out, or done again.
+ */
 export const isSplitSlot = (error: Error): boolean =>
-  error.cause instanceof Error && error.cause.message.startsWith('TRYAGAIN');
+  error.name === 'ReplyError' && (error.message.startsWith('TRYAGAIN') || NON_LOCAL.test(error.message));
+
+/** A request has failed because of that. */
+export const failedBySplit = (error: Error | undefined): boolean =>
+  error?.cause instanceof Error && isSplitSlot(error.cause);
 
 /** The refusal came from a command inside a script, which may have changed something before. */
 export const isRefusedInside = (error: Error): boolean =>

@@ -9,6 +9,7 @@ import {
   release,
   releasePartial,
   renew,
+  renewKey,
 } from '../../src/redis/scripts/read-write-lock.js';
 import { admin } from '../support/redis.js';
 import { between, describeScript, type ScriptBench } from './script-bench.js';
@@ -16,7 +17,7 @@ import { between, describeScript, type ScriptBench } from './script-bench.js';
 const ttlOf = (ms: number): unknown => between(ms - 1_000, ms);
 const base = ({ name }: ScriptBench) => readHoldBase(name);
 const holdKey = (bench: ScriptBench, owner: string, n: number) => `${base(bench)}:${owner}:rwlock_timeout:${n}`;
-const both = (bench: ScriptBench) => [bench.name, base(bench)];
+const keys = ({ name }: ScriptBench) => [name];
 const channel = ({ name }: ScriptBench) => readWriteChannel(name);
 const message = ({ name }: ScriptBench, payload: string) => [{ channel: readWriteChannel(name), payload }];
 
@@ -71,122 +72,119 @@ function late(keys: (bench: ScriptBench) => string[], args: (notAfter: number) =
   };
 }
 
-const readKeys = (bench: ScriptBench) => [bench.name, base(bench)];
-const writeKeys = (bench: ScriptBench) => [bench.name];
-
 describeScript(acquireRead, {
   nil: {
     'a free lock is taken, and the hold has a key of its own': async (bench) => {
-      expect(await bench.run(readKeys(bench), 'a', 30_000, await bench.notAfter(5_000))).toBeNull();
+      expect(await bench.run(keys(bench), base(bench), 'a', 30_000, await bench.notAfter(5_000))).toBeNull();
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000] } });
     },
     'readers join, and the hash lasts as long as the longest of them': async (bench) => {
       await given(bench, { mode: 'read', reads: { b: [10_000] } });
-      expect(await bench.run(readKeys(bench), 'a', 30_000, 0)).toBeNull();
-      expect(await bench.run(readKeys(bench), 'c', 5_000, 0)).toBeNull();
+      expect(await bench.run(keys(bench), base(bench), 'a', 30_000, 0)).toBeNull();
+      expect(await bench.run(keys(bench), base(bench), 'c', 5_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'read', reads: { b: [10_000], a: [30_000], c: [5_000] } });
     },
     'running twice is running once, and shortens nothing': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [40_000] } });
-      expect(await bench.run(readKeys(bench), 'a', 30_000, 0)).toBeNull();
+      expect(await bench.run(keys(bench), base(bench), 'a', 30_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'read', reads: { a: [40_000] } });
     },
   },
   n: {
     'a writer has it': async (bench) => {
       await given(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
-      expect(await bench.run(readKeys(bench), 'a', 30_000, 0)).toEqual(between(19_000, 20_000));
+      expect(await bench.run(keys(bench), base(bench), 'a', 30_000, 0)).toEqual(between(19_000, 20_000));
       await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
     },
     'a lock of another kind has the name: nobody reads beside it': async (bench) => {
       await admin().hset(bench.name, { b: '1' });
       await admin().pexpire(bench.name, 20_000);
-      expect(await bench.run(readKeys(bench), 'a', 30_000, 0)).toEqual(between(19_000, 20_000));
+      expect(await bench.run(keys(bench), base(bench), 'a', 30_000, 0)).toEqual(between(19_000, 20_000));
       expect(await bench.state()).toEqual({ [bench.name]: { type: 'hash', value: { b: '1' }, pttl: ttlOf(20_000) } });
     },
   },
-  '-3': { 'too late: nothing is taken': late(readKeys, (notAfter) => ['a', 30_000, notAfter]) },
+  '-3': { 'too late: nothing is taken': late(keys, (notAfter) => ['base', 'a', 30_000, notAfter]) },
 });
 
 describeScript(acquireWrite, {
   nil: {
     'a free lock is taken': async (bench) => {
-      expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toBeNull();
+      expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 30_000 });
     },
     'running twice is running once': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, lease: 40_000 });
-      expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toBeNull();
+      expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 40_000 });
     },
     'a copy that comes after a nested acquire leaves the count as it is': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 2 }, lease: 40_000 });
-      expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toBeNull();
+      expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'write', writes: { a: 2 }, lease: 40_000 });
     },
   },
   n: {
     'readers have it, be it the owner itself': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [20_000] } });
-      expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toEqual(between(19_000, 20_000));
+      expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toEqual(between(19_000, 20_000));
       await expectHolds(bench, { mode: 'read', reads: { a: [20_000] } });
     },
     'another writer has it': async (bench) => {
       await given(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
-      expect(await bench.run(writeKeys(bench), 'a:write', 30_000, 0)).toEqual(between(19_000, 20_000));
+      expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toEqual(between(19_000, 20_000));
     },
   },
-  '-3': { 'too late: nothing is taken': late(writeKeys, (notAfter) => ['a:write', 90_000, notAfter]) },
+  '-3': { 'too late: nothing is taken': late(keys, (notAfter) => ['a:write', 90_000, notAfter]) },
 });
 
 describeScript(nestRead, {
   '1': {
     'a reader reads again, with a lease of its own': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000] } });
-      expect(await bench.run(readKeys(bench), 'a', 2, 10_000, 0)).toBe(1);
-      expect(await bench.run(readKeys(bench), 'a', 2, 10_000, 0)).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), 'a', 2, 10_000, 0)).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), 'a', 2, 10_000, 0)).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000, 10_000] } });
     },
     'fewer than there were: no key is left that is not counted': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 30_000, 30_000] } });
-      expect(await bench.run(readKeys(bench), 'a', 2, 30_000, 0)).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), 'a', 2, 30_000, 0)).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000, 30_000] } });
     },
     'a writer reads': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, lease: 10_000 });
-      expect(await bench.run(readKeys(bench), 'a', 1, 30_000, 0)).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), 'a', 1, 30_000, 0)).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [30_000] } });
     },
   },
   '0': {
     'a lock that is gone or taken is left alone': async (bench) => {
-      expect(await bench.run(readKeys(bench), 'a', 2, 30_000, 0)).toBe(0);
+      expect(await bench.run(keys(bench), base(bench), 'a', 2, 30_000, 0)).toBe(0);
       await given(bench, { mode: 'read', reads: { b: [20_000] } });
-      expect(await bench.run(readKeys(bench), 'a', 2, 30_000, 0)).toBe(0);
+      expect(await bench.run(keys(bench), base(bench), 'a', 2, 30_000, 0)).toBe(0);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000] } });
     },
   },
-  '-3': { 'too late: nothing is changed': late(readKeys, (notAfter) => ['a', 2, 90_000, notAfter]) },
+  '-3': { 'too late: nothing is changed': late(keys, (notAfter) => ['base', 'a', 2, 90_000, notAfter]) },
 });
 
 describeScript(nestWrite, {
   '1': {
     'a writer writes again, and no lease is shortened or added up': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, lease: 30_000 });
-      expect(await bench.run(writeKeys(bench), 'a:write', 2, 10_000, 0)).toBe(1);
+      expect(await bench.run(keys(bench), 'a:write', 2, 10_000, 0)).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { a: 2 }, lease: 30_000 });
-      expect(await bench.run(writeKeys(bench), 'a:write', 3, 40_000, 0)).toBe(1);
+      expect(await bench.run(keys(bench), 'a:write', 3, 40_000, 0)).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { a: 3 }, lease: 40_000 });
     },
   },
   '0': {
     'a reader does not become a writer': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [20_000] } });
-      expect(await bench.run(writeKeys(bench), 'a:write', 2, 30_000, 0)).toBe(0);
+      expect(await bench.run(keys(bench), 'a:write', 2, 30_000, 0)).toBe(0);
       await expectHolds(bench, { mode: 'read', reads: { a: [20_000] } });
     },
   },
-  '-3': { 'too late: nothing is changed': late(writeKeys, (notAfter) => ['a:write', 3, 90_000, notAfter]) },
+  '-3': { 'too late: nothing is changed': late(keys, (notAfter) => ['a:write', 3, 90_000, notAfter]) },
 });
 
 describeScript(releasePartial, {
@@ -194,46 +192,57 @@ describeScript(releasePartial, {
     'R36: the shorter of two read holds leaves the longer its lease, whichever came first': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [10_000, 40_000] } });
       for (let i = 0; i < 2; i += 1) {
-        expect(await bench.run(both(bench), 0, 'a', 0, 40_000, 'PUBLISH', channel(bench), 40_000)).toBe(1);
+        expect(await bench.run(keys(bench), 0, base(bench), 'a', 0, 40_000, 'PUBLISH', channel(bench), 40_000)).toBe(1);
         await expectHolds(bench, { mode: 'read', reads: { a: [40_000] } });
       }
       expect(await bench.published()).toEqual([]);
     },
     'what other readers have left counts for the hash': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 10_000], b: [50_000] } });
-      expect(await bench.run(both(bench), 0, 'a', 0, 10_000, 'PUBLISH', channel(bench), 10_000)).toBe(1);
+      expect(await bench.run(keys(bench), 0, base(bench), 'a', 0, 10_000, 'PUBLISH', channel(bench), 10_000)).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { a: [10_000], b: [50_000] } });
     },
     'a write hold that remains keeps the lock for itself': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [50_000] } });
-      expect(await bench.run(both(bench), 0, 'a', 1, 20_000, 'PUBLISH', channel(bench))).toBe(1);
+      expect(await bench.run(keys(bench), 0, base(bench), 'a', 1, 20_000, 'PUBLISH', channel(bench))).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 20_000 });
       expect(await bench.published()).toEqual([]);
     },
     'R21: the last write hold goes and a read hold stays: readers are woken, once': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [20_000] }, lease: 50_000 });
       for (let i = 0; i < 2; i += 1) {
-        expect(await bench.run(both(bench), 0, 'a', 0, 20_000, 'PUBLISH', channel(bench), 20_000)).toBe(1);
+        expect(await bench.run(keys(bench), 0, base(bench), 'a', 0, 20_000, 'PUBLISH', channel(bench), 20_000)).toBe(1);
         await expectHolds(bench, { mode: 'read', reads: { a: [20_000] } });
       }
       expect(await bench.published()).toEqual(message(bench, '1'));
     },
     'a read hold whose lease is over has no key': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 30_000, 30_000] } });
-      expect(await bench.run(both(bench), 0, 'a', 0, 30_000, 'PUBLISH', channel(bench), 0, 30_000)).toBe(1);
+      expect(await bench.run(keys(bench), 0, base(bench), 'a', 0, 30_000, 'PUBLISH', channel(bench), 0, 30_000)).toBe(
+        1,
+      );
       await expectHolds(bench, { mode: 'read', reads: { a: [0, 30_000] } });
     },
   },
   '0': {
     'a lock that is gone or taken is left alone': async (bench) => {
-      expect(await bench.run(both(bench), 0, 'a', 1, 30_000, 'PUBLISH', channel(bench), 30_000)).toBe(0);
+      expect(await bench.run(keys(bench), 0, base(bench), 'a', 1, 30_000, 'PUBLISH', channel(bench), 30_000)).toBe(0);
       await given(bench, { mode: 'read', reads: { b: [20_000] } });
-      expect(await bench.run(both(bench), 0, 'a', 1, 30_000, 'PUBLISH', channel(bench), 30_000)).toBe(0);
+      expect(await bench.run(keys(bench), 0, base(bench), 'a', 1, 30_000, 'PUBLISH', channel(bench), 30_000)).toBe(0);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000] } });
     },
   },
   '-3': {
-    'too late: nothing is changed': late(both, (notAfter) => [notAfter, 'a', 0, 30_000, 'PUBLISH', 'channel', 30_000]),
+    'too late: nothing is changed': late(keys, (notAfter) => [
+      notAfter,
+      'base',
+      'a',
+      0,
+      30_000,
+      'PUBLISH',
+      'channel',
+      30_000,
+    ]),
   },
 });
 
@@ -241,34 +250,34 @@ describeScript(release, {
   '1': {
     'the last reader frees the lock and wakes a writer': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 20_000] } });
-      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual(message(bench, '0'));
     },
     'a writer frees the lock with all it has and wakes all': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [30_000] } });
-      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'x', 'a')).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'x', 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual(message(bench, '1'));
     },
     'a reader of several leaves the others what they have': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [50_000], b: [20_000, 30_000] } });
-      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000, 30_000] } });
       expect(await bench.published()).toEqual([]);
     },
     'R16: readers whose own leases are over do not keep it': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [50_000], dead: [0] } });
-      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual(message(bench, '0'));
     },
   },
   '0': {
     'neither a free lock nor that of others is touched': async (bench) => {
-      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'a')).toBe(0);
+      expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a')).toBe(0);
       await given(bench, { mode: 'read', reads: { b: [20_000] } });
-      expect(await bench.run(both(bench), 'PUBLISH', channel(bench), 'a', 'c')).toBe(0);
+      expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a', 'c')).toBe(0);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000] } });
       expect(await bench.published()).toEqual([]);
     },
@@ -282,18 +291,18 @@ describeScript(handOff, {
   '1': {
     'the next writer has it for its own lease, and nothing is published': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, lease: 5_000 });
-      expect(await bench.run(both(bench), ...handing(bench, -1, await bench.notAfter(5_000)))).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), ...handing(bench, -1, await bench.notAfter(5_000)))).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
       expect(await bench.published()).toEqual([]);
     },
     'what a writer read beside its writing goes back with it': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [15_000, 9_000] }, lease: 15_000 });
-      expect(await bench.run(both(bench), ...handing(bench, 0))).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), ...handing(bench, 0))).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
     },
     'a repeat writes nothing: the lease goes on from the first time': async (bench) => {
       await given(bench, { mode: 'write', writes: { b: 1 }, lease: 5_000 });
-      expect(await bench.run(both(bench), ...handing(bench, 0))).toBe(1);
+      expect(await bench.run(keys(bench), base(bench), ...handing(bench, 0))).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 5_000 });
       expect(await bench.published()).toEqual([]);
     },
@@ -303,7 +312,7 @@ describeScript(handOff, {
       await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [15_000] }, lease: 15_000 });
       const another = admin().duplicate();
       await another.subscribe(channel(bench));
-      expect(await bench.run(both(bench), ...handing(bench, 0))).toBe(2);
+      expect(await bench.run(keys(bench), base(bench), ...handing(bench, 0))).toBe(2);
       await another.quit();
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual(message(bench, '1'));
@@ -311,25 +320,27 @@ describeScript(handOff, {
   },
   '0': {
     'a lock that is gone is not created': async (bench) => {
-      expect(await bench.run(both(bench), ...handing(bench, -1))).toBe(0);
+      expect(await bench.run(keys(bench), base(bench), ...handing(bench, -1))).toBe(0);
       expect(await bench.state()).toEqual({});
     },
     'what readers have is left alone, be the owner one of them': async (bench) => {
       const holds: Holds = { mode: 'read', reads: { a: [20_000], c: [30_000] } };
       await given(bench, holds);
-      expect(await bench.run(both(bench), ...handing(bench, 0))).toBe(0);
+      expect(await bench.run(keys(bench), base(bench), ...handing(bench, 0))).toBe(0);
       await expectHolds(bench, holds);
       expect(await bench.published()).toEqual([]);
     },
   },
-  '-3': { 'too late: nothing is handed on': late(both, (notAfter) => ['a', 'b', 90_000, 'PUBLISH', 'c', 0, notAfter]) },
+  '-3': {
+    'too late: nothing is handed on': late(keys, (notAfter) => ['base', 'a', 'b', 90_000, 'PUBLISH', 'c', 0, notAfter]),
+  },
 });
 
 describeScript(renew, {
   'an array with one integer for each lock: ms that its owner has left, 0 = it does not hold it any more': {
     'each read hold that is renewed gets the lease, the others keep theirs': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [5_000, 6_000], b: [10_000] } });
-      const answer = await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 2, 1, 0);
+      const answer = await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 2, 1, 0);
       expect(answer).toEqual([30_000]);
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000, 6_000], b: [10_000] } });
     },
@@ -337,49 +348,82 @@ describeScript(renew, {
       await given(bench, { mode: 'read', reads: { a: [5_000] } });
       const foreign = `${bench.name}:foreign`;
       await admin().set(foreign, 'taken');
-      const keys = [foreign, `{${foreign}}`, ...readKeys(bench)];
-      expect(await bench.run(keys, 0, 'a', 30_000, 1, 2, 1, 1, 'a', 30_000, 0, 1, 1)).toEqual([0, 30_000]);
+      const holds = [base(bench), 'a', 30_000, 1, 2, 1, 1, base(bench), 'a', 30_000, 0, 1, 1];
+      expect(await bench.run([foreign, bench.name], 0, ...holds)).toEqual([0, 30_000]);
       expect(await admin().get(foreign)).toBe('taken');
       await admin().del(foreign);
     },
     'a longer lease is left as it is and told': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [50_000], b: [60_000] } });
-      expect(await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 1, 1)).toEqual([between(49_000, 50_000)]);
+      expect(await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 1, 1)).toEqual([between(49_000, 50_000)]);
       await expectHolds(bench, { mode: 'read', reads: { a: [50_000], b: [60_000] } });
     },
     'a writer that reads is renewed in both': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [5_000] }, lease: 5_000 });
-      expect(await bench.run(readKeys(bench), 0, 'a', 30_000, 1, 1, 1)).toEqual([30_000]);
+      expect(await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 1, 1, 1)).toEqual([30_000]);
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [30_000] } });
     },
     'R15: a read hold whose own lease is over gets the lease, while its owner has another': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [9_000, 0] } });
-      expect(await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 2, 0, 1)).toEqual([30_000]);
+      expect(await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 2, 0, 1)).toEqual([30_000]);
       await expectHolds(bench, { mode: 'read', reads: { a: [9_000, 30_000] } });
     },
     'R15: and while its owner writes': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [0] }, lease: 9_000 });
-      expect(await bench.run(readKeys(bench), 0, 'a', 40_000, 0, 1, 1)).toEqual([40_000]);
+      expect(await bench.run(keys(bench), 0, base(bench), 'a', 40_000, 0, 1, 1)).toEqual([40_000]);
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [40_000] } });
     },
     'no key is made for a read hold that was given back meanwhile': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [9_000] } });
-      expect(await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 2, 0, 1)).toEqual([between(8_000, 9_000)]);
+      expect(await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 2, 0, 1)).toEqual([between(8_000, 9_000)]);
       await expectHolds(bench, { mode: 'read', reads: { a: [9_000] } });
     },
     'R10: what is gone, taken or over is 0, is not created and not prolonged': async (bench) => {
       const [gone, taken] = [`${bench.name}:gone`, bench.name];
       await given(bench, { mode: 'read', reads: { b: [20_000], a: [0] } });
-      const pairs = [gone, readHoldBase(gone), taken, readHoldBase(taken), taken, readHoldBase(taken)];
-      const answer = await bench.run(pairs, 0, 'a', 30_000, 0, 1, 1, 'c', 30_000, 1, 1, 1, 'a', 30_000, 0, 1, 1);
+      const holds = [['a', 30_000, 0, 1, 1] as const, ['c', 30_000, 1, 1, 1] as const, ['a', 30_000, 0, 1, 1] as const];
+      const args = holds.flatMap((hold) => [base(bench), ...hold]);
+      const answer = await bench.run([gone, taken, taken], 0, ...args);
       expect(answer).toEqual([0, 0, 0]);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000], a: [0] } });
     },
     'R16: the read hold of another owner is not prolonged': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [5_000], dead: [6_000] } });
-      await bench.run(readKeys(bench), 0, 'a', 30_000, 0, 1, 1);
+      await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 1, 1);
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000], dead: [6_000] } });
     },
   },
-  '-3': { 'too late: nothing is prolonged': late(readKeys, (notAfter) => [notAfter, 'a', 90_000, 1, 1, 1]) },
+  '-3': { 'too late: nothing is prolonged': late(keys, (notAfter) => [notAfter, 'base', 'a', 90_000, 1, 1, 1]) },
+});
+
+describeScript(renewKey, {
+  n: {
+    'the hash lasts longer while the owner has a half of it, and is never shortened': async (bench) => {
+      await given(bench, { mode: 'write', writes: { a: 1 }, reads: { b: [5_000] }, lease: 5_000 });
+      expect(await bench.run(keys(bench), 'a', 30_000, await bench.notAfter(5_000))).toBe(30_000);
+      expect(await bench.run(keys(bench), 'b', 1, 0)).toEqual(between(29_000, 30_000));
+      await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { b: [5_000] }, lease: 30_000 });
+    },
+    'the key of a read hold has no owner in it': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [5_000] } });
+      expect(await bench.run([holdKey(bench, 'a', 1)], '', 30_000, 0)).toBe(30_000);
+      await expectHolds(bench, { mode: 'read', reads: { a: [30_000] }, lease: 5_000 });
+    },
+    'a key without expiry stays without': async (bench) => {
+      await admin().hset(bench.name, { mode: 'read', a: '1' });
+      expect(await bench.run(keys(bench), 'a', 30_000, 0)).toBe(30_000);
+      expect(await admin().pttl(bench.name)).toBe(-1);
+    },
+  },
+  '0': {
+    'R10: what is gone is not created, and what others hold is not prolonged': async (bench) => {
+      expect(await bench.run([holdKey(bench, 'a', 1)], '', 30_000, 0)).toBe(0);
+      expect(await bench.run(keys(bench), 'a', 30_000, 0)).toBe(0);
+      expect(await bench.state()).toEqual({});
+      await given(bench, { mode: 'read', reads: { b: [5_000] } });
+      expect(await bench.run(keys(bench), 'a', 30_000, 0)).toBe(0);
+      await expectHolds(bench, { mode: 'read', reads: { b: [5_000] } });
+    },
+  },
+  '-3': { 'too late: nothing is prolonged': late(keys, (notAfter) => ['a', 90_000, notAfter]) },
 });

@@ -88,16 +88,17 @@ async function pass(name: string, ms: number): Promise<void> {
 const toLock = (name: string): [string, string] => ['PUBLISH', lockChannel(name)];
 const toReaders = (name: string): [string, string] => ['PUBLISH', readWriteChannel(name)];
 const toSemaphore = (name: string): [string, string] => ['PUBLISH', semaphoreChannel(name)];
-const both = (name: string): [string, string] => [name, readHoldBase(name)];
 const taken = (name: string): [string, string] => [name, takenPermitsKey(name)];
 
-const read = (name: string, owner: string, lease = 30_000) => run(readWrite.acquireRead, both(name), [owner, lease]);
+const read = (name: string, owner: string, lease = 30_000) =>
+  run(readWrite.acquireRead, [name], [readHoldBase(name), owner, lease]);
 const write = (name: string) => run(readWrite.acquireWrite, [name], [`${A}:write`, 30_000]);
 /** All that the owner has. */
-const leave = (name: string, owner: string) => run(readWrite.release, both(name), [...toReaders(name), owner]);
+const leave = (name: string, owner: string) =>
+  run(readWrite.release, [name], [readHoldBase(name), ...toReaders(name), owner]);
 /** A keeps so many write holds, and a read hold of 30 s. */
 const leaveOne = (name: string, writes: number) =>
-  run(readWrite.releasePartial, both(name), [A, writes, 30_000, ...toReaders(name), 30_000]);
+  run(readWrite.releasePartial, [name], [readHoldBase(name), A, writes, 30_000, ...toReaders(name), 30_000]);
 const hold = (owner: string, n: number) => `{myLock}:${owner}:rwlock_timeout:${n}`;
 const take = (name: string, id: string, lease: number) =>
   run(permits.acquire, taken(name), [lease, ...toSemaphore(name), id]);
@@ -168,7 +169,7 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       },
       {
         step: 'A read again',
-        does: (name) => run(readWrite.nestRead, both(name), [A, 2, 30_000]),
+        does: (name) => run(readWrite.nestRead, [name], [readHoldBase(name), A, 2, 30_000]),
         reply: 'held',
         keys: {
           myLock: [{ mode: 'read', A: '2', N: '1' }, 30_000],
@@ -181,7 +182,7 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
         step: 'renewal by the client of A, 5 s later',
         async does(name) {
           await pass(name, 5_000);
-          return run(readWrite.renew, both(name), [A, 30_000, 0, 2, 1, 1]);
+          return run(readWrite.renew, [name], [readHoldBase(name), A, 30_000, 0, 2, 1, 1]);
         },
         reply: [about(30_000)],
         keys: {
@@ -241,7 +242,7 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       },
       {
         step: 'A read',
-        does: (name) => run(readWrite.nestRead, both(name), [A, 1, 30_000]),
+        does: (name) => run(readWrite.nestRead, [name], [readHoldBase(name), A, 1, 30_000]),
         reply: 'held',
         keys: { myLock: [{ mode: 'write', 'A:write': '2', A: '1' }, 30_000], [hold('A', 1)]: ['1', 30_000] },
       },

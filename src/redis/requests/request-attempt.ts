@@ -2,26 +2,28 @@ import type { LockError } from '../../errors.js';
 import type { Attempt, CommandPort } from '../connections/attempt.js';
 
 /** The request as its attempts see it. */
-interface AttemptOwner {
-  answered(attempt: RequestAttempt, raw: unknown): void;
-  failed(attempt: RequestAttempt, error: Error): void;
-  timedOut(attempt: RequestAttempt): void;
-  isGrant(raw: unknown): boolean;
-  unconfirmed(attempt: RequestAttempt, error: LockError): void;
+interface AttemptOwner<Sent> {
+  answered(attempt: RequestAttempt<Sent>, raw: unknown): void;
+  failed(attempt: RequestAttempt<Sent>, error: Error): void;
+  timedOut(attempt: RequestAttempt<Sent>): void;
+  isGrant(attempt: RequestAttempt<Sent>, raw: unknown): boolean;
+  unconfirmed(attempt: RequestAttempt<Sent>, error: LockError): void;
 }
 
-export class RequestAttempt implements Attempt {
+/** `Sent`: the operation. A later attempt of the request may send another one. */
+export class RequestAttempt<Sent> implements Attempt {
   /** Answered, failed or timed out: what follows cannot start another attempt. */
   over = false;
   answersBefore = 0;
   constructor(
-    private readonly request: AttemptOwner,
+    private readonly request: AttemptOwner<Sent>,
     readonly connection: CommandPort,
     readonly sentAt: number,
     readonly deadline: number,
     readonly settleBy: number,
     readonly openUntil: number,
     readonly asking: boolean,
+    readonly operation: Sent,
   ) {}
   answered(raw: unknown): void {
     this.request.answered(this, raw);
@@ -33,7 +35,7 @@ export class RequestAttempt implements Attempt {
     this.request.timedOut(this);
   }
   isGrant(raw: unknown): boolean {
-    return this.request.isGrant(raw);
+    return this.request.isGrant(this, raw);
   }
   unconfirmed(error: LockError): void {
     this.request.unconfirmed(this, error);

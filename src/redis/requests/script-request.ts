@@ -7,9 +7,11 @@ import { RequestAttempt } from './request-attempt.js';
 import { RequestAttempts } from './request-attempts.js';
 import { channelOf, requestWords } from './command-args.js';
 import type { ScriptExecutor } from './script-executor.js';
-import { TOO_LATE, type Operation } from '../scripts/script.js';
-import { failureKind, isRefusedInside, refusal, TooLateError } from '../server-error.js';
+import { TOO_LATE, type InsteadOf } from '../scripts/script.js';
+import { failureKind, isRefusedInside, isSplitSlot, refusal, TooLateError } from '../server-error.js';
 import type { Route } from '../topologies/topology.js';
+
+type Sent<Reply> = InsteadOf<Reply>['operation'];
 
 /** A slot on its way may send us on once more; where a map changes under us, or is wrong, the next attempt follows it. */
 const MOST_REDIRECTIONS = { moved: 1, asking: 2 };
@@ -42,9 +44,9 @@ export class ScriptRequest<Reply> extends RequestAttempts {
 
   constructor(
     private readonly executor: ScriptExecutor,
-    private readonly operation: Operation<readonly string[], readonly (string | number)[], Reply>,
-    private readonly keys: readonly string[],
-    private readonly args: readonly (string | number)[],
+    private operation: Sent<Reply>,
+    private keys: readonly string[],
+    private args: readonly (string | number)[],
   ) {
     super(executor.clock);
     const now = executor.clock.monotonic();
@@ -99,13 +101,13 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     connection.send(
       command,
       words,
-      new RequestAttempt(this, connection, sentAt, deadline, this.#until, openUntil, asking),
+      new RequestAttempt(this, connection, sentAt, deadline, this.#until, openUntil, asking, operation),
       asking,
     );
   }
 
-  answered(attempt: RequestAttempt, raw: unknown): void {
-    if (raw === TOO_LATE && this.operation.notAfter) {
+  answered(attempt: RequestAttempt<Sent<Reply>>, raw: unknown): void {
+    if (raw === TOO_LATE && attempt.operation.notAfter) {
       // Late only by an estimate that is off: look at the clock before the next attempt.
       const surprising = this.executor.clock.monotonic() <= attempt.openUntil;
       this.#answeredWith(attempt, new TooLateError('the server says that the request came too late'));
@@ -116,7 +118,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     attempt.over = true;
     if (this.#settled) return;
     try {
-      this.reply = this.operation.reply(raw);
+      this.reply = attempt.operation.reply(raw);
     } catch (error) {
       this.#fail(this.#refusal(error as Error));
       return;
@@ -146,40 +148,40 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     return refusal(name, error, { keys: this.keys, channel, publish, source: script?.source });
   }
 
-  failed(attempt: RequestAttempt, error: Error): void {
+  failed(attempt: RequestAttempt<Sent<Reply>>, error: Error): void {
     const kind = failureKind(error);
     if (kind === 'unanswered') this.#overWith(attempt, error);
     else this.#answeredWith(attempt, error);
   }
 
-  isGrant(raw: unknown): boolean {
-    if (raw === TOO_LATE && this.operation.notAfter) return false;
+  isGrant({ operation }: RequestAttempt<Sent<Reply>>, raw: unknown): boolean {
+    if (raw === TOO_LATE && operation.notAfter) return false;
     try {
-      return this.operation.confirmed?.(this.operation.reply(raw)) ?? false;
+      return operation.confirmed?.(operation.reply(raw)) ?? false;
     } catch {
       return false; // `answered` says what is wrong with it
     }
   }
 
-  unconfirmed(attempt: RequestAttempt, error: LockError): void {
+  unconfirmed(attempt: RequestAttempt<Sent<Reply>>, error: LockError): void {
     this.mustBeUndone();
     this.attemptAnswered();
     attempt.over = true;
     this.#fail(error);
   }
 
-  timedOut(attempt: RequestAttempt): void {
+  timedOut(attempt: RequestAttempt<Sent<Reply>>): void {
     this.#overWith(attempt, new Error(`no answer within ${Math.round(attempt.deadline - attempt.sentAt)} ms`));
   }
 
   /** The attempt did nothing, for certain. */
-  #answeredWith(attempt: RequestAttempt, error: Error): void {
+  #answeredWith(attempt: RequestAttempt<Sent<Reply>>, error: Error): void {
     this.attemptAnswered();
     if (failureKind(error) === 'not-sent') this.#written -= 1;
     this.#overWith(attempt, error);
   }
 
-  #overWith(attempt: RequestAttempt, error: Error): void {
+  #overWith(attempt: RequestAttempt<Sent<Reply>>, error: Error): void {
     // A connection that closes fails what had timed out on it before: that attempt has been followed up already.
     if (attempt.over) return;
     attempt.over = true;
@@ -199,6 +201,8 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     } else if (route !== undefined && this.#mayFollow(route)) {
       this.#useSource = false;
       this.#sendAlso(route, error);
+    } else if (isSplitSlot(error) && this.operation.ifSplit !== undefined) {
+      this.#insteadOf(this.operation.ifSplit(this.keys, this.args), error);
     } else if (kind === 'unknown-script' && !this.#useSource) {
       // Nothing ran; the text goes along and is cached by the server again.
       this.#useSource = true;
@@ -207,6 +211,18 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     } else {
       this.#next(error);
     }
+  }
+
+  /** The attempt did nothing, and neither would the next before the slot has moved. */
+  #insteadOf(instead: InsteadOf<Reply> | undefined, error: Error): void {
+    if (instead === undefined) return this.#fail(error);
+    ({ operation: this.operation, keys: this.keys, args: this.args } = instead);
+    this.#useSource = false;
+    this.#redirections = 0;
+    const { routes } = this.executor;
+    const connection = routes.connectionFor(this.keys[0] as string, this.operation.confirmed !== undefined);
+    if (connection === undefined || this.#abandoned) this.#next(error);
+    else this.#sendAlso({ connection, asking: false }, error);
   }
 
   /** Two servers that name each other would be asked as fast as they can answer. */

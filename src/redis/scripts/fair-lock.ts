@@ -2,7 +2,7 @@ import acquireSource from '../../../lua/fair-lock/acquire.lua';
 import refreshSource from '../../../lua/fair-lock/refresh.lua';
 import releaseSource from '../../../lua/fair-lock/release.lua';
 import { defineScript, replyInt, replyInts } from './script.js';
-import type { AcquireReply, ReleaseReply } from './lock.js';
+import { release as releaseHash, type AcquireReply, type ReleaseReply } from './lock.js';
 
 type FairKeys = [lock: string, queue: string, timeouts: string, alive: string];
 
@@ -38,6 +38,12 @@ export const release = defineScript<
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+  // The queue may be at the other node, or there may be none. Its head tries again with its next sign of life.
+  ifSplit: ([lock], [publish, channel, , ...owners]) => ({
+    operation: releaseHash,
+    keys: [lock],
+    args: [publish, channel, ...owners],
+  }),
 });
 
 export const refresh = defineScript<

@@ -1,6 +1,7 @@
 import acquireSource from '../../../lua/fenced-lock/acquire.lua';
 import acquireNestedSource from '../../../lua/fenced-lock/acquire-nested.lua';
 import handOffSource from '../../../lua/fenced-lock/hand-off.lua';
+import releaseSource from '../../../lua/lock/release.lua';
 import { defineScript, replyInt } from './script.js';
 import type { AcquireReply, HandOffReply, HeldReply } from './lock.js';
 
@@ -38,6 +39,21 @@ export const acquireNested = defineScript<
   reply: (raw) => tokenOr(raw, () => 'gone' as const),
 });
 
+/** Says what a hand-off says that has freed the lock. */
+const releaseInstead = defineScript<
+  [lock: string],
+  [publish: string, channel: string, ...owners: string[]],
+  HandOffReply
+>({
+  file: 'lock/release',
+  source: releaseSource,
+  keys: 1,
+  args: 'variable',
+  notAfter: false,
+  reply: (raw) => (replyInt(raw) === 1 ? 'published' : 'gone'),
+  wakeUp: (reply) => (reply === 'published' ? '0' : undefined),
+});
+
 export const handOff = defineScript<
   [lock: string, token: string],
   [from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number, tokens: TokenSource],
@@ -51,4 +67,10 @@ export const handOff = defineScript<
   reply: (raw) => tokenOr(raw, (n) => (n === 2 ? 'published' : 'gone')),
   confirmed: (reply) => typeof reply === 'bigint',
   wakeUp: (reply) => (reply === 'published' ? '0' : undefined),
+  // No token can be drawn: the lock is freed instead.
+  ifSplit: ([lock], [from, to, , publish, channel]) => ({
+    operation: releaseInstead,
+    keys: [lock],
+    args: [publish, channel, from, to],
+  }),
 });

@@ -95,4 +95,6 @@ export const renew = defineScript<string[], (string | number)[], number[]>({
   args: 'variable',
   notAfter: true,
   reply: replyInts,
+  // Its caller goes on key by key.
+  ifSplit: () => undefined,
 });

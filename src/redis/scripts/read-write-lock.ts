@@ -6,17 +6,18 @@ import nestWriteSource from '../../../lua/read-write-lock/nest-write.lua';
 import releasePartialSource from '../../../lua/read-write-lock/release-partial.lua';
 import releaseSource from '../../../lua/read-write-lock/release.lua';
 import renewSource from '../../../lua/read-write-lock/renew.lua';
+import renewKeySource from '../../../lua/read-write-lock/renew-key.lua';
 import { defineScript, replyHandOff, replyInt, replyInts } from './script.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from './lock.js';
 
 const acquireReply = (raw: unknown): AcquireReply => (raw === null ? undefined : replyInt(raw));
 const heldReply = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');
 
-export const acquireRead = defineScript<[lock: string, base: string], [owner: string, leaseMs: number], AcquireReply>({
+export const acquireRead = defineScript<[lock: string], [base: string, owner: string, leaseMs: number], AcquireReply>({
   file: 'read-write-lock/acquire-read',
   source: acquireReadSource,
-  keys: 2,
-  args: 2,
+  keys: 1,
+  args: 3,
   notAfter: true,
   reply: acquireReply,
   confirmed: (reply) => reply === undefined,
@@ -33,14 +34,14 @@ export const acquireWrite = defineScript<[lock: string], [writer: string, leaseM
 });
 
 export const nestRead = defineScript<
-  [lock: string, base: string],
-  [owner: string, holdCount: number, leaseMs: number],
+  [lock: string],
+  [base: string, owner: string, holdCount: number, leaseMs: number],
   HeldReply
 >({
   file: 'read-write-lock/nest-read',
   source: nestReadSource,
-  keys: 2,
-  args: 3,
+  keys: 1,
+  args: 4,
   notAfter: true,
   reply: heldReply,
 });
@@ -55,26 +56,26 @@ export const nestWrite = defineScript<[lock: string], [writer: string, holdCount
 });
 
 export const releasePartial = defineScript<
-  [lock: string, base: string],
-  [owner: string, writes: number, leaseMs: number, publish: string, channel: string, ...lefts: number[]],
+  [lock: string],
+  [base: string, owner: string, writes: number, leaseMs: number, publish: string, channel: string, ...lefts: number[]],
   HeldReply
 >({
   file: 'read-write-lock/release-partial',
   source: releasePartialSource,
-  keys: 2,
+  keys: 1,
   args: 'variable',
   notAfter: true,
   reply: heldReply,
 });
 
 export const release = defineScript<
-  [lock: string, base: string],
-  [publish: string, channel: string, ...owners: string[]],
+  [lock: string],
+  [base: string, publish: string, channel: string, ...owners: string[]],
   ReleaseReply
 >({
   file: 'read-write-lock/release',
   source: releaseSource,
-  keys: 2,
+  keys: 1,
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
@@ -82,14 +83,14 @@ export const release = defineScript<
 
 /** To the next writer. */
 export const handOff = defineScript<
-  [lock: string, base: string],
-  [from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number],
+  [lock: string],
+  [base: string, from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number],
   HandOffReply
 >({
   file: 'read-write-lock/hand-off',
   source: handOffSource,
-  keys: 2,
-  args: 6,
+  keys: 1,
+  args: 7,
   notAfter: true,
   reply: replyHandOff,
   confirmed: (reply) => reply === 'handed',
@@ -103,4 +104,16 @@ export const renew = defineScript<string[], (string | number)[], number[]>({
   args: 'variable',
   notAfter: true,
   reply: replyInts,
+  // Its caller goes on key by key.
+  ifSplit: () => undefined,
+});
+
+/** ms that the key has left, 0 if it is gone or its owner does not hold the lock any more. */
+export const renewKey = defineScript<[key: string], [owner: string, leaseMs: number], number>({
+  file: 'read-write-lock/renew-key',
+  source: renewKeySource,
+  keys: 1,
+  args: 2,
+  notAfter: true,
+  reply: replyInt,
 });

@@ -15,8 +15,19 @@ export interface Operation<Keys extends readonly string[], Args extends readonly
   readonly confirmed?: ((reply: Reply) => boolean) | undefined;
   /** What it has published if this is its reply; absent where nobody depends on it. Its channel follows PUBLISH. */
   readonly wakeUp?: ((reply: Reply) => string | undefined) | undefined;
+  /**
+   * Present: its keys may be at two nodes for as long as a slot takes to move. What to send instead of a further attempt;
+   * undefined: nothing, the request fails at once.
+   */
+  ifSplit?(keys: Keys, args: Args): InsteadOf<Reply> | undefined;
   /** Never set: keeps the tuples in the type. */
   readonly types?: [Keys, Args];
+}
+
+export interface InsteadOf<Reply> {
+  readonly operation: Operation<readonly string[], readonly (string | number)[], Reply>;
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
 }
 
 type Counted<T extends readonly unknown[]> = number extends T['length'] ? 'variable' : T['length'];
@@ -31,14 +42,16 @@ interface ScriptDefinition<Keys extends readonly string[], Args extends readonly
   reply(raw: unknown): Reply;
   confirmed?: (reply: Reply) => boolean;
   wakeUp?: (reply: Reply) => string | undefined;
+  ifSplit?(keys: Keys, args: Args): InsteadOf<Reply> | undefined;
 }
 
 export function defineScript<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
   definition: ScriptDefinition<Keys, Args, Reply>,
 ): Operation<Keys, Args, Reply> {
-  const { file, source, keys, args, notAfter, reply, confirmed, wakeUp } = definition;
+  const { file, source, keys, args, notAfter, reply, confirmed, wakeUp, ifSplit } = definition;
   const sha = createHash('sha1').update(source).digest('hex');
-  return { name: file, keys, args, script: { source, sha }, notAfter, reply, confirmed, wakeUp };
+  const script = { source, sha };
+  return { name: file, keys, args, script, notAfter, reply, confirmed, wakeUp, ...(ifSplit && { ifSplit }) };
 }
 
 export function defineRead<Args extends readonly string[], Reply, Keys extends readonly string[] = readonly [string]>(

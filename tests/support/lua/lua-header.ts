@@ -104,7 +104,11 @@ export function bodyDepartures({ keys, args, returns, body }: LuaHeader): string
   }
 
   const isLiteral = (value: string) => /^(-?\d+|nil)$/.test(value);
-  const answered = [...code.matchAll(/\breturn +(.+?)(?: +end)?$/gm)].map(([, value]) => value!.trim());
+  // What a function of its own returns, the script does not; an error is told in words.
+  const script = code.replace(/^local function .*\n(?: .*\n)*end$/gm, '');
+  const answered = [...script.matchAll(/\breturn +(?!redis\.error_reply)(.+?)(?: +end)?$/gm)].map(([, value]) =>
+    value!.trim(),
+  );
   for (const value of new Set([...answered, ...returns].filter(isLiteral))) {
     if (!returns.includes(value)) found.push(`it returns ${value}, which the header does not say`);
     if (!answered.includes(value)) found.push(`the header says it returns ${value}, the body never does`);

@@ -271,9 +271,10 @@ export class RedisCluster {
     await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await this.idOf(to));
     const { requirepass } = this.options;
     const auth = requirepass === undefined ? [] : ['AUTH', requirepass];
-    const moveKeys = async (): Promise<void> => {
+    const moveKeys = async (isChosen: (key: string) => boolean = () => true): Promise<void> => {
       for (;;) {
-        const keys = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+        const all = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+        const keys = all.filter(isChosen);
         if (keys.length === 0) return;
         const { host, port } = this.#addressOf(to);
         await from.command('MIGRATE', host, port, '', 0, 5_000, ...auth, 'KEYS', ...keys);
@@ -374,8 +375,8 @@ function firstSlot(master: number, masters: number, lopsided: boolean): number {
 export interface SlotMove {
   readonly from: RedisServer;
   readonly to: RedisServer;
-  /** Takes the keys that are there now over to the new node. */
-  moveKeys(): Promise<void>;
+  /** Takes the keys that are there now over to the new node, or some of them. */
+  moveKeys(isChosen?: (key: string) => boolean): Promise<void>;
   finish(): Promise<void>;
 }
 

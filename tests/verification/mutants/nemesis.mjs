@@ -15,8 +15,8 @@ export const SABOTAGES = [
   without(
     'nemesis: a watchdog that renews at Redis, too',
     watchdog,
-    'const request = await script.renew(batch.map((tenure) => tenure.lease.renewalItem(this.leaseMs))).done;',
-    'const request = { error: undefined, reply: batch.map(() => this.leaseMs), sentAt: this.clock.now() };',
+    'let request: Renewal = await script.renew(items).done;',
+    'let request: Renewal = { error: undefined, reply: batch.map(() => this.leaseMs), sentAt: this.clock.now() };',
     NEMESIS,
   ),
   without(
