@@ -28,35 +28,43 @@ now = math.floor(now)
 local free = redis.call('EXISTS', lock) == 0
 local mine = not free and redis.call('HEXISTS', lock, owner) == 1
 local queued = waiterTimeout > 0 and redis.call('ZSCORE', timeouts, owner)
+-- A client that stood still does not take its own waiter for dead.
+local dies = queued and redis.call('ZSCORE', alive, owner)
+if dies and tonumber(dies) <= now then redis.call('ZADD', alive, now + waiterTimeout, owner) end
+local gone, head, swept = redis.call('ZRANGEBYSCORE', alive, '-inf', now), redis.call('LINDEX', queue, 0), false
+local spared = owner
 -- The dead of ours go, wherever they stand, and with them what they added to the timeouts behind them.
-local swept = false
-local gone = redis.call('ZRANGEBYSCORE', alive, '-inf', now)
 if #gone > 0 then
-  local leaves, added = {}, 0
-  for _, each in ipairs(gone) do
-    -- A client that stood still does not take its own waiter for dead.
-    leaves[each] = not (queued and each == owner)
-    if not leaves[each] then redis.call('ZADD', alive, now + waiterTimeout, each) end
-  end
+  local leaves, leaving, staying, lowered, added = {}, {}, {}, {}, 0
+  for _, each in ipairs(gone) do leaves[each] = true end
   for _, each in ipairs(redis.call('LRANGE', queue, 0, -1)) do
     if leaves[each] then
-      added, swept = added + wait, true
-      redis.call('LREM', queue, 0, each)
-    elseif added > 0 then
-      redis.call('ZADD', timeouts, 'XX', 'INCR', -added, each)
+      leaving[#leaving + 1], added = each, added + wait
+    else
+      staying[#staying + 1], lowered[#lowered + 1] = each, added
     end
+  end
+  -- LREM walks along the queue. Where many leave, those that stay are queued anew instead: behind the others, so that the
+  -- queue is not empty in between.
+  if #leaving <= 8 then
+    for _, each in ipairs(leaving) do redis.call('LREM', queue, 0, each) end
+  else
+    -- Removes nothing. Redis refuses it here, before the queue has anybody twice, or not at all.
+    redis.call('LTRIM', queue, 0, -1)
+    for i = 1, #staying, 1000 do redis.call('RPUSH', queue, unpack(staying, i, math.min(i + 999, #staying))) end
+    redis.call('LTRIM', queue, #leaving + #staying, -1)
+  end
+  for i, each in ipairs(staying) do
+    if lowered[i] > 0 then redis.call('ZADD', timeouts, 'XX', 'INCR', -lowered[i], each) end
   end
   -- Last: until then a repeat finds them again.
-  for _, each in ipairs(gone) do
-    if leaves[each] then
-      redis.call('ZREM', timeouts, each)
-      redis.call('ZREM', alive, each)
-    end
+  for _, places in ipairs({ timeouts, alive }) do
+    for i = 1, #gone, 1000 do redis.call('ZREM', places, unpack(gone, i, math.min(i + 999, #gone))) end
   end
+  head, swept = staying[1], #leaving > 0
 end
 -- A JVM at the head goes by its timeout. Ours are alive if they are still there, whatever theirs says.
-local head = redis.call('LINDEX', queue, 0)
-while head and head ~= owner do
+while head and head ~= spared do
   local timeout = redis.call('ZSCORE', timeouts, head)
   if not timeout or tonumber(timeout) > now or redis.call('ZSCORE', alive, head) then break end
   swept = true

@@ -6,6 +6,7 @@ import { LockEntry } from './wait-line.js';
 import type { LockProtocol, WaitQueue } from '../protocols/lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 import { QueuedLine } from './fair-places.js';
+import { QueueReleases } from './queue-releases.js';
 import { LockWaiter } from './waiter.js';
 
 /** A subscription outlives its last waiter by this much: a hot lock must not subscribe once per section. */
@@ -28,6 +29,7 @@ export class EntryRegistry {
   readonly #own = new Set<LockEntry>();
   /** By what is locked. */
   readonly #lines = new Map<string, QueuedLine>();
+  readonly queueReleases = new QueueReleases();
   readonly #attended = new Set<LockEntry>();
   readonly #lingering = new Map<LockEntry, Timer>();
   #sweepAt = KEPT_IDLE;

@@ -252,8 +252,9 @@ export class LockWaiter extends Waiter {
 
   #giveBack(notBefore: number, lastsMs: number): Promise<void> {
     const { runtime, protocol, owner } = this;
+    const { queueReleases } = runtime.entries;
     return runtime.compensations.add({
-      send: () => protocol.release([owner]),
+      send: () => (protocol.queue === undefined ? protocol.release([owner]) : queueReleases.release(protocol, owner)),
       notBefore,
       until: latestEnd(runtime, lastsMs),
     });

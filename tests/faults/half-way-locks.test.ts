@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
+import { fairAliveKey, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
 import { closeClients, holdElsewhere, inFlow, openClient, outcome, useUser } from '../support/clients/lock-clients.js';
 import { limitedUser } from '../support/servers/limited-user.js';
 import { admin, freshName } from '../support/redis.js';
@@ -90,6 +91,37 @@ test.each(['lrem', 'zrem'])(
     await allow();
     await until(async () => (await queueOf(name)).length === 0, 'its place is gone', 4_000);
     await hold.release();
+  },
+);
+
+test.each(['ltrim', 'rpush'])(
+  'issue 20.20: many fair waiters that leave without +%s: those that stay are queued once, in their order',
+  async (command) => {
+    await allow();
+    const [client, other] = [await openClient(), await openClient()];
+    const name = freshName();
+    const hold = await holdElsewhere(fair(other, name), LEASE_MS);
+    const controller = new AbortController();
+    const waits = Array.from({ length: 12 }, () =>
+      outcome(inFlow(() => fair(client, name).acquire({ signal: controller.signal }))),
+    );
+    await until(async () => (await admin().llen(fairQueueKey(name))) === 12, 'they have places');
+    const stay = ['jvm:1', 'jvm:2'];
+    for (const owner of stay) {
+      await admin().rpush(fairQueueKey(name), owner);
+      await admin().zadd(fairTimeoutsKey(name), Date.now() + 1_000 * LEASE_MS, owner);
+    }
+    await allow(command);
+    controller.abort();
+    expect(new Set(await Promise.all(waits))).toEqual(new Set(['ERR_LOCK_ABORTED']));
+    await until(() => isRefused(command), 'their release is refused');
+    expect((await admin().lrange(fairQueueKey(name), 0, -1)).slice(-2)).toEqual(stay);
+    await allow();
+    await until(async () => (await admin().exists(fairAliveKey(name))) === 0, 'their places are gone', 4_000);
+    expect(await admin().lrange(fairQueueKey(name), 0, -1)).toEqual(stay);
+    expect(await admin().zrange(fairTimeoutsKey(name), 0, -1)).toEqual(stay);
+    await hold.release();
+    await admin().del(fairQueueKey(name), fairTimeoutsKey(name));
   },
 );
 

@@ -1,6 +1,8 @@
 import { expect } from '@jest/globals';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
 import { acquire, refresh, release } from '../../src/redis/scripts/fair-lock.js';
+import type { Message } from '../support/clients/published.js';
+import { Random } from '../support/random.js';
 import { admin } from '../support/redis.js';
 import { between, describeScript, heldBy, type ScriptBench } from './script-bench.js';
 
@@ -54,21 +56,55 @@ interface Queued {
 
 /** Somebody has the lock, unless it is free, and these wait in this order. */
 async function given(bench: ScriptBench, holder: string | undefined, ...waiters: Queued[]): Promise<void> {
-  const { name } = bench;
-  const now = await bench.notAfter(0);
+  await givenAt(await bench.notAfter(0), bench, holder, ...waiters);
+}
+
+async function givenAt(now: number, { name }: ScriptBench, holder?: string, ...waiters: Queued[]): Promise<void> {
   if (holder !== undefined) {
     await admin().hset(name, holder, '1');
     await admin().pexpire(name, 60_000);
   }
-  for (const [at, { owner, timeout = (at + 1) * W, aliveFor }] of waiters.entries()) {
-    await admin().rpush(fairQueueKey(name), owner);
-    await admin().zadd(fairTimeoutsKey(name), now + timeout, owner);
-    if (aliveFor !== undefined) await admin().zadd(fairAliveKey(name), now + aliveFor, owner);
-  }
+  const writes = waiters.map(({ owner, timeout, aliveFor }, at) => [
+    admin().rpush(fairQueueKey(name), owner),
+    admin().zadd(fairTimeoutsKey(name), now + (timeout ?? (at + 1) * W), owner),
+    aliveFor === undefined ? undefined : admin().zadd(fairAliveKey(name), now + aliveFor, owner),
+  ]);
+  await Promise.all(writes.flat());
 }
 
 const LIVE = 60_000;
 const DEAD = -1;
+
+/** A queue of live and dead waiters of ours and of JVMs, and owners that leave, in the order in which they leave. */
+function randomQueue(random: Random): { waiters: Queued[]; leaving: string[] } {
+  const waiters = Array.from({ length: random.below(60) }, (_, at): Queued => {
+    const timeout = (random.below(80) - 10) * W + W / 2;
+    const kind = random.below(10);
+    if (kind < 3) return { owner: `jvm:${at}`, timeout };
+    return { owner: `ours:${at}`, timeout, aliveFor: kind === 3 ? DEAD : LIVE };
+  });
+  const share = random.fraction();
+  const leaving = waiters
+    .map(({ owner }) => owner)
+    .filter((owner) => !owner.startsWith('jvm') && random.fraction() < share);
+  if (random.below(2) === 0) leaving.push('h', 'nobody:1');
+  for (let at = leaving.length - 1; at > 0; at -= 1) {
+    const other = random.below(at + 1);
+    [leaving[at], leaving[other]] = [leaving[other]!, leaving[at]!];
+  }
+  return { waiters, leaving: leaving.length > 0 ? leaving : ['nobody:1'] };
+}
+
+/** All that a release leaves, with the scores as they are. */
+async function wholeState({ name }: ScriptBench): Promise<unknown> {
+  const [queue, scores, alive, lock] = await Promise.all([
+    admin().lrange(fairQueueKey(name), 0, -1),
+    admin().zrange(fairTimeoutsKey(name), '0', '-1', 'WITHSCORES'),
+    admin().zrange(fairAliveKey(name), '0', '-1', 'WITHSCORES'),
+    admin().hgetall(name),
+  ]);
+  return { queue, scores, alive, lock };
+}
 
 describeScript(acquire, {
   nil: {
@@ -227,6 +263,14 @@ describeScript(acquire, {
       await take(bench, 'a');
       expect(await queue(bench)).toEqual({ b: left(W), j: left(2 * W), k: left(3 * W), a: left(4 * W) });
     },
+    'any number of dead ones go at once, and those who stay keep their order (issue 20.20)': async (bench) => {
+      const dead = Array.from({ length: 20 }, (_, at) => ({ owner: `d${at}`, aliveFor: DEAD }));
+      const [first, second] = [dead.slice(0, 5), dead.slice(5)];
+      await given(bench, 'h', { owner: 'b', aliveFor: LIVE }, ...first, { owner: 'j' }, ...second, { owner: 'k' });
+      await take(bench, 'a');
+      expect(await queue(bench)).toEqual({ b: left(W), j: left(2 * W), k: left(3 * W), a: left(4 * W) });
+      expect(await alive(bench)).toEqual(['a', 'b']);
+    },
     'a live waiter of ours stays at the head, whatever its timeout says': async (bench) => {
       await given(bench, undefined, { owner: 'b', timeout: -60_000, aliveFor: LIVE });
       expect(await take(bench, 'a')).toBe(W);
@@ -314,6 +358,44 @@ describeScript(release, {
       expect(await queue(bench)).toEqual({ b: left(W), j: left(W + 8_000), c: left(3 * W) });
       expect(await alive(bench)).toEqual(['b', 'c']);
       expect(await bench.published()).toEqual([]);
+    },
+    'leaving together leaves what leaving one by one does, and tells the head of a free lock (issue 20.20)': async (
+      bench,
+    ) => {
+      const random = new Random('leaving together');
+      for (let round = 0; round < 60; round += 1) {
+        const { waiters, leaving } = randomQueue(random);
+        const holder = random.below(2) === 0 ? 'h' : undefined;
+        const now = await bench.notAfter(0);
+        const results: unknown[] = [];
+        let told: Message[] = [];
+        for (const groups of [leaving.map((owner) => [owner]), [leaving]]) {
+          await admin().flushdb();
+          await givenAt(now, bench, holder, ...waiters);
+          await bench.published();
+          const answers: unknown[] = [];
+          for (const owners of groups) answers.push(await giveBack(bench, ...owners));
+          told = await bench.published();
+          results.push({ state: await wholeState(bench), freed: answers.includes(1) });
+        }
+        const [head] = await admin().lrange(fairQueueKey(bench.name), 0, 0);
+        const isFree = (await admin().exists(bench.name)) === 0;
+        expect(told.map(({ channel }) => channel)).toEqual(isFree && head ? [channelOf(bench, head)] : []);
+        expect([round, results[1]]).toEqual([round, results[0]]);
+      }
+    },
+    'a queue longer than what one command is given keeps those who stay, in their order (issue 20.20)': async (
+      bench,
+    ) => {
+      const waiters = Array.from({ length: 2_500 }, (_, at) => ({ owner: `o:${at}`, aliveFor: LIVE }));
+      await given(bench, 'h', ...waiters);
+      const owners = waiters.map(({ owner }) => owner);
+      const leaving = owners.filter((_, at) => at % 5 < 2);
+      expect(await giveBack(bench, ...leaving)).toBe(0);
+      const staying = owners.filter((_, at) => at % 5 >= 2);
+      expect(await queue(bench)).toEqual(Object.fromEntries(staying.map((owner, at) => [owner, left((at + 1) * W)])));
+      expect(await admin().lrange(fairQueueKey(bench.name), 0, -1)).toEqual(staying);
+      expect((await alive(bench)).sort()).toEqual([...staying].sort());
     },
     'giving up twice is giving up once': async (bench) => {
       await given(bench, 'h', { owner: 'a', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });

@@ -2,11 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { fairQueueKey, readHoldKey, takenPermitsKey, tokenKey } from '../../src/redis/keys.js';
-import type { SlotMove } from '../support/cluster.js';
-import { ClusterClients } from '../support/cluster-clients.js';
-import { elapsed } from '../support/elapsed.js';
-import { inFlow, outcome, pause } from '../support/lock-clients.js';
-import { until } from '../support/until.js';
+import type { SlotMove } from '../support/servers/cluster.js';
+import { ClusterClients } from '../support/clients/cluster-clients.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import { until } from '../support/time/until.js';
 
 /*
  * While a slot moves, its keys are at two nodes. Redis refuses a command with several keys that are not all at one node,

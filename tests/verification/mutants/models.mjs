@@ -46,7 +46,7 @@ export const LANES_AND_QUEUES = [
   without(
     'an acquire of permits that is refused half-way and put back',
     'lua/permit-expirable-semaphore/acquire.lua',
-    "      if takes > 0 then redis.call('DECRBY', semaphore, -takes) end\n",
+    "      if change ~= 0 then redis.call('INCRBY', semaphore, -change) end\n",
     '',
     HALF_WAY,
   ),
@@ -79,6 +79,13 @@ export const LANES_AND_QUEUES = [
     'tests/faults/half-way-locks',
   ),
   without('the dead of a queue that go', 'lua/fair-lock/acquire.lua', 'if #gone > 0 then', 'if false then', FAIR),
+  without(
+    'those who stay where many leave a queue',
+    'lua/fair-lock/release.lua',
+    "redis.call('LTRIM', queue, #leaving + #staying, -1)",
+    "redis.call('LTRIM', queue, #leaving + #staying + 1, -1)",
+    FAIR,
+  ),
   without(
     'a timeout with room for all in front',
     'lua/fair-lock/acquire.lua',

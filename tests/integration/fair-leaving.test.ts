@@ -1,0 +1,89 @@
+import { setMaxListeners } from 'node:events';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client/create-client.js';
+import { fairAliveKey, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
+import { acquire, release } from '../../src/redis/scripts/fair-lock.js';
+import { closeClients, holdElsewhere, inFlow, openClient, outcome } from '../support/clients/lock-clients.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
+
+const FEW = 250;
+const TIMES = 8;
+const LINEAR_AT_MOST = 3 * TIMES;
+
+let server: RedisServer;
+
+beforeEach(async () => {
+  server = await startServer();
+});
+afterEach(async () => {
+  await closeClients();
+  await server.stop();
+});
+
+const queueLength = async (name: string): Promise<number> => Number(await server.command('LLEN', fairQueueKey(name)));
+
+async function queued(client: LockClient, name: string, count: number, signal: AbortSignal): Promise<unknown[]> {
+  const before = await queueLength(name);
+  const waits = Array.from({ length: count }, () =>
+    inFlow(() => outcome(client.getFairLock(name).acquire({ signal }))),
+  );
+  await until(async () => (await queueLength(name)) === before + count, `${count} more are queued`, 20_000);
+  return waits;
+}
+
+/** Microseconds that the server spent on scripts, and how many of each it ran. */
+async function scriptsRun(): Promise<{ micros: number; calls: number }> {
+  const info = String(await server.command('INFO', 'commandstats'));
+  const [, calls, micros] = /^cmdstat_evalsha:calls=(\d+),usec=(\d+)/m.exec(info) ?? [];
+  return { calls: Number(calls), micros: Number(micros) };
+}
+
+/** What it costs the server that so many waiters of one client leave together; a JVM waits behind them. */
+async function costOfLeaving(client: LockClient, name: string, count: number): Promise<number> {
+  const leaves = new AbortController();
+  setMaxListeners(0, leaves.signal);
+  const hold = await holdElsewhere(client.getFairLock(name));
+  const waits = await queued(client, name, count, leaves.signal);
+  const [seconds] = (await server.command('TIME')) as [string, string];
+  await server.command('RPUSH', fairQueueKey(name), 'jvm:1');
+  await server.command('ZADD', fairTimeoutsKey(name), (Number(seconds) + 10_000_000) * 1_000, 'jvm:1');
+  await server.resetCommandStats();
+  leaves.abort();
+  expect(new Set(await Promise.all(waits))).toEqual(new Set(['ERR_LOCK_ABORTED']));
+  await until(async () => (await queueLength(name)) === 1, 'all have left');
+  const { micros, calls } = await scriptsRun();
+  // One for all of them. The refresh of the line, once a second, may have come in between.
+  expect(calls).toBeLessThanOrEqual(2);
+  expect(await server.command('LRANGE', fairQueueKey(name), 0, -1)).toEqual(['jvm:1']);
+  const score = Number(await server.command('ZSCORE', fairTimeoutsKey(name), 'jvm:1'));
+  expect(score).toBe((Number(seconds) + 10_000_000 - count * 300) * 1_000);
+  expect(await server.command('EXISTS', fairAliveKey(name))).toBe(0);
+  await hold.release();
+  await server.command('DEL', fairQueueKey(name), fairTimeoutsKey(name));
+  return micros;
+}
+
+test('issue 20.20: waiters that leave a fair lock together cost the server O(n)', async () => {
+  for (const { script } of [acquire, release]) await server.command('SCRIPT', 'LOAD', script!.source);
+  const client = await openClient({ url: server.url });
+  const few: number[] = [];
+  for (let round = 0; round < 3; round += 1) few.push(await costOfLeaving(client, `few ${round}`, FEW));
+  const many: number[] = [];
+  for (let round = 0; round < 4; round += 1) many.push(await costOfLeaving(client, `many ${round}`, FEW * TIMES));
+  expect(Math.min(...many) / Math.min(...few)).toBeLessThan(LINEAR_AT_MOST);
+});
+
+test('issue 20.20: more waiters than one request names leave together, and nothing is left of them', async () => {
+  const client = await openClient({ url: server.url });
+  const name = 'crowd';
+  const leaves = new AbortController();
+  setMaxListeners(0, leaves.signal);
+  const hold = await holdElsewhere(client.getFairLock(name));
+  const waits = await queued(client, name, 4_500, leaves.signal);
+  leaves.abort();
+  expect(new Set(await Promise.all(waits))).toEqual(new Set(['ERR_LOCK_ABORTED']));
+  await until(async () => (await queueLength(name)) === 0, 'all have left');
+  await hold.release();
+  expect(await server.keys()).toEqual([]);
+});
