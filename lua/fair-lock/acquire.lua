@@ -13,6 +13,7 @@
 -- Returns  nil  taken, hold count 1
 --          n    ms after which to look again, if no message comes; -1 = nobody knows
 --          -3   too late; nothing changed
+--          WRONGTYPE  the hash of this name is not a lock; nothing changed
 -- Used by  src/redis/scripts/fair-lock.ts (acquire)
 
 local lock, queue, timeouts, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -27,6 +28,15 @@ now = math.floor(now)
 -- Read before anything is written: a key of another type refuses the script here.
 local free = redis.call('EXISTS', lock) == 0
 local mine = not free and redis.call('HEXISTS', lock, owner) == 1
+if not free and not mine then
+  local left = redis.call('PTTL', lock)
+  -- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
+  if left == -1 then
+    local client, isLock = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8), false
+    for _, field in ipairs(redis.call('HKEYS', lock)) do isLock = isLock or string.find(field, client .. ':%-?%d') end
+    if not isLock then return redis.error_reply('WRONGTYPE the hash of this name is not a lock') end
+  end
+end
 local queued = waiterTimeout > 0 and redis.call('ZSCORE', timeouts, owner)
 -- A client that stood still does not take its own waiter for dead.
 local dies = queued and redis.call('ZSCORE', alive, owner)

@@ -8,6 +8,7 @@
 -- Returns  text  taken, hold count 1: its token
 --          n     ms until the holder's lease ends; -1 = it has none
 --          -3    too late; nothing changed
+--          WRONGTYPE  the hash of this name is not a lock; nothing changed
 -- Used by  src/redis/scripts/fenced-lock.ts (acquire)
 
 local lock, token = KEYS[1], KEYS[2]
@@ -18,7 +19,16 @@ if notAfter > 0 and time[1] * 1000 + time[2] / 1000 > notAfter then return -3 en
 local drawn = false
 local held = redis.call('EXISTS', lock) == 1
 if held then
-  if redis.call('HEXISTS', lock, owner) == 0 then return redis.call('PTTL', lock) end
+  if redis.call('HEXISTS', lock, owner) == 0 then
+    local left = redis.call('PTTL', lock)
+    -- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
+    if left == -1 then
+      local client, isLock = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8), false
+      for _, field in ipairs(redis.call('HKEYS', lock)) do isLock = isLock or string.find(field, client .. ':%-?%d') end
+      if not isLock then return redis.error_reply('WRONGTYPE the hash of this name is not a lock') end
+    end
+    return left
+  end
   -- A repeat: nobody else can have drawn a token since.
   drawn = redis.call('GET', token)
 end

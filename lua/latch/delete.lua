@@ -12,6 +12,7 @@
 --          -3  too late; nothing changed
 --          -4  cancelled, or the lane carries a later request; nothing changed
 --          n   what it answered when it ran
+--          WRONGTYPE  the string of this name is not a count; nothing changed
 -- Used by  src/redis/scripts/latch.ts (remove)
 
 local latch, requests, opened = KEYS[1], KEYS[2], KEYS[3]
@@ -28,7 +29,9 @@ if seen then
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
 -- A JVM stores any count that it is given: with none left to count down it was open.
-local closed = (tonumber(redis.call('GET', latch) or '0') or 1) > 0
+local count = tonumber(redis.call('GET', latch) or '0')
+if not count then return redis.error_reply('WRONGTYPE the string of this name is not a count') end
+local closed = count > 0
 local time, before
 if closed then
   time, before = redis.call('TIME'), redis.call('GET', opened)

@@ -12,6 +12,7 @@
 --          -3  too late; nothing changed
 --          -4  cancelled, or the lane carries a later request; nothing changed
 --          n   what it answered when it ran
+--          WRONGTYPE  the string of this name is not a count; nothing changed
 -- Used by  src/redis/scripts/latch.ts (trySet)
 
 local latch, requests = KEYS[1], KEYS[2]
@@ -28,7 +29,9 @@ if seen then
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
 -- A JVM stores any count that it is given: with none left to count down it is open, as without a key.
-local closes = (tonumber(redis.call('GET', latch) or '0') or 1) <= 0
+local before = tonumber(redis.call('GET', latch) or '0')
+if not before then return redis.error_reply('WRONGTYPE the string of this name is not a count') end
+local closes = before <= 0
 -- The message comes first: if it is refused, nothing has happened.
 if closes then redis.call(publish, channel, '1') end
 redis.call('HSET', requests, lane, sequence .. ':' .. (closes and '1' or '0'))

@@ -6,6 +6,7 @@
 -- Returns  nil  taken, hold count 1
 --          n    ms until the holder's lease ends; -1 = it has none
 --          -3   too late; nothing changed
+--          WRONGTYPE  the hash of this name is not a lock; nothing changed
 -- Used by  src/redis/scripts/lock.ts (acquire)
 
 local lock = KEYS[1]
@@ -27,4 +28,11 @@ if redis.call('HEXISTS', lock, owner) == 1 then
   if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
   return nil
 end
-return redis.call('PTTL', lock)
+local left = redis.call('PTTL', lock)
+-- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
+if left == -1 then
+  local client, isLock = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8), false
+  for _, field in ipairs(redis.call('HKEYS', lock)) do isLock = isLock or string.find(field, client .. ':%-?%d') end
+  if not isLock then return redis.error_reply('WRONGTYPE the hash of this name is not a lock') end
+end
+return left

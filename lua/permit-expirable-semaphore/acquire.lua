@@ -9,6 +9,7 @@
 -- Returns  an array: 1 = taken, 0 = not enough and nothing taken; permits that are free; ms until the next lease of a
 --            permit ends, -1 = none will
 --          -3  too late; nothing changed
+--          WRONGTYPE  the string of this name is not a count of permits; nothing changed
 -- Used by  src/redis/scripts/permit-expirable-semaphore.ts (acquire)
 
 local semaphore, taken = KEYS[1], KEYS[2]
@@ -19,7 +20,9 @@ local now = math.floor(time[1] * 1000 + time[2] / 1000)
 if notAfter > 0 and now > notAfter then return -3 end
 -- Read before anything is written: a slot that is leaving this node refuses to look at a set that is empty.
 local over = redis.call('ZCOUNT', taken, 0, now)
-local free = tonumber(redis.call('GET', semaphore) or '0') + over
+local free = tonumber(redis.call('GET', semaphore) or '0')
+if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
+free = free + over
 local ids = {}
 for i = 5, #ARGV do
   local id = ''

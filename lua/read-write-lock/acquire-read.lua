@@ -7,6 +7,7 @@
 -- Returns  nil  taken, one read hold
 --          n    a writer has it, or a lock of another kind: ms until its lease ends; -1 = it has none
 --          -3   too late; nothing changed
+--          WRONGTYPE  the hash of this name is not a lock; nothing changed
 --               an error that begins with TRYAGAIN: a slot that moves takes no new key here; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (acquireRead)
 
@@ -18,8 +19,14 @@ if notAfter > 0 then
   if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
 end
 local mode, left = redis.call('HGET', lock, 'mode'), redis.call('PTTL', lock)
+-- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
+if left == -1 and mode ~= 'read' then
+  local client, isLock = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8), false
+  for _, field in ipairs(redis.call('HKEYS', lock)) do isLock = isLock or string.find(field, client .. ':%-?%d') end
+  if not isLock then return redis.error_reply('WRONGTYPE the hash of this name is not a lock') end
+end
 -- Without a mode it is a lock of another kind: whoever read beside its holder would take the key away when leaving.
-if mode == 'write' or (not mode and left ~= -2) then return left end
+if mode ~= 'read' and left ~= -2 then return left end
 local counted = redis.call('HGET', lock, owner)
 local hold = base .. ':' .. owner .. ':rwlock_timeout:1'
 local ttl = redis.pcall('PTTL', hold)

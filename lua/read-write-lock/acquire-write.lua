@@ -6,6 +6,7 @@
 -- Returns  nil  taken, one write hold
 --          n    others have it: ms until their lease ends; -1 = it has none
 --          -3   too late; nothing changed
+--          WRONGTYPE  the hash of this name is not a lock; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (acquireWrite)
 
 local lock = KEYS[1]
@@ -16,7 +17,16 @@ if notAfter > 0 then
   if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
 end
 local held = redis.call('EXISTS', lock) == 1
-if held and redis.call('HEXISTS', lock, writer) == 0 then return redis.call('PTTL', lock) end
+if held and redis.call('HEXISTS', lock, writer) == 0 then
+  local left = redis.call('PTTL', lock)
+  -- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
+  if left == -1 then
+    local client, isLock = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8), false
+    for _, field in ipairs(redis.call('HKEYS', lock)) do isLock = isLock or string.find(field, client .. ':%-?%d') end
+    if not isLock then return redis.error_reply('WRONGTYPE the hash of this name is not a lock') end
+  end
+  return left
+end
 -- After a repeat it may count nested holds.
 if not held then redis.call('HSET', lock, 'mode', 'write', writer, '1') end
 if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end

@@ -9,6 +9,7 @@
 --          -1  not enough; nothing taken
 --          -3  too late; nothing changed
 --          -4  cancelled, or the lane carries a later request; nothing changed
+--          WRONGTYPE  the string of this name is not a count of permits; nothing changed
 -- Used by  src/redis/scripts/semaphore.ts (acquire)
 
 local semaphore, requests = KEYS[1], KEYS[2]
@@ -24,7 +25,9 @@ if seen then
   if done == sequence then return tonumber(answer) end
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
-local answer = tonumber(redis.call('GET', semaphore) or '0') - permits
+local free = tonumber(redis.call('GET', semaphore) or '0')
+if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
+local answer = free - permits
 if answer < 0 then answer = -1 end
 -- "Busy" is stored as well: a copy that comes later must not take what nobody waits for any more.
 redis.call('HSET', requests, lane, sequence .. ':' .. answer)

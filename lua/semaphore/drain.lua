@@ -7,6 +7,7 @@
 -- Returns  n   permits taken
 --          -3  too late; nothing changed
 --          -4  cancelled, or the lane carries a later request; nothing changed
+--          WRONGTYPE  the string of this name is not a count of permits; nothing changed
 -- Used by  src/redis/scripts/semaphore.ts (drain)
 
 local semaphore, requests = KEYS[1], KEYS[2]
@@ -23,6 +24,7 @@ if seen then
   if tonumber(done) > tonumber(sequence) then return -4 end
 end
 local free = tonumber(redis.call('GET', semaphore) or '0')
+if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
 -- More were taken away than there are: that stays.
 if free < 0 then free = 0 end
 -- Whole: Lua would write a number of 15 digits or more rounded, and so many would be told to a repeat, or given back.

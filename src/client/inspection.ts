@@ -1,3 +1,4 @@
+import { isForeign, isOwner } from '../protocols/plain-lock-protocol.js';
 import type { InspectReply } from '../redis/scripts/object.js';
 
 export interface OwnerInspection {
@@ -18,8 +19,10 @@ export interface PermitInspection {
 /** What `client.inspect(name)` found under a name, as far as the keys show it. */
 export interface Inspection {
   readonly name: string;
-  /** `permits`: some are taken of a permit-expirable semaphore, which is a `counter` otherwise. `lock` stands for plain, spin, non-reentrant and a fair lock without queue, which look alike. */
+  /** `permits`: some are taken of a permit-expirable semaphore, which is a `counter` otherwise. `lock` stands for plain, spin, non-reentrant and a fair lock without queue, which look alike. `unknown`: something that is not of this package, such as a hash without an owner; see `type`. */
   readonly kind: 'free' | 'lock' | 'fenced' | 'fair' | 'read-write' | 'group' | 'counter' | 'permits' | 'unknown';
+  /** Redis's type of the key, such as `hash`; `none`: there is no key. */
+  readonly type: string;
   readonly owners: readonly OwnerInspection[];
   /** Owners that wait in a fair lock's queue, head first. */
   readonly queue: readonly string[];
@@ -38,22 +41,24 @@ export function inspectionOf(name: string, clientId: string, reply: InspectReply
     permits.push({ id: String(reply.permits[i]), remaining: Number(reply.permits[i + 1]) });
   }
   const found = (kind: Inspection['kind'], owners: readonly OwnerInspection[] = [], value?: string): Inspection => {
-    return { name, kind, owners, queue, remaining: pttl, value, permits };
+    return { name, kind, type, owners, queue, remaining: pttl, value, permits };
   };
   if (permits.length > 0) return found('permits', [], content[0]);
   if (type === 'none') return found(queue.length > 0 ? 'fair' : 'free');
-  if (type === 'string') return found('counter', [], content[0]);
+  if (type === 'string') return found(COUNT.test(content[0] ?? '') ? 'counter' : 'unknown', [], content[0]);
   if (type !== 'hash') return found('unknown');
   const fields = new Map<string, string>();
   for (let i = 0; i + 1 < content.length; i += 2) fields.set(content[i] as string, content[i + 1] as string);
-  if ([...fields.keys()].some((field) => GROUP_FIELD.test(field))) {
-    return found('group', groupOwners(clientId, fields));
-  }
+  if (isForeign([...fields.keys()])) return found('unknown');
+  const ofGroup = groupOwners(clientId, fields);
+  if (ofGroup.length > 0) return found('group', ofGroup);
   const readWrite = fields.delete('mode');
-  const owners = [...fields].map(([field, count]) => {
+  const owners = [...fields].flatMap(([field, count]) => {
     const writes = readWrite && field.endsWith(':write');
+    const owner = writes ? field.slice(0, -':write'.length) : field;
+    if (!isOwner(owner) || !COUNT.test(count)) return [];
     return {
-      owner: writes ? field.slice(0, -':write'.length) : field,
+      owner,
       holdCount: Number(count),
       mode: readWrite ? (writes ? ('write' as const) : ('read' as const)) : ('exclusive' as const),
       isThisClient: field.startsWith(`${clientId}:`),
@@ -63,6 +68,8 @@ export function inspectionOf(name: string, clientId: string, reply: InspectReply
   return found(kind, owners);
 }
 
+/** What Redis counts with. */
+const COUNT = /^-?\d+$/;
 const GROUP_FIELD = /^[^:]+:(.+):lock_count$/;
 
 /** Each owner once, with the most holds that it has of any value. */
@@ -70,7 +77,7 @@ function groupOwners(clientId: string, fields: ReadonlyMap<string, string>): Own
   const counts = new Map<string, number>();
   for (const [field, count] of fields) {
     const [, owner] = GROUP_FIELD.exec(field) ?? [];
-    if (owner !== undefined) counts.set(owner, Math.max(counts.get(owner) ?? 0, Number(count)));
+    if (owner !== undefined && isOwner(owner)) counts.set(owner, Math.max(counts.get(owner) ?? 0, Number(count)));
   }
   return [...counts].map(([owner, holdCount]) => ({
     owner,

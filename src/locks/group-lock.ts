@@ -1,6 +1,7 @@
 import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
 import { GroupLockProtocol } from '../protocols/group-lock-protocol.js';
+import * as reads from '../redis/scripts/reads.js';
 import { SingleLock } from './single-lock.js';
 
 /**
@@ -36,7 +37,8 @@ export class GroupMultiLock extends SingleLock {
     const until = this.oneDeadline();
     for (;;) {
       const { owners } = await this.protocol.state('', until);
-      if (owners.length === 0) return false;
+      if (owners.length === 0)
+        return this.notHeld(await this.executor.ask(reads.hkeys, [this.protocol.key], [], until));
       const request = await this.protocol.release(owners).doneBy(until);
       const freed = request.error === undefined ? request.reply !== 'gone' || request.inDoubt : request.inDoubt;
       if (freed) this.runtime.entries.force(this.protocol, owners, request.inDoubt);

@@ -7,11 +7,12 @@ import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { LockRuntime } from '../waiting/lock-runtime.js';
 import { SingleHold } from '../holding/single-hold.js';
 import { patience, type LockWaiter, type Settle } from '../waiting/waiter.js';
-import { ClientClosedError, InvalidArgumentError } from '../errors.js';
+import { ClientClosedError, InvalidArgumentError, RefusedError } from '../errors.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
 import type { LockCall, LockSettle, Method } from './lock-call.js';
 import { Lock } from './lock.js';
+import { isForeign } from '../protocols/plain-lock-protocol.js';
 
 /** @internal How a lock is taken as one of several. */
 export interface MemberCall extends Omit<LockCall, 'bare'> {
@@ -59,13 +60,24 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
       // Only the owners that were there at the call: a repeat after a lost reply must not free the next one's hold.
       const fields = await this.executor.ask(reads.hkeys, [this.protocol.key], [], until);
       const owners = this.protocol.forceableAmong?.(fields) ?? this.protocol.holdersAmong(fields);
-      if (owners.length === 0) return false;
+      if (owners.length === 0) return this.notHeld(fields);
       const request = await this.protocol.release(owners).doneBy(until);
       const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
       if (freed) this.runtime.entries.force(this.protocol, owners, request.inDoubt);
       if (request.error !== undefined) throw request.error;
       if (freed) return true;
     }
+  }
+
+  /** @internal What `forceUnlock()` answers where it frees nothing. */
+  protected notHeld(fields: readonly string[]): false {
+    if (isForeign(fields)) {
+      throw new RefusedError(
+        `forceUnlock() left "${this.name}" as it is: its key holds a hash that is not a lock; use another name, or a keyPrefix`,
+        undefined,
+      );
+    }
+    return false;
   }
 
   /** @internal Monotonic ms by which a call that makes several requests, one after the other, has settled. */

@@ -20,8 +20,18 @@ export interface ProtocolPort {
   };
 }
 
-/** `<client id>:<thread id>`; values of a group and writers have other fields. A thread id is any `long`. */
-export const isOwner = (field: string): boolean => /:-?\d+$/.test(field);
+const OWNER = /[\da-f]{8}(?:-[\da-f]{4}){4}[\da-f]{8}:-?\d+/i;
+const ONE_OWNER = new RegExp(`^${OWNER.source}$`, 'i');
+
+/**
+ * `<client id>:<thread id>`; values of a group and writers have other fields. Client ids are UUIDs, Redisson's too. A
+ * thread id is any `long`.
+ */
+export const isOwner = (field: string): boolean => ONE_OWNER.test(field);
+
+/** Whether a hash with these fields is of no kind of lock: all kinds name an owner in some field. */
+export const isForeign = (fields: readonly string[]): boolean =>
+  fields.length > 0 && !fields.some((field) => OWNER.test(field));
 
 /** Redisson's RLock: a hash of one owner and its hold count, one channel. */
 export class PlainLockProtocol implements LockProtocol {

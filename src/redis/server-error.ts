@@ -77,8 +77,8 @@ export function refusal(operation: string, error: Error, request: RefusedRequest
     hint = ': see README, "What Redis must allow"';
   } else if (/\bOOM\b/.test(message)) {
     hint = ': the server is at its maxmemory; free memory or raise it';
-  } else if (message.includes('WRONGTYPE')) {
-    hint = ': the key of this name holds something of another kind';
+  } else if (/WRONGTYPE|not an integer/.test(message)) {
+    hint = ': the key of this name holds something of another kind; use another name, or a keyPrefix';
   }
   return new RefusedError(`Redis refused ${operation}: ${message.replace(/\.$/, '')}${hint}`, rule, {
     cause: withoutArguments(error),

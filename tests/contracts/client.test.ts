@@ -366,11 +366,20 @@ describe('inspect()', () => {
   test('tells of a lock: kind, owners, whose they are, what is left', async () => {
     const { client, lock, name } = await open(kind);
     const other = await open(kind, { name });
-    const free = { name, kind: 'free', owners: [], queue: [], remaining: -2, value: undefined, permits: [] };
+    const free = {
+      name,
+      kind: 'free',
+      type: 'none',
+      owners: [],
+      queue: [],
+      remaining: -2,
+      value: undefined,
+      permits: [],
+    };
     expect(await client.inspect(name)).toEqual(free);
     const hold = await holdElsewhere(lock, 20_000);
     const nested = await hold.run(() => lock.acquire());
-    const held = { ...free, kind: 'lock', remaining: expect.any(Number) };
+    const held = { ...free, kind: 'lock', type: 'hash', remaining: expect.any(Number) };
     const owner = { owner: hold.owner, holdCount: 2, mode: 'exclusive' };
     const seen = await client.inspect(name);
     expect(seen).toEqual({ ...held, owners: [{ ...owner, isThisClient: true }] });

@@ -73,9 +73,13 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
         `${factory}: the end of a lease`,
         {
           async prepare(name) {
-            await admin().hset(name, 'jvm:1', '1');
+            await admin().hset(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1', '1');
             await admin().pexpire(name, LEASE_MS);
-            return () => until(async () => (await admin().hexists(name, 'jvm:1')) === 0, 'its lease is over');
+            return () =>
+              until(
+                async () => (await admin().hexists(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1')) === 0,
+                'its lease is over',
+              );
           },
           wait: takes(factory),
         },
@@ -133,9 +137,13 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
   },
   'multi-lock: the end of the lease of a member': {
     async prepare(name) {
-      await admin().hset(`${name}:b`, 'jvm:1', '1');
+      await admin().hset(`${name}:b`, '8743c9c0-0795-4907-87fd-6c719a6b4586:1', '1');
       await admin().pexpire(`${name}:b`, LEASE_MS);
-      return () => until(async () => (await admin().hexists(`${name}:b`, 'jvm:1')) === 0, 'its lease is over');
+      return () =>
+        until(
+          async () => (await admin().hexists(`${name}:b`, '8743c9c0-0795-4907-87fd-6c719a6b4586:1')) === 0,
+          'its lease is over',
+        );
     },
     wait: takesAll('multi-lock'),
   },
@@ -190,9 +198,13 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
   },
   'read-write lock: the end of a lease (hazard 23)': {
     async prepare(name) {
-      await admin().hset(name, { mode: 'write', 'jvm:1:write': '1' });
+      await admin().hset(name, { mode: 'write', '8743c9c0-0795-4907-87fd-6c719a6b4586:1:write': '1' });
       await admin().pexpire(name, LEASE_MS);
-      return () => until(async () => (await admin().hexists(name, 'jvm:1:write')) === 0, 'its lease is over');
+      return () =>
+        until(
+          async () => (await admin().hexists(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1:write')) === 0,
+          'its lease is over',
+        );
     },
     wait: reads,
     waiters: 2,
@@ -200,18 +212,26 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
   },
   'write lock: the end of a lease lets a writer in': {
     async prepare(name) {
-      await admin().hset(name, { mode: 'write', 'jvm:1:write': '1' });
+      await admin().hset(name, { mode: 'write', '8743c9c0-0795-4907-87fd-6c719a6b4586:1:write': '1' });
       await admin().pexpire(name, LEASE_MS);
-      return () => until(async () => (await admin().hexists(name, 'jvm:1:write')) === 0, 'its lease is over');
+      return () =>
+        until(
+          async () => (await admin().hexists(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1:write')) === 0,
+          'its lease is over',
+        );
     },
     wait: writes,
   },
   'read lock: the end of a lease lets a writer in': {
     async prepare(name) {
-      await admin().hset(name, { mode: 'read', 'jvm:1': '1' });
+      await admin().hset(name, { mode: 'read', '8743c9c0-0795-4907-87fd-6c719a6b4586:1': '1' });
       await admin().set(`{${name}}:jvm:1:rwlock_timeout:1`, '1', 'PX', LEASE_MS);
       await admin().pexpire(name, LEASE_MS);
-      return () => until(async () => (await admin().hexists(name, 'jvm:1')) === 0, 'its lease is over');
+      return () =>
+        until(
+          async () => (await admin().hexists(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1')) === 0,
+          'its lease is over',
+        );
     },
     wait: writes,
   },

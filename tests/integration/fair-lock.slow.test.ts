@@ -181,7 +181,7 @@ describe('R26: the order of arrival', () => {
   test('nobody passes the queue of a free lock: a call that does not wait is refused', async () => {
     const { lock, name } = await open();
     const jvm = new JvmWaiter(admin(), name);
-    await admin().hset(name, 'somebody:1', '1');
+    await admin().hset(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1', '1');
     expect(await jvm.tryOrQueue()).toBe(false);
     await admin().del(name);
     expect(await inFlow(() => lock.tryLock())).toBe(false);
@@ -412,7 +412,7 @@ describe('R26, R30: a live waiter of ours is not evicted', () => {
     const fairLockWaitTimeout = 3_000;
     const { lock, name } = await open({ fairLockWaitTimeout });
     const jvm = new JvmWaiter(admin(), name, { waitMs: fairLockWaitTimeout });
-    await admin().hset(name, 'somebody:1', '1');
+    await admin().hset(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1', '1');
     const waits = [];
     for (let place = 1; place <= 2; place += 1) waits.push(await queued(name, place, async () => lock.acquire()));
     const [...ours] = await queue(name);

@@ -131,7 +131,7 @@ test('what the others granted goes back where its turn was not handed over after
   const gate = servers[at]!;
   // Somebody else has it there when it is to be handed over.
   await gate.command('DEL', name);
-  await gate.command('HSET', name, 'somebody:1', '1');
+  await gate.command('HSET', name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1', '1');
   await hold.release();
   const onlyTheirs = async (): Promise<boolean> =>
     (await holders(name)).every((count, server) => count === Number(server === at));

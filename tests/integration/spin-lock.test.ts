@@ -37,7 +37,7 @@ test.each<[string, BackOff | undefined, number, number]>([
   ['constant', { delay: 50 }, 2, 20],
 ])('a waiter with %s back-off polls as often as that says', async (_, backOff, least, most) => {
   const name = freshName('spin');
-  await admin().hset(name, 'jvm:1', '1');
+  await admin().hset(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1', '1');
   await admin().pexpire(name, 60_000);
   const { proxy, url } = await openProxy();
   const client = await openClient({ url });

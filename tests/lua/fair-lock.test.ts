@@ -221,7 +221,7 @@ describeScript(acquire, {
       expect(await bench.published()).toEqual([]);
     },
     'of a lock without expiry nobody knows: -1, and a whole wait is the timeout': async (bench) => {
-      await admin().hset(bench.name, 'b', '1');
+      await admin().hset(bench.name, '8743c9c0-0795-4907-87fd-6c719a6b4586:52', '1');
       expect(await take(bench, 'a')).toBe(-1);
       expect(await queue(bench)).toEqual({ a: left(W) });
     },
@@ -285,6 +285,15 @@ describeScript(acquire, {
       await given(bench, 'h', { owner: 'j', timeout: 8_000 }, { owner: 'k', timeout: 9_000 });
       await take(bench, 'a');
       expect(await queue(bench)).toEqual({ j: left(8_000), k: left(9_000), a: left(3 * W) });
+    },
+  },
+  WRONGTYPE: {
+    'a hash without a lease and without an owner is not a lock, and stays as it is': async (bench) => {
+      await admin().hset(bench.name, { name: 'alice', 'visits:1': '3' });
+      await expect(take(bench, 'a')).rejects.toThrow(/^WRONGTYPE .* not a lock/);
+      expect(await bench.state()).toEqual({
+        [bench.name]: { type: 'hash', value: { name: 'alice', 'visits:1': '3' }, pttl: -1 },
+      });
     },
   },
   '-3': {
@@ -393,7 +402,9 @@ describeScript(release, {
       const leaving = owners.filter((_, at) => at % 5 < 2);
       expect(await giveBack(bench, ...leaving)).toBe(0);
       const staying = owners.filter((_, at) => at % 5 >= 2);
-      expect(await queue(bench)).toEqual(Object.fromEntries(staying.map((owner, at) => [owner, left((at + 1) * W)])));
+      const scores = await admin().zrange(fairTimeoutsKey(bench.name), '0', '-1', 'WITHSCORES');
+      const began = Number(scores[1]) - W;
+      expect(scores).toEqual(staying.flatMap((owner, at) => [owner, String(began + (at + 1) * W)]));
       expect(await admin().lrange(fairQueueKey(bench.name), 0, -1)).toEqual(staying);
       expect((await alive(bench)).sort()).toEqual([...staying].sort());
     },

@@ -91,9 +91,18 @@ describeScript(acquire, {
       expect(await admin().get(tokenKey(bench.name))).toBe('7');
     },
     'without expiry it is -1, a number and no token': async (bench) => {
-      await given(bench, { b: '1' });
+      await given(bench, { '8743c9c0-0795-4907-87fd-6c719a6b4586:52': '1' });
       await admin().persist(bench.name);
       expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe(-1);
+    },
+  },
+  WRONGTYPE: {
+    'a hash without a lease and without an owner is not a lock, and stays as it is': async (bench) => {
+      await admin().hset(bench.name, { name: 'alice', 'visits:1': '3' });
+      await expect(bench.run(pair(bench), 'a', 30_000, 'counter', 0)).rejects.toThrow(/^WRONGTYPE .* not a lock/);
+      expect(await bench.state()).toEqual({
+        [bench.name]: { type: 'hash', value: { name: 'alice', 'visits:1': '3' }, pttl: -1 },
+      });
     },
   },
   '-3': { 'too late: no token, no lock': tooLate(pair, 'a', 30_000, 'counter') },

@@ -98,7 +98,12 @@ describeScript(acquire, {
       await expectHolds(bench, { a: { owner: 'y', lease: 30_000 }, b: { owner: 'z', lease: 20_000 } });
     },
     'more values than Lua can pass at once are taken, over expired ones': async (bench) => {
-      await given(bench, Object.fromEntries(many.slice(0, 5).map((value) => [value, { owner: 'x', lease: -1 }])));
+      await given(
+        bench,
+        Object.fromEntries(
+          many.slice(0, 5).map((value) => [value, { owner: '8743c9c0-0795-4907-87fd-6c719a6b4586:52', lease: -1 }]),
+        ),
+      );
       expect(await bench.run([bench.name], 0, 'y', 30_000, ...fields(...many))).toBeNull();
       expect(await admin().hlen(bench.name)).toBe(3 * many.length);
     },
@@ -118,10 +123,13 @@ describeScript(acquire, {
   },
   n: {
     'a read-write lock has the name: its scripts would count up to the times of the values': async (bench) => {
-      await admin().hset(bench.name, { mode: 'read', b: '1' });
+      await admin().hset(bench.name, { mode: 'read', '8743c9c0-0795-4907-87fd-6c719a6b4586:52': '1' });
       await admin().pexpire(bench.name, 20_000);
       expect(await bench.run([bench.name], 0, 'x', 30_000, ...fields('a'))).toEqual(between(19_000, 20_000));
-      expect(await admin().hgetall(bench.name)).toEqual({ mode: 'read', b: '1' });
+      expect(await admin().hgetall(bench.name)).toEqual({
+        mode: 'read',
+        '8743c9c0-0795-4907-87fd-6c719a6b4586:52': '1',
+      });
       await admin().persist(bench.name);
       expect(await bench.run([bench.name], 0, 'x', 30_000, ...fields('a'))).toBe(-1);
     },
@@ -135,6 +143,15 @@ describeScript(acquire, {
       await given(bench, { [many.at(-1)!]: { owner: 'x', lease: 20_000 } });
       expect(await bench.run([bench.name], 0, 'y', 1_000, ...fields(...many))).toEqual(between(19_000, 20_000));
       expect(await admin().hlen(bench.name)).toBe(3);
+    },
+  },
+  WRONGTYPE: {
+    'a hash without a lease and without an owner is not a lock, and stays as it is': async (bench) => {
+      await admin().hset(bench.name, { name: 'alice', 'visits:1': '3' });
+      await expect(bench.run([bench.name], 0, 'x', 30_000, ...fields('a'))).rejects.toThrow(/^WRONGTYPE .* not a lock/);
+      expect(await bench.state()).toEqual({
+        [bench.name]: { type: 'hash', value: { name: 'alice', 'visits:1': '3' }, pttl: -1 },
+      });
     },
   },
   '-3': { 'nothing is changed': late(alone, ['x', 60_000, ...fields('a')]) },

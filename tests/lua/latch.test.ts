@@ -106,6 +106,14 @@ describeScript(trySet, {
     },
   },
   n: { 'running twice closes it once, and says so twice': repeated(set) },
+  WRONGTYPE: {
+    'a string that is not a number stays as it is': async (bench) => {
+      await admin().set(bench.name, 'hello');
+      await expect(set(bench, 1)).rejects.toThrow(/^WRONGTYPE .* not a count/);
+      expect(await admin().get(bench.name)).toBe('hello');
+      expect(await bench.published()).toEqual([]);
+    },
+  },
   '-3': { 'too late: nothing is changed': late(set) },
   '-4': { 'cancelled or overtaken: nothing is changed': old(set) },
 });
@@ -135,6 +143,14 @@ describeScript(remove, {
     },
   },
   n: { 'running twice opens it once, and says so twice': repeated(open) },
+  WRONGTYPE: {
+    'a string that is not a number stays as it is': async (bench) => {
+      await admin().set(bench.name, 'hello');
+      await expect(open(bench, 1)).rejects.toThrow(/^WRONGTYPE .* not a count/);
+      expect(await admin().get(bench.name)).toBe('hello');
+      expect(await bench.published()).toEqual([]);
+    },
+  },
   '-3': { 'too late: nothing is changed': late(open) },
   '-4': { 'cancelled or overtaken: nothing is changed': old(open) },
 });

@@ -5,6 +5,7 @@ import { admin } from '../support/redis.js';
 import { allChannels, serverMajor } from '../support/servers/server-version.js';
 import { between, describeScript, heldBy, type ScriptBench } from './script-bench.js';
 
+const JVM = '8743c9c0-0795-4907-87fd-6c719a6b4586:52';
 const HUGE = Number.MAX_SAFE_INTEGER;
 /** Redis before 7 has no sharded channels: nothing can be seen of them there. */
 const sharding = (property: (bench: ScriptBench) => Promise<void>): ((bench: ScriptBench) => Promise<void>) =>
@@ -76,9 +77,18 @@ describeScript(acquire, {
     },
     "another owner's lock without expiry: -1": async (bench) => {
       const { run, name, state } = bench;
-      await given(bench, { b: '1' }, -1);
+      await given(bench, { [JVM]: '1' }, -1);
       expect(await run([name], 'a', 90_000, 0)).toBe(-1);
-      expect(await state()).toEqual({ [name]: heldBy('b', 1, -1) });
+      expect(await state()).toEqual({ [name]: heldBy(JVM, 1, -1) });
+    },
+  },
+  WRONGTYPE: {
+    'a hash without a lease and without an owner is not a lock, and stays as it is': async (bench) => {
+      await admin().hset(bench.name, { name: 'alice', 'visits:1': '3' });
+      await expect(bench.run([bench.name], 'a', 30_000, 0)).rejects.toThrow(/^WRONGTYPE .* not a lock/);
+      expect(await bench.state()).toEqual({
+        [bench.name]: { type: 'hash', value: { name: 'alice', 'visits:1': '3' }, pttl: -1 },
+      });
     },
   },
   '-3': { 'too late: nothing is taken, nothing is changed': tooLate((late) => ['a', 90_000, late]) },

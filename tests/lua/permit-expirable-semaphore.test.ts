@@ -100,6 +100,14 @@ describeScript(acquire, {
       expect(await admin().pttl(takenPermitsKey(bench.name))).toBe(-1);
     },
   },
+  WRONGTYPE: {
+    'a string that is not a number stays as it is': async (bench) => {
+      await admin().set(bench.name, 'hello');
+      await expect(taking(bench, 20_000, 'a')).rejects.toThrow(/^WRONGTYPE .* not a count/);
+      expect(await admin().get(bench.name)).toBe('hello');
+      expect(await bench.published()).toEqual([]);
+    },
+  },
   '-3': {
     'too late: nothing is taken, nor does anything come back': async (bench) => {
       await admin().set(bench.name, '1');

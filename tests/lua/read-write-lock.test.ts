@@ -103,6 +103,15 @@ describeScript(acquireRead, {
       expect(await bench.state()).toEqual({ [bench.name]: { type: 'hash', value: { b: '1' }, pttl: ttlOf(20_000) } });
     },
   },
+  WRONGTYPE: {
+    'a hash without a lease and without an owner is not a lock, and stays as it is': async (bench) => {
+      await admin().hset(bench.name, { name: 'alice', 'visits:1': '3' });
+      await expect(bench.run(keys(bench), 'base', 'a', 30_000, 0)).rejects.toThrow(/^WRONGTYPE .* not a lock/);
+      expect(await bench.state()).toEqual({
+        [bench.name]: { type: 'hash', value: { name: 'alice', 'visits:1': '3' }, pttl: -1 },
+      });
+    },
+  },
   '-3': { 'too late: nothing is taken': late(keys, (notAfter) => ['base', 'a', 30_000, notAfter]) },
 });
 
@@ -132,6 +141,15 @@ describeScript(acquireWrite, {
     'another writer has it': async (bench) => {
       await given(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
       expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toEqual(between(19_000, 20_000));
+    },
+  },
+  WRONGTYPE: {
+    'a hash without a lease and without an owner is not a lock, and stays as it is': async (bench) => {
+      await admin().hset(bench.name, { name: 'alice', 'visits:1': '3' });
+      await expect(bench.run(keys(bench), 'a:write', 30_000, 0)).rejects.toThrow(/^WRONGTYPE .* not a lock/);
+      expect(await bench.state()).toEqual({
+        [bench.name]: { type: 'hash', value: { name: 'alice', 'visits:1': '3' }, pttl: -1 },
+      });
     },
   },
   '-3': { 'too late: nothing is taken': late(keys, (notAfter) => ['a:write', 90_000, notAfter]) },

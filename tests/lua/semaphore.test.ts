@@ -82,6 +82,14 @@ describeScript(acquire, {
       expect(await free(bench)).toBeNull();
     },
   },
+  WRONGTYPE: {
+    'a string that is not a number stays as it is': async (bench) => {
+      await admin().set(bench.name, 'hello');
+      await expect(taking(1)(bench, 1)).rejects.toThrow(/^WRONGTYPE .* not a count/);
+      expect(await admin().get(bench.name)).toBe('hello');
+      expect(await bench.published()).toEqual([]);
+    },
+  },
   '-3': { 'too late: nothing is taken': late(taking(1)) },
   '-4': { 'cancelled or overtaken: nothing is taken': old(taking(1)) },
 });
@@ -150,6 +158,13 @@ describeScript(drain, {
       await admin().set(bench.name, '-2');
       expect(await draining(bench, 2)).toBe(0);
       expect(await free(bench)).toBe('-2');
+    },
+  },
+  WRONGTYPE: {
+    'a string that is not a number stays as it is': async (bench) => {
+      await admin().set(bench.name, 'hello');
+      await expect(draining(bench, 1)).rejects.toThrow(/^WRONGTYPE .* not a count/);
+      expect(await admin().get(bench.name)).toBe('hello');
     },
   },
   '-3': { 'too late: nothing is taken': late(draining) },

@@ -1,7 +1,7 @@
 /** Commands of our scripts that change nothing. A command that is not listed counts as a write. */
 const READS = new Set(
   (
-    'EXISTS GET HEXISTS HGET HGETALL HLEN HMGET LINDEX LLEN LRANGE PTTL PUBSUB TIME TYPE ' +
+    'EXISTS GET HEXISTS HGET HGETALL HKEYS HLEN HMGET LINDEX LLEN LRANGE PTTL PUBSUB TIME TYPE ' +
     'ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZSCORE'
   ).split(' '),
 );

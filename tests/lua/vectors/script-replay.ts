@@ -40,7 +40,28 @@ interface Answer {
   readonly key: string;
 }
 
+/** Owners as they are on the wire, for those of a recording: a script knows a lock by the UUID of a client. */
+class Owners {
+  readonly #recorded = new Map<string, string>();
+
+  ours(recorded: string): string {
+    const [, label = '', thread = ''] = /^<([A-Z])>:<?t?(\d+)>?$/.exec(recorded) ?? [];
+    if (label === '') return recorded;
+    const ours = `00000000-0000-4000-8000-${label.charCodeAt(0).toString(16).padStart(12, '0')}:${thread}`;
+    this.#recorded.set(ours, recorded);
+    return ours;
+  }
+
+  recorded<T>(state: T): T {
+    const text = [...this.#recorded].reduce((told, [ours, recorded]) => {
+      return told.replaceAll(JSON.stringify(ours), JSON.stringify(recorded));
+    }, JSON.stringify(state));
+    return JSON.parse(text) as T;
+  }
+}
+
 class ScriptReplay {
+  readonly #owners = new Owners();
   readonly #pace = new Pace();
   readonly #comparison: Comparison;
   /** key -> owner -> when the lease of each of its holds ends: what our client knows and puts into its requests. */
@@ -63,7 +84,7 @@ class ScriptReplay {
       const state = Object.entries(await readState(admin(), this.names.prefix));
       this.#comparison.state(
         step,
-        Object.fromEntries(state.map(([key, value]) => [this.names.recorded(key), value])),
+        this.#owners.recorded(Object.fromEntries(state.map(([key, value]) => [this.names.recorded(key), value]))),
         at,
       );
       const messages = await this.messages.take();
@@ -101,6 +122,7 @@ class ScriptReplay {
   /** Our scripts say in words what Redisson's say in numbers: 1, 0 and nil. */
   async #script({ keys, args, reply: recorded }: Step['scripts'][number]): Promise<Answer> {
     const [key = ''] = keys;
+    args = args.map((arg) => this.#owners.ours(arg));
     if (Array.isArray(recorded)) {
       const ours = (await this.#renew(keys, args)).map((left) => (left > 0 ? 1 : 0));
       return { what: 'renewal', recorded, ours, key };
@@ -123,7 +145,7 @@ class ScriptReplay {
     const operation = operations[word];
     // The latch's DEL; and there are no waiters here that would subscribe.
     if (operation === undefined) return undefined;
-    const ours = await run(operation, [this.names.ours(key)], field === undefined ? [] : [field]);
+    const ours = await run(operation, [this.names.ours(key)], field === undefined ? [] : [this.#owners.ours(field)]);
     const recorded = word === 'PTTL' ? reply : word === 'HGET' ? Number(reply ?? 0) : reply === 1;
     return { what: word, recorded, ours, key };
   }
