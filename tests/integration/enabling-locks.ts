@@ -225,7 +225,7 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
   'read lock: the end of a lease lets a writer in': {
     async prepare(name) {
       await admin().hset(name, { mode: 'read', '8743c9c0-0795-4907-87fd-6c719a6b4586:1': '1' });
-      await admin().set(`{${name}}:jvm:1:rwlock_timeout:1`, '1', 'PX', LEASE_MS);
+      await admin().set(`{${name}}:8743c9c0-0795-4907-87fd-6c719a6b4586:1:rwlock_timeout:1`, '1', 'PX', LEASE_MS);
       await admin().pexpire(name, LEASE_MS);
       return () =>
         until(
