@@ -1,3 +1,5 @@
+import { LockAbortedError } from '../errors.js';
+
 /** What is to be done when a signal fires. */
 type Calls = Set<() => void>;
 
@@ -26,4 +28,18 @@ export function onAbort(signal: AbortSignal, fn: () => void): () => void {
     signal.removeEventListener('abort', listener);
     watched.delete(signal);
   };
+}
+
+const aborted = new WeakMap<AbortSignal, Map<string, LockAbortedError>>();
+
+/**
+ * What calls for this lock reject with when the signal has fired: one error for all of them, as the signal's reason is
+ * one. With an error and its stack for each call, a signal that many wait on would block the event loop for long.
+ */
+export function abortedBy(signal: AbortSignal, lockName: string): LockAbortedError {
+  const errors = aborted.get(signal) ?? new Map<string, LockAbortedError>();
+  aborted.set(signal, errors);
+  const error = errors.get(lockName) ?? new LockAbortedError(lockName, signal.reason);
+  errors.set(lockName, error);
+  return error;
 }

@@ -12,7 +12,7 @@ import {
   type LockError,
   type RedisUnavailableError,
 } from '../errors.js';
-import { onAbort } from './abort-watch.js';
+import { abortedBy, onAbort } from './abort-watch.js';
 import { currentHolds, type FlowHold } from '../ownership/flow.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
 import { holdsOf, isConcurrent, type LockContext } from '../ownership/lock-context.js';
@@ -270,7 +270,7 @@ function takeTurn(
         ? undefined
         : clock.setTimer(until, () => fail(new LockTimeoutError(protocol.name, patience.waitTime)));
     const longWait = clock.clock.setTimer(LONG_WAIT_MS, () => warnLongWait({ protocol, site: terms.site }, parent));
-    const unwatch = signal && onAbort(signal, () => fail(new LockAbortedError(protocol.name, signal.reason)));
+    const unwatch = signal && onAbort(signal, () => fail(abortedBy(signal, protocol.name)));
     turns.add(wake);
   });
 }

@@ -5,7 +5,7 @@ import { isAnyObserved } from '../redis/connections/observed.js';
 import type { RequestAttempts } from '../redis/requests/request-attempts.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply, ReleaseReply } from '../redis/scripts/lock.js';
-import { onAbort } from './abort-watch.js';
+import { abortedBy, onAbort } from './abort-watch.js';
 import type { CallSite } from '../ownership/call-site.js';
 import { latestEnd } from '../holding/compensations.js';
 import type { HoldTerms } from '../holding/hold-record.js';
@@ -113,7 +113,7 @@ export abstract class Waiter {
   watchSignal(leave: (reason: LockError) => void): void {
     const { signal } = this.patience;
     if (signal === undefined || this.#unwatchSignal !== undefined) return;
-    this.#unwatchSignal = onAbort(signal, () => leave(new LockAbortedError(this.name, signal.reason)));
+    this.#unwatchSignal = onAbort(signal, () => leave(abortedBy(signal, this.name)));
   }
 
   /** Calls `leave` when the time is up. Not needed for a first try, which a command deadline ends. */

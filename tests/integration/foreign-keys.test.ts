@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { closeClients, inFlow, openClient, outcome } from '../support/lock-clients.js';
+import { closeClients, inFlow, openClient, outcome } from '../support/clients/lock-clients.js';
 import { admin, expectNothingLeft, freshName } from '../support/redis.js';
 
 const REFUSED = 'ERR_LOCK_REFUSED';

@@ -3,6 +3,8 @@ import { LeaseClock } from '../../src/clock.js';
 import { Compensations } from '../../src/holding/compensations.js';
 import { Lanes } from '../../src/synchronizers/lanes.js';
 import { LightSet } from '../../src/light-set.js';
+import { abortedBy, onAbort } from '../../src/waiting/abort-watch.js';
+import type { LockAbortedError } from '../../src/errors.js';
 import { FakeClock } from '../support/time/fake-clock.js';
 
 const FEW = 10_000;
@@ -60,4 +62,23 @@ test('issue 20.19: those in line leave at the same cost each, however many have 
     }
   };
   expect(growth(leave)).toBeLessThan(LINEAR_AT_MOST);
+});
+
+test('issue 20.19: calls for one lock that a signal aborts share one error, as they share its reason', () => {
+  const controller = new AbortController();
+  const seen = new Map<string, Set<LockAbortedError>>([
+    ['a', new Set()],
+    ['b', new Set()],
+  ]);
+  for (const [name, errors] of seen) {
+    for (let call = 0; call < 1_000; call += 1) {
+      onAbort(controller.signal, () => errors.add(abortedBy(controller.signal, name)));
+    }
+  }
+  controller.abort('enough');
+  for (const [name, errors] of seen) {
+    expect([...errors]).toEqual([expect.objectContaining({ lockName: name, cause: 'enough' })]);
+  }
+  const other = AbortSignal.abort('enough');
+  expect(seen.get('a')!.has(abortedBy(other, 'a'))).toBe(false);
 });
