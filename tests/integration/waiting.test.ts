@@ -37,6 +37,28 @@ afterEach(async () => {
   server = undefined;
 });
 
+test('issue 20.19: calls that one signal aborts reject with one error for each lock', async () => {
+  const client = await openClient();
+  const other = await openClient();
+  const names = [freshName(), freshName()];
+  const holds = await Promise.all(names.map((name) => holdElsewhere(other.getLock(name))));
+  const controller = new AbortController();
+  const { signal } = controller;
+  const aborted = async (name: string): Promise<unknown> =>
+    inFlow(() => client.getLock(name).acquire({ signal })).catch((error: unknown) => error);
+  const calls = names.map((name) => Array.from({ length: 50 }, () => aborted(name)));
+  await answered(client);
+  controller.abort(new Error('enough'));
+  const errors = await Promise.all(calls.map((each) => Promise.all(each)));
+  expect(errors.map((each) => new Set(each).size)).toEqual([1, 1]);
+  expect(errors.map(([error]) => error)).toEqual(
+    names.map((lockName): unknown =>
+      expect.objectContaining({ code: 'ERR_LOCK_ABORTED', lockName, cause: signal.reason as unknown }),
+    ),
+  );
+  await Promise.all(holds.map((hold) => hold.release()));
+});
+
 describe('R21: what frees the lock wakes a waiter of another client within 200 ms', () => {
   /** Takes the lock, lets another client wait for it, and frees it. */
   async function wokenBy(
