@@ -64,12 +64,14 @@ async function givenAt(now: number, { name }: ScriptBench, holder?: string, ...w
     await admin().hset(name, holder, '1');
     await admin().pexpire(name, 60_000);
   }
-  const writes = waiters.map(({ owner, timeout, aliveFor }, at) => [
-    admin().rpush(fairQueueKey(name), owner),
-    admin().zadd(fairTimeoutsKey(name), now + (timeout ?? (at + 1) * W), owner),
-    aliveFor === undefined ? undefined : admin().zadd(fairAliveKey(name), now + aliveFor, owner),
-  ]);
-  await Promise.all(writes.flat());
+  const writes = waiters.flatMap(({ owner, timeout, aliveFor }, at): Promise<unknown>[] => {
+    const queued = [
+      admin().rpush(fairQueueKey(name), owner),
+      admin().zadd(fairTimeoutsKey(name), now + (timeout ?? (at + 1) * W), owner),
+    ];
+    return aliveFor === undefined ? queued : [...queued, admin().zadd(fairAliveKey(name), now + aliveFor, owner)];
+  });
+  await Promise.all(writes);
 }
 
 const LIVE = 60_000;
