@@ -119,7 +119,7 @@ test.each(['ltrim', 'rpush'])(
     await allow();
     await until(async () => (await admin().exists(fairAliveKey(name))) === 0, 'their places are gone', 4_000);
     expect(await admin().lrange(fairQueueKey(name), 0, -1)).toEqual(stay);
-    expect(await admin().zrange(fairTimeoutsKey(name), 0, -1)).toEqual(stay);
+    expect(await admin().zrange(fairTimeoutsKey(name), '0', '-1')).toEqual(stay);
     await hold.release();
     await admin().del(fairQueueKey(name), fairTimeoutsKey(name));
   },

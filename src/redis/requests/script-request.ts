@@ -193,6 +193,8 @@ export class ScriptRequest<Reply> extends RequestAttempts {
       kind === 'not-executed'
         ? this.executor.routes.redirected(error, attempt.connection, this.operation.confirmed !== undefined)
         : undefined;
+    const split = isSplitSlot(error) ? this.operation.ifSplit : undefined;
+    const instead = split?.(this.keys, this.args) ?? 'retry';
     if (kind === 'refused') {
       // What a script wrote before one of its commands was refused stays written.
       const source = this.operation.script?.source ?? '';
@@ -201,8 +203,10 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     } else if (route !== undefined && this.#mayFollow(route)) {
       this.#useSource = false;
       this.#sendAlso(route, error);
-    } else if (isSplitSlot(error) && this.operation.ifSplit !== undefined) {
-      this.#insteadOf(this.operation.ifSplit(this.keys, this.args), error);
+    } else if (instead === 'fail') {
+      this.#fail(error);
+    } else if (instead !== 'retry') {
+      this.#sendInstead(instead, error);
     } else if (kind === 'unknown-script' && !this.#useSource) {
       // Nothing ran; the text goes along and is cached by the server again.
       this.#useSource = true;
@@ -214,8 +218,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   }
 
   /** The attempt did nothing, and neither would the next before the slot has moved. */
-  #insteadOf(instead: InsteadOf<Reply> | undefined, error: Error): void {
-    if (instead === undefined) return this.#fail(error);
+  #sendInstead(instead: InsteadOf<Reply>, error: Error): void {
     ({ operation: this.operation, keys: this.keys, args: this.args } = instead);
     this.#useSource = false;
     this.#redirections = 0;

@@ -95,6 +95,6 @@ export const renew = defineScript<string[], (string | number)[], number[]>({
   args: 'variable',
   notAfter: true,
   reply: replyInts,
-  // Its caller goes on key by key.
-  ifSplit: () => undefined,
+  // The caller continues key by key. A single key is at one node: Redis answers TRYAGAIN for another reason then.
+  ifSplit: (keys) => (keys.length > 1 ? 'fail' : 'retry'),
 });

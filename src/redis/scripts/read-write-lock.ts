@@ -104,8 +104,8 @@ export const renew = defineScript<string[], (string | number)[], number[]>({
   args: 'variable',
   notAfter: true,
   reply: replyInts,
-  // Its caller goes on key by key.
-  ifSplit: () => undefined,
+  // The caller continues key by key, also for one lock: its read holds have keys too.
+  ifSplit: () => 'fail',
 });
 
 /** ms that the key has left, 0 if it is gone or its owner does not hold the lock any more. */

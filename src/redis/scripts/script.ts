@@ -15,11 +15,8 @@ export interface Operation<Keys extends readonly string[], Args extends readonly
   readonly confirmed?: ((reply: Reply) => boolean) | undefined;
   /** What it has published if this is its reply; absent where nobody depends on it. Its channel follows PUBLISH. */
   readonly wakeUp?: ((reply: Reply) => string | undefined) | undefined;
-  /**
-   * Present: its keys may be at two nodes for as long as a slot takes to move. What to send instead of a further attempt;
-   * undefined: nothing, the request fails at once.
-   */
-  ifSplit?(keys: Keys, args: Args): InsteadOf<Reply> | undefined;
+  /** What to do instead of a further attempt where the keys may be at two nodes for as long as a slot takes to move. */
+  ifSplit?(keys: Keys, args: Args): IfSplit<Reply>;
   /** Never set: keeps the tuples in the type. */
   readonly types?: [Keys, Args];
 }
@@ -29,6 +26,9 @@ export interface InsteadOf<Reply> {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
 }
+
+/** The request to send in its place; or the request fails at once; or the next attempt comes as after other errors. */
+type IfSplit<Reply> = InsteadOf<Reply> | 'fail' | 'retry';
 
 type Counted<T extends readonly unknown[]> = number extends T['length'] ? 'variable' : T['length'];
 
@@ -42,7 +42,7 @@ interface ScriptDefinition<Keys extends readonly string[], Args extends readonly
   reply(raw: unknown): Reply;
   confirmed?: (reply: Reply) => boolean;
   wakeUp?: (reply: Reply) => string | undefined;
-  ifSplit?(keys: Keys, args: Args): InsteadOf<Reply> | undefined;
+  ifSplit?(keys: Keys, args: Args): IfSplit<Reply>;
 }
 
 export function defineScript<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
