@@ -381,7 +381,7 @@ describeScript(release, {
         const results: unknown[] = [];
         let told: Message[] = [];
         for (const groups of [leaving.map((owner) => [owner]), [leaving]]) {
-          await admin().flushdb();
+          await Promise.all((await admin().keys(`*${bench.name}*`)).map((key) => admin().del(key)));
           await givenAt(now, bench, holder, ...waiters);
           await bench.published();
           const answers: unknown[] = [];

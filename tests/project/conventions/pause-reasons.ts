@@ -45,6 +45,7 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
       'tests/integration/waiting-forms.slow.test.ts': ['30'],
       'tests/topologies/cluster-messages.test.ts': ['200'],
       'tests/topologies/sentinel.test.ts': ['200', '200'],
+      'tests/topologies/moving-slot.test.ts': ['100', '500'],
     },
   },
   {
@@ -79,6 +80,7 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
         'tick + SLACK_MS',
       ],
       'tests/topologies/replicas.test.ts': ['3_000'],
+      'tests/topologies/moving-slot.test.ts': ['LEASE_MS', '100', '150'],
     },
   },
   {
@@ -122,6 +124,7 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
       'tests/integration/red-lock-turns.slow.test.ts': ['2_500'],
       'tests/integration/red-lock.slow.test.ts': ['200'],
       'tests/topologies/cluster-messages.test.ts': ['1_000'],
+      'tests/topologies/moving-slot.test.ts': ['1_000'],
     },
   },
   {
