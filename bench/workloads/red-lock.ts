@@ -117,6 +117,7 @@ async function withServers<T>(
 
 const ALONE = 'RedLock, 3 servers, 1 flow';
 const CONTENDED = 'RedLock, 3 servers, 4 processes x 10, hold 1 ms';
+const UNAVAILABLE = 'RedLock, one of 3 servers hangs, 2 processes, hold 1 ms';
 const HANGING = 'RedLock, one of 3 servers hangs';
 
 function alone({ quick }: Setting): Promise<Row[]> {
@@ -175,6 +176,43 @@ function contended({ quick }: Setting): Promise<Row[]> {
   );
 }
 
+/** Sections a second of two processes with one flow each, in one round. */
+async function rateOfTwo(workers: readonly Worker[]): Promise<number> {
+  const each = 50;
+  const runs = await Promise.all(workers.map((worker) => worker.run('redContend', 1, each)));
+  const began = Math.min(...runs.map(({ startedAt }) => startedAt));
+  const ended = Math.max(...runs.map(({ endedAt }) => endedAt));
+  return (workers.length * each * 1_000) / (ended - began);
+}
+
+/** Two owners need the same two servers while the third is stopped: each of them must not wait for that one. */
+function unavailable({ quick }: Setting): Promise<Row[]> {
+  return withServers((servers) =>
+    withWorkers(2, async (workers) => {
+      const urls = servers.map(({ url }) => url);
+      await Promise.all(workers.map((worker) => worker.run('openRed', 'holdfast', urls)));
+      const pid = await pidOf(urls[0]!);
+      const rates = { all: [] as number[], two: [] as number[] };
+      await rateOfTwo(workers);
+      for (let round = 0; round < (quick ? 2 : 5); round += 1) {
+        rates.all.push(await rateOfTwo(workers));
+        process.kill(pid, 'SIGSTOP');
+        try {
+          // In a first round the clients learn that the server is unavailable.
+          await rateOfTwo(workers);
+          rates.two.push(await rateOfTwo(workers));
+        } finally {
+          process.kill(pid, 'SIGCONT');
+        }
+        await rateOfTwo(workers);
+      }
+      const [all, two] = [median(rates.all), median(rates.two)];
+      const figures = { 'sections/s': two, 'with all 3': all, 'of all 3': two / all };
+      return [{ workload: UNAVAILABLE, subject: 'holdfast', figures }];
+    }),
+  );
+}
+
 async function pidOf(url: string): Promise<number> {
   const { Redis } = await import('ioredis');
   const redis = new Redis(url);
@@ -214,4 +252,5 @@ export const workloads: Workload[] = [
   { name: ALONE, run: alone },
   { name: CONTENDED, run: contended },
   { name: HANGING, run: hanging },
+  { name: UNAVAILABLE, run: unavailable },
 ];

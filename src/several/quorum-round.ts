@@ -149,10 +149,16 @@ export class QuorumRound {
       if (ask === this.#gate || ask.outcome !== 'pending') continue;
       const request = this.#request(ask.member, waitTime, signal, gate !== undefined);
       if (!leftovers.has(ask.member)) this.#send(ask, request);
-      else if (isAway(ask.member)) ask.outcome = 'failed';
+      else if (isAway(ask.member)) this.#stillAway(ask);
       else void leftovers.whenOver(ask.member).then(() => this.#sendLater(ask, request));
     }
     this.#look();
+  }
+
+  /** It has not answered the request of a round before either. */
+  #stillAway(ask: Ask): void {
+    noteAway(ask.member);
+    ask.outcome = 'failed';
   }
 
   /** What a round before had asked of it has been answered, or given back. */
@@ -237,9 +243,19 @@ export class QuorumRound {
       // Of a minority that is busy and one that has failed nobody can say which of them is in the way.
       const minority = this.#asks.length - quorum;
       const open = count.acquired < quorum && count.busy <= minority && count.failed <= minority;
-      if (open && count.pending > 0 && (count.failed === 0 || this.misuse === undefined)) return;
+      const awaited = count.pending > 0 && !this.#isHeldUpByOthers(count.acquired, count.busy);
+      if (open && awaited && (count.failed === 0 || this.misuse === undefined)) return;
     } else if (this.#mayAsk) return this.#goOn?.(this);
     this.#decide();
+  }
+
+  /**
+   * Another owner prevents the majority, and only servers that are known to be unavailable have not answered. Two owners
+   * that split the servers would otherwise wait for an unavailable server while each keeps the other one out.
+   */
+  #isHeldUpByOthers(acquired: number, busy: number): boolean {
+    if (busy === 0 || acquired + busy < this.#terms.quorum) return false;
+    return this.#asks.every(({ outcome, member }) => outcome !== 'pending' || isAway(member));
   }
 
   #decide(): void {
@@ -295,6 +311,10 @@ export class QuorumRound {
 
   /** It came to nothing, or is over: requests that are under way want nothing any more. */
   abandon(): void {
+    // An aborted request does not report that the server has not answered it.
+    for (const { sent, outcome, member } of this.#asks) {
+      if (sent && outcome === 'pending' && isAway(member)) noteAway(member);
+    }
     this.#abortGate?.abort(OVER);
     this.#abortOthers?.abort(OVER);
   }

@@ -253,11 +253,16 @@ export class RedLock extends JointLock {
     return new NoQuorumError(this.name, this.quorum, results);
   }
 
-  /** Where to wait: the first server that answered. All processes that see the same servers wait at the same one. */
+  /**
+   * The server to wait at: the first busy one, if another owner may hold a majority. Otherwise several owners have split
+   * the servers, and the first server that answered decides between them: at different servers each owner would keep
+   * the others out.
+   */
   #gateAmong(asks: readonly Ask[]): Member {
-    const answered =
-      asks.find(({ outcome }) => outcome === 'busy') ?? asks.find(({ outcome }) => outcome === 'acquired');
-    return answered?.member ?? this.#first;
+    const busy = asks.filter(({ outcome }) => outcome === 'busy');
+    const gate =
+      busy.length >= this.quorum ? busy[0] : asks.find(({ outcome }) => outcome === 'busy' || outcome === 'acquired');
+    return gate?.member ?? this.#first;
   }
 
   readonly #drift = (leaseMs: number): number => leaseMs * this.#driftFactor + DRIFT.leastMs;

@@ -3,10 +3,25 @@ import { without } from './mechanism.mjs';
 
 const RED = 'tests/integration/red-lock.slow.test';
 const ANSWERS = 'tests/integration/red-lock-answers';
+const UNAVAILABLE = 'tests/faults/red-lock-unavailable';
 const RECALL = 'tests/integration/red-lock-recall';
 
 /** What a RedLock leaves under way when a majority has decided. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const RED_LOCKS = [
+  without(
+    'R28: owners that split the servers and do not wait for an unavailable one',
+    'src/several/quorum-round.ts',
+    'count.pending > 0 && !this.#isHeldUpByOthers(count.acquired, count.busy);',
+    'count.pending > 0;',
+    UNAVAILABLE,
+  ),
+  without(
+    'R28: owners that split the servers and wait at the same one',
+    'src/several/red-lock.ts',
+    'busy.length >= this.quorum ? busy[0]',
+    'busy.length > 0 ? busy[0]',
+    UNAVAILABLE,
+  ),
   without(
     'a RedLock whose grant on its way goes back right behind its request',
     'src/waiting/waiter.ts',

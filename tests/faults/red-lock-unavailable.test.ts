@@ -1,0 +1,95 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Timer } from '../../src/clock.js';
+import { createClient, type LockClient } from '../../src/client.js';
+import { isAway } from '../../src/several/away-servers.js';
+import type { Member } from '../../src/several/members.js';
+import type { RedLock } from '../../src/several/red-lock.js';
+import { inFlow, outcome, pause, ready, TestClock } from '../support/lock-clients.js';
+import type { RedisServer } from '../support/servers.js';
+import { until } from '../support/until.js';
+import { clients, freeEverywhere, servers } from '../integration/red-lock-stage.js';
+
+/* Several contenders for a RedLock while one of three servers is unavailable. */
+
+/** Longer than a pause between two rounds (50 ms), shorter than any deadline of a round (100 ms at least). */
+const LONGEST_TIMER_MS = 60;
+
+/**
+ * Once frozen, it never fires the timers that would end a wait for a server that does not answer, or for a server that
+ * a second owner holds while that owner waits for this one.
+ */
+class FreezableClock extends TestClock {
+  frozen = false;
+
+  override setTimer(ms: number, fn: () => void, keepsAlive?: boolean): Timer {
+    if (this.frozen && ms > LONGEST_TIMER_MS) return { cancel: () => undefined };
+    return super.setTimer(ms, fn, keepsAlive);
+  }
+}
+
+interface ClientSet {
+  readonly clients: readonly LockClient[];
+  readonly lock: RedLock;
+}
+
+async function openSets(name: string, clock: FreezableClock): Promise<readonly ClientSet[]> {
+  const sets = [0, 1].map(() => {
+    const opened = servers.map(({ url }) => createClient({ url }, { clock }));
+    return { clients: opened, lock: opened[0]!.getRedLock(...opened.map((client) => client.getLock(name))) };
+  });
+  for (const set of sets) clients.push(...set.clients);
+  await ready(...clients);
+  return sets;
+}
+
+const unavailable = [
+  { how: 'hangs', strike: (server: RedisServer) => server.pause() },
+  { how: 'is down', strike: (server: RedisServer) => server.kill9() },
+] as const;
+
+async function recover(server: RedisServer): Promise<void> {
+  if (server.stopped) server.resume();
+  if (!server.running) await server.start();
+}
+
+describe.each(unavailable)('R28: while one of three servers $how', ({ strike }) => {
+  test.each([0, 1, 2])('contenders that split the other two do not wait for it (server %i)', async (at) => {
+    const name = `red:contended:${at}`;
+    const clock = new FreezableClock();
+    const sets = await openSets(name, clock);
+    let sections = 0;
+    let inside = 0;
+    let over = false;
+    const section = async ({ lock }: ClientSet): Promise<void> => {
+      const hold = await lock.acquire();
+      inside += 1;
+      expect(inside).toBe(1);
+      sections += 1;
+      await pause(1);
+      inside -= 1;
+      await hold.release();
+    };
+    const flow = async (set: ClientSet): Promise<void> => {
+      // A hold that had been granted before the server became unavailable may end without a majority.
+      while (!over) if ((await outcome(section(set))) !== 'ok') await pause(10);
+    };
+    const running = [...sets, ...sets].map((set) => inFlow(() => flow(set)));
+    await until(() => sections >= 20, 'they take turns');
+    try {
+      await strike(servers[at]!);
+      const isKnown = ({ clients: opened }: ClientSet): boolean => isAway(opened[at]!.getLock(name) as Member);
+      await until(() => sets.every(isKnown), 'both know that it is unavailable');
+      let before = sections;
+      await until(() => sections >= before + 20, 'each contender knows it');
+      clock.frozen = true;
+      before = sections;
+      await until(() => sections >= before + 60, 'they still take turns', 20_000);
+    } finally {
+      clock.frozen = false;
+      over = true;
+      await recover(servers[at]!);
+    }
+    await Promise.all(running);
+    for (const { clients: opened } of sets) await freeEverywhere({ clients: opened, name });
+  });
+});
