@@ -6,7 +6,7 @@ import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { LockRuntime } from '../waiting/lock-runtime.js';
 import { SingleHold } from '../holding/single-hold.js';
-import { patience, type LockWaiter, type Settle } from '../waiting/waiter.js';
+import { patience, type Settle } from '../waiting/waiter.js';
 import { ClientClosedError, InvalidArgumentError, RefusedError } from '../errors.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
@@ -18,7 +18,6 @@ import { isForeign } from '../protocols/plain-lock-protocol.js';
 export interface MemberCall extends Omit<LockCall, 'bare'> {
   readonly owner: string;
   readonly drift?: ((leaseMs: number) => number) | undefined;
-  readonly hurried?: boolean;
 }
 
 interface Inner {
@@ -132,16 +131,12 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   }
 
   /** @internal Takes it as one of several. Unbound: no flow enters it. */
-  takeAsMember(member: MemberCall, settle: Settle): LockWaiter | undefined {
+  takeAsMember(member: MemberCall, settle: Settle): void {
     const { runtime, protocol } = this;
-    const { leaseTime, waitTime, signal, context, site, owner, drift, hurried } = member;
+    const { leaseTime, waitTime, signal, context, site, owner, drift } = member;
     const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
     const terms = { leaseMs, watched: leaseTime === undefined, bare: false, site, owner, drift };
-    return acquire(
-      runtime,
-      { protocol, terms, patience: patience(runtime, waitTime, signal, hurried), context },
-      settle,
-    );
+    acquire(runtime, { protocol, terms, patience: patience(runtime, waitTime, signal), context }, settle);
   }
 
   /** @internal Whether others of this client have it, wait for it or are inside, so that a try would be in vain. */

@@ -1,12 +1,8 @@
-import type { Timer } from '../clock.js';
 import { ClientClosedError, LockLostError, MultiUnlockError, type MemberFailure } from '../errors.js';
 import { Hold } from '../holding/hold.js';
 import { checkLease } from '../lease-time.js';
 import { MultiHoldLoss } from './joint-hold-loss.js';
 import { SingleHold } from '../holding/single-hold.js';
-import type { LockWaiter } from '../waiting/waiter.js';
-
-const GRACE_MS = 5;
 
 export interface MultiHoldTerms {
   /** The same for all locks over the same members. */
@@ -30,15 +26,6 @@ export class MultiHold extends Hold {
   readonly #lost: MultiHoldLoss;
   #released: Promise<void> | undefined;
   #onReleased: (() => void) | undefined;
-  /** Requests whose grants would still join, and who made them, as far as they can be recalled. */
-  #expected = 0;
-  #coming: readonly LockWaiter[] = [];
-  /** Of those, how many were recalled and have not been answered. */
-  #recalled = 0;
-  /** And how many were given back that way. */
-  #late = 0;
-  /** Told when something became of one of them once the rest is being given back. */
-  #onLate: (() => void) | undefined;
 
   /** @internal */
   constructor(
@@ -119,17 +106,14 @@ export class MultiHold extends Hold {
     let open = members.length;
     let kept = 0;
     let lost = 0;
-    let grace: Timer | undefined;
     let settled = false;
     // Nobody had noticed yet that the hold was over.
     const tooFew = (): boolean => members.length - lost < quorum;
-    // A late grant stands for a server that has not answered, and not for a part that was lost: it may be younger.
-    const enough = (): boolean => kept + this.#late >= quorum && !tooFew();
+    const enough = (): boolean => kept >= quorum && !tooFew();
     return new Promise((resolve, reject) => {
       const over = (): void => {
         if (settled) return;
         settled = true;
-        grace?.cancel();
         if (loss === undefined && enough()) resolve();
         else {
           const failure = this.#failure(loss, failures, tooFew());
@@ -138,14 +122,8 @@ export class MultiHold extends Hold {
         }
       };
       const look = (): void => {
-        if (open + this.#recalled > 0 && (quorum === of || (!enough() && !tooFew()))) return;
-        if (this.#expected === 0) return over();
-        // What is granted now is given back right away: the caller's next call finds the server free.
-        const [first] = this.#lost.records;
-        const clock = first?.tenure.runtime.clock;
-        grace ??= clock?.setTimer(clock.now() + GRACE_MS, over);
+        if (open === 0 || (quorum < of && (enough() || tooFew()))) over();
       };
-      this.#onLate = look;
       const given = (): void => {
         open -= 1;
         kept += 1;
@@ -162,13 +140,6 @@ export class MultiHold extends Hold {
           look();
         });
       }
-      // What is granted now goes back right behind its request, a round trip sooner than after a look at the answer.
-      for (const waiter of this.#coming) {
-        this.#recalled += 1;
-        if (waiter.recall()) this.#expected -= 1;
-        else this.#recalled -= 1;
-      }
-      look();
     });
   }
 
@@ -196,21 +167,6 @@ export class MultiHold extends Hold {
   /** @internal Called once, when it begins to be given back. */
   whenReleased(fn: () => void): void {
     this.#onReleased = fn;
-  }
-
-  /** @internal One more may be granted any moment. */
-  expect(waiter: LockWaiter | undefined): void {
-    this.#expected += 1;
-    if (waiter !== undefined) this.#coming = [...this.#coming, waiter];
-  }
-
-  /** @internal One that was expected has been granted, or not. */
-  arrived(member: SingleHold | undefined, waiter: LockWaiter | undefined): void {
-    if (waiter?.recalled === undefined) this.#expected -= 1;
-    else this.#recalled -= 1;
-    if (waiter?.gaveBack === true) this.#late += 1;
-    if (member !== undefined) this.join(member);
-    this.#onLate?.();
   }
 
   /** @internal One more has been granted, be it late. */

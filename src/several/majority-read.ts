@@ -1,23 +1,23 @@
 import { ClientClosedError } from '../errors.js';
-import type { Ask } from './server-vote.js';
-import { isAway, noteAnswer, noteAway } from './unresponsive.js';
 import type { Member } from './members.js';
+import type { VoteSummary } from './server-vote.js';
+import { isUnresponsive, noteAnswer, noteUnanswered } from './unresponsive.js';
 
-/** What a server said. */
-export type Told = Pick<Ask, 'member' | 'outcome' | 'error'>;
-
-interface MajorityQuestion<T, V> {
+interface MajorityRead<T, V> {
   readonly members: readonly Member[];
   readonly quorum: number;
   readonly question: (member: Member) => Promise<T>;
   readonly meaning: (answers: readonly T[]) => V;
-  /** The least and the most that a server can answer. Without, each is waited for, up to its command deadline. */
+  /** The least and the most that a server can answer. Without it the read waits for each server's command deadline. */
   readonly between: readonly [T, T] | undefined;
-  readonly noQuorum: (servers: readonly Told[]) => Error;
+  readonly noQuorum: (votes: readonly VoteSummary[]) => Error;
 }
 
-/** What servers say of which a majority has to answer, while the others can change nothing, or are away. */
-export function askMajority<T, V>(terms: MajorityQuestion<T, V>): Promise<V> {
+/**
+ * Asks all servers. Settles when a majority has answered and the other answers can change nothing, or the other servers
+ * are unresponsive.
+ */
+export function readFromMajority<T, V>(terms: MajorityRead<T, V>): Promise<V> {
   const { members, quorum, question, meaning, between, noQuorum } = terms;
   const { clock, options } = (members[0] as Member).inner.runtime;
   const answers: T[] = [];
@@ -28,28 +28,28 @@ export function askMajority<T, V>(terms: MajorityQuestion<T, V>): Promise<V> {
     if (answers.length + open.size < quorum) return true;
     if (answers.length < quorum) return false;
     const [low, high] = [least, most].map((each) => meaning([...answers, ...[...open].map(() => each)]));
-    return low === high || [...open].every(isAway);
+    return low === high || [...open].every(isUnresponsive);
   };
 
-  const unanswered = (): Error => {
+  const failure = (): Error => {
     const closed = [...errors.values()].every((error) => error instanceof ClientClosedError);
     if (closed) return new ClientClosedError();
-    const told = (member: Member): Told => {
+    const summaryOf = (member: Member): VoteSummary => {
       const outcome = errors.has(member) || open.has(member) ? 'failed' : 'acquired';
       return { member, outcome, error: errors.get(member) };
     };
-    return noQuorum(members.map(told));
+    return noQuorum(members.map(summaryOf));
   };
 
   return new Promise<V>((answer, fail) => {
     const look = (): void => {
       if (open.size > 0 && (between === undefined || !isDecided(between))) return;
-      late.cancel();
+      attempt.cancel();
       if (answers.length >= quorum) answer(meaning(answers));
-      else fail(unanswered());
+      else fail(failure());
     };
-    const late = clock.setTimer(clock.now() + options.attemptMs, () => {
-      for (const member of open) noteAway(member);
+    const attempt = clock.setTimer(clock.now() + options.attemptMs, () => {
+      for (const member of open) noteUnanswered(member);
       look();
     });
     for (const member of members) {

@@ -1,10 +1,10 @@
 import type { Member } from './members.js';
 
-/** What is left over from the rounds of one call: what it has asked of each server and does not know the end of yet. */
-export class Leftovers {
+/** The requests of all rounds of one call whose end is not known yet, by server. */
+export class PendingRequests {
   readonly #counts = new Map<Member, number>();
-  // Most calls need neither, and a map is larger than all else that is known of a round.
-  #onOver: Map<Member, (() => void)[]> | undefined;
+  // Most calls need neither of these maps.
+  #onIdle: Map<Member, (() => void)[]> | undefined;
   #errors: Map<Member, unknown> | undefined;
 
   has(member: Member): boolean {
@@ -19,23 +19,23 @@ export class Leftovers {
     const left = (this.#counts.get(member) ?? 0) - 1;
     if (left > 0) return void this.#counts.set(member, left);
     this.#counts.delete(member);
-    const told = this.#onOver?.get(member) ?? [];
-    this.#onOver?.delete(member);
-    for (const over of told) over();
+    const waiting = this.#onIdle?.get(member) ?? [];
+    this.#onIdle?.delete(member);
+    for (const idle of waiting) idle();
   }
 
-  /** Resolves when nothing is under way to this server. */
-  whenOver(member: Member): Promise<void> {
+  /** Resolves when no request to this server is pending. */
+  whenIdle(member: Member): Promise<void> {
     if (!this.has(member)) return Promise.resolve();
-    const onOver = (this.#onOver ??= new Map<Member, (() => void)[]>());
-    return new Promise((over) => onOver.set(member, [...(onOver.get(member) ?? []), over]));
+    const onIdle = (this.#onIdle ??= new Map<Member, (() => void)[]>());
+    return new Promise((idle) => onIdle.set(member, [...(onIdle.get(member) ?? []), idle]));
   }
 
-  async whenAllOver(): Promise<void> {
-    await Promise.all([...this.#counts.keys()].map((member) => this.whenOver(member)));
+  async whenAllIdle(): Promise<void> {
+    await Promise.all([...this.#counts.keys()].map((member) => this.whenIdle(member)));
   }
 
-  /** Why the server failed, maybe after its round had been decided. */
+  /** The server failed with this error, possibly after its round had been decided. */
   failed(member: Member, error: unknown): void {
     this.#errors ??= new Map();
     this.#errors.set(member, error);
@@ -45,7 +45,7 @@ export class Leftovers {
     this.#errors?.delete(member);
   }
 
-  /** Why it failed, if that is the last that it said. */
+  /** The error of the server's newest response, if that was an error. */
   errorOf(member: Member): unknown {
     return this.#errors?.get(member);
   }

@@ -1,4 +1,4 @@
-import { onAbort } from '../waiting/abort-watch.js';
+import { pause } from '../waiting/abort-watch.js';
 import { currentHolds, runAmong } from '../ownership/flow.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { LONG_WAIT_MS } from '../waiting/long-wait.js';
@@ -13,15 +13,15 @@ import {
   type ServerResult,
 } from '../errors.js';
 import { type ContextOptions } from '../locks/arguments.js';
-import type { Ask } from './server-vote.js';
-import { isAway, noteAway } from './unresponsive.js';
 import { isMisuse, JointLock } from './joint-lock.js';
-import { Leftovers } from './pending-requests.js';
 import type { LockCall, LockSettle } from '../locks/lock-call.js';
-import { askMajority, type Told } from './majority-read.js';
+import { readFromMajority } from './majority-read.js';
 import { checkMembers, contextOf, orderedMembers, type Member } from './members.js';
 import { giveBack } from './multi-lock.js';
+import { PendingRequests } from './pending-requests.js';
 import { isOfOneServer, QuorumRound, type RoundTerms } from './quorum-round.js';
+import type { ServerVote, VoteSummary } from './server-vote.js';
+import { isUnresponsive, noteUnanswered } from './unresponsive.js';
 
 /** Options of a RedLock's handle. */
 export interface RedLockOptions extends ContextOptions {
@@ -40,29 +40,30 @@ export function checkDriftFactor(value: unknown): number {
   throw new InvalidArgumentError('driftFactor', 'a number of at least 0 and less than 1', value);
 }
 
-/** Who has the first server waits so long for the others: their last holder's releases may still be on their way. */
+/** The owner of the first server waits so long for each other server: the releases of the hold before may be pending. */
 const OTHERS_MS = 100;
-/** What is held at the server where one stands in line may be a minority that lasts, while a majority comes free. */
+/** Longest wait at one server: it may be held for long by a minority while a majority becomes free. */
 const GATE_MS = 2_000;
-/** Between rounds that ended without a majority, so that two who split the servers do not do so again. */
+/** Between rounds that ended without a majority, so that two owners do not split the servers again. */
 const PAUSE_MS = { least: 5, most: 50 };
-const AWAY_PAUSE_MS = { first: 100, longest: 1_000 };
+/** After the first round in a row without enough answers, and at most. */
+const OUTAGE_MS = { first: 100, longest: 1_000 };
 
 type GateTerms = Pick<RoundTerms, 'gate' | 'failed'>;
 const ALL_AT_ONCE: GateTerms = {};
 
-/** Of one round: a majority, or what every server said. */
-type Round = { readonly hold: MultiHold } | { readonly asks: readonly Ask[] };
+/** A round's result: a majority, or each server's answer. */
+type Round = { readonly hold: MultiHold } | { readonly votes: readonly ServerVote[] };
 
 /**
  * A lock that a majority of independent servers grants: Redisson's `RedissonRedLock`, one lock at a client of each
  * server.
  *
- * - All servers are asked at once, and a majority is enough: one that is down or hangs delays nobody. What it grants
- *   later joins the hold, or is given back if that is over.
+ * - All servers are asked at once, and a majority is enough: a server that is down or hangs does not delay the call.
+ *   Its late grant joins the hold, or is released if the hold is over.
  * - A grant counts for what is left of the lease at a majority, less the drift of the clocks.
- * - While it is busy, those who wait stand in line at the first server that answers, woken by messages; whoever gets in
- *   there asks the others.
+ * - While the lock is busy, waiters stand in line at the first server that answers, woken by messages. The owner of that
+ *   server asks the others.
  * - Each server's part is renewed by its client. When the majority is gone, or its deadline has passed, the hold is lost:
  *   `hold.signal` aborts. The event `leaseLost` of a client tells of its own server alone.
  * - `unlock()` asks all servers that are held, and ends when a majority has given its part back. If so many parts were
@@ -93,49 +94,49 @@ export class RedLock extends JointLock {
     const { clock } = this.#first.inner.runtime;
     const { context, waitTime } = call;
     const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
-    const leftovers = new Leftovers();
+    const requests = new PendingRequests();
     // Of those who come at the same moment one asks everywhere: they would only split the servers among themselves.
     let wanted = 0;
     for (const member of this.members) if (member.isWanted(context)) wanted += 1;
     if (until !== -Infinity && wanted > this.members.length - this.quorum) {
-      const gate = this.members.find((member) => !isAway(member)) ?? this.#first;
-      this.#settle(this.#standInLine(call, leftovers, until, gate, undefined), call, leftovers, settle);
+      const gate = this.members.find((member) => !isUnresponsive(member)) ?? this.#first;
+      this.#settle(this.#standInLine(call, requests, until, gate, undefined), call, requests, settle);
       return;
     }
     // Nearly every call ends with this round: promises on the way would cost it more than the bookkeeping.
     const around = currentHolds();
-    this.#round(call, leftovers, ALL_AT_ONCE).begin((round) => {
+    this.#round(call, requests, ALL_AT_ONCE).begin((round) => {
       const hold = this.#holdOf(round, call);
       if (hold !== undefined) return settle.granted(hold);
       // What it asks for later is nested where the caller is, too.
-      const later = runAmong(around, () => this.#afterFirst(round, call, leftovers, until));
-      this.#settle(later, call, leftovers, settle);
+      const later = runAmong(around, () => this.#afterFirst(round, call, requests, until));
+      this.#settle(later, call, requests, settle);
     });
   }
 
   /** None of its requests may take effect once the call has failed. */
-  #settle(taken: Promise<MultiHold>, { signal }: LockCall, leftovers: Leftovers, settle: LockSettle): void {
+  #settle(taken: Promise<MultiHold>, { signal }: LockCall, requests: PendingRequests, settle: LockSettle): void {
     taken.then(settle.granted, async (error: unknown) => {
-      await leftovers.whenAllOver();
-      if (error instanceof NoQuorumError) settle.failed(this.#completed(error, leftovers));
+      await requests.whenAllIdle();
+      if (error instanceof NoQuorumError) settle.failed(this.#completed(error, requests));
       else settle.failed(error instanceof LockAbortedError ? new LockAbortedError(this.name, signal?.reason) : error);
     });
   }
 
-  async #afterFirst(round: QuorumRound, call: LockCall, leftovers: Leftovers, until: number): Promise<MultiHold> {
+  async #afterFirst(round: QuorumRound, call: LockCall, requests: PendingRequests, until: number): Promise<MultiHold> {
     const { clock } = this.#first.inner.runtime;
-    const asks = await this.#giveUp(round, call);
+    const votes = await this.#giveUp(round, call);
     this.checkOpen();
-    const away = this.#away(asks);
-    if (clock.now() >= until) throw away ?? new LockTimeoutError(this.name, call.waitTime);
-    if (away !== undefined && until === Infinity) throw away;
-    return this.#standInLine(call, leftovers, until, this.#gateAmong(asks), away);
+    const unavailable = this.#unavailable(votes);
+    if (clock.now() >= until) throw unavailable ?? new LockTimeoutError(this.name, call.waitTime);
+    if (unavailable !== undefined && until === Infinity) throw unavailable;
+    return this.#standInLine(call, requests, until, this.#gateAmong(votes), unavailable);
   }
 
-  /** Waits at one server after the other. `failed`: what the round before came to, if that was an error. */
+  /** Waits at one server after the other. `failed`: the error of the round before, if it had one. */
   async #standInLine(
     call: LockCall,
-    leftovers: Leftovers,
+    requests: PendingRequests,
     until: number,
     first: Member,
     failed: Error | undefined,
@@ -143,74 +144,87 @@ export class RedLock extends JointLock {
     const { clock } = this.#first.inner.runtime;
     const { waitTime, signal } = call;
     let gate = first;
-    let away = failed;
-    let awayMs = AWAY_PAUSE_MS.first;
+    let unavailable = failed;
+    let outages = 0;
     let longAt = clock.now() + LONG_WAIT_MS;
     for (;;) {
       // The call stands in each line for less time than what counts as long there.
       if (clock.now() >= longAt) longAt = clock.now() + gate.waitedLong(call.site);
-      const through = await this.#throughGate(gate, call, leftovers, until);
-      // Of the others nothing is known but what they said in the round before.
-      if (through === undefined && clock.now() >= until) throw away ?? new LockTimeoutError(this.name, waitTime);
-      const round = through ?? (await this.#askAll(call, leftovers));
+      const through = await this.#throughGate(gate, call, requests, until);
+      // Nothing newer than the round before is known of the others.
+      if (through === undefined && clock.now() >= until) throw unavailable ?? new LockTimeoutError(this.name, waitTime);
+      const round = through ?? (await this.#askAll(call, requests));
       if ('hold' in round) return round.hold;
-      if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
+      this.#throwIfAborted(signal);
       this.checkOpen();
-      away = this.#away(round.asks);
-      if (away !== undefined && until === Infinity) throw away;
-      gate = this.#gateAmong(round.asks);
+      unavailable = this.#unavailable(round.votes);
+      if (unavailable !== undefined && until === Infinity) throw unavailable;
+      gate = this.#gateAmong(round.votes);
       const { least, most } = PAUSE_MS;
-      const pauseMs = away === undefined ? least + Math.random() * (most - least) : awayMs;
-      awayMs = away === undefined ? AWAY_PAUSE_MS.first : Math.min(2 * awayMs, AWAY_PAUSE_MS.longest);
+      outages = unavailable === undefined ? 0 : outages + 1;
+      const pauseMs =
+        outages === 0
+          ? least + Math.random() * (most - least)
+          : Math.min(OUTAGE_MS.first * 2 ** (outages - 1), OUTAGE_MS.longest);
       const now = clock.now();
-      if (now >= until) throw away ?? new LockTimeoutError(this.name, waitTime);
-      await this.#pause(Math.min(pauseMs, until - now), signal);
+      if (now >= until) throw unavailable ?? new LockTimeoutError(this.name, waitTime);
+      await pause(clock, Math.min(pauseMs, until - now), signal);
+      this.#throwIfAborted(signal);
     }
+  }
+
+  #throwIfAborted(signal: AbortSignal | undefined): void {
+    if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
   }
 
   get #first(): Member {
     return this.members[0];
   }
 
-  /** Stands in line at one server, and asks the others from inside. Undefined: it stayed busy there for a while. */
-  async #throughGate(gate: Member, call: LockCall, leftovers: Leftovers, until: number): Promise<Round | undefined> {
+  /** Waits in line at one server and asks the others when that server grants. Undefined: it stayed busy. */
+  async #throughGate(
+    gate: Member,
+    call: LockCall,
+    requests: PendingRequests,
+    until: number,
+  ): Promise<Round | undefined> {
     const { clock } = this.#first.inner.runtime;
     const waitTime = Math.min(GATE_MS, Math.max(1, Math.ceil(until - clock.now())));
     const terms = { gate: { member: gate, waitTime, othersMs: OTHERS_MS } };
-    const round = await this.#run(call, leftovers, terms);
+    const round = await this.#run(call, requests, terms);
     const { stoppedAt } = round;
     if (stoppedAt === undefined || call.signal?.aborted === true) return this.#conclude(round, call);
     const { outcome, error } = stoppedAt;
     if (outcome === 'busy') return undefined;
     if (isMisuse(error) && !isOfOneServer(error)) throw error;
-    // That server is away, or has lost its part. Whoever is next in order takes its place.
-    if (!(error instanceof LockLostError)) noteAway(gate);
-    // There would be a command deadline more to wait for.
+    // The server is unavailable, or has lost its part: the others decide.
+    if (!(error instanceof LockLostError)) noteUnanswered(gate);
+    // Another round could take one more command deadline.
     if (clock.now() >= until) return this.#conclude(round, call);
-    return this.#askAll(call, leftovers, { member: gate, error });
+    return this.#askAll(call, requests, { member: gate, error });
   }
 
   async #askAll(
     call: LockCall,
-    leftovers: Leftovers,
+    requests: PendingRequests,
     failed?: { readonly member: Member; readonly error: unknown },
   ): Promise<Round> {
-    return this.#conclude(await this.#run(call, leftovers, { failed }), call);
+    return this.#conclude(await this.#run(call, requests, { failed }), call);
   }
 
-  #run(call: LockCall, leftovers: Leftovers, terms: GateTerms): Promise<QuorumRound> {
-    return new Promise((decided) => this.#round(call, leftovers, terms).begin(decided));
+  #run(call: LockCall, requests: PendingRequests, terms: GateTerms): Promise<QuorumRound> {
+    return new Promise((decided) => this.#round(call, requests, terms).begin(decided));
   }
 
-  #round(call: LockCall, leftovers: Leftovers, terms: GateTerms): QuorumRound {
+  #round(call: LockCall, requests: PendingRequests, terms: GateTerms): QuorumRound {
     const { members, quorum } = this;
     const owners = (): ((member: Member) => string) => this.owners();
-    return new QuorumRound({ members, quorum, call, owners, drift: this.#drift, leftovers, ...terms });
+    return new QuorumRound({ members, quorum, call, owners, drift: this.#drift, requests, ...terms });
   }
 
   async #conclude(round: QuorumRound, call: LockCall): Promise<Round> {
     const hold = this.#holdOf(round, call);
-    return hold === undefined ? { asks: await this.#giveUp(round, call) } : { hold };
+    return hold === undefined ? { votes: await this.#giveUp(round, call) } : { hold };
   }
 
   #holdOf(round: QuorumRound, call: LockCall): MultiHold | undefined {
@@ -222,33 +236,33 @@ export class RedLock extends JointLock {
     return joint;
   }
 
-  /** Of a round that came to nothing what it was granted is given back. */
-  async #giveUp(round: QuorumRound, { signal }: LockCall): Promise<readonly Ask[]> {
+  /** Releases what a round without a majority was granted. */
+  async #giveUp(round: QuorumRound, { signal }: LockCall): Promise<readonly ServerVote[]> {
     const { misuse } = round;
     round.abandon();
     await giveBack(round.close(), round.settleBy);
     if (misuse instanceof Error) throw misuse;
-    if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
-    return round.asks;
+    this.#throwIfAborted(signal);
+    return round.votes;
   }
 
-  /** The error of a round in which too few servers answered; undefined: somebody else was in the way. */
-  #away(asks: readonly Ask[]): Error | undefined {
-    // Where a minority that is busy leaves no majority, the round has not waited for the answers of the others.
-    const decided = asks.filter(({ outcome }) => outcome === 'busy').length > asks.length - this.quorum;
-    const failed = asks.filter(({ outcome }) => outcome === 'failed' || (outcome === 'pending' && !decided));
-    const late = asks.filter(({ outcome }) => outcome === 'acquired').length >= this.quorum;
-    if (!late && asks.length - failed.length >= this.quorum) return undefined;
+  /** The error of a round in which too few servers answered; undefined: another owner prevented the majority. */
+  #unavailable(votes: readonly ServerVote[]): Error | undefined {
+    // If busy servers leave no majority, the round has not waited for the others.
+    const decided = votes.filter(({ outcome }) => outcome === 'busy').length > votes.length - this.quorum;
+    const failed = votes.filter(({ outcome }) => outcome === 'failed' || (outcome === 'pending' && !decided));
+    const late = votes.filter(({ outcome }) => outcome === 'acquired').length >= this.quorum;
+    if (!late && votes.length - failed.length >= this.quorum) return undefined;
     if (failed.length > 0 && failed.every(({ error }) => error instanceof ClientClosedError))
       return new ClientClosedError();
-    return this.#noQuorum(asks);
+    return this.#noQuorum(votes);
   }
 
-  /** With what servers said that the round did not wait for. */
-  #completed(error: NoQuorumError, leftovers: Leftovers): NoQuorumError {
+  /** Adds the errors of servers that the round did not wait for. */
+  #completed(error: NoQuorumError, requests: PendingRequests): NoQuorumError {
     const results = error.results.map((result): ServerResult => {
       const member = this.members.find((each) => this.#placeOf(each) === result.server) as Member;
-      return result.outcome === 'failed' ? { ...result, error: result.error ?? leftovers.errorOf(member) } : result;
+      return result.outcome === 'failed' ? { ...result, error: result.error ?? requests.errorOf(member) } : result;
     });
     return new NoQuorumError(this.name, this.quorum, results);
   }
@@ -258,30 +272,14 @@ export class RedLock extends JointLock {
    * the servers, and the first server that answered decides between them: at different servers each owner would keep
    * the others out.
    */
-  #gateAmong(asks: readonly Ask[]): Member {
-    const busy = asks.filter(({ outcome }) => outcome === 'busy');
+  #gateAmong(votes: readonly ServerVote[]): Member {
+    const busy = votes.filter(({ outcome }) => outcome === 'busy');
     const gate =
-      busy.length >= this.quorum ? busy[0] : asks.find(({ outcome }) => outcome === 'busy' || outcome === 'acquired');
+      busy.length >= this.quorum ? busy[0] : votes.find(({ outcome }) => outcome === 'busy' || outcome === 'acquired');
     return gate?.member ?? this.#first;
   }
 
   readonly #drift = (leaseMs: number): number => leaseMs * this.#driftFactor + DRIFT.leastMs;
-
-  async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-    const { clock } = this.#first.inner.runtime;
-    if (signal?.aborted !== true) {
-      await new Promise<void>((resume) => {
-        const timer = clock.setTimer(clock.now() + ms, () => over(), true);
-        const unwatch = signal === undefined ? undefined : onAbort(signal, () => over());
-        const over = (): void => {
-          timer.cancel();
-          unwatch?.();
-          resume();
-        };
-      });
-    }
-    if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
-  }
 
   /**
    * @internal A majority has to answer. With `between` it is enough that the others can change nothing, or have not
@@ -293,16 +291,16 @@ export class RedLock extends JointLock {
     between?: readonly [T, T],
   ): Promise<V> {
     const { members, quorum } = this;
-    const noQuorum = (asks: readonly Told[]): Error => this.#noQuorum(asks);
-    return askMajority({ members, quorum, question, meaning, between, noQuorum });
+    const noQuorum = (votes: readonly VoteSummary[]): Error => this.#noQuorum(votes);
+    return readFromMajority({ members, quorum, question, meaning, between, noQuorum });
   }
 
   #placeOf(member: Member): number {
     return this.#places.get(member) as number;
   }
 
-  #noQuorum(asks: readonly Told[]): NoQuorumError {
-    const results = asks.map(({ member, outcome, error }): ServerResult => {
+  #noQuorum(votes: readonly VoteSummary[]): NoQuorumError {
+    const results = votes.map(({ member, outcome, error }): ServerResult => {
       const said = outcome === 'pending' ? 'failed' : outcome;
       return { server: this.#placeOf(member), lockName: member.name, outcome: said, error };
     });

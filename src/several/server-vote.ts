@@ -1,29 +1,27 @@
 import type { SingleHold } from '../holding/single-hold.js';
-import type { LockWaiter, Settle } from '../waiting/waiter.js';
+import type { Settle } from '../waiting/waiter.js';
 import type { ServerResult } from '../errors.js';
 import type { Member } from './members.js';
 
-interface Asking {
-  granted(ask: Ask, hold: SingleHold): void;
-  failed(ask: Ask, error: unknown): void;
-  coming(ask: Ask, comes: boolean): void;
+interface Round {
+  granted(vote: ServerVote, hold: SingleHold): void;
+  failed(vote: ServerVote, error: unknown): void;
 }
 
-/** One server that is asked in a round. */
-export class Ask implements Settle {
+/** What one server has answered to a round, or to a read. */
+export type VoteSummary = Pick<ServerVote, 'member' | 'outcome' | 'error'>;
+
+/** The request of a round to one server, and its answer. */
+export class ServerVote implements Settle {
   outcome: ServerResult['outcome'] | 'pending' = 'pending';
   hold: SingleHold | undefined;
   error: unknown;
-  /** It has been asked. */
   sent = false;
-  waiter: LockWaiter | undefined;
-  /** The hold that was made without its answer is told of it. */
-  expected = false;
-  /** Nobody wants its answer any more. */
-  dropped = false;
+  /** How long to wait in the server's line if the first try finds it busy. */
+  waitIfBusyMs = 0;
 
   constructor(
-    private readonly round: Asking,
+    private readonly round: Round,
     readonly member: Member,
   ) {}
 
@@ -33,9 +31,5 @@ export class Ask implements Settle {
 
   failed(error: unknown): void {
     this.round.failed(this, error);
-  }
-
-  coming(comes: boolean): void {
-    this.round.coming(this, comes);
   }
 }

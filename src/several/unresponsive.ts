@@ -1,19 +1,20 @@
 import type { Member } from './members.js';
 
-const AWAY_MS = 5_000;
+const UNRESPONSIVE_MS = 5_000;
 
-/** When a server last left a request unanswered, by client: for so long nobody waits there first. */
-const awaySince = new WeakMap<object, number>();
+/** Lease-clock time at which a server last left a request unanswered, by client. */
+const unansweredAt = new WeakMap<object, number>();
 
-export function noteAway({ inner: { runtime } }: Member): void {
-  awaySince.set(runtime, runtime.clock.now());
+export function noteUnanswered({ inner: { runtime } }: Member): void {
+  unansweredAt.set(runtime, runtime.clock.now());
 }
 
 export function noteAnswer({ inner: { runtime } }: Member): void {
-  awaySince.delete(runtime);
+  unansweredAt.delete(runtime);
 }
 
-export function isAway({ inner: { runtime } }: Member): boolean {
-  const since = awaySince.get(runtime);
-  return since !== undefined && runtime.clock.now() < since + AWAY_MS;
+/** The server has left a request unanswered in the last 5 s, and has answered none since. */
+export function isUnresponsive({ inner: { runtime } }: Member): boolean {
+  const since = unansweredAt.get(runtime);
+  return since !== undefined && runtime.clock.now() < since + UNRESPONSIVE_MS;
 }

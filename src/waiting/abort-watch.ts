@@ -1,3 +1,4 @@
+import type { LeaseClock } from '../clock.js';
 import { LockAbortedError } from '../errors.js';
 
 /** What is to be done when a signal fires. */
@@ -42,4 +43,18 @@ export function abortedBy(signal: AbortSignal, lockName: string): LockAbortedErr
   const error = errors.get(lockName) ?? new LockAbortedError(lockName, signal.reason);
   errors.set(lockName, error);
   return error;
+}
+
+/** Resolves after `ms`, or as soon as the signal fires. Keeps the process alive. */
+export function pause(clock: LeaseClock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted === true) return Promise.resolve();
+  return new Promise((resume) => {
+    const over = (): void => {
+      timer.cancel();
+      unwatch?.();
+      resume();
+    };
+    const timer = clock.setTimer(clock.now() + ms, over, true);
+    const unwatch = signal === undefined ? undefined : onAbort(signal, over);
+  });
 }

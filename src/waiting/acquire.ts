@@ -32,23 +32,18 @@ export interface Acquisition {
   readonly context: LockContext | undefined;
 }
 
-/**
- * Fails with `LockTimeoutError` if the lock stays busy. Nothing is left behind by a call that failed. The waiter: of an
- * outermost hold that no context is for.
- */
-export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: Settle): LockWaiter | undefined {
+/** Fails with `LockTimeoutError` if the lock stays busy. A call that failed leaves nothing behind. */
+export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: Settle): void {
   const { protocol, patience, context } = acquisition;
   if (patience.signal?.aborted === true) {
-    settle.failed(new LockAbortedError(protocol.name, patience.signal.reason));
-    return undefined;
+    return settle.failed(new LockAbortedError(protocol.name, patience.signal.reason));
   }
   const parent = context === undefined ? innermostHold(runtime, protocol) : undefined;
   if (context === undefined && parent === undefined) {
     try {
       checkHoldsAround(runtime, acquisition);
     } catch (error) {
-      settle.failed(error);
-      return undefined;
+      return settle.failed(error);
     }
     return standInLine(runtime, acquisition, settle);
   }
@@ -60,7 +55,6 @@ export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: 
     (hold) => settle.granted(hold),
     (error: unknown) => settle.failed(error),
   );
-  return undefined;
 }
 
 /** The innermost hold of this lock that the calling code, or the context, is inside of; it may be lost. */
@@ -131,12 +125,11 @@ function checkHoldsAround(runtime: LockRuntime, { protocol, context }: Acquisiti
   );
 }
 
-function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): LockWaiter {
+function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
   const waiter = new LockWaiter(runtime, protocol, terms, patience, settle);
   const { ownChannel } = waiter;
   const line = ownChannel === undefined ? lineOf(runtime, protocol) : runtime.entries.ownEntry(ownChannel, protocol);
   line.acquire(waiter);
-  return waiter;
 }
 
 /** Where those stand who wait for the same, but for those who queue in Redis. */

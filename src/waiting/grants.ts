@@ -189,9 +189,7 @@ export class Grants {
     heir.busy = true;
     this.heirs.add(heir);
     const { leaseMs } = heir.terms;
-    const handing = heir.protocol.handOff(tenure.owner, heir.owner, leaseMs, ours).done;
-    if (ours < 0) heir.comes(true);
-    const request = await handing;
+    const request = await heir.protocol.handOff(tenure.owner, heir.owner, leaseMs, ours).done;
     heir.busy = false;
     this.heirs.delete(heir);
     const named = heir.owner;
@@ -210,7 +208,6 @@ export class Grants {
     heir.owner = this.runtime.newOwner();
     heir.doubts(request);
     if (heir.leaving !== undefined) heir.reject(heir.leaving);
-    else if (ours < 0) heir.comes(false);
     if (request.error !== undefined && !(request.error instanceof NotReplicatedError)) {
       return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
     }
@@ -231,7 +228,6 @@ export class Grants {
     if (how === 'handed') return;
     this.#streak.reset();
     if (how !== 'freed') this.look.mark = true;
-    else if (this.line.head?.patience.hurried) this.look.mark = true;
     else if (this.line.waiterCount > 0 && this.line.holders.size === 0 && !this.shared) this.look.yield();
   }
 }

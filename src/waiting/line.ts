@@ -91,11 +91,4 @@ export class LocalLine {
     const { head } = this;
     return head instanceof LockWaiter && this.queue?.isBehind(head) === true;
   }
-
-  /** Whether a tenure of ours has the lock for all that `waiter` may do. */
-  keepsOut({ patience }: Waiter): boolean {
-    if (!patience.hurried) return this.holders.size > 0;
-    for (const tenure of this.holders) if (!tenure.ending) return true;
-    return false;
-  }
 }

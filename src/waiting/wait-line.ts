@@ -140,7 +140,7 @@ export class LockEntry implements ChannelListener {
     if (look.flowing) return this.#tryAll();
     const { head } = this.#line;
     if (head === undefined || head.busy) return;
-    if (look.isDue && (this.shared || !this.#line.keepsOut(head))) return this.#try(head);
+    if (look.isDue && (this.shared || this.holders.size === 0)) return this.#try(head);
     const now = this.runtime.clock.now();
     if (look.isPaused(now)) return;
     const localDeadline = this.shared ? 0 : this.#line.holdersDeadline(now);

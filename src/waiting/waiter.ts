@@ -4,7 +4,7 @@ import { callerContext } from '../redis/connections/detached.js';
 import { isAnyObserved } from '../redis/connections/observed.js';
 import type { RequestAttempts } from '../redis/requests/request-attempts.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply, ReleaseReply } from '../redis/scripts/lock.js';
+import type { AcquireReply } from '../redis/scripts/lock.js';
 import { abortedBy, onAbort } from './abort-watch.js';
 import type { CallSite } from '../ownership/call-site.js';
 import { latestEnd } from '../holding/compensations.js';
@@ -13,35 +13,23 @@ import type { SingleHold } from '../holding/single-hold.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { LockRuntime } from './lock-runtime.js';
 
-/** Nobody gets to see it; one of its own for every recall would come with a stack. */
-const RECALLED = new LockAbortedError('', 'recalled');
-
 /** How long a call waits, and what ends it before. */
 export interface Patience {
   /** Lease clock ms; Infinity without a limit. */
   readonly until: number;
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
-  /** It has won its turn elsewhere: it goes right behind a release of ours, and leaves nobody a chance before it. */
-  readonly hurried: boolean;
 }
 
-export function patience(
-  { clock }: LockRuntime,
-  waitTime: number,
-  signal: AbortSignal | undefined,
-  hurried = false,
-): Patience {
+export function patience({ clock }: LockRuntime, waitTime: number, signal: AbortSignal | undefined): Patience {
   const until = waitTime === Infinity ? Infinity : waitTime > 0 ? clock.now() + waitTime : -Infinity;
-  return { until, waitTime, signal, hurried };
+  return { until, waitTime, signal };
 }
 
 /** Told once how a call ended. */
 export interface Settle {
   granted(hold: SingleHold): void;
   failed(error: unknown): void;
-  /** It is being handed the lock: `true` when that begins, `false` if it came to nothing and it stays in line. */
-  coming?(comes: boolean): void;
 }
 
 /**
@@ -159,8 +147,6 @@ export class LockWaiter extends Waiter {
   /** For a kind that polls: its last pause, and how many tries have failed. */
   pauseMs = 0;
   failures = 0;
-  /** The release that was sent right behind its try. */
-  recalled: ScriptRequest<ReleaseReply> | undefined;
   /** Its owner may have a place in the lock's queue in Redis. */
   #queued = false;
   /** When the try was sent that gave its owner this place (monotonic ms); NaN: it has one, since nobody knows when. */
@@ -203,31 +189,6 @@ export class LockWaiter extends Waiter {
     });
   }
 
-  /**
-   * Nobody wants any more what its one try takes: that goes back right behind it, without a look at its answer. The call
-   * fails when both are answered. False: not like that; its grant has to be given back when it comes.
-   */
-  recall(): boolean {
-    const { trying, protocol } = this;
-    const inLine = this.patience.until !== -Infinity || protocol.queue !== undefined;
-    if (inLine || trying?.inDoubt !== true || this.leaving !== undefined) return false;
-    this.leaving = RECALLED;
-    this.recalled = protocol.release([this.owner]);
-    trying.doneWith(this.recalled);
-    // A repeat would take it anew.
-    trying.abandon();
-    return true;
-  }
-
-  /** What its try took has been given back behind it. */
-  get gaveBack(): boolean {
-    return this.recalled?.reply === 'freed';
-  }
-
-  override took(request: ScriptRequest<AcquireReply>): boolean {
-    return super.took(request) && !this.gaveBack;
-  }
-
   takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {
     this.#strayUntil = this.grantOpenUntil(request);
     // It keeps its place: what an attempt takes late is its own, and its next try is told so.
@@ -258,10 +219,6 @@ export class LockWaiter extends Waiter {
       notBefore,
       until: latestEnd(runtime, lastsMs),
     });
-  }
-
-  comes(comes: boolean): void {
-    this.settle.coming?.(comes);
   }
 
   resolve(hold: SingleHold): void {

@@ -2,11 +2,9 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { NoQuorumError } from '../../src/errors.js';
 import type { RedLock } from '../../src/several/red-lock.js';
-import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import type { Timer } from '../../src/clock.js';
 import { elapsed } from '../support/time/elapsed.js';
-import { answered, inFlow, outcome, pause, TestClock } from '../support/clients/lock-clients.js';
+import { answered, inFlow, outcome, pause } from '../support/clients/lock-clients.js';
 import { parked } from '../support/clients/parked.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import type { RedisServer } from '../support/servers/servers.js';
@@ -70,37 +68,6 @@ test('R28: who hears that two of three are busy fails when the third has run its
   await Promise.all(holds.map((hold) => hold.release()));
 });
 
-test('who is handed its turn at one server asks the others right behind their releases, before any answer', async () => {
-  const proxies = await startProxies();
-  const opened = proxies.map(({ url }) => createClient({ url }));
-  clients.push(...opened);
-  const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock('red:behind')));
-  const [acquire, release] = [scripts.acquire.script!.sha, scripts.release.script!.sha];
-  const handOff = scripts.handOff.script!.sha;
-  const hold = await inFlow(async () => lock.acquire());
-  const waits = inFlow(async () => lock.acquire());
-  const listens = ({ log }: FaultProxy): boolean => log.some(({ name }) => name === 'SUBSCRIBE');
-  await until(() => proxies.some(listens), 'it stands in line');
-  const others = proxies.filter((proxy) => !listens(proxy));
-  expect(others).toHaveLength(2);
-  const gate = proxies.find(listens)!;
-  await parked(gate, opened[proxies.indexOf(gate)]!, 'red:behind');
-  await Promise.all(opened.map((client) => client.getLock('red:behind').isLocked()));
-  // There nobody hears anything from here on, and what they answer to the release comes later.
-  const silence = others.map((proxy) => proxy.stall({ kind: 'subscriber', direction: 'to-client' }));
-  const held = [...others.map((proxy) => proxy.holdReply({ sha: release })), gate.holdReply({ sha: handOff })];
-  const released = hold.release();
-  const behind = ({ log }: FaultProxy): boolean => {
-    const at = log.findLastIndex(({ args }) => args[0] === release);
-    return at >= 0 && log.slice(at).some(({ args }) => args[0] === acquire);
-  };
-  await until(() => others.every(behind), 'the others are asked');
-  expect(gate.log.filter(({ args }) => args[0] === handOff)).toHaveLength(1);
-  for (const fault of [...held, ...silence]) fault.lift();
-  await released;
-  await (await waits).release();
-});
-
 test('of those of one client who come at the same moment one asks every server, the others stand in line', async () => {
   const proxies = await startProxies();
   const opened = proxies.map(({ url }) => createClient({ url }));
@@ -119,51 +86,38 @@ test('of those of one client who come at the same moment one asks every server, 
   expect(when!.filter((tries) => tries <= 1).length).toBeGreaterThanOrEqual(2);
 });
 
-test('what the others granted goes back where its turn was not handed over after all', async () => {
-  const { lock, clients: opened, name } = await open();
-  const hold = await inFlow(async () => lock.acquire());
-  // Without one of them it has a majority.
-  await until(() => opened.every((client) => client.holds().length === 1), 'each member is held');
-  const waits = inFlow(async () => lock.acquire());
-  const channels = (): Promise<unknown[][]> => Promise.all(servers.map((server) => server.channels()));
-  await until(async () => (await channels()).flat().length > 0, 'it stands in line');
-  const at = (await channels()).findIndex(({ length }) => length > 0);
-  const gate = servers[at]!;
-  // Somebody else has it there when it is to be handed over.
-  await gate.command('DEL', name);
-  await gate.command('HSET', name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1', '1');
-  await hold.release();
-  const onlyTheirs = async (): Promise<boolean> =>
-    (await holders(name)).every((count, server) => count === Number(server === at));
-  await until(onlyTheirs, 'it keeps nothing');
-  for (let looks = 0; looks < 20; looks += 1) {
-    expect(await onlyTheirs()).toBe(true);
-    await pause(10);
-  }
-  await gate.command('DEL', name);
-  await gate.command('PUBLISH', lockChannel(name), '0');
-  await (await waits).release();
-});
-
-/** The chance that is left to others, of 20 ms, never ends. */
-class StillClock extends TestClock {
-  override setTimer(ms: number, fn: () => void): Timer {
-    return ms > 15 && ms <= 20 ? { cancel: () => undefined } : super.setTimer(ms, fn);
-  }
-}
-
-test('who has its turn at one server leaves nobody a chance before it at the others', async () => {
-  const opened = servers.map(({ url }) => createClient({ url }, { clock: new StillClock() }));
+test('the next owner of one server tries the others right behind their releases, and does not wait for the replies to these', async () => {
+  const proxies = await startProxies();
+  const opened = proxies.map(({ url }) => createClient({ url }));
   clients.push(...opened);
-  const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock('red:next')));
-  let waits = 0;
-  for (const client of opened) client.events.on('waiting', () => (waits += 1));
-  const first = await inFlow(async () => lock.acquire());
-  // With the first of them there, nobody asks all servers at once any more.
-  const sections = Array.from({ length: 8 }, () => inFlow(async () => (await lock.acquire()).release()));
-  await until(() => waits === 8, 'all stand in line');
-  await first.release();
-  await Promise.all(sections);
+  const lock = opened[0]!.getRedLock(...opened.map((client) => client.getLock('red:behind')));
+  const [acquire, release] = [scripts.acquire.script!.sha, scripts.release.script!.sha];
+  const handOff = scripts.handOff.script!.sha;
+  const hold = await inFlow(async () => lock.acquire());
+  const waits = inFlow(async () => lock.acquire());
+  const listens = ({ log }: FaultProxy): boolean => log.some(({ name }) => name === 'SUBSCRIBE');
+  await until(() => proxies.some(listens), 'it stands in line');
+  const others = proxies.filter((proxy) => !listens(proxy));
+  expect(others).toHaveLength(2);
+  const gate = proxies.find(listens)!;
+  await parked(gate, opened[proxies.indexOf(gate)]!, 'red:behind');
+  await Promise.all(opened.map((client) => client.getLock('red:behind').isLocked()));
+  // The client receives no message of the others from here on, and their replies to the release come later.
+  const silence = others.map((proxy) => proxy.stall({ kind: 'subscriber', direction: 'to-client' }));
+  const held = others.map((proxy) => proxy.holdReply({ sha: release }));
+  const released = hold.release();
+  const behind = ({ log }: FaultProxy): boolean => {
+    const at = log.findLastIndex(({ args }) => args[0] === release);
+    return at >= 0 && log.slice(at).some(({ args }) => args[0] === acquire);
+  };
+  await until(() => others.every(behind), 'the others are asked');
+  // No release has been repeated after an attempt without a reply.
+  const releases = ({ log }: FaultProxy): number => log.filter(({ args }) => args[0] === release).length;
+  expect(others.map(releases)).toEqual([1, 1]);
+  expect(gate.log.filter(({ args }) => args[0] === handOff)).toHaveLength(1);
+  for (const fault of [...held, ...silence]) fault.lift();
+  await released;
+  await (await waits).release();
 });
 
 test('R28: who finds two of three busy stands in line at once, while the third hangs', async () => {

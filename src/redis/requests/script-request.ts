@@ -28,7 +28,6 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   sentAt = 0;
   firstSentAt = 0;
   #onDone: (() => void) | undefined;
-  #doneWith: { onDone(fn: () => void): void } | undefined;
   #settled = false;
   #abandoned = false;
   /** The newest attempt has neither been answered nor timed out. */
@@ -74,11 +73,6 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   onDone(fn: () => void): void {
     if (this.#settled) fn();
     else this.#onDone = fn;
-  }
-
-  /** Whoever is told when it is done is told when `other` is done, too. */
-  doneWith(other: { onDone(fn: () => void): void }): void {
-    this.#doneWith = other;
   }
 
   abandon(): void {
@@ -334,8 +328,6 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     this.#settled = true;
     this.#awaiting = false;
     this.#attemptOver?.();
-    if (this.#onDone === undefined) return;
-    if (this.#doneWith === undefined) this.#onDone();
-    else this.#doneWith.onDone(this.#onDone);
+    this.#onDone?.();
   }
 }

@@ -1,12 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Timer } from '../../src/clock.js';
-import { createClient, type LockClient } from '../../src/client.js';
-import { isAway } from '../../src/several/away-servers.js';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
+import { isUnresponsive } from '../../src/several/unresponsive.js';
 import type { Member } from '../../src/several/members.js';
+import { SingleLock } from '../../src/locks/single-lock.js';
 import type { RedLock } from '../../src/several/red-lock.js';
-import { inFlow, outcome, pause, ready, TestClock } from '../support/lock-clients.js';
-import type { RedisServer } from '../support/servers.js';
-import { until } from '../support/until.js';
+import { inFlow, outcome, pause, ready, TestClock } from '../support/clients/lock-clients.js';
+import type { RedisServer } from '../support/servers/servers.js';
+import { STARTED_MS } from '../support/time/pauses.js';
+import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, servers } from '../integration/red-lock-stage.js';
 
 /* Several contenders for a RedLock while one of three servers is unavailable. */
@@ -26,6 +28,8 @@ class FreezableClock extends TestClock {
     return super.setTimer(ms, fn, keepsAlive);
   }
 }
+
+const isMember = (lock: unknown): lock is Member => lock instanceof SingleLock;
 
 interface ClientSet {
   readonly clients: readonly LockClient[];
@@ -65,19 +69,22 @@ describe.each(unavailable)('R28: while one of three servers $how', ({ strike }) 
       inside += 1;
       expect(inside).toBe(1);
       sections += 1;
-      await pause(1);
+      await new Promise((resume) => setImmediate(resume));
       inside -= 1;
       await hold.release();
     };
     const flow = async (set: ClientSet): Promise<void> => {
       // A hold that had been granted before the server became unavailable may end without a majority.
-      while (!over) if ((await outcome(section(set))) !== 'ok') await pause(10);
+      while (!over) if ((await outcome(section(set))) !== 'ok') await pause(STARTED_MS);
     };
     const running = [...sets, ...sets].map((set) => inFlow(() => flow(set)));
     await until(() => sections >= 20, 'they take turns');
     try {
       await strike(servers[at]!);
-      const isKnown = ({ clients: opened }: ClientSet): boolean => isAway(opened[at]!.getLock(name) as Member);
+      const isKnown = ({ clients: opened }: ClientSet): boolean => {
+        const member = opened[at]!.getLock(name);
+        return isMember(member) && isUnresponsive(member);
+      };
       await until(() => sets.every(isKnown), 'both know that it is unavailable');
       let before = sections;
       await until(() => sections >= before + 20, 'each contender knows it');
