@@ -1,17 +1,39 @@
 // @ts-check
+const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
+
+const SCRIPTS = join(__dirname, '..', 'lua');
+/** A line that stands for the text of a file below `lua/lib`. */
+const INCLUDE = /^( *)-- include: (.*)\n/gm;
+
+/**
+ * A script with the text of what it includes in place. What is included includes nothing itself.
+ *
+ * @param {string} source
+ * @param {(file: string) => string} read
+ */
+exports.withIncludes = (source, read = (file) => readFileSync(join(SCRIPTS, file), 'utf8')) =>
+  source.replace(INCLUDE, (_, indent, file) => {
+    if (!/^lib\/[a-z-]+\.lua$/.test(file)) throw new Error(`not "-- include: lib/<name>.lua": ${file}`);
+    const text = read(file);
+    if (text.search(INCLUDE) >= 0) throw new Error(`${file} is included, and includes a file itself`);
+    return text.replace(/^(?=.)/gm, indent);
+  });
+
 /** A string, which may contain dashes, or a comment. */
 const STRING_OR_COMMENT = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|--[^\n]*/g;
 
 /**
- * What is sent of a script: without comments, indentation and blank lines. The build and the tests both use this, so a
- * script has one address.
+ * What is sent of a script: with what it includes, without comments, indentation and blank lines. The build and the tests
+ * both use this, so a script has one address.
  *
  * @param {string} source
  */
 exports.scriptText = (source) => {
+  const whole = exports.withIncludes(source);
   // A long string or comment may span lines; no script needs one.
-  if (/\[=*\[/.test(source)) throw new Error('a script has a long bracket, which this cannot read');
-  const code = source.replace(STRING_OR_COMMENT, (found) => (found.startsWith('--') ? '' : found));
+  if (/\[=*\[/.test(whole)) throw new Error('a script has a long bracket, which this cannot read');
+  const code = whole.replace(STRING_OR_COMMENT, (found) => (found.startsWith('--') ? '' : found));
   const lines = code.split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '').join('\n');
 };

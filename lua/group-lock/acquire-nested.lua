@@ -12,10 +12,7 @@
 local group = KEYS[1]
 local notAfter, owner, lease = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000
-if notAfter > 0 and now > notAfter then return -3 end
-now = math.floor(now)
+-- include: lib/now.lua
 local longer = {}
 for i = 4, #ARGV, 2 do
   if redis.call('HGET', group, ARGV[i]) ~= owner then return 0 end

@@ -16,18 +16,11 @@ local group = KEYS[1]
 local notAfter, owner, lease = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local first = 4
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000
-if notAfter > 0 and now > notAfter then return -3 end
-now = math.floor(now)
+-- include: lib/now.lua
 -- A read-write lock takes every number in its hash for a count of holds: with times in it, it would count for hours.
 local left = redis.call('PTTL', group)
--- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
-if left == -1 then
-  local client, isLock = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8), false
-  for _, field in ipairs(redis.call('HKEYS', group)) do isLock = isLock or string.find(field, client .. ':%-?%d') end
-  if not isLock then return redis.error_reply('WRONGTYPE the hash of this name is not a lock') end
-end
+local lock = group
+-- include: lib/foreign-hash.lua
 if redis.call('HGET', group, 'mode') then return left == 0 and 1 or left end
 -- Everything is read before anything is written. Lua cannot pass more than 8,000 arguments at once.
 local busy, mine, owned = 0, 0, {}

@@ -14,10 +14,7 @@
 local group = KEYS[1]
 local notAfter, owner, publish, channel, longest = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000
-if notAfter > 0 and now > notAfter then return -3 end
-now = math.floor(now)
+-- include: lib/now.lua
 local freed = false
 for i = 6, #ARGV, 3 do
   local mine = redis.call('HGET', group, ARGV[i]) == owner

@@ -9,10 +9,7 @@
 
 local notAfter = tonumber(ARGV[1])
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000
-if notAfter > 0 and now > notAfter then return -3 end
-now = math.floor(now)
+-- include: lib/now.lua
 local lefts = {}
 local a = 2
 for k = 1, #KEYS do

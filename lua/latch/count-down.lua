@@ -15,16 +15,8 @@
 local latch, requests, opened = KEYS[1], KEYS[2], KEYS[3]
 local publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
-local seen = redis.call('HGET', requests, lane)
-if seen then
-  local done, answer = string.match(seen, '^(%d+):(.*)$')
-  if done == sequence then return tonumber(answer) end
-  if tonumber(done) > tonumber(sequence) then return -4 end
-end
+-- include: lib/not-after.lua
+-- include: lib/lane.lua
 local count = redis.call('GET', latch)
 -- What is no number DECR refuses.
 local left = count and (tonumber(count) or 2) - 1 or 0

@@ -13,10 +13,7 @@ local lock = KEYS[1]
 local owner, lease, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- Arguments stay text: turning a number back into text costs as much as the command that gets it.
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/not-after.lua
 if redis.call('EXISTS', lock) == 0 then
   redis.call('HSET', lock, owner, '1')
   redis.call('PEXPIRE', lock, lease)
@@ -29,10 +26,5 @@ if redis.call('HEXISTS', lock, owner) == 1 then
   return nil
 end
 local left = redis.call('PTTL', lock)
--- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
-if left == -1 then
-  local client, isLock = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8), false
-  for _, field in ipairs(redis.call('HKEYS', lock)) do isLock = isLock or string.find(field, client .. ':%-?%d') end
-  if not isLock then return redis.error_reply('WRONGTYPE the hash of this name is not a lock') end
-end
+-- include: lib/foreign-hash.lua
 return left

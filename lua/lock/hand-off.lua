@@ -17,10 +17,7 @@ local lock = KEYS[1]
 local from, to, lease, publish, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local ours, notAfter = tonumber(ARGV[6]), tonumber(ARGV[7])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/not-after.lua
 -- A repeat writes nothing, so the new lease counts from the first attempt.
 if redis.call('HEXISTS', lock, to) == 1 then return 1 end
 if redis.call('HEXISTS', lock, from) == 0 then return 0 end

@@ -12,10 +12,7 @@
 local lock = KEYS[1]
 local owner, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/not-after.lua
 if redis.call('HEXISTS', lock, owner) == 0 then return 0 end
 -- At maxmemory Redis allows what begins with a write that needs no memory.
 redis.call('PEXPIRE', lock, lease)

@@ -8,10 +8,7 @@
 
 local notAfter = tonumber(ARGV[1])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/not-after.lua
 local left = {}
 for i = 1, #KEYS do
   local lock, owner, lease = KEYS[i], ARGV[2 * i], ARGV[2 * i + 1]

@@ -15,9 +15,7 @@
 local semaphore, taken = KEYS[1], KEYS[2]
 local notAfter, lease, publish, channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
-local time = redis.call('TIME')
-local now = math.floor(time[1] * 1000 + time[2] / 1000)
-if notAfter > 0 and now > notAfter then return -3 end
+-- include: lib/now.lua
 -- Read before anything is written: a slot that is leaving this node refuses to look at a set that is empty.
 local over = redis.call('ZCOUNT', taken, 0, now)
 local free = tonumber(redis.call('GET', semaphore) or '0')

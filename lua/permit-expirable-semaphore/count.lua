@@ -13,16 +13,6 @@ local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
 -- Read before the sweep: a slot that is leaving this node refuses every later look at a set that the sweep has emptied.
 local members = redis.call('ZCARD', taken)
--- Permits whose leases are over become free: in both keys, or in neither if Redis refuses one of the commands.
-local over = redis.call('ZCOUNT', taken, 0, now)
-if over > 0 then
-  local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + over
-  if free > 0 then redis.call(publish, channel, free) end
-  redis.call('INCRBY', semaphore, over)
-  if type(redis.pcall('ZREMRANGEBYSCORE', taken, 0, now)) ~= 'number' then
-    redis.call('INCRBY', semaphore, -over)
-    redis.call('ZREMRANGEBYSCORE', taken, 0, now)
-  end
-end
+-- include: lib/permit-sweep.lua
 local free = redis.call('GET', semaphore)
 return { free and 1 or 0, tonumber(free or '0'), members - over }

@@ -18,17 +18,7 @@ local member = ''
 for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
 -- Read before the sweep: a slot that is leaving this node refuses every later look at a set that the sweep has emptied.
 local ends = tonumber(redis.call('ZSCORE', taken, member) or '-1')
--- Permits whose leases are over become free: in both keys, or in neither if Redis refuses one of the commands.
-local over = redis.call('ZCOUNT', taken, 0, now)
-if over > 0 then
-  local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + over
-  if free > 0 then redis.call(publish, channel, free) end
-  redis.call('INCRBY', semaphore, over)
-  if type(redis.pcall('ZREMRANGEBYSCORE', taken, 0, now)) ~= 'number' then
-    redis.call('INCRBY', semaphore, -over)
-    redis.call('ZREMRANGEBYSCORE', taken, 0, now)
-  end
-end
+-- include: lib/permit-sweep.lua
 if ends <= now then return -2 end
 if ends >= 922337203685477 then return -1 end
 return ends - now

@@ -18,16 +18,8 @@ local semaphore, taken, requests = KEYS[1], KEYS[2], KEYS[3]
 local permits, publish, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local lane, sequence, notAfter = ARGV[4], ARGV[5], tonumber(ARGV[6])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
-local seen = redis.call('HGET', requests, lane)
-if seen then
-  local done, answer = string.match(seen, '^(%d+):(.*)$')
-  if done == sequence then return tonumber(answer) end
-  if tonumber(done) > tonumber(sequence) then return -4 end
-end
+-- include: lib/not-after.lua
+-- include: lib/lane.lua
 -- Permits whose lease is over count as taken until somebody notices, and come back then.
 local free = redis.call('GET', semaphore)
 local change = permits

@@ -14,24 +14,12 @@
 local semaphore, taken = KEYS[1], KEYS[2]
 local id, lease, publish, channel, notAfter = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
 
-local time = redis.call('TIME')
-local now = math.floor(time[1] * 1000 + time[2] / 1000)
-if notAfter > 0 and now > notAfter then return -3 end
+-- include: lib/now.lua
 local member = ''
 for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
 -- Read before the sweep: a slot that is leaving this node refuses every later look at a set that the sweep has emptied.
 local before = tonumber(redis.call('ZSCORE', taken, member) or '-1')
--- Permits whose leases are over become free: in both keys, or in neither if Redis refuses one of the commands.
-local over = redis.call('ZCOUNT', taken, 0, now)
-if over > 0 then
-  local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + over
-  if free > 0 then redis.call(publish, channel, free) end
-  redis.call('INCRBY', semaphore, over)
-  if type(redis.pcall('ZREMRANGEBYSCORE', taken, 0, now)) ~= 'number' then
-    redis.call('INCRBY', semaphore, -over)
-    redis.call('ZREMRANGEBYSCORE', taken, 0, now)
-  end
-end
+-- include: lib/permit-sweep.lua
 if before <= now then return 0 end
 local ends = 922337203685477
 if lease >= 0 and now + lease < ends then ends = now + lease end

@@ -12,19 +12,11 @@
 local lock = KEYS[1]
 local writer, lease, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/not-after.lua
 local held = redis.call('EXISTS', lock) == 1
 if held and redis.call('HEXISTS', lock, writer) == 0 then
   local left = redis.call('PTTL', lock)
-  -- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
-  if left == -1 then
-    local client, isLock = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8), false
-    for _, field in ipairs(redis.call('HKEYS', lock)) do isLock = isLock or string.find(field, client .. ':%-?%d') end
-    if not isLock then return redis.error_reply('WRONGTYPE the hash of this name is not a lock') end
-  end
+  -- include: lib/foreign-hash.lua
   return left
 end
 -- After a repeat it may count nested holds.

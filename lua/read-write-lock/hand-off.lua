@@ -18,19 +18,12 @@ local lock = KEYS[1]
 local base, from, to, lease, publish, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local ours, notAfter = tonumber(ARGV[7]), tonumber(ARGV[8])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/not-after.lua
 local writer, heir = from .. ':write', to .. ':write'
 -- A repeat writes nothing, so the new lease counts from the first attempt.
 if redis.call('HEXISTS', lock, heir) == 1 then return 1 end
 if redis.call('HEXISTS', lock, writer) == 0 then return 0 end
--- Where a slot moves, a key that is at its other node stays until its lease ends. No other owner has the same id.
-local function drop(hold)
-  local dropped = redis.pcall('DEL', hold)
-  if type(dropped) == 'table' and not string.find(dropped.err, 'non local key', 1, true) then redis.call('DEL', hold) end
-end
+-- include: lib/read-hold-drop.lua
 -- A writer that reads as well gives that back with it; beside a writer nobody else reads.
 for i = 1, tonumber(redis.call('HGET', lock, from) or '0') do
   drop(base .. ':' .. from .. ':rwlock_timeout:' .. i)

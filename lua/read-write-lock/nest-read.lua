@@ -14,10 +14,7 @@
 local lock = KEYS[1]
 local base, owner, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/not-after.lua
 if redis.call('HEXISTS', lock, owner) + redis.call('HEXISTS', lock, owner .. ':write') == 0 then return 0 end
 local left = redis.call('PTTL', lock)
 local counted = tonumber(redis.call('HGET', lock, owner) or '0')
@@ -26,19 +23,8 @@ local ttl = redis.pcall('PTTL', hold)
 -- A slot that is leaving this node refuses new keys. Where it is coming to, a hold that is counted may have a key.
 local found = ttl
 if ttl == -2 and counted >= tonumber(count) then found = redis.pcall('EXISTS', lock, hold) end
-if type(found) == 'table' then
-  if string.find(found.err, 'non local key', 1, true) then
-    return redis.error_reply('TRYAGAIN the slot is moving, and a read hold cannot be added here')
-  end
-  -- Any other error is the error of this script.
-  redis.call('PTTL', hold)
-  redis.call('EXISTS', lock, hold)
-end
--- Where a slot moves, a key that is at its other node stays until its lease ends. No other owner has the same id.
-local function drop(hold)
-  local dropped = redis.pcall('DEL', hold)
-  if type(dropped) == 'table' and not string.find(dropped.err, 'non local key', 1, true) then redis.call('DEL', hold) end
-end
+-- include: lib/read-hold-addable.lua
+-- include: lib/read-hold-drop.lua
 -- Some may have been given back already, with a request that is still to come: no key may be left that nobody counts.
 for i = count + 1, counted do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end
 redis.call('HSET', lock, owner, count)

@@ -12,10 +12,7 @@
 local lock = KEYS[1]
 local writer, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/not-after.lua
 if redis.call('HEXISTS', lock, writer) == 0 then return 0 end
 local left = redis.call('PTTL', lock)
 redis.call('HSET', lock, writer, count)

@@ -19,24 +19,8 @@ local lock = KEYS[1]
 local notAfter, base, owner, writes = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local lease, publish, channel = ARGV[5], ARGV[6], ARGV[7]
 
--- ms that a read hold has left; nil: its key may be at the other node of a slot that moves. The old node refuses a
--- key that it does not have. The new node takes it for missing, and refuses two keys of which it has one.
-local function leftOf(hold)
-  local left = redis.pcall('PTTL', hold)
-  local found = left
-  if left == -2 then found = redis.pcall('EXISTS', lock, hold) end
-  if type(found) ~= 'table' then return left end
-  -- Any other error is the error of this script.
-  if not string.find(found.err, 'non local key', 1, true) then
-    redis.call('PTTL', hold)
-    redis.call('EXISTS', lock, hold)
-  end
-  return nil
-end
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/read-hold-left.lua
+-- include: lib/not-after.lua
 local writer = owner .. ':write'
 local counted = redis.call('HGET', lock, owner)
 local wrote = redis.call('HEXISTS', lock, writer) == 1
@@ -44,15 +28,11 @@ if not counted and not wrote then return 0 end
 local reads = #ARGV - 7
 -- A key that is written here must not come from the other node afterwards.
 for i = 1, reads do
-  if leftOf(base .. ':' .. owner .. ':rwlock_timeout:' .. i) == nil then
+  if leftOf(lock, base .. ':' .. owner .. ':rwlock_timeout:' .. i) == nil then
     return redis.error_reply('TRYAGAIN the slot is moving, and a read hold of this owner is at its other node')
   end
 end
--- Where a slot moves, a key that is at its other node stays until its lease ends. No other owner has the same id.
-local function drop(hold)
-  local dropped = redis.pcall('DEL', hold)
-  if type(dropped) == 'table' and not string.find(dropped.err, 'non local key', 1, true) then redis.call('DEL', hold) end
-end
+-- include: lib/read-hold-drop.lua
 -- At maxmemory Redis allows what begins with a write that needs no memory.
 redis.call('HDEL', lock, '')
 for i = reads + 1, tonumber(counted or '0') do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end
@@ -80,7 +60,7 @@ if writes == '0' then
   for f = 1, #fields, 2 do
     for i = 1, tonumber(fields[f + 1]) or 0 do
       -- What cannot be seen from here may last as long as the lock.
-      local left = leftOf(base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
+      local left = leftOf(lock, base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
       if left > longest then longest = left end
     end
   end

@@ -11,20 +11,7 @@
 local lock = KEYS[1]
 local base, publish, channel = ARGV[1], ARGV[2], ARGV[3]
 
--- ms that a read hold has left; nil: its key may be at the other node of a slot that moves. The old node refuses a
--- key that it does not have. The new node takes it for missing, and refuses two keys of which it has one.
-local function leftOf(hold)
-  local left = redis.pcall('PTTL', hold)
-  local found = left
-  if left == -2 then found = redis.pcall('EXISTS', lock, hold) end
-  if type(found) ~= 'table' then return left end
-  -- Any other error is the error of this script.
-  if not string.find(found.err, 'non local key', 1, true) then
-    redis.call('PTTL', hold)
-    redis.call('EXISTS', lock, hold)
-  end
-  return nil
-end
+-- include: lib/read-hold-left.lua
 local removed, holds, isRemoved, wrote = {}, {}, {}, 0
 for a = 4, #ARGV do
   local reads, writer = redis.call('HGET', lock, ARGV[a]), ARGV[a] .. ':write'
@@ -44,15 +31,11 @@ for f = 1, #fields, 2 do
   local reads = not isRemoved[fields[f]] and tonumber(fields[f + 1]) or 0
   for i = 1, reads do
     -- What cannot be seen from here may last as long as the lock.
-    local left = leftOf(base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
+    local left = leftOf(lock, base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
     if left > longest then longest = left end
   end
 end
--- Where a slot moves, a key that is at its other node stays until its lease ends. No other owner has the same id.
-local function drop(hold)
-  local dropped = redis.pcall('DEL', hold)
-  if type(dropped) == 'table' and not string.find(dropped.err, 'non local key', 1, true) then redis.call('DEL', hold) end
-end
+-- include: lib/read-hold-drop.lua
 for _, hold in ipairs(holds) do drop(hold) end
 if longest > 0 then
   redis.call('PEXPIRE', lock, longest)

@@ -11,10 +11,7 @@
 local key = KEYS[1]
 local owner, lease, notAfter = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/not-after.lua
 if owner ~= '' and redis.call('HEXISTS', key, owner) + redis.call('HEXISTS', key, owner .. ':write') == 0 then return 0 end
 local left = redis.call('PTTL', key)
 if left == -2 then return 0 end

@@ -11,25 +11,9 @@
 
 local notAfter = tonumber(ARGV[1])
 
--- ms that a read hold has left; nil: its key may be at the other node of a slot that moves. The old node refuses a
--- key that it does not have. The new node takes it for missing, and refuses two keys of which it has one.
-local function leftOf(lock, hold)
-  local left = redis.pcall('PTTL', hold)
-  local found = left
-  if left == -2 then found = redis.pcall('EXISTS', lock, hold) end
-  if type(found) ~= 'table' then return left end
-  -- Any other error is the error of this script.
-  if not string.find(found.err, 'non local key', 1, true) then
-    redis.call('PTTL', hold)
-    redis.call('EXISTS', lock, hold)
-  end
-  return nil
-end
+-- include: lib/read-hold-left.lua
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
+-- include: lib/not-after.lua
 local lefts = {}
 local a = 2
 for k = 1, #KEYS do

@@ -16,16 +16,8 @@
 local semaphore, requests = KEYS[1], KEYS[2]
 local permits, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
-local seen = redis.call('HGET', requests, lane)
-if seen then
-  local done, answer = string.match(seen, '^(%d+):(.*)$')
-  if done == sequence then return tonumber(answer) end
-  if tonumber(done) > tonumber(sequence) then return -4 end
-end
+-- include: lib/not-after.lua
+-- include: lib/lane.lua
 -- What is no number INCRBY refuses. The message comes first: if it is refused, nothing has happened.
 local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + permits
 if free > 0 then redis.call(publish, channel, free) end

@@ -13,16 +13,8 @@
 local semaphore, requests = KEYS[1], KEYS[2]
 local lane, sequence, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
-local seen = redis.call('HGET', requests, lane)
-if seen then
-  local done, answer = string.match(seen, '^(%d+):(.*)$')
-  if done == sequence then return tonumber(answer) end
-  if tonumber(done) > tonumber(sequence) then return -4 end
-end
+-- include: lib/not-after.lua
+-- include: lib/lane.lua
 local free = tonumber(redis.call('GET', semaphore) or '0')
 if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
 -- More were taken away than there are: that stays.

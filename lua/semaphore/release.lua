@@ -17,12 +17,7 @@
 local semaphore, requests = KEYS[1], KEYS[2]
 local permits, create, publish, channel, lane, sequence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
-local seen = redis.call('HGET', requests, lane)
-if seen then
-  local done, answer = string.match(seen, '^(%d+):(.*)$')
-  if done == sequence then return tonumber(answer) end
-  if tonumber(done) > tonumber(sequence) then return -4 end
-end
+-- include: lib/lane.lua
 local count = redis.call('GET', semaphore)
 local exists = create == '1' or count
 -- A JVM's listener takes a number of permits; none below zero makes sense to it. The message comes first: if it is

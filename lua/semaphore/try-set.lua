@@ -18,16 +18,8 @@
 local semaphore, requests = KEYS[1], KEYS[2]
 local permits, ttl, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 
-if notAfter > 0 then
-  local time = redis.call('TIME')
-  if time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
-end
-local seen = redis.call('HGET', requests, lane)
-if seen then
-  local done, answer = string.match(seen, '^(%d+):(.*)$')
-  if done == sequence then return tonumber(answer) end
-  if tonumber(done) > tonumber(sequence) then return -4 end
-end
+-- include: lib/not-after.lua
+-- include: lib/lane.lua
 local made = 1 - redis.call('EXISTS', semaphore)
 -- The message comes first: if it is refused, nothing has happened.
 if made == 1 and tonumber(permits) > 0 then redis.call(publish, channel, permits) end

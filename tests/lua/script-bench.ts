@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { lockChannel } from '../../src/redis/keys.js';
 import type { Operation } from '../../src/redis/scripts/script.js';
 import { parseLuaHeader } from '../support/lua/lua-header.js';
-import { readProjectFile } from '../support/project/project-files.js';
+import { readScript } from '../support/lua/script-files.js';
 import { Published, type Message } from '../support/clients/published.js';
 import { admin, freshName, leavesKeys } from '../support/redis.js';
 import { readState, type KeyState } from '../support/redis-state.js';
@@ -40,7 +40,7 @@ export function describeScript(
 
     test('each line of Returns has its tests', () => {
       expect(Object.keys(answers).sort()).toEqual(
-        [...parseLuaHeader(readProjectFile(`lua/${operation.name}.lua`)).returns].sort(),
+        [...parseLuaHeader(readScript(`lua/${operation.name}.lua`)).returns].sort(),
       );
       expect(Object.values(answers).map((properties) => Object.keys(properties).length)).not.toContain(0);
     });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { blocksOf, isRefusedBeforeWriting } from '../../src/redis/requests/first-write.js';
-import { projectFiles, readProjectFile } from '../support/project/project-files.js';
+import { readScript, SCRIPT_FILES } from '../support/lua/script-files.js';
 
 const READ = "redis.call('HGET', k, f)";
 const WRITE = "redis.call('HSET', k, f, 1)";
@@ -71,10 +71,9 @@ describe('a refused command left nothing written', () => {
 });
 
 test('every block of every script is closed', () => {
-  const scripts = projectFiles('lua', '.lua');
-  expect(scripts.length).toBeGreaterThan(40);
-  for (const path of scripts) {
-    const [script, ...blocks] = blocksOf(readProjectFile(path));
+  expect(SCRIPT_FILES.length).toBeGreaterThan(40);
+  for (const path of SCRIPT_FILES) {
+    const [script, ...blocks] = blocksOf(readScript(path));
     expect(script?.last).toBe(Infinity);
     expect(blocks.filter(({ last }) => last === Infinity)).toEqual([]);
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { scriptText } from '../../../.ci/script-text.cjs';
 import { bodyDepartures, parseLuaHeader } from '../../support/lua/lua-header.js';
+import { INCLUDED_FILES, readScript, SCRIPT_FILES } from '../../support/lua/script-files.js';
 import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
 interface Binding {
@@ -20,15 +21,13 @@ for (const path of projectFiles('src/redis/scripts', '.ts')) {
   for (const [name, value] of Object.entries(module)) if (isBinding(value)) bindings.set(`${path} (${name})`, value);
 }
 
-const scripts = projectFiles('lua', '.lua');
-
 test('every script is bound, and every binding has its script', () => {
-  expect(scripts.length).toBeGreaterThan(0);
-  expect([...bindings.values()].map(({ name }) => `lua/${name}.lua`).sort()).toEqual(scripts);
+  expect(SCRIPT_FILES.length).toBeGreaterThan(0);
+  expect([...bindings.values()].map(({ name }) => `lua/${name}.lua`).sort()).toEqual(SCRIPT_FILES);
 });
 
-describe.each(scripts)('%s', (path) => {
-  const text = readProjectFile(path);
+describe.each(SCRIPT_FILES)('%s', (path) => {
+  const text = readScript(path);
 
   test('has a header in the fixed form, and the body does what it says', () => {
     const header = parseLuaHeader(text);
@@ -43,7 +42,7 @@ describe.each(scripts)('%s', (path) => {
     for (const user of users) {
       const binding = bindings.get(user)!;
       expect(user.startsWith(`src/redis/scripts/${name.split('/')[0]!}.ts`)).toBe(true);
-      expect(binding.script.source).toBe(scriptText(text));
+      expect(binding.script.source).toBe(scriptText(readProjectFile(path)));
       expect(keys.at(-1)?.variable ? 'variable' : keys.length).toBe(binding.keys);
       const given = args.filter(({ name }) => name !== 'notAfter');
       expect(given.at(-1)?.variable ? 'variable' : given.length).toBe(binding.args);
@@ -53,6 +52,19 @@ describe.each(scripts)('%s', (path) => {
     }
   });
 });
+
+test.each(INCLUDED_FILES)(
+  '%s says what it does and what it shares with its scripts, and several scripts include it',
+  (path) => {
+    const file = path.slice('lua/'.length);
+    const [first, ...rest] = readProjectFile(path).split('\n\n')[0]!.split('\n');
+    expect(first).toMatch(new RegExp(`^-- ${file.slice(0, -'.lua'.length)}: \\S`));
+    expect(rest.filter((line) => /^-- (Reads|Defines) +\S/.test(line))).not.toEqual([]);
+    expect(rest.filter((line) => !/^-- +\S/.test(line))).toEqual([]);
+    const users = SCRIPT_FILES.filter((script) => readProjectFile(script).includes(`-- include: ${file}\n`));
+    expect(users.length).toBeGreaterThan(1);
+  },
+);
 
 describe('the check finds', () => {
   const script = `-- lock/example: says what it does

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
+import { readScript, SCRIPT_FILES } from '../../support/lua/script-files.js';
 import { permissionsFor } from '../../support/servers/user.js';
 
 /** The scripts that each row of the README's table of permissions is for, and what is read without a script. */
@@ -19,22 +19,21 @@ const ROWS: Readonly<Record<string, { scripts: readonly string[]; reads: readonl
   getCountDownLatch: { scripts: ['latch/', 'request/'], reads: ['get', 'mget'] },
   inspect: { scripts: ['object/'], reads: [] },
 };
-const SCRIPTS = projectFiles('lua', '.lua');
 
 /** What a script runs; TIME is in the row of every client. */
 function commandsOf(path: string): string[] {
-  const code = readProjectFile(path).replace(/--.*/g, '');
+  const code = readScript(path).replace(/--.*/g, '');
   const named = [...code.matchAll(/redis\.p?call\('([A-Z]+)'/g)].map(([, command]) => command!.toLowerCase());
   return [...named, ...(/redis\.call\(publish/.test(code) ? ['publish'] : [])].filter((command) => command !== 'time');
 }
 
 test('every script belongs to a row', () => {
   const all = Object.values(ROWS).flatMap(({ scripts }) => scripts);
-  expect(SCRIPTS.filter((path) => !all.some((start) => path.startsWith(`lua/${start}`)))).toEqual([]);
+  expect(SCRIPT_FILES.filter((path) => !all.some((start) => path.startsWith(`lua/${start}`)))).toEqual([]);
 });
 
 test.each(Object.entries(ROWS))('the row of %s has what its scripts and reads need, and nothing else', (row, used) => {
-  const scripts = SCRIPTS.filter((path) => used.scripts.some((start) => path.startsWith(`lua/${start}`)));
+  const scripts = SCRIPT_FILES.filter((path) => used.scripts.some((start) => path.startsWith(`lua/${start}`)));
   expect(scripts.length).toBeGreaterThan(0);
   const needed = new Set([...scripts.flatMap(commandsOf), ...used.reads].map((command) => `+${command}`));
   const inherited = used.as === undefined ? [] : permissionsFor([used.as], 'name').commands;

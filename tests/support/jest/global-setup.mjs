@@ -37,7 +37,9 @@ export default async function globalSetup() {
 async function loadScripts(url) {
   const redis = new Redis(url);
   const lua = new URL('../../../lua/', import.meta.url);
-  const files = readdirSync(lua, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
+  const files = readdirSync(lua, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /^(?!lib\b).*\.lua$/.test(file),
+  );
   await Promise.all(files.map((file) => redis.script('LOAD', scriptText(readFileSync(new URL(file, lua), 'utf8')))));
   redis.disconnect();
 }

@@ -18,7 +18,7 @@ function scriptsIn(folder: string): Scripts {
 
 /** Name of a script of the plain lock (`hand-off`) to the address and the text it is run by. */
 export const LOCK_SCRIPTS = scriptsIn('lock');
-const FOLDERS = readdirSync(new URL('../../../lua/', import.meta.url));
+const FOLDERS = readdirSync(new URL('../../../lua/', import.meta.url)).filter((folder) => folder !== 'lib');
 /** The scripts of all kinds, by folder and name (`fair-lock/acquire`). */
 export const ALL_SCRIPTS: Scripts = new Map(
   FOLDERS.flatMap((folder) => [...scriptsIn(folder)].map(([name, script]) => [`${folder}/${name}`, script] as const)),

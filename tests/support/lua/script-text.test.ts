@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
-import { scriptText } from '../../../.ci/script-text.cjs';
+import { describe, expect, test } from '@jest/globals';
+import { scriptText, withIncludes } from '../../../.ci/script-text.cjs';
 import { ALL_SCRIPTS } from './lock-scripts.js';
 import { admin } from '../redis.js';
 
@@ -29,4 +29,43 @@ test('issue 20.27: every script is read by Redis as it is sent', async () => {
     expect(source).not.toMatch(/^\s*--|^\s*$/m);
     expect(await admin().script('LOAD', source)).toBe(sha);
   }
+});
+
+describe('issue 21: an include', () => {
+  const included = (
+    source: string,
+    files: Record<string, string> = { 'lib/a.lua': "-- lib/a: does it\nif x then\n  b('c')\nend\n" },
+  ) =>
+    withIncludes(source, (file) => {
+      const text = files[file];
+      if (text === undefined) throw new Error(`no ${file}`);
+      return text;
+    });
+
+  test('is replaced by the text of its file, as far in as it stands itself', () => {
+    expect(included('if y then\n  -- include: lib/a.lua\nend\n')).toBe(
+      "if y then\n  -- lib/a: does it\n  if x then\n    b('c')\n  end\nend\n",
+    );
+  });
+
+  test('is replaced in what is sent', () => {
+    expect(scriptText('local notAfter = 0\n-- include: lib/not-after.lua\nreturn 1\n')).toContain(
+      'if notAfter > 0 then',
+    );
+  });
+
+  test('in an included file is refused', () => {
+    const files = { 'lib/a.lua': 'x()\n-- include: lib/b.lua\n', 'lib/b.lua': 'y()\n' };
+    expect(() => included('-- include: lib/a.lua\n', files)).toThrow(
+      'lib/a.lua is included, and includes a file itself',
+    );
+  });
+
+  test.each(['lock/acquire.lua', '../lib/a.lua', 'lib/a.lua ', 'lib/a'])('of %j is refused', (file) => {
+    expect(() => included(`-- include: ${file}\n`)).toThrow('not "-- include: lib/<name>.lua"');
+  });
+
+  test('of a file that does not exist is refused', () => {
+    expect(() => scriptText('-- include: lib/none.lua\n')).toThrow('ENOENT');
+  });
 });

@@ -9,14 +9,14 @@ const FAIR = 'tests/lua/fair-lock';
 export const LANES_AND_QUEUES = [
   without(
     'a request that has run and gives its answer again',
-    'lua/semaphore/acquire.lua',
+    'lua/lib/lane.lua',
     '  if done == sequence then return tonumber(answer) end\n',
     '',
     SEMAPHORE,
   ),
   without(
     'a request that an older copy does not overtake',
-    'lua/semaphore/acquire.lua',
+    'lua/lib/lane.lua',
     '  if tonumber(done) > tonumber(sequence) then return -4 end\n',
     '',
     SEMAPHORE,
@@ -52,7 +52,7 @@ export const LANES_AND_QUEUES = [
   ),
   without(
     'leases that are over and end in both keys or in neither',
-    'lua/permit-expirable-semaphore/count.lua',
+    'lua/lib/permit-sweep.lua',
     "    redis.call('INCRBY', semaphore, -over)\n",
     '',
     HALF_WAY,
@@ -78,13 +78,20 @@ export const LANES_AND_QUEUES = [
     "  redis.call('ZADD', timeouts, math.max(timeout, full), owner)\n  redis.call('RPUSH', queue, owner)\n  redis.call('ZADD', alive, now + waiterTimeout, owner)\n",
     'tests/faults/half-way-locks',
   ),
-  without('the dead of a queue that go', 'lua/fair-lock/acquire.lua', 'if #gone > 0 then', 'if false then', FAIR),
+  without('the dead of a queue that go', 'lua/lib/fair-sweep.lua', 'if #gone > 0 then', 'if false then', FAIR),
   without(
     'those who stay where many leave a queue',
-    'lua/fair-lock/release.lua',
+    'lua/lib/fair-sweep.lua',
     "redis.call('LTRIM', queue, #leaving + #staying, -1)",
     "redis.call('LTRIM', queue, #leaving + #staying + 1, -1)",
     FAIR,
+  ),
+  without(
+    'a queue that has nobody twice where its trimming is refused',
+    'lua/lib/fair-sweep.lua',
+    "    redis.call('LTRIM', queue, 0, -1)\n",
+    '',
+    HALF_WAY,
   ),
   without(
     'a timeout with room for all in front',

@@ -6,8 +6,8 @@ const notAfter = (/** @type {string} */ script) =>
   without(
     `not-after of ${script}`,
     `lua/lock/${script}.lua`,
-    'if notAfter > 0 then',
-    'if false then',
+    '-- include: lib/not-after.lua\n',
+    '',
     LATE,
     'tests/lua/lock',
   );

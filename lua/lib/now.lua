@@ -1,0 +1,8 @@
+-- lib/now: ends the script if the request comes too late, and says what time it is
+-- Reads    notAfter  int  epoch ms of this server after which nothing is changed; 0 = no limit
+-- Defines  now  epoch ms of this server
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+if notAfter > 0 and now > notAfter then return -3 end
+now = math.floor(now)

@@ -1,0 +1,16 @@
+-- lib/permit-sweep: frees the permits whose leases have expired, and wakes waiters
+-- Reads    semaphore, taken, publish, channel, now
+-- Defines  over  how many it freed
+-- A slot that is leaving this node refuses every later look at a set that the sweep has emptied: read `taken` first.
+
+-- Both keys change, or neither if Redis refuses one of the commands.
+local over = redis.call('ZCOUNT', taken, 0, now)
+if over > 0 then
+  local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + over
+  if free > 0 then redis.call(publish, channel, free) end
+  redis.call('INCRBY', semaphore, over)
+  if type(redis.pcall('ZREMRANGEBYSCORE', taken, 0, now)) ~= 'number' then
+    redis.call('INCRBY', semaphore, -over)
+    redis.call('ZREMRANGEBYSCORE', taken, 0, now)
+  end
+end

@@ -1,0 +1,10 @@
+import { withIncludes } from '../../../.ci/script-text.cjs';
+import { projectFiles, readProjectFile } from '../project/project-files.js';
+
+const LUA_FILES = projectFiles('lua', '.lua');
+/** Paths of the scripts, without the files that they include. */
+export const SCRIPT_FILES = LUA_FILES.filter((path) => !path.startsWith('lua/lib/'));
+export const INCLUDED_FILES = LUA_FILES.filter((path) => path.startsWith('lua/lib/'));
+
+/** A script with the text of what it includes in place. */
+export const readScript = (path: string): string => withIncludes(readProjectFile(path));
