@@ -11,7 +11,7 @@
 -- ARGV[6]  channel        string  what the wake-up channel of each waiter begins with: channel:owner
 -- ARGV[7]  notAfter       int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  nil  taken, hold count 1
---          n    ms after which to look again, if no message comes; -1 = nobody knows
+--          n    ms after which to look again, if no message comes; -1 = unknown
 --          -3   too late; nothing changed
 --          WRONGTYPE  the hash of this name is not a lock; nothing changed
 -- Used by  src/redis/scripts/fair-lock.ts (acquire)
@@ -30,7 +30,7 @@ if not free and not mine then
   -- include: lib/foreign-hash.lua
 end
 local queued = waiterTimeout > 0 and redis.call('ZSCORE', timeouts, owner)
--- A client that stood still does not take its own waiter for dead.
+-- A client that was suspended does not remove its own waiter.
 local dies = queued and redis.call('ZSCORE', alive, owner)
 if dies and tonumber(dies) <= now then redis.call('ZADD', alive, now + waiterTimeout, owner) end
 local gone, head, swept = redis.call('ZRANGEBYSCORE', alive, '-inf', now), redis.call('LINDEX', queue, 0), false
@@ -61,12 +61,12 @@ if mine then
   if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
   return nil
 end
--- Nobody else will tell the head that it has become the head of a free lock.
+-- No other script tells the head that it has become the head of a free lock.
 if swept and free then redis.call(publish, channel .. ':' .. head, '0') end
 if waiterTimeout > 0 and not queued then
   local tail = head and redis.call('ZSCORE', timeouts, redis.call('LINDEX', queue, -1))
   local timeout = (tail or now + redis.call('PTTL', lock)) + wait
-  -- Everybody in front takes its own wait off when its turn comes: after all of them there must be one left.
+  -- Each owner in front subtracts its own wait when its turn comes. After all of them one wait must remain.
   local full = now + (redis.call('LLEN', queue) + 1) * wait
   -- First what its release finds it by.
   redis.call('ZADD', alive, now + waiterTimeout, owner)

@@ -1,4 +1,4 @@
--- fair-lock/refresh: keeps the places of waiters of one client, and says which of them have to try
+-- fair-lock/refresh: keeps the places of one client's waiters, and names those that must try
 -- KEYS[1]  lock      hash    owner -> hold count
 -- KEYS[2]  queue     list    owners that wait, head first
 -- KEYS[3]  timeouts  zset    owner -> epoch ms from which a JVM takes its place for abandoned
@@ -9,8 +9,8 @@
 -- ARGV[4]     publish        string  PUBLISH or SPUBLISH
 -- ARGV[5]     channel        string  what the wake-up channel of each waiter begins with: channel:owner
 -- ARGV[6..n]  owners         string  owner ids, in the order in which they came
--- Returns  an array: ms until the holder's lease ends if one of them is the head (-1 = nobody knows, or none is), then
---            the numbers of those that have to try, from 1: the head of a free lock, and who has no place any more
+-- Returns  an array: ms until the holder's lease ends if one of them is the head (-1 = unknown, or none is), then
+--            the numbers of those that have to try, from 1: the head of a free lock, and owners without a place
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/fair-lock.ts (refresh)
 
@@ -26,7 +26,7 @@ for _, each in ipairs(members) do queued[each] = true end
 for i = 6, #ARGV do
   number[ARGV[i]] = i - 5
   if queued[ARGV[i]] then
-    -- First of all: a client that stood still does not take its own waiters for dead.
+    -- First of all: a client that was suspended does not remove its own waiters.
     redis.call('ZADD', alive, now + waiterTimeout, ARGV[i])
   else
     redis.call('ZREM', alive, ARGV[i])
@@ -40,7 +40,7 @@ local spared = nil
 -- include: lib/fair-sweep.lua
 if swept then members = redis.call('LRANGE', queue, 0, -1) end
 
--- Everybody in front takes its own wait off when its turn comes. When half a wait is missing at the end of that it is
+-- Each owner in front subtracts its own wait when its turn comes. When half a wait is missing at the end of that it is
 -- made up for, and for those behind too, since they rest on it.
 local raised = 0
 for place, each in ipairs(members) do
@@ -57,7 +57,7 @@ local free = redis.call('EXISTS', lock) == 0
 if number[head] then
   if free then reply[#reply + 1] = number[head] else reply[1] = redis.call('PTTL', lock) end
 elseif free and swept then
-  -- Nobody else will tell the head that it has become the head of a free lock.
+  -- No other script tells the head that it has become the head of a free lock.
   redis.call(publish, channel .. ':' .. head, '0')
 end
 return reply

@@ -1,4 +1,4 @@
--- fair-lock/release: gives back what any of the given owners has, the lock or a place in the queue, and wakes the head
+-- fair-lock/release: releases what the given owners have, the lock or places in the queue, and wakes the head
 -- KEYS[1]  lock      hash    owner -> hold count
 -- KEYS[2]  queue     list    owners that wait, head first
 -- KEYS[3]  timeouts  zset    owner -> epoch ms from which a JVM takes its place for abandoned

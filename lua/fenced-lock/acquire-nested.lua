@@ -1,4 +1,4 @@
--- fenced-lock/acquire-nested: adds a hold to a lock that its owner has, with a token of its own
+-- fenced-lock/acquire-nested: adds a hold with its own token to a lock that its owner has
 -- KEYS[1]  lock      hash    owner -> hold count
 -- KEYS[2]  token     string  the last token drawn
 -- ARGV[1]  owner     string  owner id
@@ -26,12 +26,7 @@ local drawn = false
 if counted == count and known ~= '' then drawn = redis.call('GET', token) end
 if drawn == known then drawn = false end
 if not drawn then
-  redis.call('INCR', token)
-  local micros = time[1] * 1000000 + time[2]
-  if tokens == 'clock' and tonumber(redis.call('GET', token)) < micros then
-    redis.call('SET', token, string.format('%.0f', micros))
-  end
-  redis.call('PERSIST', token)
+  -- include: lib/next-token.lua
   drawn = redis.call('GET', token)
 end
 redis.call('HSET', lock, owner, count)

@@ -29,18 +29,11 @@ if held then
     end
     return left
   end
-  -- A repeat: nobody else can have drawn a token since.
+  -- A repeat: no other owner can have drawn a token since.
   drawn = redis.call('GET', token)
 end
 if not drawn then
-  redis.call('INCR', token)
-  -- A failover may have lost the last numbers; the time that passed since is more than what was counted.
-  local micros = time[1] * 1000000 + time[2]
-  if tokens == 'clock' and tonumber(redis.call('GET', token)) < micros then
-    redis.call('SET', token, string.format('%.0f', micros))
-  end
-  -- Redisson's multi-lock gives the counter an expiry; what it counted must outlive that.
-  redis.call('PERSIST', token)
+  -- include: lib/next-token.lua
   drawn = redis.call('GET', token)
 end
 -- After a repeat it may count nested holds.

@@ -21,28 +21,18 @@ local ours, tokens, notAfter = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
 
 local time = redis.call('TIME')
 if notAfter > 0 and time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
--- A repeat writes nothing but a counter that somebody deleted, so the new lease counts from the first attempt.
+-- A repeat writes nothing but a counter that was deleted, so the new lease counts from the first attempt.
 local handed = redis.call('HEXISTS', lock, to) == 1
 local drawn = handed and redis.call('GET', token)
 if drawn then return drawn end
 if not handed and redis.call('HEXISTS', lock, from) == 0 then return 0 end
-if not handed and ours >= 0 then
-  local ask = 'NUMSUB'
-  if publish == 'SPUBLISH' then ask = 'SHARDNUMSUB' end
-  local subscribers = redis.pcall('PUBSUB', ask, channel)
-  -- Refused: there may be others, and nobody may starve.
-  if subscribers.err or subscribers[2] > ours then
-    redis.call('DEL', lock)
-    redis.call(publish, channel, '0')
-    return 2
-  end
+-- include: lib/others-wait.lua
+if others and not handed then
+  redis.call('DEL', lock)
+  redis.call(publish, channel, '0')
+  return 2
 end
-redis.call('INCR', token)
-local micros = time[1] * 1000000 + time[2]
-if tokens == 'clock' and tonumber(redis.call('GET', token)) < micros then
-  redis.call('SET', token, string.format('%.0f', micros))
-end
-redis.call('PERSIST', token)
+-- include: lib/next-token.lua
 if not handed then
   -- Never without the key in between: a slot that is leaving this node would send what comes next elsewhere.
   redis.call('HSET', lock, to, '1')

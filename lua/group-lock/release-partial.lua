@@ -1,4 +1,4 @@
--- group-lock/release-partial: gives back one of several holds of an owner, and frees the values that only it had
+-- group-lock/release-partial: releases one of several holds of an owner, and frees the values that only this hold had
 -- KEYS[1]  group  hash    value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
 -- ARGV[1]     notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- ARGV[2]     owner     string  owner id

@@ -1,12 +1,12 @@
--- group-lock/release: gives back whatever the given owners have of the given values, and wakes waiters
+-- group-lock/release: releases the given values of the given owners, and wakes waiters
 -- KEYS[1]  group  hash    value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
 -- ARGV[1]     publish  string  PUBLISH or SPUBLISH
 -- ARGV[2]     channel  string  wake-up channel of the group
 -- ARGV[3]     owners   int     how many owners follow
 -- ARGV[4]     needed   int     how many of the values, from the first on, the first owner should still hold
 -- ARGV[5..n]  names    owner ids, then hashed values
--- Returns  1  given back and published; the first owner held all that were needed
---          2  given back and published, but some that were needed had been lost before
+-- Returns  1  released and published; the first owner held all that were needed
+--          2  released and published, but some that were needed had been lost before
 --          0  none of the owners holds any of them; nothing changed
 -- Used by  src/redis/scripts/group-lock.ts (release)
 
@@ -33,7 +33,7 @@ for o = 5, first - 1 do
     local last = redis.call('HMGET', group, unpack(ends))
     for i = 1, to - from + 1 do
       if has[i] == owner then
-        -- No value is left behind because another was lost: nobody would give it back any more.
+        -- No value is left behind because another was lost: no call would release it later.
         fields[#fields + 1] = ARGV[from + i - 1]
         removed = removed + 1
       end

@@ -1,6 +1,6 @@
--- group-lock/state: reads how values of a group stand
+-- group-lock/state: reads the holds of values of a group
 -- KEYS[1]  group  hash  value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
--- ARGV[1]     owner   string  owner id; '' = nobody's
+-- ARGV[1]     owner   string  owner id; '' = of no owner
 -- ARGV[2..n]  values  string  hashed values
 -- Returns  an array  ms until the last of the values is free, -2 = all are; hold count of the owner, the least that it
 --                    has of any, 0 = it does not hold all of them; then the owners that hold any of them

@@ -20,7 +20,7 @@ local publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], AR
 local count = redis.call('GET', latch)
 -- What is no number DECR refuses.
 local left = count and (tonumber(count) or 2) - 1 or 0
--- Below zero it was open already, and nobody waits.
+-- Below zero the latch was open already, and no caller waits.
 local opens = count and left == 0
 local time, before
 if opens then
@@ -41,7 +41,7 @@ elseif done and count then
   done = type(redis.pcall('DEL', latch)) == 'number'
 end
 if not done then
-  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
   if opens then redis.call('SET', opened, before or '1', 'PX', before and '3600000' or '1') end

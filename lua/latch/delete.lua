@@ -7,7 +7,7 @@
 -- ARGV[3]  lane      int     lane of this client that carries the request
 -- ARGV[4]  sequence  int     number of the request, larger than all before it in its lane
 -- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
--- Returns  1   opened; all who wait are told, with the payload of a count that reached zero
+-- Returns  1   opened; all waiters are told, with the payload of a count that reached zero
 --          0   it was open
 --          -3  too late; nothing changed
 --          -4  cancelled, or the lane carries a later request; nothing changed
@@ -38,7 +38,7 @@ if done and closed then
 end
 if done then done = type(redis.pcall('DEL', latch)) == 'number' end
 if not done then
-  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
   if closed then redis.call('SET', opened, before or '1', 'PX', before and '3600000' or '1') end

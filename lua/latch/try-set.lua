@@ -31,7 +31,7 @@ local set = redis.pcall('PEXPIRE', requests, '3600000')
 -- Overwritten, not deleted: a slot that is leaving this node refuses a key that is not here.
 if type(set) == 'number' and closes then set = redis.pcall('SET', latch, count) end
 if type(set) == 'table' and set.err then
-  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
   redis.call('SET', latch, count)

@@ -16,8 +16,8 @@ if #gone > 0 then
       staying[#staying + 1], lowered[#lowered + 1] = each, added
     end
   end
-  -- LREM walks along the queue. Where many leave, those that stay are queued anew instead: behind the others, so that the
-  -- queue is not empty in between.
+  -- LREM walks along the queue. Where many leave, those that stay are queued again instead: behind the others, so that
+  -- the queue is not empty in between.
   if #leaving <= 8 then
     for _, each in ipairs(leaving) do redis.call('LREM', queue, 0, each) end
   else

@@ -21,16 +21,11 @@ local ours, notAfter = tonumber(ARGV[6]), tonumber(ARGV[7])
 -- A repeat writes nothing, so the new lease counts from the first attempt.
 if redis.call('HEXISTS', lock, to) == 1 then return 1 end
 if redis.call('HEXISTS', lock, from) == 0 then return 0 end
-if ours >= 0 then
-  local ask = 'NUMSUB'
-  if publish == 'SPUBLISH' then ask = 'SHARDNUMSUB' end
-  local subscribers = redis.pcall('PUBSUB', ask, channel)
-  -- Refused: there may be others, and nobody may starve.
-  if subscribers.err or subscribers[2] > ours then
-    redis.call('DEL', lock)
-    redis.call(publish, channel, '0')
-    return 2
-  end
+-- include: lib/others-wait.lua
+if others then
+  redis.call('DEL', lock)
+  redis.call(publish, channel, '0')
+  return 2
 end
 -- Never without the key in between: a slot that is leaving this node would send what comes next elsewhere.
 redis.call('HSET', lock, to, '1')

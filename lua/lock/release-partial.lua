@@ -1,4 +1,4 @@
--- lock/release-partial: gives back one of several holds of an owner
+-- lock/release-partial: releases one of several holds of an owner
 -- KEYS[1]  lock      hash    owner -> hold count
 -- ARGV[1]  owner     string  owner id
 -- ARGV[2]  count     int     hold count after this call, at least 1; absolute, so a repeated request counts once

@@ -13,7 +13,7 @@ local left = {}
 for i = 1, #KEYS do
   local lock, owner, lease = KEYS[i], ARGV[2 * i], ARGV[2 * i + 1]
   local held = redis.pcall('HEXISTS', lock, owner)
-  -- Somebody has put something else in its place. The others of this batch shall not be lost with it.
+  -- Another type has taken its place. The others of this batch shall not be lost with it.
   local foreign = type(held) == 'table'
   -- What else it says, it says again to the whole script.
   if foreign and not string.find(held.err, 'WRONGTYPE', 1, true) then redis.call('HEXISTS', lock, owner) end

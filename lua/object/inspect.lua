@@ -1,4 +1,4 @@
--- object/inspect: reads everything that Redis has about one name, in one moment
+-- object/inspect: reads everything that Redis has under one name, at one moment
 -- KEYS[1]  object  any     the name itself
 -- KEYS[2]  queue   list    waiters of a fair lock
 -- KEYS[3]  token   string  fencing token

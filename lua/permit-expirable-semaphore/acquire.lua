@@ -2,10 +2,10 @@
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
 -- ARGV[1]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
--- ARGV[2]  lease     int     ms; -1 = until it is given back
+-- ARGV[2]  lease     int     ms; -1 = until it is released
 -- ARGV[3]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[4]  channel   string  wake-up channel of this semaphore
--- ARGV[5..n]  ids    string  one permit id in hex for each permit; nobody else draws the same
+-- ARGV[5..n]  ids    string  one permit id in hex for each permit; no other request draws the same
 -- Returns  an array: 1 = taken, 0 = not enough and nothing taken; permits that are free; ms until the next lease of a
 --            permit ends, -1 = none will
 --          -3  too late; nothing changed
@@ -47,7 +47,7 @@ if granted == 1 then
   local ends = never
   if lease >= 0 and now + lease < never then ends = now + lease end
   for i = 1, #ids do
-    -- Only the first can be refused. Nobody would release permits that have no id.
+    -- Only the first can be refused. Permits without an id could not be released.
     if type(redis.pcall('ZADD', taken, ends, ids[i])) ~= 'number' then
       if change ~= 0 then redis.call('INCRBY', semaphore, -change) end
       redis.call('ZADD', taken, ends, ids[i])
@@ -57,7 +57,7 @@ end
 -- After the new ones: a slot that is leaving this node takes no new set.
 if over > 0 then redis.call('ZREMRANGEBYSCORE', taken, 0, now) end
 if granted == 1 then
-  -- One must not outlive the other: permits would vanish, or be given back to what is gone.
+  -- One must not outlive the other: permits would vanish, or be released to a semaphore that is gone.
   local ttl = redis.call('PTTL', semaphore)
   if ttl > 0 then redis.call('PEXPIRE', taken, ttl) else redis.call('PERSIST', taken) end
   first = redis.call('ZRANGE', taken, 0, 0, 'WITHSCORES')

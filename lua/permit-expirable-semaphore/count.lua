@@ -1,4 +1,4 @@
--- permit-expirable-semaphore/count: says how many permits there are, after those whose lease is over came back
+-- permit-expirable-semaphore/count: counts the permits, after it has freed those whose leases have expired
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
 -- ARGV[1]  publish  string  PUBLISH or SPUBLISH

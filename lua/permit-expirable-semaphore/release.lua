@@ -1,13 +1,13 @@
--- permit-expirable-semaphore/release: gives permits back, and wakes waiters
+-- permit-expirable-semaphore/release: releases permits, and wakes waiters
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
 -- ARGV[1]     publish  string  PUBLISH or SPUBLISH
 -- ARGV[2]     channel  string  wake-up channel of this semaphore
 -- ARGV[3]     any      int     1 = those of the ids that are taken, 0 = all of them or none
 -- ARGV[4..n]  ids      string  permit ids in hex
--- Returns  1  given back
+-- Returns  1  released
 --          0  none of them is taken, or their leases are over
---          2  some of them are not taken, or their leases are over; none is given back
+--          2  some of them are not taken, or their leases have expired; none is released
 -- Used by  src/redis/scripts/permit-expirable-semaphore.ts (release)
 
 local semaphore, taken = KEYS[1], KEYS[2]

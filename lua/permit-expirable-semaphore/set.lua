@@ -1,4 +1,4 @@
--- permit-expirable-semaphore/set: sets how many permits there are in all, free and taken
+-- permit-expirable-semaphore/set: sets the number of permits, free and taken together
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
 -- KEYS[3]  requests   hash    lane -> sequence:answer, of this client
@@ -20,7 +20,7 @@ local lane, sequence, notAfter = ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 -- include: lib/not-after.lua
 -- include: lib/lane.lua
--- Permits whose lease is over count as taken until somebody notices, and come back then.
+-- Permits whose leases have expired count as taken until a script frees them.
 local free = redis.call('GET', semaphore)
 local change = permits
 if free then change = permits - tonumber(free) - redis.call('ZCARD', taken) end
@@ -31,7 +31,7 @@ redis.call('HSET', requests, lane, sequence .. ':1')
 local set = redis.pcall('PEXPIRE', requests, '3600000')
 if type(set) == 'number' and changes then set = redis.pcall('INCRBY', semaphore, change) end
 if type(set) ~= 'number' then
-  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
   redis.call('INCRBY', semaphore, change)

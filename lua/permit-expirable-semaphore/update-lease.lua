@@ -2,7 +2,7 @@
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
 -- ARGV[1]  id        string  permit id in hex
--- ARGV[2]  lease     int     ms from now; -1 = until it is given back
+-- ARGV[2]  lease     int     ms from now; -1 = until it is released
 -- ARGV[3]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[4]  channel   string  wake-up channel of this semaphore
 -- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
@@ -23,7 +23,7 @@ local before = tonumber(redis.call('ZSCORE', taken, member) or '-1')
 if before <= now then return 0 end
 local ends = 922337203685477
 if lease >= 0 and now + lease < ends then ends = now + lease end
--- Who waits looks again when the lease that it knows of ends; this one ends sooner. The message comes first: if it is
+-- A waiter looks again when the lease that it knows of ends. This one ends sooner. The message comes first: if it is
 -- refused, the lease is the old one.
 if ends < before then redis.call(publish, channel, '1') end
 redis.call('ZADD', taken, ends, member)

@@ -17,7 +17,7 @@ local base, owner, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]
 -- include: lib/not-after.lua
 local mode, left = redis.call('HGET', lock, 'mode'), redis.call('PTTL', lock)
 -- include: lib/foreign-hash.lua
--- Without a mode it is a lock of another kind: whoever read beside its holder would take the key away when leaving.
+-- Without a mode it is a lock of another kind: a reader beside its holder would delete the key when it leaves.
 if mode ~= 'read' and left ~= -2 then return left end
 local counted = redis.call('HGET', lock, owner)
 local hold = base .. ':' .. owner .. ':rwlock_timeout:1'
@@ -28,7 +28,7 @@ if counted and ttl == -2 then found = redis.pcall('EXISTS', lock, hold) end
 -- include: lib/read-hold-addable.lua
 -- The field is there when an earlier attempt ran. Nested holds may have come since: none of them is to be forgotten.
 redis.call('HSET', lock, 'mode', 'read', owner, counted or '1')
--- Each read hold has a lease of its own, so that the lock can outlast whoever leaves first.
+-- Each read hold has a lease of its own, so that the lock can outlast the reader that leaves first.
 if ttl < tonumber(lease) then redis.call('SET', hold, '1', 'PX', lease) end
 if left < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
 return nil

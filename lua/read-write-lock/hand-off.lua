@@ -24,20 +24,15 @@ local writer, heir = from .. ':write', to .. ':write'
 if redis.call('HEXISTS', lock, heir) == 1 then return 1 end
 if redis.call('HEXISTS', lock, writer) == 0 then return 0 end
 -- include: lib/read-hold-drop.lua
--- A writer that reads as well gives that back with it; beside a writer nobody else reads.
+-- A writer that reads as well releases its read holds with it. No other owner reads beside a writer.
 for i = 1, tonumber(redis.call('HGET', lock, from) or '0') do
   drop(base .. ':' .. from .. ':rwlock_timeout:' .. i)
 end
-if ours >= 0 then
-  local ask = 'NUMSUB'
-  if publish == 'SPUBLISH' then ask = 'SHARDNUMSUB' end
-  local subscribers = redis.pcall('PUBSUB', ask, channel)
-  -- Refused: there may be others, and nobody may starve.
-  if subscribers.err or subscribers[2] > ours then
-    redis.call('DEL', lock)
-    redis.call(publish, channel, '1')
-    return 2
-  end
+-- include: lib/others-wait.lua
+if others then
+  redis.call('DEL', lock)
+  redis.call(publish, channel, '1')
+  return 2
 end
 -- Never without the key in between: a slot that is leaving this node would send what comes next elsewhere.
 redis.call('HSET', lock, 'mode', 'write', heir, '1')

@@ -25,7 +25,7 @@ local found = ttl
 if ttl == -2 and counted >= tonumber(count) then found = redis.pcall('EXISTS', lock, hold) end
 -- include: lib/read-hold-addable.lua
 -- include: lib/read-hold-drop.lua
--- Some may have been given back already, with a request that is still to come: no key may be left that nobody counts.
+-- Some may have been released already, by a request that is still to come: no key may be left that no hold counts.
 for i = count + 1, counted do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end
 redis.call('HSET', lock, owner, count)
 if ttl < tonumber(lease) then redis.call('SET', hold, '1', 'PX', lease) end

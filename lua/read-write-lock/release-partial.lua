@@ -1,4 +1,4 @@
--- read-write-lock/release-partial: leaves an owner the holds that it is told to have, of either half
+-- read-write-lock/release-partial: releases all but the given holds of an owner, of either half
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
 -- ARGV[1]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- ARGV[2]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
@@ -36,7 +36,7 @@ end
 -- At maxmemory Redis allows what begins with a write that needs no memory.
 redis.call('HDEL', lock, '')
 for i = reads + 1, tonumber(counted or '0') do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end
--- The keys are written anew in order: whichever hold was given back, the others keep what is left of their own leases.
+-- The keys are written anew in order: the remaining holds keep what is left of their own leases.
 for i = 1, reads do
   local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i
   if tonumber(ARGV[7 + i]) > 0 then
@@ -51,7 +51,7 @@ if writes ~= '0' then
 elseif wrote then
   redis.call('HDEL', lock, writer)
   redis.call('HSET', lock, 'mode', 'read')
-  -- Readers who wait for this writer get in now, not when its lease would have ended.
+  -- Readers that wait for this writer get in now, not when its lease would have ended.
   redis.call(publish, channel, '1')
 end
 local longest = tonumber(lease)

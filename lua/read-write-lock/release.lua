@@ -1,10 +1,10 @@
--- read-write-lock/release: gives back everything that the given owners have, of either half, and wakes waiters
+-- read-write-lock/release: releases all holds of the given owners, of either half, and wakes waiters
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
 -- ARGV[1]     base     string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
 -- ARGV[2]     publish  string  PUBLISH or SPUBLISH
 -- ARGV[3]     channel  string  wake-up channel of both halves
 -- ARGV[4..n]  owners   string  owner ids
--- Returns  1  given back; published if the lock is free, or no writer has it any more
+-- Returns  1  released; published if the lock is free, or no writer has it any more
 --          0  none of them holds it; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (release)
 

@@ -20,7 +20,7 @@ for k = 1, #KEYS do
   local lock, base, owner, lease = KEYS[k], ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2])
   local write, reads = ARGV[a + 3], tonumber(ARGV[a + 4])
   local wrote = redis.pcall('HEXISTS', lock, owner .. ':write')
-  -- Somebody has put something else in its place. The others of this batch shall not be lost with it.
+  -- Another type has taken its place. The others of this batch shall not be lost with it.
   local foreign = type(wrote) == 'table'
   -- What else it says, it says again to the whole script.
   if foreign and not string.find(wrote.err, 'WRONGTYPE', 1, true) then redis.call('HEXISTS', lock, owner) end

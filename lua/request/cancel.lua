@@ -1,4 +1,4 @@
--- request/cancel: keeps a request that has not run yet from ever running
+-- request/cancel: prevents a request that has not run yet
 -- KEYS[1]  requests  hash    lane -> sequence:answer, of this client
 -- ARGV[1]  lane      int     lane of this client that carries the request
 -- ARGV[2]  sequence  int     number of the request, larger than all before it in its lane

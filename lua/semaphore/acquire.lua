@@ -21,12 +21,12 @@ local free = tonumber(redis.call('GET', semaphore) or '0')
 if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
 local answer = free - permits
 if answer < 0 then answer = -1 end
--- "Busy" is stored as well: a copy that comes later must not take what nobody waits for any more.
+-- "Busy" is stored as well: a copy that comes later must not take permits that no caller waits for.
 redis.call('HSET', requests, lane, sequence .. ':' .. answer)
 local taken = redis.pcall('PEXPIRE', requests, '3600000')
 if type(taken) == 'number' and answer >= 0 then taken = redis.pcall('DECRBY', semaphore, permits) end
 if type(taken) ~= 'number' then
-  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
   redis.call('DECRBY', semaphore, permits)

@@ -25,7 +25,7 @@ redis.call('HSET', requests, lane, sequence .. ':1')
 local added = redis.pcall('PEXPIRE', requests, '3600000')
 if type(added) == 'number' then added = redis.pcall('INCRBY', semaphore, permits) end
 if type(added) ~= 'number' then
-  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
   redis.call('INCRBY', semaphore, permits)

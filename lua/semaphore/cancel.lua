@@ -1,4 +1,4 @@
--- semaphore/cancel: takes back what a request took, or keeps one that has not come yet from taking anything
+-- semaphore/cancel: undoes what a request took, or keeps a request that has not run from taking anything
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
 -- ARGV[1]  permits   int     that the request takes; -1 = as many as it answered
@@ -6,7 +6,7 @@
 -- ARGV[3]  channel   string  wake-up channel of this semaphore
 -- ARGV[4]  lane      int     lane of this client that carries the request
 -- ARGV[5]  sequence  int     number of the request, larger than all before it in its lane
--- Returns  1  it had run, and what it took is given back
+-- Returns  1  it had run, and what it took is free again
 --          0  it has taken nothing and never will
 -- Used by  src/redis/scripts/semaphore.ts (cancel)
 
@@ -33,7 +33,7 @@ redis.call('HSET', requests, lane, sequence .. ':-4')
 if kept == 0 then redis.call('PEXPIRE', requests, '3600000') end
 if taken == 0 then return 0 end
 if type(redis.pcall('INCRBY', semaphore, taken)) ~= 'number' then
-  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
   redis.call('HSET', requests, lane, seen)
   redis.call('INCRBY', semaphore, taken)
 end

@@ -19,12 +19,12 @@ local free = tonumber(redis.call('GET', semaphore) or '0')
 if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
 -- More were taken away than there are: that stays.
 if free < 0 then free = 0 end
--- Whole: Lua would write a number of 15 digits or more rounded, and so many would be told to a repeat, or given back.
+-- Whole: Lua would write a number of 15 digits or more rounded, and a repeat would report, or release, that many.
 redis.call('HSET', requests, lane, sequence .. ':' .. string.format('%.0f', free))
 local taken = redis.pcall('PEXPIRE', requests, '3600000')
 if type(taken) == 'number' and free > 0 then taken = redis.pcall('DECRBY', semaphore, free) end
 if type(taken) ~= 'number' then
-  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
   redis.call('DECRBY', semaphore, free)

@@ -1,4 +1,4 @@
--- semaphore/release: gives permits back and wakes waiters
+-- semaphore/release: releases permits, and wakes waiters
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
 -- ARGV[1]  permits   int     how many, at least 1
@@ -7,8 +7,8 @@
 -- ARGV[4]  channel   string  wake-up channel of this semaphore
 -- ARGV[5]  lane      int     lane of this client that carries the request
 -- ARGV[6]  sequence  int     number of the request, larger than all before it in its lane
--- Returns  1   given back
---          2   given back, and at most one client is subscribed: ours, if it waits
+-- Returns  1   released
+--          2   released, and at most one client is subscribed: ours, if it waits
 --          0   there is no such semaphore; nothing changed
 --          -4  the lane carries a later request; nothing changed
 --          n   what it answered when it ran
@@ -30,7 +30,7 @@ redis.call('HSET', requests, lane, sequence .. ':' .. (exists and '1' or '0'))
 if kept == 0 then redis.call('PEXPIRE', requests, '3600000') end
 if not exists then return 0 end
 if type(redis.pcall('INCRBY', semaphore, permits)) ~= 'number' then
-  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('INCRBY', semaphore, permits)
 end

@@ -1,4 +1,4 @@
--- semaphore/try-set: makes a semaphore with so many permits unless there is one
+-- semaphore/try-set: creates a semaphore with this number of permits, unless it exists
 -- KEYS[1]  semaphore  string  permits that are free
 -- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
 -- ARGV[1]  permits   int     how many
@@ -27,7 +27,7 @@ redis.call('HSET', requests, lane, sequence .. ':' .. made)
 local set = redis.pcall('PEXPIRE', requests, '3600000')
 if type(set) == 'number' and made == 1 then set = redis.pcall('SETNX', semaphore, permits) end
 if type(set) ~= 'number' then
-  -- Refused half-way: the lane is put back, so that a repeat does all of it. The refused command says why once more.
+  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
   redis.call('SETNX', semaphore, permits)

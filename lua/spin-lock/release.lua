@@ -1,4 +1,4 @@
--- spin-lock/release: frees a lock that one of the given owners has, and tells nobody
+-- spin-lock/release: frees a lock that one of the given owners has, without a message
 -- KEYS[1]  lock  hash  owner -> hold count
 -- ARGV[1..n]  owners  string  owner ids; more than one when it is unknown which of them has the lock
 -- Returns  1  freed

@@ -59,7 +59,7 @@ test.each(INCLUDED_FILES)(
     const file = path.slice('lua/'.length);
     const [first, ...rest] = readProjectFile(path).split('\n\n')[0]!.split('\n');
     expect(first).toMatch(new RegExp(`^-- ${file.slice(0, -'.lua'.length)}: \\S`));
-    expect(rest.filter((line) => /^-- (Reads|Defines) +\S/.test(line))).not.toEqual([]);
+    expect(rest.filter((line) => /^-- (Reads|Defines|Changes) +\S/.test(line))).not.toEqual([]);
     expect(rest.filter((line) => !/^-- +\S/.test(line))).toEqual([]);
     const users = SCRIPT_FILES.filter((script) => readProjectFile(script).includes(`-- include: ${file}\n`));
     expect(users.length).toBeGreaterThan(1);
