@@ -154,7 +154,7 @@ export function argumentsContract(kind: LockKind): void {
         ],
         [loosely(lock).tryLock!({ waitTime: 5 }, 5_000), 'options must be the only argument, not 5000'],
         [loosely(lock).tryLock!({ waitTime: 5 }, undefined, {}), 'options must be the only argument'],
-        [loosely(lock).withLock!(body, { waitTime: 5 }), 'fn must be the last argument, behind the options'],
+        [loosely(lock).withLock!(body, { waitTime: 5 }), 'fn must be the last argument, after the options'],
         [
           loosely(lock).lock!(AbortSignal.abort()),
           'options must be an object, as { signal }, not an object (AbortSignal)',
