@@ -1,8 +1,8 @@
 export { createClient } from './client/create-client.js';
-export type { CloseOptions, Connection, CreateClientOptions, HoldInfo, LockClient } from './client/create-client.js';
+export type { Connection, CreateClientOptions, LockClient } from './client/create-client.js';
+export type { CloseOptions } from './client/closing.js';
 export { lockContext, LockContext } from './ownership/lock-context.js';
 export type { Hold } from './holding/hold.js';
-export type { FencedHold } from './holding/single-hold.js';
 export {
   ClientClosedError,
   ConcurrentContextError,
@@ -24,13 +24,13 @@ export {
 } from './errors.js';
 export type { LockErrorCode, LossReason, MemberFailure, ServerResult } from './errors.js';
 export type { EventBus, LockEvents } from './events.js';
-export type { Inspection, OwnerInspection, PermitInspection } from './client/inspection.js';
+export type { HoldInfo, Inspection, OwnerInspection, PermitInspection } from './client/inspection.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './locks/arguments.js';
 export type { CallOptions } from './locks/lock-call.js';
 export type { UserConnection } from './redis/connections/user-connection.js';
 export type { FairLock } from './locks/fair-lock.js';
-export type { FencedLock, FencedLockOptions, TokenSource } from './locks/fenced-lock.js';
+export type { FencedHold, FencedLock, FencedLockOptions, TokenSource } from './locks/fenced-lock.js';
 export type { MultiHold } from './several/joint-hold.js';
 export type { MultiLock } from './several/multi-lock.js';
 export type { RedLock, RedLockOptions } from './several/red-lock.js';

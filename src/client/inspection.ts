@@ -1,5 +1,28 @@
+import type { Tenure } from '../holding/tenure.js';
 import { isForeign, isOwner } from '../protocols/plain-lock-protocol.js';
 import type { InspectReply } from '../redis/scripts/object.js';
+
+/** An open lock of a client, as `client.holds()` lists it. */
+export interface HoldInfo {
+  readonly lockName: string;
+  /** The owner id in Redis: `<client id>:<number>`. */
+  readonly owner: string;
+  /** Number of open holds of this owner. */
+  readonly holdCount: number;
+  /** Time since the outermost of the holds was opened, in milliseconds. */
+  readonly age: number;
+  /** The line of code that opened the outermost hold; `undefined` if `callSites` is off. */
+  readonly callSite: string | undefined;
+}
+
+/** @internal */
+export const holdInfoOf = ({ protocol, owner, holds }: Tenure, now: number): HoldInfo => ({
+  lockName: protocol.name,
+  owner,
+  holdCount: holds.length,
+  age: Math.round(now - (holds[0]?.openedAt ?? now)),
+  callSite: holds[0]?.site?.toString(),
+});
 
 export interface OwnerInspection {
   /** `<client id>:<number>`; a JVM's number is its thread id. */

@@ -1,17 +1,17 @@
+/* Longer than 300 lines because half of it is doc comments: this class is the contract of the client. */
 import { asyncDispose } from '../async-dispose.js';
 import { randomUUID } from 'node:crypto';
-import { assemble, type Assembly } from './wiring.js';
-import type { CloseOptions, HoldInfo, LockClient } from './create-client.js';
-import { within, type Clock } from '../clock.js';
+import { closeClient, tenuresOf, type CloseOptions } from './closing.js';
+import { holdInfoOf, inspectionOf, type HoldInfo, type Inspection } from './inspection.js';
+import { wire, type Wiring } from './wiring.js';
+import type { Clock } from '../clock.js';
 import { boundRejection, supportsBoundPromises } from '../ownership/bound-promise.js';
 import { runOutside } from '../ownership/flow.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import { addClient } from '../waiting/process-holds.js';
+import { addClient } from '../ownership/process-holds.js';
 import { showAs } from '../summary.js';
-import type { Tenure } from '../holding/tenure.js';
 import { ClientClosedError, InvalidArgumentError, RedisUnavailableError } from '../errors.js';
-import { createEvents } from '../events.js';
-import { inspectionOf, type Inspection } from './inspection.js';
+import { createEvents, type EventBus } from '../events.js';
 import type { ResolvedOptions } from '../options.js';
 import {
   checkContext,
@@ -32,96 +32,187 @@ import { MultiLock } from '../several/multi-lock.js';
 import { NonReentrantLockProtocol } from '../locks/non-reentrant-lock.js';
 import { PermitExpirableSemaphore } from '../synchronizers/expirable-semaphore.js';
 import type { SemaphoreOptions } from '../synchronizers/permit-source.js';
-import { PlainLockProtocol, type ProtocolPort } from '../protocols/plain-lock-protocol.js';
+import { PlainLockProtocol } from '../protocols/plain-lock-protocol.js';
 import { ReadProtocol, ReadWriteLock, WriteProtocol } from '../locks/read-write-lock.js';
-import { checkDriftFactor, RedLock, type RedLockOptions } from '../several/red-lock.js';
+import { checkDriftFactor } from '../several/drift.js';
+import { RedLock, type RedLockOptions } from '../several/red-lock.js';
 import { Semaphore } from '../synchronizers/semaphore.js';
 import { SingleLock } from '../locks/single-lock.js';
 import { pausesOf, SpinLockProtocol, type SpinLockOptions } from '../locks/spin-lock.js';
 import { fairQueueKey, latchChannel, takenPermitsKey, tokenKey } from '../redis/keys.js';
 import type { UserConnection } from '../redis/connections/user-connection.js';
-import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import { inspect } from '../redis/scripts/object.js';
-import type { Topology } from '../redis/topologies/topology.js';
 
-/** Gives out what users lock with, and ends it all with `close()`. */
-export class RedisLockClient implements LockClient {
-  readonly id = randomUUID();
-  readonly events = createEvents(runOutside);
-  readonly #runtime: Assembly['runtime'];
-  readonly #topology: Topology;
-  readonly #executor: ScriptExecutor;
-  readonly #port: ProtocolPort;
+/**
+ * A client of one Redis server, Sentinel group or cluster. {@link createClient} creates it. Each client is a stranger to
+ * every other client, also in the same process.
+ *
+ * @redisson `RedissonClient`, as far as locks and synchronizers go
+ */
+export class LockClient implements AsyncDisposable {
+  /** The part before the colon in every owner id of this client: a random UUID. */
+  readonly id: string = randomUUID();
+  /** Lifecycle events: acquired, released, lease lost, connection errors and more. See {@link LockEvents}. */
+  readonly events: EventBus;
+  readonly #wiring: Wiring;
   readonly #leaveProcess: () => void;
   #closing: Promise<void> | undefined;
 
-  constructor(given: UserConnection, options: ResolvedOptions, clock: Clock) {
-    const { runtime, topology, executor, port } = assemble(this.id, given, options, clock, this.events);
-    this.#runtime = runtime;
-    this.#topology = topology;
-    this.#executor = executor;
-    this.#port = port;
-    this.#leaveProcess = addClient(runtime);
+  private constructor(given: UserConnection, options: ResolvedOptions, clock: Clock) {
+    const events = createEvents(runOutside);
+    this.events = events;
+    this.#wiring = wire(this.id, given, options, clock, events);
+    const { clock: leaseClock, lines } = this.#wiring;
+    this.#leaveProcess = addClient({ clientId: this.id, clock: leaseClock, lines });
     void supportsBoundPromises();
   }
 
+  /** @internal */
+  static open(given: UserConnection, options: ResolvedOptions, clock: Clock): LockClient {
+    return new LockClient(given, options, clock);
+  }
+
+  /**
+   * Resolves when Redis is available. Other calls need not wait for it: each waits for the connection within its own
+   * command deadline.
+   *
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis was not available within `commandTimeout`.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the credentials are wrong.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @redisson `Redisson#create(Config)` connects
+   */
   async ready(): Promise<void> {
-    if (this.#runtime.closed) throw new ClientClosedError();
-    const { commandTimeout } = this.#runtime.options;
+    if (this.#wiring.client.closed) throw new ClientClosedError();
+    const { commandTimeout } = this.#wiring.options;
     try {
-      await this.#topology.whenReady(this.#runtime.clock.clock.monotonic() + commandTimeout);
+      await this.#wiring.topology.whenReady(this.#wiring.clock.clock.monotonic() + commandTimeout);
     } catch (cause) {
       if (cause instanceof Error && 'code' in cause) throw cause;
-      if (this.#runtime.closed) throw new ClientClosedError();
+      if (this.#wiring.client.closed) throw new ClientClosedError();
       throw new RedisUnavailableError(`Redis was not ready within ${commandTimeout} ms`, 'none', { cause });
     }
   }
 
+  /**
+   * Creates a handle for a reentrant lock. The call sends no command.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
+   * @example
+   * const lock = client.getLock('order:42');
+   * await lock.withLock({ waitTime: 5_000 }, async () => ship());
+   * @redisson `RedissonClient#getLock`
+   */
   getLock(name: string, options: ContextOptions = {}): Lock {
-    return this.#lock(new PlainLockProtocol(this.#port, this.#checkName(name)), options);
+    return this.#lock(new PlainLockProtocol(this.#wiring.port, this.#checkName(name)), options);
   }
 
   #checkName(name: unknown): string {
     const checked = checkName(name);
-    this.#topology.checkName(this.#port.keyPrefix + checked);
+    this.#wiring.topology.checkName(this.#wiring.port.keyPrefix + checked);
     return checked;
   }
 
+  /**
+   * Creates a handle for a lock that refuses a second hold of its owner with `NonReentrantError`.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
+   * @example
+   * const lock = client.getNonReentrantLock('import');
+   * @redisson `RedissonClient#getNonReentrantLock`
+   */
   getNonReentrantLock(name: string, options: ContextOptions = {}): Lock {
-    return this.#lock(new NonReentrantLockProtocol(this.#port, this.#checkName(name)), options);
+    return this.#lock(new NonReentrantLockProtocol(this.#wiring.port, this.#checkName(name)), options);
   }
 
+  /**
+   * Creates a handle for a lock that serves its waiters in the order of their requests, across all processes.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
+   * @example
+   * const lock = client.getFairLock('printer');
+   * @redisson `RedissonClient#getFairLock`
+   */
   getFairLock(name: string, options: ContextOptions = {}): FairLock {
     return this.#fairLock(name, true, options);
   }
 
+  /**
+   * Creates a handle for a fair lock that refuses a second hold of its owner with `NonReentrantError`.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
+   * @example
+   * const lock = client.getNonReentrantFairLock('printer');
+   * @redisson `RedissonClient#getNonReentrantFairLock`
+   */
   getNonReentrantFairLock(name: string, options: ContextOptions = {}): FairLock {
     return this.#fairLock(name, false, options);
   }
 
   #fairLock(name: string, reentrant: boolean, options: ContextOptions): FairLock {
     const { context } = checkHandleOptions(options);
-    const protocol = new FairLockProtocol(this.#port, this.#checkName(name), this.#runtime.options, reentrant);
-    return new FairLock(this.#runtime, this.#executor, protocol, context);
+    const protocol = new FairLockProtocol(this.#wiring.port, this.#checkName(name), this.#wiring.options, reentrant);
+    return new FairLock(this.#wiring.locks, protocol, context);
   }
 
+  /**
+   * Creates a handle for a lock whose waiters poll with growing pauses instead of subscribing to a channel.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
+   * @example
+   * const lock = client.getSpinLock('cache', { backOff: { initialDelay: 1, maxDelay: 64 } });
+   * @redisson `RedissonClient#getSpinLock`
+   */
   getSpinLock(name: string, options: SpinLockOptions = {}): Lock {
     const { backOff, context } = checkHandleOptions(options, ['backOff']);
-    return this.#lock(new SpinLockProtocol(this.#port, this.#checkName(name), pausesOf(backOff)), { context });
+    return this.#lock(new SpinLockProtocol(this.#wiring.port, this.#checkName(name), pausesOf(backOff)), { context });
   }
 
+  /**
+   * Creates a handle for a lock whose holds carry fencing tokens. Each token is larger than all earlier ones.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
+   * @example
+   * await client.getFencedLock('disk').withLock(async ({ token }) => disk.write(data, token));
+   * @redisson `RedissonClient#getFencedLock`
+   */
   getFencedLock(name: string, options: FencedLockOptions = {}): FencedLock {
     const { tokens, context } = checkHandleOptions(options, ['tokens']);
-    const protocol = new FencedLockProtocol(this.#port, this.#checkName(name), checkTokens(tokens));
-    return new FencedLock(this.#runtime, this.#executor, protocol, context);
+    const protocol = new FencedLockProtocol(this.#wiring.port, this.#checkName(name), checkTokens(tokens));
+    return new FencedLock(this.#wiring.locks, protocol, context);
   }
 
+  /**
+   * Creates a handle for a read-write lock: many readers or one writer.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
+   * @example
+   * const catalog = client.getReadWriteLock('catalog');
+   * const items = await catalog.readLock().withLock(async () => load());
+   * @redisson `RedissonClient#getReadWriteLock`
+   */
   getReadWriteLock(name: string, options: ContextOptions = {}): ReadWriteLock {
-    const read = this.#lock(new ReadProtocol(this.#port, this.#checkName(name)), options);
-    return new ReadWriteLock(name, read, this.#lock(new WriteProtocol(this.#port, name), options));
+    const read = this.#lock(new ReadProtocol(this.#wiring.port, this.#checkName(name)), options);
+    return new ReadWriteLock(name, read, this.#lock(new WriteProtocol(this.#wiring.port, name), options));
   }
 
+  /**
+   * Creates a handle for several values of one group. One script locks all of them or none.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the group, a value or an option is invalid.
+   * @example
+   * const seats = client.getMultiLock('seats', ['12A', '12B']);
+   * @redisson `RedissonClient#getMultiLock(String, Collection<Object>)`. The values are strings, as with its `StringCodec`.
+   */
   getMultiLock(group: string, values: readonly string[], options?: ContextOptions): GroupMultiLock;
+  /**
+   * Creates one lock of several locks, which may be of other clients and kinds. Pass options as the last argument. The
+   * multi-lock acts for the context of the options, or for the context that all of its locks name.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: a lock or an option is invalid, or the contexts differ.
+   * @example
+   * const both = client.getMultiLock(client.getLock('account:1'), client.getLock('account:2'));
+   * @redisson `RedissonClient#getMultiLock(RLock...)`
+   */
   getMultiLock(...locks: readonly (Lock | ContextOptions)[]): MultiLock;
   getMultiLock(...given: readonly unknown[]): GroupMultiLock | MultiLock {
     if (typeof given[0] !== 'string') {
@@ -130,102 +221,125 @@ export class RedisLockClient implements LockClient {
     }
     const [group, values, options] = given as [string, unknown, ContextOptions?];
     const { context } = checkHandleOptions(options);
-    const protocol = new GroupLockProtocol(this.#port, this.#checkName(group), checkValues(values));
-    return new GroupMultiLock(this.#runtime, this.#executor, protocol, context);
+    const protocol = new GroupLockProtocol(this.#wiring.port, this.#checkName(group), checkValues(values));
+    return new GroupMultiLock(this.#wiring.locks, protocol, context);
   }
 
-  getRedLock(...given: readonly (Lock | RedLockOptions)[]): RedLock {
-    const { locks, options } = locksAndOptions<RedLockOptions>(given, ['context', 'driftFactor']);
-    return new RedLock(locks, checkDriftFactor(options.driftFactor), checkContext(options.context));
+  /**
+   * Creates a lock that a majority of independent servers grants. Pass one lock of each server's client, and options as
+   * the last argument.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: a lock or an option is invalid.
+   * @example
+   * const lock = a.getRedLock(a.getLock('job'), b.getLock('job'), c.getLock('job'));
+   * @redisson `RedissonClient#getRedLock(RLock...)`
+   */
+  getRedLock(...locks: readonly (Lock | RedLockOptions)[]): RedLock {
+    const { locks: members, options } = locksAndOptions<RedLockOptions>(locks, ['context', 'driftFactor']);
+    return new RedLock(members, checkDriftFactor(options.driftFactor), checkContext(options.context));
   }
 
+  /**
+   * Creates a handle for a semaphore: permits without owners. With `permits`, the first use sets the semaphore up.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
+   * @example
+   * const uploads = client.getSemaphore('uploads', { permits: 5 });
+   * await uploads.withPermits(async () => upload(file));
+   * @redisson `RedissonClient#getSemaphore`
+   */
   getSemaphore(name: string, options?: SemaphoreOptions): Semaphore {
-    return new Semaphore(this.#runtime, this.#port, this.#checkName(name), options);
+    return new Semaphore(this.#wiring.objects, this.#wiring.port, this.#checkName(name), options);
   }
 
+  /**
+   * Creates a handle for a semaphore whose permits have an id and a lease each. With `permits`, the first use sets the
+   * semaphore up.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
+   * @example
+   * const licenses = client.getPermitExpirableSemaphore('licenses', { permits: 3 });
+   * await licenses.withPermit({ leaseTime: 30_000 }, async () => render());
+   * @redisson `RedissonClient#getPermitExpirableSemaphore`
+   */
   getPermitExpirableSemaphore(name: string, options?: SemaphoreOptions): PermitExpirableSemaphore {
-    return new PermitExpirableSemaphore(this.#runtime, this.#port, this.#checkName(name), options);
+    return new PermitExpirableSemaphore(this.#wiring.objects, this.#wiring.port, this.#checkName(name), options);
   }
 
+  /**
+   * Creates a handle for a count-down latch: a gate that opens when its count reaches 0.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name is invalid, or it has braces in a cluster.
+   * @example
+   * const started = client.getCountDownLatch('started');
+   * @redisson `RedissonClient#getCountDownLatch`
+   */
   getCountDownLatch(name: string): CountDownLatch {
     const checked = this.#checkName(name);
-    const key = this.#port.keyPrefix + checked;
+    const key = this.#wiring.port.keyPrefix + checked;
     // Redisson puts braces around a name that has some, which names another slot.
-    if (this.#topology.slotGroup(key) !== this.#topology.slotGroup(latchChannel(key))) {
+    if (this.#wiring.topology.slotGroup(key) !== this.#wiring.topology.slotGroup(latchChannel(key))) {
       throw new InvalidArgumentError('name', 'without braces, for a latch in a cluster', name);
     }
-    return new CountDownLatch(this.#runtime, this.#port, checked);
+    return new CountDownLatch(this.#wiring.objects, this.#wiring.port, checked);
   }
 
   #lock(protocol: LockProtocol, options: ContextOptions): Lock {
-    return new SingleLock(this.#runtime, this.#executor, protocol, checkHandleOptions(options).context);
+    return new SingleLock(this.#wiring.locks, protocol, checkHandleOptions(options).context);
   }
 
+  /** Lists the locks that this client holds now. The call sends no command. */
   holds(): HoldInfo[] {
-    const now = this.#runtime.clock.now();
-    return [...this.#tenures()]
-      .filter((tenure) => tenure.lease.check() !== 'lost' && tenure.holds.length > 0)
-      .map(({ protocol, owner, holds }) => ({
-        lockName: protocol.name,
-        owner,
-        holdCount: holds.length,
-        age: Math.round(now - (holds[0]?.openedAt ?? now)),
-        callSite: holds[0]?.site?.toString(),
-      }));
+    const { clock, lines } = this.#wiring;
+    const tenures = [...tenuresOf(lines)];
+    const now = clock.now();
+    for (const tenure of tenures) tenure.lease.check(now);
+    return tenures.filter(({ holds }) => holds.length > 0).map((tenure) => holdInfoOf(tenure, now));
   }
 
+  /**
+   * Reads from Redis, at one moment, what is stored under a name.
+   *
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply within one command deadline.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @example
+   * const { kind, owners, remaining } = await client.inspect('order:42');
+   */
   async inspect(name: string): Promise<Inspection> {
-    if (this.#runtime.closed) throw new ClientClosedError();
-    const key = this.#port.keyPrefix + this.#checkName(name);
-    const reply = await this.#executor.ask(inspect, [key, fairQueueKey(key), tokenKey(key), takenPermitsKey(key)], []);
+    if (this.#wiring.client.closed) throw new ClientClosedError();
+    const key = this.#wiring.port.keyPrefix + this.#checkName(name);
+    const reply = await this.#wiring.executor.ask(
+      inspect,
+      [key, fairQueueKey(key), tokenKey(key), takenPermitsKey(key)],
+      [],
+    );
     return inspectionOf(name, this.id, reply);
   }
 
+  /**
+   * Closes the client. Renewals stop, and waiters and open holds get a `ClientClosedError`. The call settles within one
+   * command deadline even if Redis is unavailable. Every call returns the promise of the first call.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
+   * @example
+   * process.once('SIGTERM', () => void client.close({ releaseHolds: true }));
+   * @redisson `RedissonClient#shutdown()`. Differs: with `releaseHolds` it releases the locks.
+   */
   close(options: CloseOptions = {}): Promise<void> {
     try {
       checkCloseOptions(options);
     } catch (error) {
       return boundRejection(error);
     }
-    this.#closing ??= runOutside(() => this.#close(options));
+    this.#closing ??= runOutside(() => closeClient(this.#wiring, options).finally(this.#leaveProcess));
     return this.#closing;
   }
 
-  async #close({ releaseHolds = false }: CloseOptions): Promise<void> {
-    const runtime = this.#runtime;
-    runtime.closed = true;
-    const closed = new ClientClosedError();
-    runtime.entries.rejectWaiters(closed);
-    runtime.entries.abandonTries();
-    runtime.compensations.hurry();
-    // A release that is under way is waited for.
-    const open = [...this.#tenures()].filter((tenure) => !tenure.ending);
-    // Every section is told before the first lock is freed: from then on another owner can be inside.
-    for (const tenure of open) tenure.abandon(closed, releaseHolds);
-    if (releaseHolds) for (const tenure of open) tenure.free();
-    await within(runtime.clock.clock, runtime.options.commandTimeout, this.#whenReleased());
-    for (const tenure of [...this.#tenures()]) tenure.abandon(closed);
-    runtime.watchdog.close();
-    runtime.entries.close(closed);
-    runtime.compensations.close();
-    this.#executor.closed = true;
-    this.#topology.close();
-    this.#leaveProcess();
-  }
-
-  async #whenReleased(): Promise<void> {
-    // A try that was under way when its call was rejected may yet take the lock, which is then released.
-    await this.#runtime.entries.whenQuiet();
-    await this.#runtime.compensations.whenDone();
-  }
-
-  *#tenures(): Iterable<Tenure> {
-    for (const entry of this.#runtime.entries) yield* entry.holders;
-  }
-
+  /** Closes the client at the end of an `await using` block. Open holds end with their leases. */
   [asyncDispose](): Promise<void> {
     return this.close();
   }
 }
 
-showAs(RedisLockClient, ({ id }) => ({ id }));
+showAs(LockClient, ({ id }) => ({ id }));

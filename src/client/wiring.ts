@@ -1,54 +1,133 @@
 import { LeaseClock, type Clock } from '../clock.js';
-import { CallSite } from '../ownership/call-site.js';
-import { Compensations } from '../holding/compensations.js';
-import { EntryRegistry } from '../waiting/wait-lines.js';
-import { Lanes } from '../synchronizers/lanes.js';
-import { LongWaits } from '../waiting/long-wait.js';
-import type { LockRuntime } from '../waiting/lock-runtime.js';
-import { Watchdog } from '../holding/watchdog.js';
 import type { EventSource } from '../events.js';
-import type { ResolvedOptions } from '../options.js';
-import { groupRenewal } from '../protocols/group-lock-protocol.js';
-import { plainRenewal, type ProtocolPort } from '../protocols/plain-lock-protocol.js';
+import { Compensations } from '../holding/compensations.js';
+import { Watchdog } from '../holding/watchdog.js';
 import { readWriteRenewal } from '../locks/read-write-lock.js';
-import { openTopology } from '../redis/topologies/open-topology.js';
-import type { UserConnection } from '../redis/connections/user-connection.js';
+import type { LockServices } from '../locks/single-lock.js';
+import type { ResolvedOptions } from '../options.js';
+import { CallSite } from '../ownership/call-site.js';
+import { groupRenewal } from '../protocols/group-lock-protocol.js';
+import { plainRenewal } from '../protocols/plain-lock-protocol.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
+import type { ChannelSource } from '../redis/connections/channel-source.js';
 import { serverOf } from '../redis/connections/own-connection.js';
+import type { UserConnection } from '../redis/connections/user-connection.js';
 import { ScriptExecutor } from '../redis/requests/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
+import { openTopology } from '../redis/topologies/open-topology.js';
 import type { Topology } from '../redis/topologies/topology.js';
+import { Lanes } from '../synchronizers/lanes.js';
+import type { OwnerlessServices } from '../synchronizers/ownerless-object.js';
+import { LongWaits } from '../waiting/long-wait.js';
+import { QueueReleases } from '../waiting/queue-releases.js';
+import { WaitLines } from '../waiting/wait-lines.js';
 
-/** The mechanisms of one client. */
-export interface Assembly {
-  readonly runtime: LockRuntime & { closed: boolean };
+/** What the mechanisms of a client are made of. */
+export interface ClientParts {
+  /** Redisson's client id: a random UUID. */
+  readonly clientId: string;
+  /** Which server or cluster, as far as the configuration says. */
+  readonly server: string;
+  readonly options: ResolvedOptions;
+  readonly clock: Clock;
+  readonly events: EventSource;
+  readonly executor: ScriptExecutor;
+  readonly subscriber: ChannelSource;
+  /** The fields of a hash in Redis; those of a lock name its owners. */
+  fieldsOf(key: string): Promise<readonly string[]>;
+}
+
+/** The mechanisms of one client, and what its locks and its objects without an owner need of them. */
+export interface Mechanisms {
+  readonly client: { closed: boolean };
+  readonly options: ResolvedOptions;
+  readonly clock: LeaseClock;
+  readonly compensations: Compensations;
+  readonly watchdog: Watchdog;
+  readonly lines: WaitLines;
+  readonly locks: LockServices;
+  readonly objects: OwnerlessServices;
+}
+
+/** Makes the mechanisms, and hands each of them what it needs. */
+export function mechanismsOf({
+  clientId,
+  server,
+  options,
+  clock: systemClock,
+  events,
+  executor,
+  subscriber,
+  fieldsOf,
+}: ClientParts): Mechanisms {
+  const client = { closed: false };
+  const clock = new LeaseClock(systemClock);
+  const compensations = new Compensations(clock);
+  const watchdog = new Watchdog(clock, events, options.lockWatchdogTimeout, options.renewEveryMs);
+  let owners = 0;
+  const newOwner = (): string => `${clientId}:${++owners}`;
+  const callSite = (above: (...args: never[]) => unknown): CallSite | undefined =>
+    options.callSites ? CallSite.capture(above) : undefined;
+  const longWaits = new LongWaits(clientId, clock, fieldsOf);
+  const tenures = { clock, options, events, watchdog, compensations };
+  const waiting = { client, clock, options, events, compensations, longWaits, tenures, newOwner };
+  const lines = new WaitLines(waiting, subscriber);
+  return {
+    client,
+    options,
+    clock,
+    compensations,
+    watchdog,
+    lines,
+    locks: {
+      client,
+      clientId,
+      server,
+      clock,
+      options,
+      events,
+      executor,
+      compensations,
+      queueReleases: new QueueReleases(),
+      tenures,
+      lines,
+      longWaits,
+      newOwner,
+      callSite,
+    },
+    objects: { client, clock, options, events, compensations, lanes: new Lanes(clock, compensations), lines },
+  };
+}
+
+/** The mechanisms of a client and its way to Redis. */
+export interface Wiring extends Mechanisms {
   readonly topology: Topology;
   readonly executor: ScriptExecutor;
   readonly port: ProtocolPort;
 }
 
-/** Makes them and puts them together; the connections are on their way when it returns. */
-export function assemble(
-  id: string,
+/** Puts a client together. Its connections are being opened when this returns. */
+export function wire(
+  clientId: string,
   given: UserConnection,
   options: ResolvedOptions,
   clock: Clock,
   events: EventSource,
-): Assembly {
-  const { attemptMs, commandTimeout, lockWatchdogTimeout, renewEveryMs, callSites } = options;
-  let clockTold = false;
+): Wiring {
+  let clockReported = false;
   const topology = openTopology(given, options, clock, {
     error: (connection, cause) => events.emit('connectionError', { connection, cause }),
     clockUnavailable: (cause) => {
       // Every connection finds out for itself.
-      if (!clockTold) events.emit('clockUnavailable', { cause });
-      clockTold = true;
+      if (!clockReported) events.emit('clockUnavailable', { cause });
+      clockReported = true;
     },
   });
-  const executor = new ScriptExecutor(topology, clock, commandTimeout, attemptMs);
+  const executor = new ScriptExecutor(topology, clock, options.commandTimeout, options.attemptMs);
   const slotGroup = (key: string): number => topology.slotGroup(key);
   const port: ProtocolPort = {
     executor,
-    clientId: id,
+    clientId,
     keyPrefix: options.keyPrefix,
     get publish() {
       return topology.publish;
@@ -60,26 +139,8 @@ export function assemble(
       group: groupRenewal(executor),
     },
   };
-  const leaseClock = new LeaseClock(clock);
-  const compensations = new Compensations(leaseClock);
-  let tenures = 0;
-  const runtime: Assembly['runtime'] = {
-    clientId: id,
-    server: serverOf(given),
-    options,
-    clock: leaseClock,
-    events,
-    entries: new EntryRegistry(
-      () => runtime,
-      () => topology.subscriber,
-    ),
-    watchdog: new Watchdog(leaseClock, events, lockWatchdogTimeout, renewEveryMs),
-    compensations,
-    lanes: new Lanes(leaseClock, compensations),
-    longWaits: new LongWaits(id, leaseClock, (key) => executor.ask(reads.hkeys, [key], [])),
-    closed: false,
-    newOwner: () => `${id}:${++tenures}`,
-    callSite: (above) => (callSites ? CallSite.capture(above) : undefined),
-  };
-  return { runtime, topology, executor, port };
+  const { subscriber } = topology;
+  const fieldsOf = (key: string): Promise<readonly string[]> => executor.ask(reads.hkeys, [key], []);
+  const parts = { clientId, server: serverOf(given), options, clock, events, executor, subscriber, fieldsOf };
+  return { ...mechanismsOf(parts), topology, executor, port };
 }

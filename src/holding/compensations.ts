@@ -1,6 +1,5 @@
 import type { LeaseClock } from '../clock.js';
 import { RedisUnavailableError, RefusedError, type LockError } from '../errors.js';
-import type { LockRuntime } from '../waiting/lock-runtime.js';
 
 /** A request under way, of which only the end matters. */
 export interface SentRequest {
@@ -16,12 +15,15 @@ export interface Compensation {
   readonly until: number;
 }
 
-/** By then a lease that is asked for by now has ended, whichever attempt sets it. All in monotonic ms. */
-export const latestEnd = (
-  { clock, options }: Pick<LockRuntime, 'clock' | 'options'>,
-  leaseMs: number,
-  now = clock.clock.monotonic(),
-): number => now + options.commandTimeout + leaseMs;
+/** What the end of a request depends on. */
+export interface RequestTiming {
+  readonly clock: LeaseClock;
+  readonly options: { readonly commandTimeout: number };
+}
+
+/** Monotonic ms by which a lease has ended that a request sent by `now` asks for, whichever of its attempts sets it. */
+export const latestEnd = ({ clock, options }: RequestTiming, leaseMs: number, now = clock.clock.monotonic()): number =>
+  now + options.commandTimeout + leaseMs;
 
 /** The error of a release that goes on in the background, as its caller is told it. */
 export const releaseGoesOn = (error: LockError): LockError =>

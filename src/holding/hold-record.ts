@@ -3,7 +3,6 @@ import type { CallSite } from '../ownership/call-site.js';
 import type { Half, LockProtocol } from '../protocols/lock-protocol.js';
 import { runOutside } from '../ownership/flow.js';
 import type { LightSet } from '../light-set.js';
-import type { Tenure } from './tenure.js';
 
 /** A hold ends, for us, this much before its lease does in Redis: max(5 ms, 1 %). */
 const marginMs = (leaseMs: number): number => Math.max(5, leaseMs / 100);
@@ -33,13 +32,19 @@ const EXCLUSIVE = -1;
 export class HoldRecord {
   state: 'open' | 'lost' | 'closed' = 'open';
   loss: LockLostError | ClientClosedError | undefined;
+  leaseMs: number;
+  /** Renewed by the watchdog; otherwise the caller gave the lease. */
+  watched: boolean;
+  /** Taken by lock() or tryLock(), so that unlock() releases it. */
+  readonly bare: boolean;
+  readonly site: CallSite | undefined;
   /** Lease clock ms at which the lease that this hold asked for ends in Redis, by the last confirmation. */
   leaseEnd: number;
   /** The longest lease asked for: clocks that drift apart have moved furthest by the end of that one. */
   longestLeaseMs: number;
-  /** Branches directly inside this hold that have the lock, or are about to; the others wait in `turns`. */
+  /** Branches directly inside this hold that have the lock, or are about to; the others wait in `branches`. */
   occupied = 0;
-  turns: LightSet<(away?: RedisUnavailableError) => void> | undefined;
+  branches: LightSet<(unavailable?: RedisUnavailableError) => void> | undefined;
   /** The release that is under way or over. */
   released: Promise<void> | undefined;
   /** A release of unknown outcome that goes on in the background; an `unlock()` that follows waits for it. */
@@ -48,28 +53,27 @@ export class HoldRecord {
   forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
   hold: object | undefined;
-  /** Of several locks, what they are together: looks at its parts when this one is lost. */
-  whole: { check(): void } | undefined;
+  /** The hold of several locks that this one is part of: it looks at all its parts when this one is lost. */
+  jointHold: { check(): void } | undefined;
   /** Drawn with the acquire of a fenced lock. */
   token: bigint | undefined;
   #controller: AbortController | undefined;
 
   constructor(
-    readonly tenure: Tenure,
     readonly parent: HoldRecord | undefined,
-    public leaseMs: number,
-    /** Renewed by the watchdog; otherwise the lease was given by the caller. */
-    public watched: boolean,
-    /** Taken by lock() or tryLock(), so that unlock() gives it back. */
-    readonly bare: boolean,
+    terms: HoldTerms,
     sentAt: number,
     readonly openedAt: number,
-    readonly site: CallSite | undefined,
-    /** What it was asked for with; nested holds may differ in it. */
+    /** The kind that it was asked for as; nested holds of one tenure may differ in it. */
     readonly protocol: LockProtocol,
   ) {
-    this.leaseEnd = sentAt + leaseMs;
-    this.longestLeaseMs = leaseMs;
+    this.leaseMs = terms.leaseMs;
+    this.watched = terms.watched;
+    this.bare = terms.bare;
+    this.site = terms.site;
+    this.drift = terms.drift;
+    this.leaseEnd = sentAt + terms.leaseMs;
+    this.longestLeaseMs = terms.leaseMs;
   }
 
   get half(): Half {
@@ -82,8 +86,8 @@ export class HoldRecord {
     return this.leaseEnd - (this.drift === undefined ? margin : Math.max(margin, this.drift(this.longestLeaseMs)));
   }
 
-  /** ms by which the clocks of independent servers may have drifted apart within a lease; more than the margin. */
-  drift: ((leaseMs: number) => number) | undefined;
+  /** ms by which the clocks of independent servers may drift apart within a lease; more than the margin. */
+  readonly drift: ((leaseMs: number) => number) | undefined;
 
   /** What the listeners of the client were told of it last. */
   told: 'nothing' | 'acquired' | 'ended' = 'nothing';
@@ -137,8 +141,8 @@ export class HoldRecord {
   tellLost(): void {
     const controller = this.#controller;
     if (controller !== undefined) runOutside(() => controller.abort(this.loss));
-    this.whole?.check();
-    this.#wakeTurns();
+    this.jointHold?.check();
+    this.#wakeBranches();
   }
 
   throwIfLost(): void {
@@ -147,7 +151,7 @@ export class HoldRecord {
 
   close(): void {
     this.state = 'closed';
-    this.#wakeTurns();
+    this.#wakeBranches();
     // A child that outlives its parent keeps the parent's place: the branches beside it go on waiting.
     if (this.occupied === 0) this.parent?.leave();
   }
@@ -156,61 +160,64 @@ export class HoldRecord {
   leave(): void {
     const alone = this.occupied === EXCLUSIVE;
     this.occupied = alone ? 0 : this.occupied - 1;
-    if (alone) for (const around of this.#aroundReads()) around.#shareAgain();
+    if (alone) for (const around of this.#aroundConcurrent()) around.#shareAgain();
     if (this.state === 'closed') {
       if (this.occupied === 0) this.parent?.leave();
       return;
     }
-    this.#nextTurn();
+    this.#admitNext();
   }
 
-  /** Whether a branch directly inside this hold keeps another from its place; readers share it. */
-  keepsOut(half: Half): boolean {
-    return half === 'read' ? this.occupied === EXCLUSIVE : this.occupied !== 0;
+  /** Whether a branch directly inside this hold keeps another from its place; concurrent ones share it. */
+  keepsOut({ concurrent }: LockProtocol): boolean {
+    return concurrent ? this.occupied === EXCLUSIVE : this.occupied !== 0;
   }
 
   /** Takes a place inside this hold. */
-  enter(half: Half): boolean {
-    if (this.keepsOut(half)) return false;
-    this.occupied = half === 'read' ? this.occupied + 1 : EXCLUSIVE;
-    if (half === 'write') for (const around of this.#aroundReads()) around.occupied = EXCLUSIVE;
+  enter(protocol: LockProtocol): boolean {
+    if (this.keepsOut(protocol)) return false;
+    this.occupied = protocol.concurrent ? this.occupied + 1 : EXCLUSIVE;
+    if (!protocol.concurrent) for (const around of this.#aroundConcurrent()) around.occupied = EXCLUSIVE;
     return true;
   }
 
-  /** Whether a branch beside this hold, or beside one of those around it that read, reads as well. */
-  get besideReaders(): boolean {
-    return [...this.#aroundReads()].some(({ occupied }) => occupied > 1);
+  /** Whether a branch beside this hold, or beside a concurrent one around it, shares the lock as well. */
+  get besideConcurrent(): boolean {
+    return [...this.#aroundConcurrent()].some(({ occupied }) => occupied > 1);
   }
 
-  /** What a write that is nested in reads needs for itself: their places in the holds around them, up to a write. */
-  *#aroundReads(): Iterable<HoldRecord> {
-    if (this.half !== 'read' || this.parent === undefined) return;
+  /**
+   * The holds in which an exclusive branch inside this hold needs all places: those around this one, as long as this one
+   * and they are concurrent, up to an exclusive hold.
+   */
+  *#aroundConcurrent(): Iterable<HoldRecord> {
+    if (!this.protocol.concurrent || this.parent === undefined) return;
     yield this.parent;
-    yield* this.parent.#aroundReads();
+    yield* this.parent.#aroundConcurrent();
   }
 
   #shareAgain(): void {
     this.occupied = 1;
-    this.#nextTurn();
+    this.#admitNext();
   }
 
-  #nextTurn(): void {
+  #admitNext(): void {
     // Nearly always the first one gets in alone: then the others need not be looked at.
-    this.turns?.first?.();
+    this.branches?.first?.();
     if (this.occupied === EXCLUSIVE) return;
-    for (const wake of [...(this.turns ?? [])]) {
+    for (const wake of [...(this.branches ?? [])]) {
       wake();
       if (this.occupied === EXCLUSIVE) return;
     }
   }
 
-  /** The branch that the others wait for has found Redis away. */
-  tellAway(error: RedisUnavailableError): void {
-    for (const wake of [...(this.turns ?? [])]) wake(error);
+  /** The branch that the others wait for has found Redis unavailable. */
+  redisUnavailable(error: RedisUnavailableError): void {
+    for (const wake of [...(this.branches ?? [])]) wake(error);
   }
 
-  #wakeTurns(): void {
-    for (const wake of [...(this.turns ?? [])]) wake();
+  #wakeBranches(): void {
+    for (const wake of [...(this.branches ?? [])]) wake();
   }
 }
 

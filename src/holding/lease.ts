@@ -3,15 +3,43 @@
  * of the request that asked for it, and ends for us a little before it does in Redis. An error is not a loss: only an
  * answer of Redis, or the deadline, says that the lock is lost; after a jump of the clock only Redis can.
  */
-import { NotOwnerError, type LockError } from '../errors.js';
+import { NotOwnerError, type LockError, type LockLostError, type LossReason } from '../errors.js';
+import type { LeaseClock } from '../clock.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { HeldReply } from '../redis/scripts/lock.js';
+import type { HeldReply } from '../redis/scripts/replies.js';
 import { latestEnd } from './compensations.js';
 import type { HoldRecord } from './hold-record.js';
 import { wholeMs } from '../lease-time.js';
-import type { RenewalItem } from '../protocols/lock-protocol.js';
+import type { LockProtocol, RenewalItem } from '../protocols/lock-protocol.js';
 import { orByKey } from './split-renewal.js';
-import type { Tenure } from './tenure.js';
+import type { RequestTurns } from './request-turns.js';
+
+/** What the leases of one client share. */
+export interface LeaseServices {
+  readonly clock: LeaseClock;
+  readonly options: { readonly commandTimeout: number; readonly lockWatchdogTimeout: number };
+}
+
+/** What a lease reads of its tenure, and reports to it. */
+export interface LeasedTenure {
+  readonly protocol: LockProtocol;
+  readonly owner: string;
+  readonly state: 'held' | 'releasing' | 'over';
+  readonly loss: LockLostError | undefined;
+  readonly holds: readonly HoldRecord[];
+  readonly turns: RequestTurns;
+  /** An attempt of a nested acquire or partial release may still run. */
+  readonly strayIsOpen: boolean;
+  throwIfLost(): void;
+  lose(reason: LossReason): LockLostError;
+  /** The deadline has passed. */
+  expire(cause?: unknown): void;
+  /** The deadline is another one now: the watchdog has to look at it. */
+  deadlineMoved(): void;
+}
+
+/** `unconfirmed`: only the wall clock jumped, and Redis has to say whether the lock is still held. */
+export type LeaseStatus = 'valid' | 'unconfirmed' | 'lost';
 
 /** What a renewal has to know again when its answer comes. */
 export interface RenewalTicket {
@@ -28,7 +56,8 @@ export class Lease {
   #confirming: Promise<LockError | undefined> | undefined;
 
   constructor(
-    private readonly tenure: Tenure,
+    private readonly services: LeaseServices,
+    private readonly tenure: LeasedTenure,
     jumpedAtSending: number,
   ) {
     this.#confirmedAtJump = jumpedAtSending;
@@ -45,7 +74,7 @@ export class Lease {
 
   /** The deadline, as if the clock had not jumped since Redis confirmed the tenure. */
   get deadlineByAnyClock(): number {
-    return this.deadline + this.tenure.runtime.clock.jumped - this.#confirmedAtJump;
+    return this.deadline + this.services.clock.jumped - this.#confirmedAtJump;
   }
 
   /** The watchdog renews it. */
@@ -61,33 +90,35 @@ export class Lease {
 
   /** A request that may set such a lease was sent before `now` (monotonic ms), or is about to be sent. */
   mayLast(leaseMs: number, now?: number): void {
-    this.#lastEnd = Math.max(this.#lastEnd, latestEnd(this.tenure.runtime, leaseMs, now));
+    this.#lastEnd = Math.max(this.#lastEnd, latestEnd(this.services, leaseMs, now));
   }
 
-  /** ms for which the lock is surely ours; 0 when it is not, or when nobody can say before a renewal has answered. */
-  validFor(): number {
-    const now = this.tenure.runtime.clock.now();
-    if (this.check(now) !== 'valid' || this.tenure.state !== 'held') return 0;
+  /** ms for which the lock is surely held; 0 if it is not, or if Redis has to confirm it first. Reports no loss. */
+  validFor(now = this.services.clock.now()): number {
+    if (this.tenure.state !== 'held' || this.statusAt(now) !== 'valid') return 0;
     return Math.max(0, this.deadline - now);
   }
 
-  /**
-   * Looks at the clock before anything is believed: after a blocked event loop this comes before any timer. Past its
-   * deadline the lock is lost, unless only the wall clock jumped: then a renewal has to tell.
-   */
-  check(now = this.tenure.runtime.clock.now()): 'valid' | 'unconfirmed' | 'lost' {
-    const { tenure } = this;
-    if (tenure.state !== 'held') return tenure.loss === undefined ? 'valid' : 'lost';
-    const { clock } = tenure.runtime;
-    const jump = clock.jumped - this.#confirmedAtJump;
+  /** What the clock says. Changes nothing and reports nothing; {@link check} does. */
+  statusAt(now: number): LeaseStatus {
+    const { state, loss } = this.tenure;
+    if (state !== 'held') return loss === undefined ? 'valid' : 'lost';
+    const jump = this.services.clock.jumped - this.#confirmedAtJump;
     if (jump <= 0 && now < this.deadline) return 'valid';
-    if (now - jump < this.deadline) {
-      // A machine that slept or a clock that was set: the server knows which.
-      void this.confirm();
-      return 'unconfirmed';
-    }
-    tenure.expire();
-    return 'lost';
+    return now - jump < this.deadline ? 'unconfirmed' : 'lost';
+  }
+
+  /**
+   * Looks at the clock and reports a loss, before the caller relies on the lock: after a blocked event loop this comes
+   * before any timer. If only the clock jumped, a renewal asks Redis.
+   */
+  check(now = this.services.clock.now()): LeaseStatus {
+    const status = this.statusAt(now);
+    if (this.tenure.state !== 'held') return status;
+    // A machine that slept or a clock that was set: the server knows which.
+    if (status === 'unconfirmed') void this.confirm();
+    else if (status === 'lost') this.tenure.expire();
+    return status;
   }
 
   /** The deadline is here, or as good as: lost, unless only the clock jumped. */
@@ -108,7 +139,7 @@ export class Lease {
 
   async #confirm(): Promise<LockError | undefined> {
     const { tenure } = this;
-    const { clock, options, watchdog } = tenure.runtime;
+    const { clock, options } = this.services;
     // 1 ms extends nothing: a lease that the caller gave stays what it was.
     const leaseMs = this.watched ? options.lockWatchdogTimeout : 1;
     const ticket = this.renewalTicket(leaseMs);
@@ -120,7 +151,7 @@ export class Lease {
     const left = request.reply?.[0] ?? 0;
     // Unanswered, and by neither clock is the lease over: the doubt remains, the next look asks again.
     if (request.error !== undefined && clock.now() < this.deadline) {
-      watchdog.deadlineMoved(tenure);
+      tenure.deadlineMoved();
       return request.error;
     }
     if (request.error !== undefined || left === 0) {
@@ -140,7 +171,7 @@ export class Lease {
       else hold.leaseEnd = Math.min(hold.leaseEnd + jump, sentAt + left);
     }
     this.#confirmedAtJump = jumped;
-    watchdog.deadlineMoved(tenure);
+    tenure.deadlineMoved();
     return undefined;
   }
 
@@ -162,7 +193,7 @@ export class Lease {
   renewalTicket(leaseMs: number): RenewalTicket {
     this.mayLast(leaseMs);
     const partialOpen = this.#partials % 2 === 1 || this.tenure.strayIsOpen;
-    return { partials: this.#partials, confirms: !partialOpen, jumped: this.tenure.runtime.clock.jumped };
+    return { partials: this.#partials, confirms: !partialOpen, jumped: this.services.clock.jumped };
   }
 
   /** What Redis answered: `left` ms from `sentAt` (monotonic), 0 if the owner does not hold the lock. */
@@ -211,7 +242,7 @@ export class Lease {
       this.renewed(ticket, renewal.sentAt, Math.min(left, leaseMs), hold);
       tenure.throwIfLost();
       hold.throwIfLost();
-      tenure.runtime.watchdog.deadlineMoved(tenure);
+      tenure.deadlineMoved();
     });
   }
 
@@ -226,7 +257,7 @@ export class Lease {
       await turns.ready();
       hold.throwIfLost();
       tenure.throwIfLost();
-      const { clock, watchdog } = tenure.runtime;
+      const { clock } = this.services;
       const jumped = clock.jumped;
       const now = clock.now();
       // It may be shorter from the moment on that the request runs.
@@ -235,8 +266,8 @@ export class Lease {
       hold.longestLeaseMs = leaseMs;
       hold.leaseEnd = now + leaseMs;
       this.mayLast(leaseMs);
-      watchdog.deadlineMoved(tenure);
-      const request = await this.setRemaining(now, settleBy);
+      tenure.deadlineMoved();
+      const request = await this.setRemaining(settleBy, now);
       if (request.error !== undefined) return turns.failed(request);
       if (request.reply === 'gone') throw tenure.lose('gone');
       hold.throwIfLost();
@@ -245,7 +276,7 @@ export class Lease {
   }
 
   /** A partial release: sets what the open holds have left, as absolute counts and times. */
-  async setRemaining(now: number, settleBy: number): Promise<ScriptRequest<HeldReply>> {
+  async setRemaining(settleBy: number, now = this.services.clock.now()): Promise<ScriptRequest<HeldReply>> {
     const { tenure } = this;
     const remaining = tenure.holds.map(({ half, protocol, leaseEnd }) => ({
       half,

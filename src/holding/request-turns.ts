@@ -1,7 +1,23 @@
+import type { LeaseClock } from '../clock.js';
 import { RedisUnavailableError, type LockError } from '../errors.js';
 import type { RequestAttempts } from '../redis/requests/request-attempts.js';
 import type { HoldRecord } from './hold-record.js';
-import type { Tenure } from './tenure.js';
+
+/** What the requests of one client's tenures share. */
+export interface TurnServices {
+  readonly clock: LeaseClock;
+  readonly options: { readonly commandTimeout: number; readonly attemptMs: number };
+}
+
+/** What a request has to know of its tenure before it is sent. */
+export interface TurnsTenure {
+  readonly lease: {
+    check(): 'valid' | 'unconfirmed' | 'lost';
+    /** Resolves with the error for which Redis could not confirm the tenure. */
+    confirm(): Promise<LockError | undefined>;
+  };
+  throwIfLost(): void;
+}
 
 /** A call that has waited for less has waited for nothing. */
 const ROUNDING_MS = 5;
@@ -10,14 +26,17 @@ const ROUNDING_MS = 5;
  * The requests that change a tenure while it is held: one after the other, and none beside an attempt of one before
  * that may still run. So the client always knows the hold count, and sends it as an absolute number.
  */
-export class Turns {
+export class RequestTurns {
   #last: Promise<unknown> | undefined;
   /** A nested acquire or partial release of which an attempt may still run. */
   #stray: RequestAttempts | undefined;
   /** Why the request that others wait in turn for has failed, if Redis was away for its whole deadline. */
   #away: RedisUnavailableError | undefined;
 
-  constructor(private readonly tenure: Tenure) {}
+  constructor(
+    private readonly services: TurnServices,
+    private readonly tenure: TurnsTenure,
+  ) {}
 
   get busy(): boolean {
     return this.#last !== undefined;
@@ -34,7 +53,7 @@ export class Turns {
     },
   ): Promise<T> {
     const before = this.#last;
-    const { clock, options } = this.tenure.runtime;
+    const { clock, options } = this.services;
     const settleBy = clock.now() + options.commandTimeout;
     const next = (): Promise<T> | T => {
       if (this.#away === undefined) return work(settleBy);
@@ -82,10 +101,7 @@ export class Turns {
 
   get strayIsOpen(): boolean {
     const stray = this.#stray;
-    if (stray === undefined) return false;
-    if (stray.inDoubt && stray.openUntil >= this.tenure.runtime.clock.clock.monotonic()) return true;
-    this.#stray = undefined;
-    return false;
+    return stray?.inDoubt === true && stray.openUntil >= this.services.clock.clock.monotonic();
   }
 
   /** Monotonic ms. */
@@ -95,7 +111,7 @@ export class Turns {
 
   /** The request, answered or failed. What its call has waited for before comes off its deadline: fewer attempts. */
   async answered<R extends RequestAttempts & { readonly done: Promise<R> }>(request: R, settleBy: number): Promise<R> {
-    const { clock, options } = this.tenure.runtime;
+    const { clock, options } = this.services;
     if (clock.now() + options.commandTimeout < settleBy + ROUNDING_MS) return request.done;
     // The attempt that is under way by then is the last.
     const last = clock.setTimer(settleBy - options.attemptMs, () => request.abandon());
@@ -116,7 +132,7 @@ export class Turns {
 
   #isAway(error: RedisUnavailableError, parent: HoldRecord | undefined): void {
     this.#away = error;
-    parent?.tellAway(error);
+    parent?.redisUnavailable(error);
   }
 }
 

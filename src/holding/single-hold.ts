@@ -1,5 +1,6 @@
 import { Hold } from './hold.js';
 import type { HoldRecord } from './hold-record.js';
+import type { Tenure } from './tenure.js';
 import { checkLease } from '../lease-time.js';
 
 /**
@@ -10,7 +11,7 @@ const leaked = new FinalizationRegistry<HoldRecord>((record) => {
   if (record.state !== 'open') return;
   const since = record.site === undefined ? '' : ` taken at ${record.site.toString()}`;
   process.emitWarning(
-    `the hold on "${record.tenure.protocol.name}"${since} can no longer be given back: nothing refers to it. ` +
+    `the hold on "${record.protocol.name}"${since} can no longer be given back: nothing refers to it. ` +
       'It is kept and renewed until close().',
     { code: 'HOLDFAST_HOLD_LEAKED' },
   );
@@ -25,38 +26,43 @@ export function watchForLeak(record: HoldRecord): void {
 
 /** A hold of one lock under one name. */
 export class SingleHold extends Hold {
+  readonly #tenure: Tenure;
   readonly #record: HoldRecord;
 
   /** @internal */
-  constructor(record: HoldRecord) {
+  constructor(tenure: Tenure, record: HoldRecord) {
     super();
+    this.#tenure = tenure;
     this.#record = record;
     record.hold = this;
   }
 
   override get lockName(): string {
-    return this.#record.tenure.protocol.name;
+    return this.#tenure.protocol.name;
   }
 
   override get owner(): string {
-    return this.#record.tenure.owner;
+    return this.#tenure.owner;
   }
 
   override get signal(): AbortSignal {
-    this.#record.tenure.lease.check();
+    this.#tenure.lease.check();
     return this.#record.signal;
   }
 
   override validFor(): number {
-    return this.#record.state === 'open' ? Math.floor(this.#record.tenure.lease.validFor()) : 0;
+    if (this.#record.state !== 'open') return 0;
+    const { lease, services } = this.#tenure;
+    const now = services.clock.now();
+    return lease.check(now) === 'valid' ? Math.floor(lease.validFor(now)) : 0;
   }
 
   override async extend(leaseTime: number): Promise<void> {
-    return this.#record.tenure.lease.extend(this.#record, checkLease(leaseTime));
+    return this.#tenure.lease.extend(this.#record, checkLease(leaseTime));
   }
 
   override release(): Promise<void> {
-    return this.#record.tenure.release(this.#record);
+    return this.#tenure.release(this.#record);
   }
 
   /** @internal */
@@ -73,18 +79,14 @@ export class SingleHold extends Hold {
   static recordOf(hold: SingleHold): HoldRecord {
     return hold.#record;
   }
-}
 
-/** A hold of a fenced lock. */
-export class FencedHold extends SingleHold {
-  /**
-   * The fencing token that this hold was granted with. Every later one is larger, so a resource that remembers the
-   * largest it has seen can turn away whoever lost the lock without noticing.
-   */
-  get token(): bigint {
-    return SingleHold.recordOf(this).token as bigint;
+  /** @internal */
+  static tenureOf(hold: SingleHold): Tenure {
+    return hold.#tenure;
   }
 }
 
-export const holdFor = (record: HoldRecord): SingleHold =>
-  record.token === undefined ? new SingleHold(record) : new FencedHold(record);
+/** Makes what the caller gets for a hold that was opened. */
+export type MakeHold = (tenure: Tenure, record: HoldRecord) => SingleHold;
+
+export const singleHold: MakeHold = (tenure, record) => new SingleHold(tenure, record);

@@ -1,6 +1,6 @@
 import { RefusedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { ReleaseReply } from '../redis/scripts/lock.js';
+import type { ReleaseReply } from '../redis/scripts/replies.js';
 
 /** How the last request of a tenure ended. */
 export type TenureEnd =

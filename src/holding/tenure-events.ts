@@ -1,41 +1,46 @@
-import { LockLostError, type LossReason } from '../errors.js';
+import type { LockLostError } from '../errors.js';
+import type { EventSource } from '../events.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { HoldRecord } from './hold-record.js';
-import type { Tenure } from './tenure.js';
 
-/* What the listeners of a client are told of a tenure. */
-
-export const lossOf = ({ protocol, owner }: Tenure, reason: LossReason, cause?: unknown): LockLostError =>
-  new LockLostError(protocol.name, owner, reason, cause === undefined ? undefined : { cause });
+/** What the events of a tenure name. */
+interface EventfulTenure {
+  readonly services: { readonly events: EventSource };
+  readonly protocol: LockProtocol;
+  readonly owner: string;
+  readonly holds: readonly HoldRecord[];
+}
 
 /*
- * Each hold that its caller gets is told once as acquired, and once as released or lost, in this order: `told` of its
- * record says which came last. What a caller does not get is not told at all.
+ * Listeners hear of each hold that its caller gets: once that it was acquired, and then once that it was released or
+ * lost. `told` of its record says which of them came last. A hold that its caller does not get causes no event.
  */
 
 /** The caller gets the hold. It may have been lost on the way. */
-export function tellAcquired(hold: HoldRecord, handedOff = false): void {
-  const { runtime, protocol, owner, holds } = hold.tenure;
+export function tellAcquired(
+  { services, protocol, owner, holds }: EventfulTenure,
+  hold: HoldRecord,
+  handedOff = false,
+): void {
+  const { events } = services;
   hold.told = 'acquired';
-  if (runtime.events.heard('acquired')) {
-    runtime.events.emit('acquired', { lockName: protocol.name, owner, holdCount: holds.length, handedOff });
+  if (events.heard('acquired')) {
+    events.emit('acquired', { lockName: protocol.name, owner, holdCount: holds.length, handedOff });
   }
 }
 
-/** The hold was released. `holdCount`: what its owner has left. */
-export function tellReleased(hold: HoldRecord, holdCount: number): void {
+/** The hold was released. `holdCount`: holds that its owner has left. */
+export function tellReleased({ services, protocol, owner }: EventfulTenure, hold: HoldRecord, holdCount: number): void {
   if (hold.told !== 'acquired') return;
   hold.told = 'ended';
-  const { runtime, protocol, owner } = hold.tenure;
-  if (runtime.events.heard('released')) {
-    runtime.events.emit('released', { lockName: protocol.name, owner, holdCount });
-  }
+  const { events } = services;
+  if (events.heard('released')) events.emit('released', { lockName: protocol.name, owner, holdCount });
 }
 
-/** The hold was lost, before its release or noticed by that. */
-export function tellLoss(hold: HoldRecord, loss: LockLostError): void {
+/** The hold was lost, before its release or noticed by its release. */
+export function tellLoss({ services, protocol, owner }: EventfulTenure, hold: HoldRecord, loss: LockLostError): void {
   if (hold.told !== 'acquired') return;
   hold.told = 'ended';
-  const { runtime, protocol, owner } = hold.tenure;
   const { reason, cause } = loss;
-  runtime.events.emit('leaseLost', { lockName: protocol.name, owner, reason, cause });
+  services.events.emit('leaseLost', { lockName: protocol.name, owner, reason, cause });
 }

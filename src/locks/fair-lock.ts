@@ -3,8 +3,9 @@ import type { ResolvedOptions } from '../options.js';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/fair-lock.js';
-import type { AcquireReply, ReleaseReply } from '../redis/scripts/lock.js';
-import { PlainLockProtocol, type ProtocolPort } from '../protocols/plain-lock-protocol.js';
+import type { AcquireReply, ReleaseReply } from '../redis/scripts/replies.js';
+import { PlainLockProtocol } from '../protocols/plain-lock-protocol.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
 import { SingleLock } from './single-lock.js';
 
 /**

@@ -1,15 +1,16 @@
 import { boundRejection } from '../ownership/bound-promise.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import type { FencedHold } from '../holding/single-hold.js';
+import { SingleHold, type MakeHold } from '../holding/single-hold.js';
 import { InvalidArgumentError } from '../errors.js';
 import { tokenKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/fenced-lock.js';
-import type { AcquireReply, HandOffReply, HeldReply } from '../redis/scripts/lock.js';
+import type { AcquireReply, HandOffReply, HeldReply } from '../redis/scripts/replies.js';
 import * as reads from '../redis/scripts/reads.js';
 import type { AcquireOptions, ContextOptions, LockOptions } from './arguments.js';
 import type { CallOptions } from './lock-call.js';
-import { PlainLockProtocol, type ProtocolPort } from '../protocols/plain-lock-protocol.js';
+import { PlainLockProtocol } from '../protocols/plain-lock-protocol.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
 import { SingleLock } from './single-lock.js';
 
 /** How a fenced lock draws its tokens. See `tokens` in {@link FencedLockOptions}. */
@@ -45,6 +46,10 @@ export class FencedLockProtocol extends PlainLockProtocol {
     return this.port.executor.run(scripts.acquire, [this.key, this.tokenKey], [owner, leaseMs, this.tokens]);
   }
 
+  tokenIn(reply: AcquireReply | HeldReply | HandOffReply): bigint | undefined {
+    return typeof reply === 'bigint' ? reply : undefined;
+  }
+
   override acquireNested(
     owner: string,
     holdCount: number,
@@ -63,6 +68,21 @@ export class FencedLockProtocol extends PlainLockProtocol {
   }
 }
 
+/** A hold of a fenced lock. */
+export class FencedHold extends SingleHold {
+  /**
+   * The fencing token that this hold was granted with. Every later one is larger, so a resource that remembers the
+   * largest it has seen can refuse a holder that lost the lock without noticing.
+   *
+   * @redisson `RFencedLock#lockAndGetToken()` returns it
+   */
+  get token(): bigint {
+    return SingleHold.recordOf(this).token as bigint;
+  }
+}
+
+const fencedHold: MakeHold = (tenure, record) => new FencedHold(tenure, record);
+
 /**
  * A lock whose holds carry fencing tokens. The token of each hold is larger than all earlier tokens. Pass the token with
  * each write to the protected resource. A resource that rejects a token smaller than one it has seen is safe from a
@@ -73,6 +93,11 @@ export class FencedLockProtocol extends PlainLockProtocol {
 export class FencedLock extends SingleLock<FencedHold> {
   /** @internal */
   declare protected readonly protocol: FencedLockProtocol;
+
+  /** @internal */
+  protected override get makeHold(): MakeHold {
+    return fencedHold;
+  }
 
   /**
    * Acquires the lock like {@link Lock.lock}, and resolves with the token of the hold.
@@ -122,7 +147,7 @@ export class FencedLock extends SingleLock<FencedHold> {
    */
   async getToken(): Promise<bigint> {
     this.checkOpen();
-    return this.executor.ask(reads.getToken, [this.protocol.tokenKey], []);
+    return this.runtime.executor.ask(reads.getToken, [this.protocol.tokenKey], []);
   }
 }
 

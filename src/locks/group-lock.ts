@@ -22,7 +22,7 @@ export class GroupMultiLock extends SingleLock {
   /** @internal One lock for the values of this lock and of others of the same group and client. */
   with(others: readonly GroupMultiLock[]): GroupMultiLock {
     const protocol = GroupLockProtocol.together([this.protocol, ...others.map((other) => other.protocol)]);
-    return new GroupMultiLock(this.runtime, this.executor, protocol, this.context);
+    return new GroupMultiLock(this.runtime, protocol, this.context);
   }
 
   /**
@@ -38,10 +38,10 @@ export class GroupMultiLock extends SingleLock {
     for (;;) {
       const { owners } = await this.protocol.state('', until);
       if (owners.length === 0)
-        return this.notHeld(await this.executor.ask(reads.hkeys, [this.protocol.key], [], until));
+        return this.notHeld(await this.runtime.executor.ask(reads.hkeys, [this.protocol.key], [], until));
       const request = await this.protocol.release(owners).doneBy(until);
       const freed = request.error === undefined ? request.reply !== 'gone' || request.inDoubt : request.inDoubt;
-      if (freed) this.runtime.entries.force(this.protocol, owners, request.inDoubt);
+      if (freed) this.runtime.lines.force(this.protocol, owners, request.inDoubt);
       if (request.error !== undefined) throw request.error;
       if (freed) return true;
     }
@@ -76,8 +76,8 @@ export class GroupMultiLock extends SingleLock {
     this.checkOpen();
     if (typeof owner === 'string' && owner !== '') return this.stillHas(owner);
     if (!isLockContext(owner)) throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
-    const record = this.openRecord(owner);
-    return record !== undefined && this.stillHas(record.tenure.owner);
+    const held = this.openOwner(owner);
+    return held !== undefined && this.stillHas(held);
   }
 
   /** @internal */

@@ -3,7 +3,20 @@ import type { CallSite } from '../ownership/call-site.js';
 import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { LockTimeoutError } from '../errors.js';
-import type { AcquireOptions } from './arguments.js';
+import {
+  checkAlone,
+  checkContext,
+  checkLeaseTime,
+  checkOptions,
+  checkWaitTime,
+  type AcquireOptions,
+  type LockOptions,
+} from './arguments.js';
+
+const LOCK_OPTIONS = ['leaseTime', 'signal', 'context'] as const;
+const CALL_OPTIONS = ['signal', 'context'] as const;
+/** @internal */
+export const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context'] as const;
 
 /** The options of `lock()` and `tryLock()` when the call passes its times as separate arguments. */
 export type CallOptions = Pick<AcquireOptions, 'signal' | 'context'>;
@@ -45,3 +58,43 @@ export function settleWith<T>(
     },
   };
 }
+
+/** @internal `waitByDefault`: the wait of a call that gives none; `context`: that of the lock. */
+export const lockCallOf = (
+  options: AcquireOptions,
+  waitByDefault: number,
+  bare: boolean,
+  context: LockContext | undefined,
+  site: CallSite | undefined,
+): LockCall => ({
+  leaseTime: checkLeaseTime(options.leaseTime),
+  waitTime: checkWaitTime(options.waitTime, waitByDefault),
+  signal: options.signal,
+  context: checkContext(options.context) ?? context,
+  bare,
+  site,
+});
+
+/** @internal The options of a `lock()`, which takes them as an object or its lease as an argument. */
+export function lockOptions(first: number | LockOptions | undefined, second: unknown): AcquireOptions {
+  if (typeof first !== 'object') return { ...checkOptions(second as CallOptions, CALL_OPTIONS), leaseTime: first };
+  checkAlone(second);
+  return checkOptions(first, LOCK_OPTIONS);
+}
+
+/** @internal The options of a `tryLock()`, which takes them as an object or its times as arguments. */
+export function tryLockOptions(
+  first: number | AcquireOptions | undefined,
+  leaseTime: number | undefined,
+  third: unknown,
+): AcquireOptions {
+  if (typeof first !== 'object') {
+    return { ...checkOptions(third as CallOptions, CALL_OPTIONS), waitTime: first, leaseTime };
+  }
+  checkAlone(leaseTime, third);
+  return checkOptions(first, ACQUIRE_OPTIONS);
+}
+
+/** @internal */
+export const isThenable = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
+  typeof (value as Partial<PromiseLike<T>> | null | undefined)?.then === 'function';

@@ -6,22 +6,19 @@ import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { showAs } from '../summary.js';
 import { ClientClosedError, LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
+import { checkBody, checkOptions, type AcquireOptions, type ContextOptions, type LockOptions } from './arguments.js';
 import {
-  checkAlone,
-  checkBody,
-  checkContext,
-  checkLeaseTime,
-  checkOptions,
-  checkWaitTime,
-  type AcquireOptions,
-  type ContextOptions,
-  type LockOptions,
-} from './arguments.js';
-import { settleWith, type CallOptions, type LockCall, type LockSettle, type Method } from './lock-call.js';
-
-const LOCK_OPTIONS = ['leaseTime', 'signal', 'context'] as const;
-const CALL_OPTIONS = ['signal', 'context'] as const;
-const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context'] as const;
+  ACQUIRE_OPTIONS,
+  isThenable,
+  lockCallOf,
+  lockOptions,
+  settleWith,
+  tryLockOptions,
+  type CallOptions,
+  type LockCall,
+  type LockSettle,
+  type Method,
+} from './lock-call.js';
 
 /**
  * A reentrant lock. The object is only a handle for a name: create one per call, or keep one in a module. All times are
@@ -310,12 +307,7 @@ export abstract class Lock<H extends Hold = Hold> {
 
   /** @internal */
   protected lockCall(first: number | LockOptions | undefined, second: unknown, method: Method): LockCall {
-    if (typeof first === 'object') checkAlone(second);
-    const options =
-      typeof first === 'object'
-        ? checkOptions(first, LOCK_OPTIONS)
-        : { ...checkOptions(second as CallOptions, CALL_OPTIONS), leaseTime: first };
-    return this.call(options, Infinity, true, method);
+    return this.call(lockOptions(first, second), Infinity, true, method);
   }
 
   /** @internal */
@@ -325,25 +317,13 @@ export abstract class Lock<H extends Hold = Hold> {
     third: unknown,
     method: Method,
   ): LockCall {
-    if (typeof first === 'object') checkAlone(leaseTime, third);
-    const options =
-      typeof first === 'object'
-        ? checkOptions(first, ACQUIRE_OPTIONS)
-        : { ...checkOptions(third as CallOptions, CALL_OPTIONS), waitTime: first, leaseTime };
-    return this.call(options, 0, true, method);
+    return this.call(tryLockOptions(first, leaseTime, third), 0, true, method);
   }
 
   /** @internal */
   protected call(options: AcquireOptions, waitByDefault: number, bare: boolean, method: Method): LockCall {
     this.checkOpen();
-    return {
-      leaseTime: checkLeaseTime(options.leaseTime),
-      waitTime: checkWaitTime(options.waitTime, waitByDefault),
-      signal: options.signal,
-      context: checkContext(options.context) ?? this.context,
-      bare,
-      site: this.callSite(method),
-    };
+    return lockCallOf(options, waitByDefault, bare, this.context, this.callSite(method));
   }
 
   /** @internal Acquires through an unbound promise. Only the promise that the caller gets is bound to the awaiting code. */
@@ -384,8 +364,5 @@ export abstract class Lock<H extends Hold = Hold> {
   /** @internal */
   protected abstract checkOpen(): void;
 }
-
-const isThenable = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
-  typeof (value as Partial<PromiseLike<T>> | null | undefined)?.then === 'function';
 
 showAs(Lock, ({ name }) => ({ name }));

@@ -9,10 +9,11 @@ import type {
 import { readHoldBase, readHoldKey, readWriteChannel } from '../redis/keys.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/read-write-lock.js';
 import type { Lock } from './lock.js';
-import { isOwner, type ProtocolPort } from '../protocols/plain-lock-protocol.js';
+import { isOwner } from '../protocols/plain-lock-protocol.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
 
 const WRITE = ':write';
 const isWriter = (field: string): boolean => field.endsWith(WRITE);
@@ -26,6 +27,7 @@ abstract class HalfProtocol implements LockProtocol {
   readonly family = 'read-write lock';
   abstract readonly handsOff: boolean;
   abstract readonly half: Half;
+  abstract readonly concurrent: boolean;
 
   constructor(
     protected readonly port: ProtocolPort,
@@ -69,6 +71,8 @@ abstract class HalfProtocol implements LockProtocol {
 
 export class ReadProtocol extends HalfProtocol {
   readonly half = 'read';
+  readonly concurrent = true;
+  readonly line = 'read';
   /** Readers do not wait for one another, so a reader has nothing to hand over. */
   readonly handsOff = false;
 
@@ -97,6 +101,9 @@ export class ReadProtocol extends HalfProtocol {
 
 export class WriteProtocol extends HalfProtocol {
   readonly half = 'write';
+  readonly concurrent = false;
+  readonly line = 'write';
+  readonly otherLine = 'read';
   readonly handsOff = true;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {

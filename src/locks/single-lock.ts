@@ -1,12 +1,15 @@
-import { acquire, innermostHold, lineOf } from '../waiting/acquire.js';
+import { acquire, type AcquireServices } from '../waiting/acquire.js';
+import { innermostHold } from '../holding/innermost-hold.js';
+import type { EventSource } from '../events.js';
+
 import type { CallSite } from '../ownership/call-site.js';
 import type { Hold } from '../holding/hold.js';
 import type { HoldRecord } from '../holding/hold-record.js';
 import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import type { LockRuntime } from '../waiting/lock-runtime.js';
-import { SingleHold } from '../holding/single-hold.js';
-import { patience, type Settle } from '../waiting/waiter.js';
+import { SingleHold, singleHold, type MakeHold } from '../holding/single-hold.js';
+import type { LongWaits } from '../waiting/long-wait.js';
+import { waitLimitOf, type Settle } from '../waiting/waiter.js';
 import { ClientClosedError, InvalidArgumentError, RefusedError } from '../errors.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
@@ -20,8 +23,23 @@ export interface MemberCall extends Omit<LockCall, 'bare'> {
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
+/** @internal What the locks of one client need of it. */
+export interface LockServices extends AcquireServices {
+  readonly executor: ScriptExecutor;
+  readonly events: EventSource;
+  readonly options: AcquireServices['options'] & {
+    readonly attemptMs: number;
+    readonly lockWatchdogTimeout: number;
+  };
+  readonly longWaits: LongWaits;
+  /** Which server or cluster, as far as the configuration says. */
+  readonly server: string;
+  /** The line that called `above`, if call sites are kept. */
+  callSite(above: Method): CallSite | undefined;
+}
+
 interface Inner {
-  readonly runtime: LockRuntime;
+  readonly runtime: LockServices;
   readonly protocol: LockProtocol;
   readonly context: LockContext | undefined;
 }
@@ -29,22 +47,14 @@ interface Inner {
 /** A lock under one name, of whatever kind: its protocol says what the kind is. */
 export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   /** @internal */
-  protected readonly runtime: LockRuntime;
-  /** @internal */
-  protected readonly executor: ScriptExecutor;
+  protected readonly runtime: LockServices;
   /** @internal */
   protected readonly protocol: LockProtocol;
 
   /** @internal */
-  constructor(
-    runtime: LockRuntime,
-    executor: ScriptExecutor,
-    protocol: LockProtocol,
-    context: LockContext | undefined,
-  ) {
+  constructor(runtime: LockServices, protocol: LockProtocol, context: LockContext | undefined) {
     super(context);
     this.runtime = runtime;
-    this.executor = executor;
     this.protocol = protocol;
   }
 
@@ -57,12 +67,12 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     const until = this.oneDeadline();
     for (;;) {
       // Only the owners that were there at the call: a repeat after a lost reply must not free the next one's hold.
-      const fields = await this.executor.ask(reads.hkeys, [this.protocol.key], [], until);
+      const fields = await this.runtime.executor.ask(reads.hkeys, [this.protocol.key], [], until);
       const owners = this.protocol.forceableAmong?.(fields) ?? this.protocol.holdersAmong(fields);
       if (owners.length === 0) return this.notHeld(fields);
       const request = await this.protocol.release(owners).doneBy(until);
       const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
-      if (freed) this.runtime.entries.force(this.protocol, owners, request.inDoubt);
+      if (freed) this.runtime.lines.force(this.protocol, owners, request.inDoubt);
       if (request.error !== undefined) throw request.error;
       if (freed) return true;
     }
@@ -87,32 +97,34 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   override async isLocked(): Promise<boolean> {
     this.checkOpen();
-    if (this.protocol.half === undefined) return this.executor.ask(reads.exists, [this.protocol.key], []);
-    return this.protocol.holdersAmong(await this.executor.ask(reads.hkeys, [this.protocol.key], [])).length > 0;
+    if (this.protocol.half === undefined) return this.runtime.executor.ask(reads.exists, [this.protocol.key], []);
+    return this.protocol.holdersAmong(await this.runtime.executor.ask(reads.hkeys, [this.protocol.key], [])).length > 0;
   }
 
   override async remainTimeToLive(): Promise<number> {
     this.checkOpen();
-    return this.executor.ask(reads.pttl, [this.protocol.key], []);
+    return this.runtime.executor.ask(reads.pttl, [this.protocol.key], []);
   }
 
   override async isHeldBy(owner: LockContext | string): Promise<boolean> {
     this.checkOpen();
     if (typeof owner === 'string' && owner !== '') {
       // One field does not say whose it is: a reader and the holder of a plain lock are written alike.
-      return this.protocol.holdersAmong(await this.executor.ask(reads.hkeys, [this.protocol.key], [])).includes(owner);
+      return this.protocol
+        .holdersAmong(await this.runtime.executor.ask(reads.hkeys, [this.protocol.key], []))
+        .includes(owner);
     }
     if (!isLockContext(owner)) {
       throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
     }
-    const record = this.openRecord(owner);
-    return record === undefined ? false : this.stillHas(record.tenure.owner);
+    const held = this.openOwner(owner);
+    return held === undefined ? false : this.stillHas(held);
   }
 
   override async isHeldByCurrentContext(): Promise<boolean> {
     this.checkOpen();
-    const record = this.openRecord(this.context);
-    return record === undefined ? false : this.stillHas(record.tenure.owner);
+    const held = this.openOwner(this.context);
+    return held === undefined ? false : this.stillHas(held);
   }
 
   override async getHoldCount(): Promise<number> {
@@ -136,22 +148,23 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     const { leaseTime, waitTime, signal, context, site, owner, drift } = member;
     const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
     const terms = { leaseMs, watched: leaseTime === undefined, bare: false, site, owner, drift };
-    acquire(runtime, { protocol, terms, patience: patience(runtime, waitTime, signal), context }, settle);
+    const limit = waitLimitOf(runtime.clock, waitTime, signal);
+    acquire(runtime, { protocol, terms, limit, context, makeHold: this.makeHold }, settle);
   }
 
   /** @internal Whether others of this client have it, wait for it or are inside, so that a try would be in vain. */
   isKnownBusy(context: LockContext | undefined): boolean {
     const parent = innermostHold(this.runtime, this.protocol, context);
-    const { half } = this.protocol;
-    if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(half);
-    const line = lineOf(this.runtime, this.protocol);
-    return line.waiterCount > 0 || (half !== 'read' && line.holders.size > 0);
+    const { protocol } = this;
+    if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(protocol);
+    const line = this.runtime.lines.lineFor(protocol);
+    return line.waiterCount > 0 || (!protocol.concurrent && line.holders.size > 0);
   }
 
   /** @internal It is busy as far as we know, or will be if another call of this client gets what it asks for just now. */
   isWanted(context: LockContext | undefined): boolean {
     if (this.isKnownBusy(context)) return true;
-    const { isComing } = lineOf(this.runtime, this.protocol);
+    const { isComing } = this.runtime.lines.lineFor(this.protocol);
     return isComing && innermostHold(this.runtime, this.protocol, context) === undefined;
   }
 
@@ -170,20 +183,25 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
       {
         protocol,
         terms: { leaseMs, watched: leaseTime === undefined, bare, site },
-        patience: patience(runtime, waitTime, signal),
+        limit: waitLimitOf(runtime.clock, waitTime, signal),
         context,
+        makeHold: this.makeHold,
       },
       settle,
     );
   }
 
-  /** @internal An open hold that the caller, or the context, is inside of. */
-  protected openRecord(context: LockContext | undefined): HoldRecord | undefined {
+  /** @internal The owner of an open hold that the caller, or the context, is inside of. Reports a loss first. */
+  protected openOwner(context: LockContext | undefined): string | undefined {
     const hold = innermostHold(this.runtime, this.protocol, context);
     if (hold === undefined) return undefined;
-    const record = SingleHold.recordOf(hold);
-    record.tenure.lease.check();
-    return record.state === 'open' ? record : undefined;
+    SingleHold.tenureOf(hold).lease.check();
+    return SingleHold.recordOf(hold).state === 'open' ? hold.owner : undefined;
+  }
+
+  /** @internal What a caller of this kind of lock gets. */
+  protected get makeHold(): MakeHold {
+    return singleHold;
   }
 
   /** @internal */
@@ -207,7 +225,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal */
   protected override checkOpen(): void {
-    if (this.runtime.closed) throw new ClientClosedError();
+    if (this.runtime.client.closed) throw new ClientClosedError();
   }
 
   /** @internal */
@@ -217,24 +235,24 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal The outermost hold that this client has of it, if any. */
   heldHere(): HoldRecord | undefined {
-    const [tenure] = this.runtime.entries.holdersOf(this.protocol.key);
+    const [tenure] = this.runtime.lines.holdersOf(this.protocol.key);
     return tenure?.holds[0];
   }
 
   /** @internal Holds of the owner that the context, or the caller, acts for, by Redis's word. */
   async holdCountOf(context: LockContext | undefined): Promise<number> {
-    const record = this.openRecord(context);
-    return record === undefined ? 0 : this.readHoldCount(record.tenure.owner);
+    const held = this.openOwner(context);
+    return held === undefined ? 0 : this.readHoldCount(held);
   }
 
   /** @internal Whether Redis still has the field of a hold of this kind. */
   protected stillHas(owner: string): Promise<boolean> {
-    return this.executor.ask(reads.hexists, [this.protocol.key], [this.protocol.fieldOf(owner)]);
+    return this.runtime.executor.ask(reads.hexists, [this.protocol.key], [this.protocol.fieldOf(owner)]);
   }
 
   /** @internal */
   protected readHoldCount(owner: string): Promise<number> {
-    return this.executor.ask(reads.hgetCount, [this.protocol.key], [this.protocol.fieldOf(owner)]);
+    return this.runtime.executor.ask(reads.hgetCount, [this.protocol.key], [this.protocol.fieldOf(owner)]);
   }
 }
 

@@ -1,10 +1,11 @@
 import { InvalidArgumentError } from '../errors.js';
 import { refuseUnknown } from '../options.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { ReleaseReply } from '../redis/scripts/lock.js';
+import type { ReleaseReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/spin-lock.js';
 import type { ContextOptions } from './arguments.js';
-import { PlainLockProtocol, type ProtocolPort } from '../protocols/plain-lock-protocol.js';
+import { PlainLockProtocol } from '../protocols/plain-lock-protocol.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
 
 /** The pauses of a spin lock's waiter between two tries. All times are milliseconds. */
 export type BackOff =
@@ -42,6 +43,8 @@ export type Pauses = (before: number, failures: number) => number;
  */
 export class SpinLockProtocol extends PlainLockProtocol {
   override readonly handsOff = false;
+  /** Beside the line of those who wait for a message on the same name. */
+  override readonly line = 'spin';
   readonly polls: Pauses;
 
   constructor(port: ProtocolPort, name: string, pauses: Pauses) {

@@ -1,20 +1,24 @@
-import { runOutside } from './flow.js';
-import type { LockProtocol } from '../protocols/lock-protocol.js';
-import type { SingleHold } from '../holding/single-hold.js';
+import { runOutside, type FlowHold } from './flow.js';
 
 const FORMAT = Symbol.for('holdfast.context.1');
+
+/** Which parts of a key are locked. */
+export interface LockedParts extends Iterable<string> {
+  overlaps(other: LockedParts): boolean;
+}
 
 /** A lock that a context is acquiring. */
 export interface ContextCall {
   /** The client and the key. */
   readonly identity: string;
-  readonly protocol: LockProtocol;
+  /** What is locked of the key; absent: all of it. */
+  readonly parts: LockedParts | undefined;
 }
 
 /** What a context has, by client and lock. */
 export interface ContextHolds {
   /** Outermost first. */
-  readonly holds: Map<string, SingleHold[]>;
+  readonly holds: Map<string, FlowHold[]>;
   /** Locks that are being acquired under it right now. */
   readonly acquiring: Set<ContextCall>;
 }
@@ -47,11 +51,10 @@ export const holdsOf = (context: LockContext): ContextHolds => context[FORMAT];
  * Whether the context is acquiring what the call asks for, or a part of it. Values of one group are parts. A lock of any
  * other kind is all of its key.
  */
-export function isConcurrent(context: LockContext, { identity, protocol }: ContextCall): boolean {
+export function isConcurrent(context: LockContext, { identity, parts }: ContextCall): boolean {
   return [...holdsOf(context).acquiring].some((other) => {
     if (other.identity !== identity) return false;
-    const [mine, others] = [protocol.parts, other.protocol.parts];
-    return mine === undefined || others === undefined || mine.overlaps(others);
+    return parts === undefined || other.parts === undefined || parts.overlaps(other.parts);
   });
 }
 

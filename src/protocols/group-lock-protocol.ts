@@ -4,9 +4,9 @@ import { lockChannel } from '../redis/keys.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/group-lock.js';
-import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
 import { highwayHash128 } from './highway-hash.js';
-import type { ProtocolPort } from './plain-lock-protocol.js';
+import type { ProtocolPort } from './protocol-port.js';
 
 /** Values of one group, by the names that they have in its hash. */
 class GroupValues implements LockParts {
@@ -69,6 +69,7 @@ export class GroupLockProtocol implements LockProtocol {
   readonly handsOff = false;
   readonly family = 'group multi-lock';
   readonly half = undefined;
+  readonly concurrent = false;
   readonly parts: GroupValues;
 
   constructor(
@@ -85,6 +86,11 @@ export class GroupLockProtocol implements LockProtocol {
   static together(protocols: readonly [GroupLockProtocol, ...GroupLockProtocol[]]): GroupLockProtocol {
     const [{ port, name }] = protocols;
     return new GroupLockProtocol(port, name, GroupValues.together(protocols.map(({ parts }) => parts)));
+  }
+
+  /** Calls for the same values wait in one line. */
+  get line(): string {
+    return this.parts.line;
   }
 
   get renewal(): RenewalScript {

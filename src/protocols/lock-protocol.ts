@@ -1,6 +1,6 @@
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { RefreshReply } from '../redis/scripts/fair-lock.js';
-import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/lock.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
 
 /** One lock to be renewed, as its kind's renewal script wants it. */
 export interface RenewalItem {
@@ -69,6 +69,15 @@ export interface LockProtocol {
   readonly renewal: RenewalScript;
   readonly family: LockFamily;
   readonly half: Half;
+  /** Its holds do not exclude one another, as those of readers: a holder of this client keeps no waiter out. */
+  readonly concurrent: boolean;
+  /**
+   * Names the line in which the calls of this client wait for the lock, if several lines share its channel: one for all
+   * that ask for the same. Absent: the lock has one line.
+   */
+  readonly line?: string | undefined;
+  /** The other line whose waiters the same message wakes. */
+  readonly otherLine?: string;
   /** Only for a kind that locks parts of what its key stands for. */
   readonly parts?: LockParts;
   /** Absent: waiters are known to their own client only. */
@@ -101,6 +110,8 @@ export interface LockProtocol {
    * of tries that failed.
    */
   readonly polls?: (before: number, failures: number) => number;
+  /** Of a kind that draws fencing tokens: the one in the answer to an acquire, nested acquire or hand-off. */
+  tokenIn?(reply: AcquireReply | HeldReply | HandOffReply): bigint | undefined;
   /** The field that stands for a hold of this owner. */
   fieldOf(owner: string): string;
   /** The owners that hold it, by the fields of the hash. */

@@ -1,24 +1,10 @@
 import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
+import type { ProtocolPort } from './protocol-port.js';
 import { lockChannel } from '../redis/keys.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/lock.js';
-
-/** How the client reaches Redis, for every kind of lock. */
-export interface ProtocolPort {
-  readonly executor: ScriptExecutor;
-  readonly clientId: string;
-  readonly keyPrefix: string;
-  /** The publishing command, for scripts. */
-  readonly publish: string;
-  /** Keys of one group may go in one script. */
-  slotGroup(key: string): string | number;
-  readonly renewals: {
-    readonly plain: RenewalScript;
-    readonly readWrite: RenewalScript;
-    readonly group: RenewalScript;
-  };
-}
 
 const OWNER = /[\da-f]{8}(?:-[\da-f]{4}){4}[\da-f]{8}:-?\d+/i;
 const ONE_OWNER = new RegExp(`^${OWNER.source}$`, 'i');
@@ -41,6 +27,8 @@ export class PlainLockProtocol implements LockProtocol {
   readonly handsOff: boolean = true;
   readonly family = 'hash of one owner';
   readonly half = undefined;
+  readonly concurrent = false;
+  readonly line: string | undefined = undefined;
 
   constructor(
     protected readonly port: ProtocolPort,
@@ -54,23 +42,19 @@ export class PlainLockProtocol implements LockProtocol {
     return this.port.renewals.plain;
   }
 
-  acquire(owner: string, leaseMs: number, _waits: boolean): ScriptRequest<scripts.AcquireReply> {
+  acquire(owner: string, leaseMs: number, _waits: boolean): ScriptRequest<AcquireReply> {
     return this.port.executor.run(scripts.acquire, [this.key], [owner, leaseMs]);
   }
 
-  acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<scripts.HeldReply> {
+  acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply> {
     return this.port.executor.run(scripts.acquireNested, [this.key], [owner, holdCount, leaseMs]);
   }
 
-  releasePartial(
-    owner: string,
-    remaining: readonly RemainingHold[],
-    leaseMs: number,
-  ): ScriptRequest<scripts.HeldReply> {
+  releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply> {
     return this.port.executor.run(scripts.releasePartial, [this.key], [owner, remaining.length, leaseMs]);
   }
 
-  release(owners: readonly string[]): ScriptRequest<scripts.ReleaseReply> {
+  release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
     const { executor, publish } = this.port;
     // Nearly always it is one; a list that is put together makes itself room for sixteen more.
     const [owner] = owners;
@@ -86,7 +70,7 @@ export class PlainLockProtocol implements LockProtocol {
     return fields.includes('mode') ? [] : fields.filter(isOwner);
   }
 
-  handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<scripts.HandOffReply> {
+  handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
     const { executor, publish } = this.port;
     return executor.run(scripts.handOff, [this.key], [from, to, leaseMs, publish, this.channel, ours]);
   }

@@ -1,13 +1,17 @@
 import { LockLostError, type ClientClosedError } from '../errors.js';
 import { runOutside } from '../ownership/flow.js';
 import type { HoldRecord } from '../holding/hold-record.js';
+import type { Tenure } from '../holding/tenure.js';
 
 /**
  * Whether a hold of several locks is lost. Its parts tell it, so it knows them and not the hold, which nothing but its
  * users may keep alive: that it is out of their reach is to be noticed.
  */
 export class MultiHoldLoss {
+  // Not the holds: a record keeps this object, and a hold that the caller has dropped must be noticed.
   readonly records: HoldRecord[] = [];
+  /** Of each record, its tenure. */
+  readonly tenures: Tenure[] = [];
   error: LockLostError | ClientClosedError | undefined;
   /** It is being given back: from here on that tells what was lost. */
   over = false;
@@ -19,7 +23,7 @@ export class MultiHoldLoss {
   ) {}
 
   get owner(): string {
-    return [...new Set(this.records.map(({ tenure }) => tenure.owner))].join(', ');
+    return [...new Set(this.tenures.map(({ owner }) => owner))].join(', ');
   }
 
   get signal(): AbortSignal {
@@ -28,15 +32,18 @@ export class MultiHoldLoss {
     return this.#controller.signal;
   }
 
-  joined(record: HoldRecord): void {
+  joined(tenure: Tenure, record: HoldRecord): void {
+    this.tenures.push(tenure);
     this.records.push(record);
-    record.whole = this;
+    record.jointHold = this;
   }
 
   /** Looks at every part's clock; with too few of them left the whole is lost. */
   check(): void {
     if (this.error !== undefined || this.over) return;
-    for (const { state, tenure } of this.records) if (state === 'open') tenure.lease.check();
+    for (let i = 0; i < this.records.length; i += 1) {
+      if (this.records[i]?.state === 'open') this.tenures[i]?.lease.check();
+    }
     let left = 0;
     for (const { state } of this.records) if (state === 'open') left += 1;
     if (this.#isLost || left >= this.quorum) return;

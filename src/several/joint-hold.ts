@@ -160,7 +160,7 @@ export class MultiHold extends Hold {
   /** @internal */
   override giveBack(): Promise<void> {
     if (this.#released === undefined) return this.release();
-    const givingBack = this.#lost.records.flatMap(({ givingBack }) => (givingBack === undefined ? [] : [givingBack]));
+    const givingBack = this.#lost.records.flatMap((record) => record.givingBack ?? []);
     return givingBack.length === 0 ? this.#released : Promise.all(givingBack).then(() => undefined);
   }
 
@@ -176,7 +176,7 @@ export class MultiHold extends Hold {
       return;
     }
     this.#members.push(member);
-    this.#lost.joined(SingleHold.recordOf(member));
+    this.#lost.joined(SingleHold.tenureOf(member), SingleHold.recordOf(member));
   }
 
   /** @internal Who is inside is inside of each. */

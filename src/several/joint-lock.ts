@@ -182,8 +182,8 @@ export abstract class JointLock extends Lock<MultiHold> {
         quorum: this.quorum,
         bare,
         releaseFailed: (member, cause) => {
-          const { runtime, protocol } = SingleHold.recordOf(member).tenure;
-          runtime.events.emit('releaseFailed', { lockName: protocol.name, owner: member.owner, cause });
+          const { services, protocol } = SingleHold.tenureOf(member);
+          services.events.emit('releaseFailed', { lockName: protocol.name, owner: member.owner, cause });
         },
       },
       members,
@@ -239,7 +239,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   /** @internal */
   protected override checkOpen(): void {
     let open = 0;
-    for (const { inner } of this.members) if (!inner.runtime.closed) open += 1;
+    for (const { inner } of this.members) if (!inner.runtime.client.closed) open += 1;
     if (open < this.quorum) throw new ClientClosedError();
   }
 }
@@ -257,6 +257,13 @@ export const isMisuse = (error: unknown): boolean =>
   error instanceof NonReentrantError ||
   error instanceof LockLostError ||
   error instanceof InvalidArgumentError;
+
+/**
+ * A server that hangs may still have a request of a call before under this context, which has ended without it. And one
+ * that has lost its part of a hold around the call leaves a majority to be nested in.
+ */
+export const isOfOneServer = (error: unknown): boolean =>
+  error instanceof ConcurrentContextError || error instanceof LockLostError;
 
 /** The locks of a variadic call, and the options that may follow them. */
 export function locksAndOptions<T extends object>(

@@ -108,10 +108,7 @@ export class MultiLock extends JointLock {
         const lease = call.leaseTime as number;
         begunAt = clock.now();
         await Promise.all(
-          taken.map((hold) => {
-            const record = SingleHold.recordOf(hold);
-            return record.tenure.lease.begin(record, lease, settleBy);
-          }),
+          taken.map((hold) => SingleHold.tenureOf(hold).lease.begin(SingleHold.recordOf(hold), lease, settleBy)),
         );
         if (taken.some(isOver)) {
           const late = lateMs();
@@ -150,7 +147,7 @@ const wasTakenHere = (taken: readonly SingleHold[], lost: LockLostError): boolea
 export async function giveBack(holds: readonly SingleHold[], settleBy: number): Promise<void> {
   const [first] = holds;
   if (first === undefined) return;
-  const { clock } = SingleHold.recordOf(first).tenure.runtime;
+  const { clock } = SingleHold.tenureOf(first).services;
   await within(clock.clock, settleBy - clock.now(), Promise.allSettled(holds.map((hold) => hold.release())));
-  await Promise.all(holds.map((hold) => SingleHold.recordOf(hold).tenure.whenNoStray()));
+  await Promise.all(holds.map((hold) => SingleHold.tenureOf(hold).whenNoStray()));
 }

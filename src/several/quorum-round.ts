@@ -1,16 +1,10 @@
 import type { Timer } from '../clock.js';
-import { onAbort } from '../waiting/abort-watch.js';
+import { onAbort } from '../abort-watch.js';
 import { currentHolds, runAmong, type FlowHold } from '../ownership/flow.js';
 import type { MultiHold } from './joint-hold.js';
 import type { SingleHold } from '../holding/single-hold.js';
-import {
-  ConcurrentContextError,
-  LockAbortedError,
-  LockLostError,
-  LockTimeoutError,
-  RedisUnavailableError,
-} from '../errors.js';
-import { isMisuse, longestDeadline } from './joint-lock.js';
+import { LockAbortedError, LockTimeoutError, RedisUnavailableError } from '../errors.js';
+import { isMisuse, isOfOneServer, longestDeadline } from './joint-lock.js';
 import type { LockCall } from '../locks/lock-call.js';
 import type { Member } from './members.js';
 import { giveBack } from './multi-lock.js';
@@ -21,13 +15,7 @@ import { isUnresponsive, noteAnswer, noteUnanswered } from './unresponsive.js';
 /** The reason of an internal abort, which no caller sees: without it each abort would create an error with a stack. */
 const OVER = 'the round is over';
 
-/**
- * The error says something about one server only. A server that hangs may still have a request of an earlier call under
- * this context. A server that has lost its part of a hold around the call leaves a majority to be nested in.
- */
-export const isOfOneServer = (error: unknown): boolean =>
-  error instanceof ConcurrentContextError || error instanceof LockLostError;
-
+/** What a round is begun with. */
 export interface RoundTerms {
   readonly members: readonly [Member, ...Member[]];
   readonly quorum: number;
@@ -41,6 +29,8 @@ export interface RoundTerms {
   /** A server that has already been asked, and failed. */
   readonly failed?: { readonly member: Member; readonly error: unknown } | undefined;
 }
+
+export type GateTerms = Pick<RoundTerms, 'gate' | 'failed'>;
 
 /**
  * Asks all servers at once and decides as soon as the answers allow. With a gate it waits in that server's line first,

@@ -1,11 +1,10 @@
-import { pause } from '../waiting/abort-watch.js';
+import { pause } from '../abort-watch.js';
 import { currentHolds, runAmong } from '../ownership/flow.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { LONG_WAIT_MS } from '../waiting/long-wait.js';
 import type { MultiHold } from './joint-hold.js';
 import {
   ClientClosedError,
-  InvalidArgumentError,
   LockAbortedError,
   LockLostError,
   LockTimeoutError,
@@ -13,13 +12,14 @@ import {
   type ServerResult,
 } from '../errors.js';
 import { type ContextOptions } from '../locks/arguments.js';
-import { isMisuse, JointLock } from './joint-lock.js';
+import { DRIFT } from './drift.js';
+import { isMisuse, isOfOneServer, JointLock } from './joint-lock.js';
 import type { LockCall, LockSettle } from '../locks/lock-call.js';
 import { readFromMajority } from './majority-read.js';
 import { checkMembers, contextOf, orderedMembers, type Member } from './members.js';
 import { giveBack } from './multi-lock.js';
 import { PendingRequests } from './pending-requests.js';
-import { isOfOneServer, QuorumRound, type RoundTerms } from './quorum-round.js';
+import { QuorumRound, type GateTerms } from './quorum-round.js';
 import type { ServerVote, VoteSummary } from './server-vote.js';
 import { isUnresponsive, noteUnanswered } from './unresponsive.js';
 
@@ -32,14 +32,6 @@ export interface RedLockOptions extends ContextOptions {
   driftFactor?: number | undefined;
 }
 
-const DRIFT = { factor: 0.01, leastMs: 2 };
-
-export function checkDriftFactor(value: unknown): number {
-  if (value === undefined) return DRIFT.factor;
-  if (typeof value === 'number' && value >= 0 && value < 1) return value;
-  throw new InvalidArgumentError('driftFactor', 'a number of at least 0 and less than 1', value);
-}
-
 /** The owner of the first server waits so long for each other server: the releases of the hold before may be pending. */
 const OTHERS_MS = 100;
 /** Longest wait at one server: it may be held for long by a minority while a majority becomes free. */
@@ -49,7 +41,6 @@ const PAUSE_MS = { least: 5, most: 50 };
 /** After the first round in a row without enough answers, and at most. */
 const OUTAGE_MS = { first: 100, longest: 1_000 };
 
-type GateTerms = Pick<RoundTerms, 'gate' | 'failed'>;
 const ALL_AT_ONCE: GateTerms = {};
 
 /** A round's result: a majority, or each server's answer. */

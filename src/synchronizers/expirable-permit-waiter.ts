@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { latestEnd } from '../holding/compensations.js';
-import type { LockRuntime } from '../waiting/lock-runtime.js';
 import { SharedWaiter } from '../waiting/shared-waiter.js';
-import type { Patience } from '../waiting/waiter.js';
+import type { WaitLimit } from '../waiting/waiter.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply } from '../redis/scripts/lock.js';
+import { nextFreeIn, type AcquireReply } from '../redis/scripts/replies.js';
+import type { OwnerlessServices } from './ownerless-object.js';
 import type { PermitExpirableProtocol } from './permit-expirable-protocol.js';
 
 /** Permits that were granted together. */
 export interface Taken {
   readonly ids: readonly string[];
-  /** Lease clock ms. */
+  /** Lease clock ms, before the request that took them. */
   readonly sentAt: number;
 }
 
@@ -22,19 +22,19 @@ export class ExpirablePermitWaiter extends SharedWaiter {
   constructor(
     private readonly protocol: PermitExpirableProtocol,
     override readonly wants: number,
-    runtime: LockRuntime,
+    private readonly services: Pick<OwnerlessServices, 'clock' | 'options' | 'compensations'>,
     name: string,
-    waiting: Patience,
+    waiting: WaitLimit,
     leaseMs: number,
     private readonly resolve: (value: Taken) => void,
     fail: (error: unknown) => void,
   ) {
-    super(runtime, name, waiting, leaseMs, undefined, fail);
+    super(services.clock, name, waiting, leaseMs, undefined, fail);
   }
 
   protected send(): ScriptRequest<AcquireReply> {
     this.#ids ??= Array.from({ length: this.wants }, () => randomBytes(16).toString('hex'));
-    this.#jumped = this.runtime.clock.jumped;
+    this.#jumped = this.clock.jumped;
     return this.protocol.acquire(this.#ids, this.leaseMs);
   }
 
@@ -52,6 +52,10 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     });
   }
 
+  override nextFreeIn(reply: AcquireReply): number | undefined {
+    return nextFreeIn(reply);
+  }
+
   granted(request: ScriptRequest<AcquireReply>): void {
     this.unwatch();
     this.resolve({ ids: this.#ids as readonly string[], sentAt: request.sentAt + this.#jumped });
@@ -60,10 +64,10 @@ export class ExpirablePermitWaiter extends SharedWaiter {
   takeBack(request: ScriptRequest<AcquireReply>): Promise<void> {
     const ids = this.#ids as readonly string[];
     this.#ids = undefined;
-    return this.runtime.compensations.add({
+    return this.services.compensations.add({
       send: () => this.protocol.release(ids, 'any'),
       notBefore: request.openUntil,
-      until: latestEnd(this.runtime, this.leaseMs),
+      until: latestEnd(this.services, this.leaseMs),
     });
   }
 }

@@ -1,11 +1,8 @@
 /* Longer than 300 lines because half of it is doc comments: it is the contract of these permits. */
-import { releaseGoesOn } from '../holding/compensations.js';
-import type { LockRuntime } from '../waiting/lock-runtime.js';
 import { NO_LEASE_MS } from '../waiting/shared-waiter.js';
-import { patience } from '../waiting/waiter.js';
-import { InvalidArgumentError, LockLostError, LockTimeoutError, RefusedError, UnknownPermitError } from '../errors.js';
-import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { PermitCount, ReleaseReply } from '../redis/scripts/permit-expirable-semaphore.js';
+import { waitLimitOf } from '../waiting/waiter.js';
+import { LockTimeoutError, UnknownPermitError } from '../errors.js';
+import type { PermitCount } from '../redis/scripts/permit-expirable-semaphore.js';
 import {
   checkAnyPermits,
   checkBody,
@@ -17,9 +14,11 @@ import {
 import { ExpirablePermitWaiter, type Taken } from './expirable-permit-waiter.js';
 import { PermitExpirableProtocol } from './permit-expirable-protocol.js';
 import { PermitSource, type SemaphoreOptions } from './permit-source.js';
-import { Permit } from './permit.js';
-import type { ProtocolPort } from '../protocols/plain-lock-protocol.js';
-import type { PermitsOptions, WaitOptions } from './ownerless-object.js';
+import { releasePermits } from './permit-release.js';
+import { canBeIds, checkIds, checkTaken } from './permit-ids.js';
+import { Permit, runWithPermit } from './permit.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
+import type { OwnerlessServices, PermitsOptions, WaitOptions } from './ownerless-object.js';
 
 /** Options of `acquirePermit`, `tryAcquirePermit` and `withPermit`. */
 export interface ExpirablePermitOptions extends PermitsOptions {
@@ -28,10 +27,6 @@ export interface ExpirablePermitOptions extends PermitsOptions {
 }
 
 const OPTIONS = ['permits', 'waitTime', 'leaseTime', 'signal'] as const;
-/** Each permit has an id of its own to be sent and stored. */
-const MOST_PERMITS = 10_000;
-/** For so long a release that is refused goes on: it may never be allowed. */
-const REFUSED_MS = 3_600_000;
 
 /**
  * A number of permits in Redis, each taken under an id and, if it is given one, for a lease only: Redisson's
@@ -45,8 +40,8 @@ export class PermitExpirableSemaphore extends PermitSource {
   readonly #protocol: PermitExpirableProtocol;
 
   /** @internal */
-  constructor(runtime: LockRuntime, port: ProtocolPort, name: string, options?: SemaphoreOptions) {
-    super(runtime, port, name, options);
+  constructor(services: OwnerlessServices, port: ProtocolPort, name: string, options?: SemaphoreOptions) {
+    super(services, port, name, options);
     this.#protocol = new PermitExpirableProtocol(port, this.key, this.requests);
   }
 
@@ -143,22 +138,9 @@ export class PermitExpirableSemaphore extends PermitSource {
   ): Promise<T> {
     const { options, fn } = checkBody(first, second);
     const permit = await this.acquirePermit(options);
-    let result: T;
-    try {
-      result = await fn(permit);
-    } catch (error) {
-      await permit.release().catch((cause: unknown) => this.#releaseFailed(permit, cause));
-      throw error;
-    }
-    try {
-      await permit.release();
-    } catch (cause) {
-      if (cause instanceof UnknownPermitError) {
-        throw new LockLostError(this.name, permit.ids.join(), 'gone', { cause, result });
-      }
-      this.#releaseFailed(permit, cause);
-    }
-    return result;
+    return runWithPermit(permit, fn, (cause) =>
+      this.services.events.emit('releaseFailed', { lockName: this.name, owner: permit.ids.join(), cause }),
+    );
   }
 
   /**
@@ -179,7 +161,8 @@ export class PermitExpirableSemaphore extends PermitSource {
   /** @internal Permits that are surely held until `deadline` (lease clock ms). */
   async giveBack(ids: readonly string[], deadline: number): Promise<void> {
     this.checkOpen();
-    if (!(await this.#release(ids, deadline))) throw new UnknownPermitError(this.name, ids);
+    if (!(await releasePermits(this.services, this.#protocol, ids, deadline)))
+      throw new UnknownPermitError(this.name, ids);
   }
 
   /**
@@ -190,7 +173,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   async tryRelease(ids: string | readonly string[]): Promise<boolean> {
     const checked = checkIds(ids);
     this.checkOpen();
-    return canBeIds(checked) && (await this.#release(checked));
+    return canBeIds(checked) && (await releasePermits(this.services, this.#protocol, checked));
   }
 
   /**
@@ -309,35 +292,18 @@ export class PermitExpirableSemaphore extends PermitSource {
     waitTime: number,
     signal: AbortSignal | undefined,
   ): Promise<Permit | undefined> {
-    const count = checkPermits(permits, undefined);
-    if (count > MOST_PERMITS) throw new InvalidArgumentError('permits', `at most ${MOST_PERMITS}`, count);
+    const count = checkTaken(permits);
     const leaseMs = checkLeaseTime(leaseTime, 'for none') ?? NO_LEASE_MS;
-    const waiting = patience(this.runtime, waitTime, signal);
+    const waiting = waitLimitOf(this.services.clock, waitTime, signal);
     this.checkOpen();
-    if (count === 0) return new Permit(this, this.runtime.clock, [], 0, -Infinity);
+    if (count === 0) return new Permit(this, this.services.clock, { ids: [], sentAt: 0 }, -Infinity);
     if (this.declared !== undefined) await this.setUp(this.declared);
     const granted = await this.wait<Taken>(
       this.#protocol.channel,
       (resolve, fail) =>
-        new ExpirablePermitWaiter(this.#protocol, count, this.runtime, this.name, waiting, leaseMs, resolve, fail),
+        new ExpirablePermitWaiter(this.#protocol, count, this.services, this.name, waiting, leaseMs, resolve, fail),
     );
-    if (granted === undefined) return undefined;
-    const { ids, sentAt } = granted.value;
-    return new Permit(this, this.runtime.clock, ids, sentAt, leaseMs === NO_LEASE_MS ? Infinity : leaseMs);
-  }
-
-  async #release(ids: readonly string[], deadline = Infinity): Promise<boolean> {
-    const { error, reply, inDoubt } = await this.#protocol.release(ids, 'all').done;
-    if (error === undefined) {
-      // None is taken any more, and an attempt before was not answered: it did it, unless the lease had ended by now.
-      return reply === 'released' || (reply === 'unknown' && inDoubt && this.runtime.clock.now() < deadline);
-    }
-    const allowedUntil = this.runtime.clock.clock.monotonic() + REFUSED_MS;
-    const until = error instanceof RefusedError ? allowedUntil : Infinity;
-    // Those whose leases end meanwhile must not keep the others.
-    const send = (): ScriptRequest<ReleaseReply> => this.#protocol.release(ids, 'any');
-    void this.runtime.compensations.add({ send, notBefore: 0, until });
-    throw releaseGoesOn(error);
+    return granted && new Permit(this, this.services.clock, granted.value, leaseMs);
   }
 
   async #count(): Promise<PermitCount> {
@@ -345,19 +311,4 @@ export class PermitExpirableSemaphore extends PermitSource {
     if (this.declared !== undefined) await this.setUp(this.declared);
     return this.#protocol.count();
   }
-
-  #releaseFailed(permit: Permit, cause: unknown): void {
-    this.runtime.events.emit('releaseFailed', { lockName: this.name, owner: permit.ids.join(), cause });
-  }
 }
-
-function checkIds(given: unknown): string[] {
-  const ids: unknown[] = Array.isArray(given) ? given : [given];
-  if (ids.length === 0 || !ids.every((id) => typeof id === 'string' && id !== '')) {
-    throw new InvalidArgumentError('ids', 'a permit id, or a list of some', given);
-  }
-  return [...new Set((ids as string[]).map((id) => id.toLowerCase()))];
-}
-
-/** Redis has ids as bytes: what cannot be written so is unknown without asking. */
-const canBeIds = (ids: readonly string[]): boolean => ids.every((id) => /^[0-9a-f]{32}$/.test(id));

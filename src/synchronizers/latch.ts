@@ -1,14 +1,14 @@
-import type { LockRuntime } from '../waiting/lock-runtime.js';
 import { NO_LEASE_MS, SharedWaiter } from '../waiting/shared-waiter.js';
-import { patience, type Patience } from '../waiting/waiter.js';
+import { waitLimitOf, type WaitLimit } from '../waiting/waiter.js';
 import { InvalidArgumentError } from '../errors.js';
 import { latchChannel, latchOpenedKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/latch.js';
-import type { AcquireReply } from '../redis/scripts/lock.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
 import { checkOptions, checkWaitTime } from '../locks/arguments.js';
-import { SharedObject, type WaitOptions } from './ownerless-object.js';
-import type { ProtocolPort } from '../protocols/plain-lock-protocol.js';
+import type { LeaseClock } from '../clock.js';
+import { SharedObject, type OwnerlessServices, type WaitOptions } from './ownerless-object.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
 
 /**
  * A gate that opens for all when it has been counted down: Redisson's `RCountDownLatch`. It can be closed again with a
@@ -20,8 +20,8 @@ export class CountDownLatch extends SharedObject {
   readonly #opened: string;
 
   /** @internal */
-  constructor(runtime: LockRuntime, port: ProtocolPort, name: string) {
-    super(runtime, port, name);
+  constructor(services: OwnerlessServices, port: ProtocolPort, name: string) {
+    super(services, port, name);
     this.#channel = latchChannel(this.key);
     this.#opened = latchOpenedKey(this.key);
   }
@@ -38,12 +38,12 @@ export class CountDownLatch extends SharedObject {
    */
   async await(waitTime?: number, options?: WaitOptions): Promise<boolean> {
     const { signal } = checkOptions(options, ['signal']);
-    const waiting = patience(this.runtime, checkWaitTime(waitTime, Infinity), signal);
+    const waiting = waitLimitOf(this.services.clock, checkWaitTime(waitTime, Infinity), signal);
     this.checkOpen();
     const look = (): ScriptRequest<AcquireReply> => this.port.executor.run(scripts.look, [this.key, this.#opened], []);
     const opened = await this.wait<undefined>(
       this.#channel,
-      (resolve, fail) => new LatchWaiter(look, this.runtime, this.name, waiting, resolve, fail),
+      (resolve, fail) => new LatchWaiter(look, this.services.clock, this.name, waiting, resolve, fail),
     );
     return opened !== undefined;
   }
@@ -119,13 +119,13 @@ class LatchWaiter extends SharedWaiter {
 
   constructor(
     private readonly look: () => ScriptRequest<AcquireReply>,
-    runtime: LockRuntime,
+    clock: LeaseClock,
     name: string,
-    waiting: Patience,
+    waiting: WaitLimit,
     private readonly resolve: (value: undefined) => void,
     fail: (error: unknown) => void,
   ) {
-    super(runtime, name, waiting, NO_LEASE_MS, undefined, fail);
+    super(clock, name, waiting, NO_LEASE_MS, undefined, fail);
   }
 
   protected send(): ScriptRequest<AcquireReply> {

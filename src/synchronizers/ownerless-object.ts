@@ -1,5 +1,8 @@
-import type { Lane } from './lanes.js';
-import type { LockRuntime } from '../waiting/lock-runtime.js';
+import type { LeaseClock } from '../clock.js';
+import type { EventSource } from '../events.js';
+import type { Compensations } from '../holding/compensations.js';
+import type { WaitLines } from '../waiting/wait-lines.js';
+import type { Lane, Lanes } from './lanes.js';
 import type { SharedWaiter } from '../waiting/shared-waiter.js';
 import { showAs } from '../summary.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError } from '../errors.js';
@@ -7,7 +10,18 @@ import { requestsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as reads from '../redis/scripts/reads.js';
 import * as requestScripts from '../redis/scripts/request.js';
-import type { ProtocolPort } from '../protocols/plain-lock-protocol.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
+
+/** @internal What the objects without an owner of one client need of it. */
+export interface OwnerlessServices {
+  readonly clock: LeaseClock;
+  readonly events: EventSource;
+  readonly options: { readonly commandTimeout: number };
+  readonly compensations: Compensations;
+  readonly lanes: Lanes;
+  readonly lines: WaitLines;
+  readonly client: { readonly closed: boolean };
+}
 
 /** Options of a call that waits for what nobody owns. */
 export interface WaitOptions {
@@ -33,7 +47,7 @@ export abstract class SharedObject {
   /** @internal */
   constructor(
     /** @internal */
-    protected readonly runtime: LockRuntime,
+    protected readonly services: OwnerlessServices,
     /** @internal */
     protected readonly port: ProtocolPort,
     /**
@@ -49,7 +63,7 @@ export abstract class SharedObject {
 
   /** @internal */
   protected checkOpen(): void {
-    if (this.runtime.closed) throw new ClientClosedError();
+    if (this.services.client.closed) throw new ClientClosedError();
   }
 
   /** @internal Stands in line at the channel until it has what it waits for; false: not in time. */
@@ -60,9 +74,9 @@ export abstract class SharedObject {
     try {
       const value = await new Promise<T>((granted, failed) => {
         const waiter = make(granted, failed);
-        const { signal } = waiter.patience;
+        const { signal } = waiter.limit;
         if (signal?.aborted === true) failed(new LockAbortedError(this.name, signal.reason));
-        else this.runtime.entries.entry(this.key, channel).acquire(waiter);
+        else this.services.lines.line(this.key, channel).acquire(waiter);
       });
       return { value };
     } catch (error) {
@@ -73,7 +87,7 @@ export abstract class SharedObject {
 
   /** @internal Done once or never; when nobody can say which, it is kept from being done later. */
   protected change<Reply>(send: (lane: Lane) => ScriptRequest<Reply>): Promise<Reply> {
-    return this.runtime.lanes.once(this.requests, send, ({ number, sequence }) =>
+    return this.services.lanes.once(this.requests, send, ({ number, sequence }) =>
       this.port.executor.run(requestScripts.cancel, [this.requests], [number, sequence]),
     );
   }

@@ -2,10 +2,10 @@ import type { Lane } from './lanes.js';
 import { NO_LEASE_MS } from '../waiting/shared-waiter.js';
 import { semaphoreChannel, takenPermitsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply } from '../redis/scripts/lock.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/permit-expirable-semaphore.js';
 import * as semaphoreScripts from '../redis/scripts/semaphore.js';
-import type { ProtocolPort } from '../protocols/plain-lock-protocol.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
 
 /** What a semaphore with leases says to Redis about one name. */
 export class PermitExpirableProtocol {

@@ -1,11 +1,10 @@
 import type { Timer } from '../clock.js';
 import { LONG_WAIT_MS } from '../waiting/long-wait.js';
-import type { LockRuntime } from '../waiting/lock-runtime.js';
 import type { SharedWaiter } from '../waiting/shared-waiter.js';
 import * as reads from '../redis/scripts/reads.js';
 import { checkPermits, checkSemaphoreOptions } from '../locks/arguments.js';
-import type { ProtocolPort } from '../protocols/plain-lock-protocol.js';
-import { SharedObject } from './ownerless-object.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
+import { SharedObject, type OwnerlessServices } from './ownerless-object.js';
 
 /** Options of `getSemaphore` and `getPermitExpirableSemaphore`. */
 export interface SemaphoreOptions {
@@ -26,7 +25,7 @@ class UsedSemaphores {
   readonly waitedFor = new Map<string, { calls: number; timer: Timer }>();
 }
 
-const used = new WeakMap<LockRuntime, UsedSemaphores>();
+const used = new WeakMap<OwnerlessServices, UsedSemaphores>();
 const warned = new Set<string>();
 
 /** A semaphore of either kind: a number of permits that somebody has to set once. */
@@ -35,8 +34,8 @@ export abstract class PermitSource extends SharedObject {
   protected readonly declared: number | undefined;
 
   /** @internal */
-  constructor(runtime: LockRuntime, port: ProtocolPort, name: string, options: SemaphoreOptions | undefined) {
-    super(runtime, port, name);
+  constructor(services: OwnerlessServices, port: ProtocolPort, name: string, options: SemaphoreOptions | undefined) {
+    super(services, port, name);
     const { permits } = checkSemaphoreOptions(options);
     this.declared = permits === undefined ? undefined : checkPermits(permits, undefined);
   }
@@ -58,8 +57,8 @@ export abstract class PermitSource extends SharedObject {
   }
 
   get #used(): UsedSemaphores {
-    let known = used.get(this.runtime);
-    if (known === undefined) used.set(this.runtime, (known = new UsedSemaphores()));
+    let known = used.get(this.services);
+    if (known === undefined) used.set(this.services, (known = new UsedSemaphores()));
     return known;
   }
 
@@ -83,7 +82,7 @@ export abstract class PermitSource extends SharedObject {
       known.calls += 1;
       return;
     }
-    const timer = this.runtime.clock.clock.setTimer(LONG_WAIT_MS, () => void this.#waitedLong());
+    const timer = this.services.clock.clock.setTimer(LONG_WAIT_MS, () => void this.#waitedLong());
     waitedFor.set(this.key, { calls: 1, timer });
   }
 

@@ -1,8 +1,10 @@
 import { asyncDispose } from '../async-dispose.js';
 import { grantDeadline } from '../holding/hold-record.js';
 import type { LeaseClock } from '../clock.js';
-import { UnknownPermitError } from '../errors.js';
+import { LockLostError, UnknownPermitError } from '../errors.js';
 import { checkLeaseTime } from '../locks/arguments.js';
+import { NO_LEASE_MS } from '../waiting/shared-waiter.js';
+import type { Taken } from './expirable-permit-waiter.js';
 
 /** What a permit needs of the semaphore that it is of. */
 export interface PermitKeeper {
@@ -23,14 +25,12 @@ export class Permit implements AsyncDisposable {
   #updates: { open: number; earliest: number } | undefined;
   #released: Promise<void> | undefined;
 
-  /** @internal `sentAt`: lease clock ms, before the request that took it. */
-  constructor(
-    keeper: PermitKeeper,
-    clock: LeaseClock,
-    readonly ids: readonly string[],
-    sentAt: number,
-    leaseMs: number,
-  ) {
+  /** The ids under which Redis keeps the permits. */
+  readonly ids: readonly string[];
+
+  /** @internal */
+  constructor(keeper: PermitKeeper, clock: LeaseClock, { ids, sentAt }: Taken, leaseMs: number) {
+    this.ids = ids;
     this.#keeper = keeper;
     this.#clock = clock;
     this.#deadline = deadlineOf(sentAt, leaseMs);
@@ -105,4 +105,28 @@ export class Permit implements AsyncDisposable {
 }
 
 const deadlineOf = (sentAt: number, leaseMs: number): number =>
-  leaseMs === Infinity ? Infinity : grantDeadline(sentAt, leaseMs);
+  leaseMs === Infinity || leaseMs === NO_LEASE_MS ? Infinity : grantDeadline(sentAt, leaseMs);
+
+/** Runs `fn` and releases the permit. An error of `fn` is rethrown untouched; `releaseFailed` gets that of a release. */
+export async function runWithPermit<T>(
+  permit: Permit,
+  fn: (permit: Permit) => T | PromiseLike<T>,
+  releaseFailed: (cause: unknown) => void,
+): Promise<T> {
+  let result: T;
+  try {
+    result = await fn(permit);
+  } catch (error) {
+    await permit.release().catch(releaseFailed);
+    throw error;
+  }
+  try {
+    await permit.release();
+  } catch (cause) {
+    if (cause instanceof UnknownPermitError) {
+      throw new LockLostError(permit.semaphoreName, permit.ids.join(), 'gone', { cause, result });
+    }
+    releaseFailed(cause);
+  }
+  return result;
+}

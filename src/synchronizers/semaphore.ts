@@ -1,18 +1,15 @@
 import type { SentRequest } from '../holding/compensations.js';
 import type { Lane } from './lanes.js';
-import type { LockRuntime } from '../waiting/lock-runtime.js';
-import { NO_LEASE_MS, SharedWaiter } from '../waiting/shared-waiter.js';
-import { patience, type Patience } from '../waiting/waiter.js';
+import { PermitWaiter, type PermitPort } from './permit-waiter.js';
+import { waitLimitOf, type WaitLimit } from '../waiting/waiter.js';
 import { InvalidArgumentError, LockTimeoutError } from '../errors.js';
 import { semaphoreChannel } from '../redis/keys.js';
-import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply } from '../redis/scripts/lock.js';
 import * as scripts from '../redis/scripts/semaphore.js';
 import { checkAnyPermits, checkBody, checkOptions, checkPermits, checkWaitTime } from '../locks/arguments.js';
 import { SemaphorePermits } from './semaphore-permits.js';
 import { PermitSource, type SemaphoreOptions } from './permit-source.js';
-import type { ProtocolPort } from '../protocols/plain-lock-protocol.js';
-import type { PermitsOptions, WaitOptions } from './ownerless-object.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
+import type { OwnerlessServices, PermitsOptions, WaitOptions } from './ownerless-object.js';
 
 const WITH_OPTIONS = ['permits', 'waitTime', 'signal'] as const;
 
@@ -26,8 +23,8 @@ export class Semaphore extends PermitSource {
   readonly #channel: string;
 
   /** @internal */
-  constructor(runtime: LockRuntime, port: ProtocolPort, name: string, options?: SemaphoreOptions) {
-    super(runtime, port, name, options);
+  constructor(services: OwnerlessServices, port: ProtocolPort, name: string, options?: SemaphoreOptions) {
+    super(services, port, name, options);
     this.#channel = semaphoreChannel(this.key);
   }
 
@@ -44,7 +41,7 @@ export class Semaphore extends PermitSource {
   async acquire(permits?: number, options?: WaitOptions & { waitTime?: number | undefined }): Promise<void> {
     const { waitTime, signal } = checkOptions(options, ['waitTime', 'signal']);
     const wait = checkWaitTime(waitTime, Infinity);
-    if (!(await this.#take(checkPermits(permits, 1), patience(this.runtime, wait, signal)))) {
+    if (!(await this.#take(checkPermits(permits, 1), waitLimitOf(this.services.clock, wait, signal)))) {
       throw new LockTimeoutError(this.name, wait);
     }
   }
@@ -60,7 +57,7 @@ export class Semaphore extends PermitSource {
    */
   async tryAcquire(permits?: number, waitTime?: number, options?: WaitOptions): Promise<boolean> {
     const { signal } = checkOptions(options, ['signal']);
-    return this.#take(checkPermits(permits, 1), patience(this.runtime, checkWaitTime(waitTime, 0), signal));
+    return this.#take(checkPermits(permits, 1), waitLimitOf(this.services.clock, checkWaitTime(waitTime, 0), signal));
   }
 
   /**
@@ -93,9 +90,9 @@ export class Semaphore extends PermitSource {
     const count = checkPermits(permits, 1);
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
-    const entry = this.runtime.entries.entry(this.key, this.#channel);
-    const left = entry.passOn(count);
-    if (left > 0 && (await this.#release(left, 1)) === 'unheard') entry.unheard();
+    const line = this.services.lines.line(this.key, this.#channel);
+    const left = line.passOn(count);
+    if (left > 0 && (await this.#release(left, 1)) === 'unheard') line.noOtherSubscriber();
   }
 
   /**
@@ -136,7 +133,7 @@ export class Semaphore extends PermitSource {
   async drainPermits(): Promise<number> {
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
-    return this.runtime.lanes.once(
+    return this.services.lanes.once(
       this.requests,
       ({ number, sequence }) => this.port.executor.run(scripts.drain, [this.key, this.requests], [number, sequence]),
       (lane) => this.#cancel(-1, lane),
@@ -201,18 +198,18 @@ export class Semaphore extends PermitSource {
       return await fn();
     } finally {
       await this.release(permits).catch((cause: unknown) => {
-        this.runtime.events.emit('releaseFailed', { lockName: this.name, owner: '', cause });
+        this.services.events.emit('releaseFailed', { lockName: this.name, owner: '', cause });
       });
     }
   }
 
-  async #take(permits: number, waiting: Patience): Promise<boolean> {
+  async #take(permits: number, waiting: WaitLimit): Promise<boolean> {
     this.checkOpen();
     if (permits === 0) return true;
     if (this.declared !== undefined) await this.setUp(this.declared);
     const granted = await this.wait<undefined>(
       this.#channel,
-      (resolve, fail) => new PermitWaiter(this.#port(permits), this.runtime, this.name, waiting, resolve, fail),
+      (resolve, fail) => new PermitWaiter(this.#port(permits), this.services, this.name, waiting, resolve, fail),
     );
     return granted !== undefined;
   }
@@ -237,7 +234,7 @@ export class Semaphore extends PermitSource {
   }
 
   #release(permits: number, create: number): Promise<'none' | 'released' | 'unheard'> {
-    return this.runtime.lanes.once(
+    return this.services.lanes.once(
       this.requests,
       ({ number, sequence }) =>
         this.port.executor.run(
@@ -247,56 +244,5 @@ export class Semaphore extends PermitSource {
         ),
       'repeat',
     );
-  }
-}
-
-interface PermitPort {
-  readonly requests: string;
-  readonly permits: number;
-  send(lane: Lane): ScriptRequest<AcquireReply>;
-  cancel(lane: Lane): SentRequest;
-}
-
-/** Each try has a lane to itself, for as long as it may be repeated or has to be taken back. */
-class PermitWaiter extends SharedWaiter {
-  override readonly wants: number;
-  #lane: Lane | undefined;
-
-  constructor(
-    private readonly permit: PermitPort,
-    runtime: LockRuntime,
-    name: string,
-    waiting: Patience,
-    private readonly resolve: (value: undefined) => void,
-    fail: (error: unknown) => void,
-  ) {
-    super(runtime, name, waiting, NO_LEASE_MS, undefined, fail);
-    this.wants = permit.permits;
-  }
-
-  override get takes(): number {
-    return this.wants;
-  }
-
-  protected send(): ScriptRequest<AcquireReply> {
-    this.#lane = this.runtime.lanes.take(this.permit.requests);
-    return this.permit.send(this.#lane);
-  }
-
-  granted(): void {
-    this.unwatch();
-    this.resolve(undefined);
-  }
-
-  takeBack(): Promise<void> | undefined {
-    const lane = this.#lane;
-    if (lane === undefined) return undefined;
-    this.#lane = undefined;
-    return this.runtime.lanes.settle(lane, () => this.permit.cancel(lane));
-  }
-
-  override over(): void {
-    if (this.#lane !== undefined) this.runtime.lanes.free(this.#lane);
-    this.#lane = undefined;
   }
 }

@@ -1,196 +1,136 @@
 /*
- * From a call to a hold. A call from inside a hold of the same lock re-enters: it becomes a child of that hold, in its
- * turn. Every other call is a stranger and gets an owner id of its own.
+ * From a call to a hold. A call from inside a hold of the same lock re-enters: it becomes a child of that hold, when the
+ * other branches leave it a place. Every other call is a stranger and gets an owner id of its own.
  */
 import {
   ClientClosedError,
   ConcurrentContextError,
   LockAbortedError,
-  LockTimeoutError,
   LockUpgradeError,
   NonReentrantError,
-  type LockError,
-  type RedisUnavailableError,
 } from '../errors.js';
-import { abortedBy, onAbort } from './abort-watch.js';
-import { currentHolds, type FlowHold } from '../ownership/flow.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
+import { checkHoldsAround, innermostHold, lockIdentity, type HoldOwner } from '../holding/innermost-hold.js';
+import { openNested } from '../holding/nested-hold.js';
+import { SingleHold, type MakeHold } from '../holding/single-hold.js';
+import type { Tenure } from '../holding/tenure.js';
+import type { FlowHold } from '../ownership/flow.js';
 import { holdsOf, isConcurrent, type LockContext } from '../ownership/lock-context.js';
-import { LightSet } from '../light-set.js';
-import type { LockEntry } from './wait-line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import type { LockRuntime } from './lock-runtime.js';
-import { LONG_WAIT_MS, warnLongWait } from './long-wait.js';
-import { openNested } from './nested-hold.js';
-import { holdFor, SingleHold } from '../holding/single-hold.js';
-import { LockWaiter, type Patience, type Settle } from './waiter.js';
+import { onAbort } from '../abort-watch.js';
+import { mayEnter, waitForBranch } from './branches.js';
+import type { WaitLines } from './wait-lines.js';
+import { LockWaiter, type LockWaiterServices, type Settle, type WaitLimit } from './waiter.js';
+
+/** What an acquisition needs of its client. */
+export interface AcquireServices extends LockWaiterServices, HoldOwner {
+  readonly client: { readonly closed: boolean };
+  readonly lines: WaitLines;
+}
 
 export interface Acquisition {
   readonly protocol: LockProtocol;
   readonly terms: HoldTerms;
-  readonly patience: Patience;
+  readonly limit: WaitLimit;
   readonly context: LockContext | undefined;
+  /** What the caller gets: a class of the kind of lock. */
+  readonly makeHold: MakeHold;
 }
 
 /** Fails with `LockTimeoutError` if the lock stays busy. A call that failed leaves nothing behind. */
-export function acquire(runtime: LockRuntime, acquisition: Acquisition, settle: Settle): void {
-  const { protocol, patience, context } = acquisition;
-  if (patience.signal?.aborted === true) {
-    return settle.failed(new LockAbortedError(protocol.name, patience.signal.reason));
+export function acquire(services: AcquireServices, acquisition: Acquisition, settle: Settle): void {
+  const { protocol, limit, context } = acquisition;
+  if (limit.signal?.aborted === true) {
+    return settle.failed(new LockAbortedError(protocol.name, limit.signal.reason));
   }
-  const parent = context === undefined ? innermostHold(runtime, protocol) : undefined;
+  const parent = context === undefined ? innermostHold(services, protocol) : undefined;
   if (context === undefined && parent === undefined) {
     try {
-      checkHoldsAround(runtime, acquisition);
+      checkHoldsAround(services, protocol, context);
     } catch (error) {
       return settle.failed(error);
     }
-    return standInLine(runtime, acquisition, settle);
+    return standInLine(services, acquisition, settle);
   }
   const acquired =
     parent === undefined
-      ? acquireForContext(runtime, acquisition, context as LockContext)
-      : acquireInside(runtime, acquisition, SingleHold.recordOf(parent));
+      ? acquireForContext(services, acquisition, context as LockContext)
+      : acquireInside(services, acquisition, SingleHold.tenureOf(parent), SingleHold.recordOf(parent));
   acquired.then(
     (hold) => settle.granted(hold),
     (error: unknown) => settle.failed(error),
   );
 }
 
-/** The innermost hold of this lock that the calling code, or the context, is inside of; it may be lost. */
-export function innermostHold(
-  runtime: LockRuntime,
-  protocol: LockProtocol,
-  context?: LockContext,
-  accepts: (record: HoldRecord, protocol: LockProtocol) => boolean = (record) => record.state !== 'closed',
-): SingleHold | undefined {
-  const holds =
-    context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(runtime, protocol)) ?? []);
-  return innermostOf(holds, (hold) => {
-    const record = SingleHold.recordOf(hold);
-    return (
-      record.tenure.runtime === runtime &&
-      record.tenure.protocol.key === protocol.key &&
-      record.holds(protocol) &&
-      accepts(record, protocol)
-    );
-  });
-}
-
-function innermostOf(holds: readonly FlowHold[], accepts: (hold: SingleHold) => boolean): SingleHold | undefined {
-  for (let i = holds.length - 1; i >= 0; i -= 1) {
-    const hold = holds[i];
-    if (hold instanceof SingleHold) {
-      if (accepts(hold)) return hold;
-    } else if (hold?.members !== undefined) {
-      const member = innermostOf(hold.members, accepts);
-      if (member !== undefined) return member;
-    }
-  }
-  return undefined;
-}
-
-/**
- * A call that is in no hold that it could re-enter, but in one of another family, would wait for its own flow. A call
- * for some of the values that its flow has, and for others, would wait for a flow that may be waiting for it. Both are
- * refused. A call for values of which its flow has none is a stranger.
- */
-function checkHoldsAround(runtime: LockRuntime, { protocol, context }: Acquisition): void {
-  const { family, parts, name, key } = protocol;
-  const holds =
-    context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(runtime, protocol)) ?? []);
-  if (holds.length === 0) return;
-  const around = innermostOf(holds, (hold) => {
-    const record = SingleHold.recordOf(hold);
-    const { state, tenure, protocol: held } = record;
-    if (state === 'closed' || tenure.runtime !== runtime || held.key !== key) return false;
-    if (held.family !== family) return true;
-    return parts !== undefined && held.parts?.overlaps(parts) === true && !record.holds(protocol);
-  });
-  if (around === undefined) return;
-  const record = SingleHold.recordOf(around);
-  const held = record.protocol.family;
-  if (held === family) {
-    throw new LockUpgradeError(
-      name,
-      'this flow holds some of the values; release them first, or begin with all of them',
-    );
-  }
-  record.tenure.lease.check();
-  record.throwIfLost();
-  throw new LockUpgradeError(
-    name,
-    `this flow holds it as another kind of lock (${held}), and would wait for itself; release that hold first, or ` +
-      'use one kind of lock for one name',
-  );
-}
-
-function standInLine(runtime: LockRuntime, { protocol, terms, patience }: Acquisition, settle: Settle): void {
-  const waiter = new LockWaiter(runtime, protocol, terms, patience, settle);
-  const { ownChannel } = waiter;
-  const line = ownChannel === undefined ? lineOf(runtime, protocol) : runtime.entries.ownEntry(ownChannel, protocol);
+function standInLine(services: AcquireServices, acquisition: Acquisition, settle: Settle): void {
+  const waiter = new LockWaiter(services, acquisition, settle);
+  const { lines } = services;
+  const { ownChannel, protocol } = waiter;
+  const line = ownChannel === undefined ? lines.lineFor(protocol) : lines.ownLine(ownChannel, protocol);
   line.acquire(waiter);
 }
 
-/** Where those stand who wait for the same, but for those who queue in Redis. */
-export function lineOf(runtime: LockRuntime, { key, channel, polls, half, parts }: LockProtocol): LockEntry {
-  return runtime.entries.entry(key, channel, polls === undefined ? (parts?.line ?? half) : 'spin');
-}
-
-function acquireOutermost(runtime: LockRuntime, acquisition: Acquisition): Promise<SingleHold> {
-  // Either may have come while the call waited for its turn, where nobody listened.
-  if (runtime.closed) return Promise.reject(new ClientClosedError());
-  const { signal } = acquisition.patience;
+function acquireOutermost(services: AcquireServices, acquisition: Acquisition): Promise<SingleHold> {
+  // The client may have been closed, or the signal fired, while the call waited for its branch without a listener.
+  if (services.client.closed) return Promise.reject(new ClientClosedError());
+  const { signal } = acquisition.limit;
   if (signal?.aborted === true) {
     return Promise.reject(new LockAbortedError(acquisition.protocol.name, signal.reason));
   }
-  return new Promise((granted, failed) => standInLine(runtime, acquisition, { granted, failed }));
+  return new Promise((granted, failed) => standInLine(services, acquisition, { granted, failed }));
 }
 
-async function acquireInside(runtime: LockRuntime, acquisition: Acquisition, parent: HoldRecord): Promise<SingleHold> {
-  const { protocol, patience } = acquisition;
-  parent.tenure.lease.check();
+async function acquireInside(
+  services: AcquireServices,
+  acquisition: Acquisition,
+  tenure: Tenure,
+  parent: HoldRecord,
+): Promise<SingleHold> {
+  const { protocol, limit, context } = acquisition;
+  tenure.lease.check();
   parent.throwIfLost();
   // The signal may have fired while the call changed from one hold to the next, when it had no listener.
-  if (patience.signal?.aborted === true) throw new LockAbortedError(protocol.name, patience.signal.reason);
+  if (limit.signal?.aborted === true) throw new LockAbortedError(protocol.name, limit.signal.reason);
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
   if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);
   let record: HoldRecord | undefined;
-  if (await takeTurn(runtime, acquisition, parent)) {
+  if (await waitForBranch(services.clock, acquisition, parent)) {
     try {
-      record = await openInside(acquisition, parent);
+      record = await openInside(services, acquisition, tenure, parent);
     } finally {
       if (record === undefined) parent.leave();
     }
   }
   if (record === undefined) {
-    // The parent was given back while we waited. Who is inside one of its own parents still is; else we are a stranger.
+    // The parent was released meanwhile. A call that is inside one of its parents re-enters there; others are strangers.
     const outer = openAncestor(parent, protocol);
-    if (outer !== undefined) return acquireInside(runtime, acquisition, outer);
-    checkHoldsAround(runtime, acquisition);
-    return acquireOutermost(runtime, acquisition);
+    if (outer !== undefined) return acquireInside(services, acquisition, tenure, outer);
+    checkHoldsAround(services, protocol, context);
+    return acquireOutermost(services, acquisition);
   }
   if (record.told === 'nothing') {
-    // In the background: nobody waits for it but what comes next. A lost parent is told by its own means.
-    parent.tenure.release(record).catch(() => undefined);
-    // But nobody fails while an attempt may still run.
-    await parent.tenure.turns.whenNoStray();
-    throw new LockAbortedError(protocol.name, patience.signal?.reason);
+    // In the background: only the next request waits for it. A lost parent reports its loss itself.
+    tenure.release(record).catch(() => undefined);
+    // A call does not fail while an attempt of it may still run.
+    await tenure.turns.whenNoStray();
+    throw new LockAbortedError(protocol.name, limit.signal?.reason);
   }
-  return holdFor(record);
+  return acquisition.makeHold(tenure, record);
 }
 
 /** An aborted call does not wait for the requests before its own, which is not sent then. */
 function openInside(
-  { protocol, terms, patience: { signal } }: Acquisition,
+  services: AcquireServices,
+  { protocol, terms, limit: { signal } }: Acquisition,
+  tenure: Tenure,
   parent: HoldRecord,
 ): Promise<HoldRecord | undefined> {
-  // The write around it may have been given back by a request before its own.
+  // A request before its own may have released the exclusive hold around it.
   const allowed = (): void => {
     if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);
   };
-  const call = { protocol, terms, signal, begins: allowed };
-  if (signal === undefined) return openNested(parent, call);
+  const call = { protocol, terms, signal, client: services.client, begins: allowed };
+  if (signal === undefined) return openNested(tenure, parent, call);
   return new Promise((opened, failed) => {
     const aborted = (): LockAbortedError => new LockAbortedError(protocol.name, signal.reason);
     if (signal.aborted) return failed(aborted());
@@ -200,21 +140,10 @@ function openInside(
       if (signal.aborted) throw aborted();
       allowed();
     };
-    void openNested(parent, { ...call, begins })
+    void openNested(tenure, parent, { ...call, begins })
       .then(opened, failed)
       .finally(unwatch);
   });
-}
-
-/** A write would wait for the end of a read hold that waits for it, or may do so. */
-const mayEnter = ({ half }: LockProtocol, parent: HoldRecord): boolean =>
-  half !== 'write' || (isInsideWrite(parent) && !parent.besideReaders);
-
-function isInsideWrite(hold: HoldRecord | undefined): boolean {
-  for (let each = hold; each !== undefined; each = each.parent) {
-    if (each.half === 'write' && each.state === 'open') return true;
-  }
-  return false;
 }
 
 function openAncestor({ parent }: HoldRecord, protocol: LockProtocol): HoldRecord | undefined {
@@ -223,68 +152,23 @@ function openAncestor({ parent }: HoldRecord, protocol: LockProtocol): HoldRecor
   return ancestor?.holds(protocol) === true ? ancestor : undefined;
 }
 
-/** Directly inside a hold one branch has the lock at a time. False: the parent was given back meanwhile. */
-function takeTurn(
-  runtime: LockRuntime,
-  { protocol, terms, patience }: Acquisition,
-  parent: HoldRecord,
-): Promise<boolean> {
-  if (parent.enter(protocol.half)) return Promise.resolve(true);
-  const { clock } = runtime;
-  if (patience.until <= clock.now()) {
-    return Promise.reject(new LockTimeoutError(protocol.name, patience.waitTime));
-  }
-  return new Promise((resolve, reject) => {
-    const turns = (parent.turns ??= new LightSet());
-    const { until, signal } = patience;
-    const leave = (): void => {
-      turns.delete(wake);
-      timer?.cancel();
-      longWait.cancel();
-      unwatch?.();
-    };
-    const fail = (error: LockError): void => (leave(), reject(error));
-    const wake = (away?: RedisUnavailableError): void => {
-      if (away !== undefined) {
-        // One command deadline without Redis is enough for those who set no limit themselves.
-        if (until === Infinity) fail(away);
-        return;
-      }
-      if (parent.loss !== undefined) return fail(parent.loss);
-      if (parent.state === 'open') {
-        if (!mayEnter(protocol, parent)) return fail(new LockUpgradeError(protocol.name));
-        if (!parent.enter(protocol.half)) return;
-      }
-      leave();
-      resolve(parent.state === 'open');
-    };
-    const timer =
-      until === Infinity
-        ? undefined
-        : clock.setTimer(until, () => fail(new LockTimeoutError(protocol.name, patience.waitTime)));
-    const longWait = clock.clock.setTimer(LONG_WAIT_MS, () => warnLongWait({ protocol, site: terms.site }, parent));
-    const unwatch = signal && onAbort(signal, () => fail(abortedBy(signal, protocol.name)));
-    turns.add(wake);
-  });
-}
-
 async function acquireForContext(
-  runtime: LockRuntime,
+  services: AcquireServices,
   acquisition: Acquisition,
   context: LockContext,
 ): Promise<SingleHold> {
   const { protocol } = acquisition;
   const { holds, acquiring } = holdsOf(context);
-  const identity = lockIdentity(runtime, protocol);
-  const call = { identity, protocol };
+  const identity = lockIdentity(services, protocol);
+  const call = { identity, parts: protocol.parts };
   if (isConcurrent(context, call)) throw new ConcurrentContextError(protocol.name, context.id);
   acquiring.add(call);
   try {
-    const parent = innermostHold(runtime, protocol, context);
-    if (parent === undefined) checkHoldsAround(runtime, acquisition);
+    const parent = innermostHold(services, protocol, context);
+    if (parent === undefined) checkHoldsAround(services, protocol, context);
     const hold = await (parent === undefined
-      ? acquireOutermost(runtime, acquisition)
-      : acquireInside(runtime, acquisition, SingleHold.recordOf(parent)));
+      ? acquireOutermost(services, acquisition)
+      : acquireInside(services, acquisition, SingleHold.tenureOf(parent), SingleHold.recordOf(parent)));
     holds.set(identity, [...(holds.get(identity) ?? []), hold]);
     SingleHold.recordOf(hold).forget = forgetting(holds, identity, hold);
     return hold;
@@ -293,12 +177,10 @@ async function acquireForContext(
   }
 }
 
-function forgetting(holds: Map<string, SingleHold[]>, identity: string, hold: SingleHold): () => void {
+function forgetting(holds: Map<string, FlowHold[]>, identity: string, hold: FlowHold): () => void {
   return () => {
     const others = (holds.get(identity) ?? []).filter((other) => other !== hold);
     if (others.length > 0) holds.set(identity, others);
     else holds.delete(identity);
   };
 }
-
-const lockIdentity = (runtime: LockRuntime, protocol: LockProtocol): string => `${runtime.clientId} ${protocol.key}`;

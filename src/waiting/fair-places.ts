@@ -1,7 +1,7 @@
-import type { Timer } from '../clock.js';
+import type { LeaseClock, Timer } from '../clock.js';
 import { LightSet } from '../light-set.js';
 import type { WaitQueue } from '../protocols/lock-protocol.js';
-import type { LockRuntime } from './lock-runtime.js';
+import type { LongWaits } from './long-wait.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { Waiter, LockWaiter } from './waiter.js';
 
@@ -16,15 +16,18 @@ const AFTER_LEASE_MS = 2;
 export class QueuedLine {
   /** Tenures of this client that have the lock. */
   readonly holders = new LightSet<Tenure>();
-  /** Entries of this line; it ends with the last of them. */
-  entries = 0;
+  /** Lines of single waiters that have their place here; this ends with the last of them. */
+  lines = 0;
   /** In the order in which they came, each with what makes it try. */
   readonly #waiters = new Map<Waiter, { readonly waiter: LockWaiter; readonly wake: () => void }>();
   #timer: Timer | undefined;
   #refreshing = false;
 
   constructor(
-    private readonly runtime: LockRuntime,
+    private readonly clock: LeaseClock,
+    private readonly longWaits: LongWaits,
+    /** How often the places are refreshed. */
+    private readonly refreshMs: number,
     readonly key: string,
     private readonly queue: WaitQueue,
   ) {}
@@ -46,18 +49,18 @@ export class QueuedLine {
 
   join(waiter: LockWaiter, wake: () => void): void {
     this.#waiters.set(waiter, { waiter, wake });
-    if (this.#timer === undefined && !this.#refreshing) this.#refreshIn(this.runtime.options.fairRefreshMs);
+    if (this.#timer === undefined && !this.#refreshing) this.#refreshIn(this.refreshMs);
   }
 
   leave(waiter: Waiter): void {
     if (!this.#waiters.delete(waiter) || this.#waiters.size > 0) return;
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.runtime.longWaits.stop(this);
+    this.longWaits.stop(this);
   }
 
   #refreshIn(ms: number): void {
-    this.#timer = this.runtime.clock.clock.setTimer(ms, () => {
+    this.#timer = this.clock.clock.setTimer(ms, () => {
       this.#timer = undefined;
       void this.#refresh();
     });
@@ -74,8 +77,7 @@ export class QueuedLine {
       if (told !== undefined && this.#waiters.has(told.waiter)) told.wake();
     }
     if (this.#waiters.size === 0) return;
-    const { fairRefreshMs } = this.runtime.options;
     const lookInMs = reply === undefined || reply.lookInMs < 0 ? Infinity : reply.lookInMs + AFTER_LEASE_MS;
-    this.#refreshIn(Math.min(fairRefreshMs, lookInMs));
+    this.#refreshIn(Math.min(this.refreshMs, lookInMs));
   }
 }

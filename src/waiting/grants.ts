@@ -1,45 +1,61 @@
 /*
- * Who gets the lock: the waiter whose try was granted, the heir that a tenure hands it to when it ends, or, of what
+ * Who gets the lock: the waiter whose try was granted, the successor that a tenure hands it to when it ends, or, of what
  * several can have at once, all whom one answer lets in, and who comes next when permits are given back. What is granted
  * to somebody who is not there any more goes on to the next. A message grants nothing: channels know no databases.
  */
 import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply, HandOffReply } from '../redis/scripts/lock.js';
-import { latestEnd } from '../holding/compensations.js';
-import type { EntrySubscription } from './wake-ups.js';
+import type { AcquireReply, HandOffReply } from '../redis/scripts/replies.js';
+import type { LeaseClock } from '../clock.js';
+import { latestEnd, type Compensations } from '../holding/compensations.js';
+import type { WakeUps } from './wake-ups.js';
 import { HandOffStreak } from './hand-off-streak.js';
 import { grantDeadline } from '../holding/hold-record.js';
 import type { LocalLine } from './line.js';
-import type { LockEntry } from './wait-line.js';
-import type { LockRuntime } from './lock-runtime.js';
-import type { NextLook } from './retry-schedule.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
+import type { ResolvedOptions } from '../options.js';
+import type { RetrySchedule } from './retry-schedule.js';
 import { SharedWaiter } from './shared-waiter.js';
-import { holdFor } from '../holding/single-hold.js';
 import type { TenureEnd } from '../holding/tenure-end.js';
 import { tellAcquired } from '../holding/tenure-events.js';
-import { Tenure } from '../holding/tenure.js';
+import type { Ended, TenureHost } from '../holding/tenure-host.js';
+import { Tenure, type TenureServices } from '../holding/tenure.js';
 import { LockWaiter, type Waiter } from './waiter.js';
 
 type GrantRequest = ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
 
+/** What the grants of one client share. */
+export interface GrantServices {
+  readonly clock: LeaseClock;
+  readonly options: { readonly commandTimeout: number; readonly handOff: ResolvedOptions['handOff'] };
+  readonly tenures: TenureServices;
+  readonly compensations: Compensations;
+  newOwner(): string;
+}
+
+/** The line that the grants are for. */
+export interface GrantingLine extends TenureHost<Tenure> {
+  /** Whether calls of this client wait in the other line of this lock, as readers do beside writers. */
+  othersWait(protocol: LockProtocol): boolean;
+}
+
 export class Grants {
-  /** Whom it is being handed to. */
-  readonly heirs = new Set<LockWaiter>();
+  /** The waiters that are being handed the lock. */
+  readonly successors = new Set<LockWaiter>();
   readonly #streak: HandOffStreak;
   /** Permits that this client has taken here and not given back. */
   #permits = 0;
 
   constructor(
-    private readonly runtime: LockRuntime,
-    private readonly entry: LockEntry,
+    private readonly services: GrantServices,
+    private readonly host: GrantingLine,
     private readonly line: LocalLine,
-    private readonly look: NextLook,
-    private readonly subscription: EntrySubscription,
-    /** Those who wait here can hold together. */
-    private readonly shared: boolean,
+    private readonly schedule: RetrySchedule,
+    private readonly wakeUps: WakeUps,
+    /** The calls that wait here can hold together. */
+    private readonly concurrent: boolean,
   ) {
-    this.#streak = new HandOffStreak(runtime.options.handOff, runtime.clock);
+    this.#streak = new HandOffStreak(services.options.handOff, services.clock);
   }
 
   /** True if the try was granted, to whomever. `taken`: Redis says so, but it may have come too late. */
@@ -51,7 +67,7 @@ export class Grants {
     sequence: number,
   ): boolean {
     const sentAt = request.sentAt + jumped;
-    const now = this.runtime.clock.now();
+    const now = this.services.clock.now();
     if (waiter instanceof LockWaiter) {
       if (taken && now < grantDeadline(sentAt, waiter.leaseMs)) {
         this.#streak.reset();
@@ -78,12 +94,12 @@ export class Grants {
     now: number,
   ): void {
     const openUntil = waiter.grantOpenUntil(request);
-    const tenure = new Tenure(this.runtime, this.entry, waiter.protocol, waiter.owner, openUntil, jumped);
+    const tenure = new Tenure(this.services.tenures, this.host, waiter.protocol, waiter.owner, openUntil, jumped);
     waiter.hasLock();
     this.line.remove(waiter);
-    this.look.granted();
+    this.schedule.granted();
     this.line.holds(tenure);
-    this.look.flowing = this.shared;
+    this.schedule.admitAll = this.concurrent;
     if (!waiter.wantsGrant) {
       tenure.endUnclaimed(waiter.terms.leaseMs);
       waiter.doubts(request);
@@ -91,17 +107,17 @@ export class Grants {
       return;
     }
     const record = tenure.open(waiter.terms, sentAt, now);
-    if (typeof request.reply === 'bigint') record.token = tenure.token = request.reply;
-    tellAcquired(record, handedOff);
+    if (request.reply !== undefined) record.token = tenure.token = waiter.protocol.tokenIn?.(request.reply);
+    tellAcquired(tenure, record, handedOff);
     // The hold may be of an attempt that came after it was forced open: then nobody would give it back.
     if (waiter.forced === waiter.owner) tenure.force(true);
-    waiter.resolve(holdFor(record));
+    waiter.resolve(tenure, record);
   }
 
   /** The waiter has what it came for, and others may have the same. */
   #share(waiter: SharedWaiter, request: ScriptRequest<AcquireReply>, sentAt: number, sequence: number): void {
     this.line.remove(waiter);
-    this.look.granted();
+    this.schedule.granted();
     if (!waiter.wantsGrant) {
       void waiter.takeBack(request);
       waiter.reject(waiter.leaving as LockError);
@@ -109,10 +125,10 @@ export class Grants {
       this.#permits += waiter.takes;
       waiter.granted(request);
     }
-    const { reply } = request;
     // The next in line tries at once, unless this answer says when there will be something for it.
-    if (typeof reply === 'object' && reply.free <= 0) this.look.learn(reply.freeIn, sentAt, sequence);
-    else this.look.mark = true;
+    const freeIn = waiter.nextFreeIn(request.reply);
+    if (freeIn !== undefined) this.schedule.learn(freeIn, sentAt, sequence);
+    else this.schedule.wakeUpPending = true;
   }
 
   /** True if the answer lets in `asker`, whose try it answers. It lets in others that came before that try as well. */
@@ -141,8 +157,9 @@ export class Grants {
     if (permits <= this.#permits) {
       for (let waiter = this.line.head; waiter !== undefined; waiter = this.line.head) {
         if (!(waiter instanceof SharedWaiter) || waiter.takes === 0 || waiter.takes > left) break;
+        this.#streak.begin();
         if (this.#streak.asksForOthers()) {
-          this.look.yield();
+          this.schedule.yield();
           break;
         }
         this.#streak.count();
@@ -169,65 +186,67 @@ export class Grants {
   }
 
   /** Who gets the lock when `tenure` ends, without it being free in between. Its lease is the key's until `leaseEnd`. */
-  heirOf(leaseEnd: number): LockWaiter | undefined {
+  successorFor(leaseEnd: number): LockWaiter | undefined {
     const { head } = this.line;
     if (!(head instanceof LockWaiter) || head.busy || !head.protocol.handsOff) return undefined;
     // Others sleep until the end that they have learned. A shorter lease might end, with its process, in silence.
-    if (this.runtime.clock.now() + head.leaseMs < leaseEnd) return undefined;
+    if (this.services.clock.now() + head.leaseMs < leaseEnd) return undefined;
+    this.#streak.begin();
     return this.#streak.mayGoOn() ? head : undefined;
   }
 
   /**
-   * One script gives the lock to the heir. Its lease counts from the first attempt: a repeat writes nothing. `released`
+   * One script gives the lock to the successor. Its lease counts from the first attempt: a repeat writes nothing. `released`
    * tells listeners of the hold before: that comes before they hear of the next one.
    */
-  async handOff(tenure: Tenure, heir: LockWaiter, released: () => void): Promise<TenureEnd> {
-    const { clock } = this.runtime;
+  async handOff(tenure: Tenure, successor: LockWaiter, released: () => void): Promise<TenureEnd> {
+    const { clock } = this.services;
     const jumped = clock.jumped;
-    const alone = (): boolean => this.subscription.isConfirmed && !this.entry.besideOthers;
+    const alone = (): boolean => this.wakeUps.isConfirmed && !this.host.othersWait(successor.protocol);
     const ours = this.#streak.asksForOthers() ? Number(alone()) : -1;
-    heir.busy = true;
-    this.heirs.add(heir);
-    const { leaseMs } = heir.terms;
-    const request = await heir.protocol.handOff(tenure.owner, heir.owner, leaseMs, ours).done;
-    heir.busy = false;
-    this.heirs.delete(heir);
-    const named = heir.owner;
+    successor.busy = true;
+    this.successors.add(successor);
+    const { leaseMs } = successor.terms;
+    const request = await successor.protocol.handOff(tenure.owner, successor.owner, leaseMs, ours).done;
+    successor.busy = false;
+    this.successors.delete(successor);
+    const named = successor.owner;
     const sentAt = request.firstSentAt + jumped;
     const now = clock.now();
-    const handed = request.reply === 'handed' || typeof request.reply === 'bigint';
+    const { reply } = request;
+    const handed = reply === 'handed' || (reply !== undefined && successor.protocol.tokenIn?.(reply) !== undefined);
     if (handed && now < grantDeadline(sentAt, leaseMs)) {
       this.line.holders.delete(tenure);
       this.#streak.count();
       released();
-      this.#grant(heir, request, sentAt, jumped, true, now);
+      this.#grant(successor, request, sentAt, jumped, true, now);
       return { kind: 'handed' };
     }
-    const until = latestEnd(this.runtime, leaseMs);
+    const until = latestEnd(this.services, leaseMs);
     // The name is spent: somebody may still act on it.
-    heir.owner = this.runtime.newOwner();
-    heir.doubts(request);
-    if (heir.leaving !== undefined) heir.reject(heir.leaving);
+    successor.owner = this.services.newOwner();
+    successor.doubts(request);
+    if (successor.leaving !== undefined) successor.reject(successor.leaving);
     if (request.error !== undefined && !(request.error instanceof NotReplicatedError)) {
       return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
     }
     if (request.reply === 'published') return { kind: 'freed' };
     if (request.reply === 'gone') return { kind: 'gone', inDoubt: request.inDoubt && ours >= 0 };
-    void this.runtime.compensations.add({
-      send: () => heir.protocol.release([named]),
+    void this.services.compensations.add({
+      send: () => successor.protocol.release([named]),
       notBefore: request.openUntil,
       until,
     });
-    this.look.mark = true;
+    this.schedule.wakeUpPending = true;
     return { kind: 'handed' };
   }
 
   /** A tenure of ours does not have the lock any more. */
-  ended(tenure: Tenure, how: 'freed' | 'handed' | 'lost' | 'unknown'): void {
+  ended(tenure: Tenure, how: Ended): void {
     this.line.ended(tenure);
     if (how === 'handed') return;
     this.#streak.reset();
-    if (how !== 'freed') this.look.mark = true;
-    else if (this.line.waiterCount > 0 && this.line.holders.size === 0 && !this.shared) this.look.yield();
+    if (how !== 'freed') this.schedule.wakeUpPending = true;
+    else if (this.line.waiterCount > 0 && this.line.holders.size === 0 && !this.concurrent) this.schedule.yield();
   }
 }

@@ -20,6 +20,11 @@ export class HandOffStreak {
     this.#startedAt = undefined;
   }
 
+  /** Its time counts from the first release that a local waiter was there for. */
+  begin(): void {
+    this.#startedAt ??= this.clock.now();
+  }
+
   count(): void {
     this.#sections += 1;
   }
@@ -35,10 +40,7 @@ export class HandOffStreak {
     return this.#sections >= this.limit.maxSections || this.#lastedMs() >= this.limit.maxTimeMs;
   }
 
-  /** Since the first release that somebody here was waiting for. */
   #lastedMs(): number {
-    const now = this.clock.now();
-    this.#startedAt ??= now;
-    return now - this.#startedAt;
+    return this.#startedAt === undefined ? 0 : this.clock.now() - this.#startedAt;
   }
 }

@@ -1,18 +1,27 @@
+import type { LeaseClock } from '../clock.js';
+import type { EventSource } from '../events.js';
 import { LightSet } from '../light-set.js';
-import type { LockRuntime } from './lock-runtime.js';
+import type { LongWaits } from './long-wait.js';
 import { YIELD_MS } from './retry-schedule.js';
 import type { QueuedLine } from './fair-places.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter, type Waiter } from './waiter.js';
 
-/** Those of this client who wait at one entry, in the order in which they came, and those who have the lock. */
+/** What the lines of one client share. */
+export interface LineServices {
+  readonly clock: LeaseClock;
+  readonly events: EventSource;
+  readonly longWaits: LongWaits;
+}
+
+/** The calls of this client that wait in one line, in the order in which they came, and the tenures that have the lock. */
 export class LocalLine {
   readonly #waiters = new LightSet<Waiter>();
   /** Tenures of this client that have the lock. */
   readonly holders = new LightSet<Tenure>();
 
   constructor(
-    private readonly runtime: LockRuntime,
+    private readonly services: LineServices,
     /** The line in Redis that the one waiter of this entry stands in. */
     readonly queue: QueuedLine | undefined,
     /** Told when nobody waits any more. */
@@ -48,8 +57,8 @@ export class LocalLine {
   /** From here on the call really waits. `wake` makes it try. */
   stand(waiter: Waiter, wake: () => void): void {
     if (waiter instanceof LockWaiter) this.queue?.join(waiter, wake);
-    this.runtime.longWaits.waiting(this.queue ?? this);
-    const { events } = this.runtime;
+    this.services.longWaits.waiting(this.queue ?? this);
+    const { events } = this.services;
     if (events.heard('waiting')) {
       events.emit('waiting', { lockName: waiter.name, waiters: (this.queue ?? this).waiterCount });
     }
@@ -59,7 +68,7 @@ export class LocalLine {
     if (!this.#waiters.delete(waiter)) return;
     this.queue?.leave(waiter);
     if (this.#waiters.size > 0) return;
-    if (this.queue === undefined) this.runtime.longWaits.stop(this);
+    if (this.queue === undefined) this.services.longWaits.stop(this);
     this.lastLeft();
   }
 
@@ -74,12 +83,17 @@ export class LocalLine {
     this.queue?.holders.delete(tenure);
   }
 
-  /** While a tenure of ours has the lock, its deadline is when to look again; 0 without one. */
+  /** Has each tenure of this client that has the lock look at the clock: one whose deadline has passed reports its loss. */
+  checkHolders(): void {
+    for (const tenure of this.holders) if (tenure.state === 'held') tenure.lease.check();
+  }
+
+  /** When to look again while a tenure of this client has the lock: at its deadline. 0 without one. */
   holdersDeadline(now: number): number {
     let latest = 0;
     for (const tenure of this.holders) {
-      const sure = tenure.state === 'held' && tenure.lease.check() === 'valid' && tenure.holds.length > 0;
-      // Its end, or the answer that settles the doubt, makes the next step.
+      const sure = tenure.state === 'held' && tenure.lease.statusAt(now) === 'valid' && tenure.holds.length > 0;
+      // The end of the tenure, or the answer that confirms it, makes the next step.
       if (sure) latest = Math.max(latest, tenure.lease.deadline);
       else if (tenure.state !== 'over') latest = Math.max(latest, now + YIELD_MS);
     }

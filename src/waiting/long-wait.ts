@@ -6,7 +6,7 @@ import type { LeaseClock, Timer } from '../clock.js';
 import { supportsBoundPromises } from '../ownership/bound-promise.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import { processHolds, warned, type ProcessHold } from './process-holds.js';
+import { processHolds, warned, type ProcessHold } from '../ownership/process-holds.js';
 
 export const LONG_WAIT_MS = 5_000;
 /** Lines that are due within this time are looked at together, because a look goes through all holds of the process. */
@@ -56,7 +56,7 @@ export class LongWaits {
     if (warned.has(key)) return LONG_WAIT_MS;
     // A call for some values of a group waits for no other values, and for no plain lock of that name.
     const around = holds.filter((hold) => {
-      return hold.key === key && (parts === undefined || (hold.parts !== undefined && parts.overlaps(hold.parts)));
+      return hold.key === key && (parts === undefined || hold.parts?.overlaps(parts) === true);
     });
     const old = around.filter(({ age }) => age >= LONG_WAIT_MS);
     const own = old.find(({ clientId }) => clientId === this.clientId);

@@ -1,6 +1,4 @@
-import type { Timer } from '../clock.js';
-import type { LocalLine } from './line.js';
-import type { LockRuntime } from './lock-runtime.js';
+import type { LeaseClock, Timer } from '../clock.js';
 
 /** The lease ends in Redis at some moment of its last millisecond; looking sooner would find it busy once more. */
 const AFTER_LEASE_MS = 2;
@@ -14,14 +12,14 @@ const PAUSE_MS = { first: 100, longest: 1_000 };
 const UNHEARD_MS = { least: 1_000, most: 2_000 };
 
 /**
- * When the head of a line looks again whether the lock is free: at once while the mark is set or the holder's ttl is
- * not known, else when the lease ends, or sooner while nothing can be heard. All times are of the lease clock.
+ * When the head of a line looks again whether the lock is free: at once while a wake-up is pending or the holder's ttl
+ * is not known, else when the lease ends, or sooner while no message can arrive. All times are lease clock ms.
  */
-export class NextLook {
-  /** Something happened since the last try was sent: the next head tries. */
-  mark = false;
-  /** Of those who can hold together one got in just now: the others try beside one another. */
-  flowing = false;
+export class RetrySchedule {
+  /** A wake-up came since the last try was sent: the next head tries. */
+  wakeUpPending = false;
+  /** Of waiters that can hold together one was granted just now: the others try beside one another. */
+  admitAll = false;
   /** When to look again without a wake-up; undefined: not known. */
   #lookAt: number | undefined;
   /** While nothing can be heard: when to look in between. */
@@ -37,8 +35,10 @@ export class NextLook {
   #timerAt = Infinity;
 
   constructor(
-    private readonly runtime: LockRuntime,
-    private readonly line: LocalLine,
+    private readonly clock: LeaseClock,
+    /** ms that the holder is taken to have where Redis does not know its lease. */
+    private readonly unknownLeaseMs: number,
+    private readonly line: { readonly waiterCount: number },
     private readonly step: () => void,
   ) {}
 
@@ -51,27 +51,28 @@ export class NextLook {
     return this.#lookAt !== undefined;
   }
 
-  /** Whether nobody is to try now; then the end of the pause makes the next step. */
-  isPaused(now: number): boolean {
-    if (now < this.#pausedUntil) {
-      // A waiter pauses where Redis is unavailable, so there may be no connection that keeps the process alive.
-      this.wakeAt(this.#pausedUntil, true);
-      return true;
-    }
+  /** Forgets the times that have passed by `now`. */
+  advance(now: number): void {
+    if (now < this.#pausedUntil) return;
     this.#pausedUntil = 0;
-    return false;
+    if (this.#lookAt !== undefined && now >= this.#lookAt) this.#lookAt = undefined;
   }
 
-  /** Whether it is known when to look again without a wake-up, and not now. */
-  isAhead(now: number): boolean {
-    if (this.#lookAt !== undefined && now >= this.#lookAt) this.#lookAt = undefined;
-    return this.#lookAt !== undefined;
+  /** No waiter is to try before the end of the pause. */
+  get isPaused(): boolean {
+    return this.#pausedUntil > 0;
+  }
+
+  /** The end of the pause makes the next step. */
+  wakeAfterPause(): void {
+    // A waiter pauses where Redis is unavailable, so there may be no connection that keeps the process alive.
+    this.wakeAt(this.#pausedUntil, true);
   }
 
   /** A try is about to be sent. Gives its number, to be told with what it teaches. */
   trying(inLine: boolean): number {
     if (inLine) {
-      this.mark = false;
+      this.wakeUpPending = false;
       this.#lookAt = undefined;
       this.#yielding = false;
     }
@@ -80,12 +81,11 @@ export class NextLook {
 
   /** The holder's lease, from the newest try; an older answer says nothing about now. */
   learn(ttl: number, sentAt: number, sequence: number): void {
-    this.flowing = false;
+    this.admitAll = false;
     if (sequence !== this.newestTry || this.line.waiterCount === 0) return;
-    const { lockWatchdogTimeout } = this.runtime.options;
-    const waitMs = ttl < 0 ? lockWatchdogTimeout : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
+    const waitMs = ttl < 0 ? this.unknownLeaseMs : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
     this.#pauseMs = PAUSE_MS.first;
-    this.#lookAt = Math.max(sentAt + waitMs, this.runtime.clock.now() + 1);
+    this.#lookAt = Math.max(sentAt + waitMs, this.clock.now() + 1);
   }
 
   /** Of a kind that polls: nobody will tell it when the lock is free. */
@@ -115,27 +115,27 @@ export class NextLook {
 
   /** Redis is away, or answers too late: each time it is left alone for longer. */
   pause(): void {
-    this.flowing = false;
-    this.#pausedUntil = this.runtime.clock.now() + this.#pauseMs;
+    this.admitAll = false;
+    this.#pausedUntil = this.clock.now() + this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
   }
 
   /** The lock was published: others get their chance before the local head, which is a round trip ahead of them. */
   yield(): void {
     this.#yielding = true;
-    this.mark = true;
-    this.#pausedUntil = this.#yieldUntil = this.runtime.clock.now() + YIELD_MS;
+    this.wakeUpPending = true;
+    this.#pausedUntil = this.#yieldUntil = this.clock.now() + YIELD_MS;
   }
 
   /** A message came: the others have it, too. */
   published(): void {
     if (!this.#yielding) return;
     this.#yielding = false;
-    this.#pausedUntil = this.#yieldUntil = this.runtime.clock.now() + YIELD_AFTER_MESSAGE_MS;
+    this.#pausedUntil = this.#yieldUntil = this.clock.now() + YIELD_AFTER_MESSAGE_MS;
   }
 
-  /** There are no others: the local head need not wait for them. */
-  unheard(): void {
+  /** No other client is subscribed: the local head need not leave one a chance. */
+  noOtherSubscriber(): void {
     if (this.#pausedUntil !== this.#yieldUntil) return;
     this.#yielding = false;
     this.#pausedUntil = 0;
@@ -143,7 +143,7 @@ export class NextLook {
   }
 
   wake(): void {
-    this.mark = true;
+    this.wakeUpPending = true;
     this.step();
   }
 
@@ -155,11 +155,11 @@ export class NextLook {
       this.#timerAt = Infinity;
       this.step();
     };
-    this.#timer = this.runtime.clock.setTimer(at, fire, keepsAlive);
+    this.#timer = this.clock.setTimer(at, fire, keepsAlive);
   }
 
-  /** Nobody waits any more: what was known of the holder is forgotten. */
-  rest(): void {
+  /** The last waiter has left: forgets what was known of the holder. */
+  reset(): void {
     this.#lookAt = undefined;
     this.#unheardUntil = Infinity;
     this.#timer?.cancel();
@@ -167,9 +167,9 @@ export class NextLook {
     this.#timerAt = Infinity;
   }
 
-  /** From now on nothing is heard of the lock. */
-  forget(): void {
-    this.mark = false;
+  /** From now on no message of the lock arrives. */
+  unsubscribed(): void {
+    this.wakeUpPending = false;
     this.#lookAt = undefined;
   }
 }

@@ -1,9 +1,9 @@
 import type { LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply } from '../redis/scripts/lock.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { CallSite } from '../ownership/call-site.js';
-import type { LockRuntime } from './lock-runtime.js';
-import { Waiter, type Patience } from './waiter.js';
+import type { LeaseClock } from '../clock.js';
+import { Waiter, type WaitLimit } from './waiter.js';
 
 /** Longer than any answer takes: what has no lease does not end by itself. */
 export const NO_LEASE_MS = Number.MAX_SAFE_INTEGER;
@@ -22,14 +22,14 @@ export abstract class SharedWaiter extends Waiter {
   cameAfter = 0;
 
   constructor(
-    runtime: LockRuntime,
+    clock: LeaseClock,
     name: string,
-    patience: Patience,
+    limit: WaitLimit,
     leaseMs: number,
     site: CallSite | undefined,
     private readonly fail: (error: unknown) => void,
   ) {
-    super(runtime, name, patience, leaseMs, site);
+    super(clock, name, limit, leaseMs, site);
   }
 
   /** How many it wants: what is too little for it may be enough for who wants less. */
@@ -49,6 +49,11 @@ export abstract class SharedWaiter extends Waiter {
   /** With `forAll`: told of every answer to a try that was sent after it came. Whether the answer ends the wait. */
   letInBy(_reply: AcquireReply): boolean {
     return false;
+  }
+
+  /** ms until there may be something for the next in line, by the answer that granted this call; undefined: maybe now. */
+  nextFreeIn(_reply: AcquireReply): number | undefined {
+    return undefined;
   }
 
   override watchTime(leave: (reason: LockError) => void): void {

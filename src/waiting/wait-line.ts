@@ -5,62 +5,75 @@
  *   park until a message, the end of the holder's lease, the waiter's own time, or its signal; and no longer than a
  *   second or two while no message can be heard
  *
- * A wake-up sets the entry's mark, and whoever is the head tries. Sending a try clears the mark and forgets the holder's
- * ttl; only the answer to the newest try makes it known again. Nobody parks while the mark is set or the ttl unknown
- * (next-look.ts), so none is lost with a waiter that leaves or under a reply. tests/verification/model/Waiting.tla is both files.
+ * A wake-up is pending until the head tries, whichever waiter that is. Sending a try clears it and forgets the holder's
+ * ttl; only the answer to the newest try makes the ttl known again. No waiter parks while a wake-up is pending or the ttl
+ * is unknown (retry-schedule.ts), so no wake-up is lost with a waiter that leaves, or under a reply.
+ * tests/verification/model/Waiting.tla is both files.
  */
-import {
-  ClientClosedError,
-  LockTimeoutError,
-  RedisUnavailableError,
-  type LockError,
-  type RefusedError,
-} from '../errors.js';
+import { ClientClosedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply } from '../redis/scripts/lock.js';
-import type { ChannelListener } from '../redis/connections/subscriber.js';
-import type { ChannelSource } from '../redis/topologies/topology.js';
-import type { EntryRegistry } from './wait-lines.js';
-import { EntrySubscription } from './wake-ups.js';
-import { Grants } from './grants.js';
-import { answeredTooLate } from '../holding/hold-record.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
+import type { ChannelSource } from '../redis/connections/channel-source.js';
+import { WakeUps } from './wake-ups.js';
+import { FailedTries } from './failed-tries.js';
+import { Grants, type GrantingLine, type GrantServices } from './grants.js';
 import { LightSet } from '../light-set.js';
-import { LocalLine } from './line.js';
-import type { LockRuntime } from './lock-runtime.js';
-import { NextLook } from './retry-schedule.js';
+import { LocalLine, type LineServices } from './line.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
+import { RetrySchedule } from './retry-schedule.js';
 import type { QueuedLine } from './fair-places.js';
 import { SharedWaiter, wantsLess } from './shared-waiter.js';
+import type { Ended } from '../holding/tenure-host.js';
+import type { TenureEnd } from '../holding/tenure-end.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter, type Waiter } from './waiter.js';
 
-export class LockEntry implements ChannelListener {
-  readonly grants: Grants;
+/** What the lines of one client need of it. */
+export interface WaitServices extends LineServices, GrantServices {
+  readonly client: { readonly closed: boolean };
+  readonly options: GrantServices['options'] & { readonly lockWatchdogTimeout: number };
+}
+
+/** The lines of one client, as each of them sees the others. */
+export interface LineRegistry {
+  /** Whether a call waits in the line: only then is the subscription connection watched. */
+  attend(line: WaitLine, attended: boolean): void;
+  /** Ends the subscription of the line some time after it was last needed. */
+  linger(line: WaitLine): void;
+  /** Whether calls wait in the other line of this lock. */
+  waitsBeside(protocol: LockProtocol): boolean;
+}
+
+export class WaitLine implements GrantingLine {
+  readonly #grants: Grants;
+  readonly #failures: FailedTries;
   readonly #line: LocalLine;
-  readonly #look: NextLook;
-  readonly #subscription: EntrySubscription;
-  /** Who has a try under way. */
+  readonly #schedule: RetrySchedule;
+  readonly #wakeUps: WakeUps;
+  /** Waiters that have a try under way. */
   readonly #trying = new LightSet<Waiter>();
-  #onQuiet: (() => void) | undefined;
+  #onIdle: (() => void) | undefined;
 
   constructor(
-    private readonly runtime: LockRuntime,
-    private readonly registry: EntryRegistry,
+    private readonly services: WaitServices,
+    private readonly registry: LineRegistry,
     subscriber: ChannelSource,
-    private readonly key: string,
-    private readonly channel: string,
-    /** Those who wait here can hold together: a holder of this client keeps nobody out. */
-    private readonly shared: boolean,
-    /** The line in Redis that the one waiter of this entry stands in; its channel is its owner's. */
+    channel: string,
+    /** The calls that wait here can hold together: a holder of this client keeps none out. */
+    private readonly concurrent: boolean,
+    /** The queue in Redis that the one waiter of this line has its place in; its channel is its owner's. */
     readonly queue?: QueuedLine,
   ) {
-    const line = new LocalLine(runtime, queue, () => {
-      this.#look.rest();
+    const line = new LocalLine(services, queue, () => {
+      this.#schedule.reset();
       registry.attend(this, false);
     });
+    const { clock, options } = services;
     this.#line = line;
-    this.#look = new NextLook(runtime, line, () => this.#step());
-    this.#subscription = new EntrySubscription(subscriber, channel, this);
-    this.grants = new Grants(runtime, this, line, this.#look, this.#subscription, shared);
+    this.#schedule = new RetrySchedule(clock, options.lockWatchdogTimeout, line, () => this.step());
+    this.#wakeUps = new WakeUps(subscriber, channel, line, this.#schedule, this);
+    this.#grants = new Grants(services, this, line, this.#schedule, this.#wakeUps, concurrent);
+    this.#failures = new FailedTries(services, this, line, this.#schedule);
   }
 
   get waiterCount(): number {
@@ -71,9 +84,8 @@ export class LockEntry implements ChannelListener {
     return this.#line.holders;
   }
 
-  /** Whether others of this client wait at the same channel for something else, as readers do beside writers. */
-  get besideOthers(): boolean {
-    return this.registry.waitsBeside(this.key, this.channel, this);
+  othersWait(protocol: LockProtocol): boolean {
+    return this.registry.waitsBeside(protocol);
   }
 
   get idle(): boolean {
@@ -82,38 +94,38 @@ export class LockEntry implements ChannelListener {
 
   /** Those of this client who ask Redis for it just now, or whom it is being handed to. */
   get coming(): Waiter[] {
-    return [...this.#trying, ...this.grants.heirs];
+    return [...this.#trying, ...this.#grants.successors];
   }
 
   get isComing(): boolean {
-    return this.#trying.size > 0 || this.grants.heirs.size > 0;
+    return this.#trying.size > 0 || this.#grants.successors.size > 0;
   }
 
   get wanted(): boolean {
-    return this.#subscription.wanted;
+    return this.#wakeUps.wanted;
   }
 
   /** Takes the lock for `waiter`, in its turn. A call that does not wait makes one try beside the line. */
   acquire(waiter: Waiter): void {
     // A call over several locks may come here when close() has rejected all who wait, and looks at nobody new.
-    if (this.runtime.closed) return waiter.reject(new ClientClosedError());
+    if (this.services.client.closed) return waiter.reject(new ClientClosedError());
     waiter.watchSignal((reason) => this.#leave(waiter, reason));
-    if (waiter instanceof SharedWaiter) waiter.cameAfter = this.#look.newestTry;
-    if (waiter.patience.until === -Infinity) {
+    if (waiter instanceof SharedWaiter) waiter.cameAfter = this.#schedule.newestTry;
+    if (waiter.limit.until === -Infinity) {
       this.#try(waiter);
     } else {
       this.#line.add(waiter);
-      this.#step();
-      if (!waiter.busy) this.#standInLine(waiter);
+      this.step();
+      if (!waiter.busy) this.standInLine(waiter);
     }
   }
 
   /** From here on the call really waits. */
-  #standInLine(waiter: Waiter): void {
+  standInLine(waiter: Waiter): void {
     if (waiter.inLine) return;
     waiter.inLine = true;
     waiter.watchTime((reason) => this.#leave(waiter, reason));
-    this.#line.stand(waiter, () => this.#look.wake());
+    this.#line.stand(waiter, () => this.#schedule.wake());
   }
 
   /** The waiter's time is up or its signal fired. */
@@ -122,37 +134,40 @@ export class LockEntry implements ChannelListener {
     waiter.unwatch();
     const wasHead = this.#line.head === waiter;
     this.#line.remove(waiter);
-    if (wasHead && wantsLess(this.#line.head, waiter)) this.#look.mark = true;
+    if (wasHead && wantsLess(this.#line.head, waiter)) this.#schedule.wakeUpPending = true;
     // A try or hand-off that is under way settles the call; until then it could still be granted.
     if (!waiter.busy) waiter.reject(reason);
     // Others may leave by the same signal: none of them is to become the head, and try, on the way.
     queueMicrotask(() => {
       waiter.trying?.abandon();
-      this.#step();
+      this.step();
     });
     this.#rest();
   }
 
   /** Does what there is to do next, if anything; called whenever something has changed. */
-  #step(): void {
-    const look = this.#look;
+  step(): void {
+    const schedule = this.#schedule;
     if (this.#line.waiterCount === 0) return;
-    if (look.flowing) return this.#tryAll();
+    if (schedule.admitAll) return this.#tryAll();
     const { head } = this.#line;
     if (head === undefined || head.busy) return;
-    if (look.isDue && (this.shared || this.holders.size === 0)) return this.#try(head);
-    const now = this.runtime.clock.now();
-    if (look.isPaused(now)) return;
-    const localDeadline = this.shared ? 0 : this.#line.holdersDeadline(now);
-    if (head.busy) return; // a loss that was noticed just now has made it try
-    const isKnown = look.isAhead(now) || localDeadline > 0;
-    if (look.mark || head.again || !isKnown) return this.#try(head);
+    if (schedule.isDue && (this.concurrent || this.holders.size === 0)) return this.#try(head);
+    const now = this.services.clock.now();
+    schedule.advance(now);
+    if (schedule.isPaused) return schedule.wakeAfterPause();
+    // First: a loss that is reported makes a step of its own, which may have the head try.
+    if (!this.concurrent) this.#line.checkHolders();
+    if (head.busy) return;
+    const localDeadline = this.concurrent ? 0 : this.#line.holdersDeadline(now);
+    const isKnown = schedule.isKnown || localDeadline > 0;
+    if (schedule.wakeUpPending || head.again || !isKnown) return this.#try(head);
     this.registry.attend(this, true);
-    if (!this.wanted && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#subscription.begin();
-    if (localDeadline > 0) return look.wakeAt(localDeadline);
-    // Whoever queues in Redis gives signs of life there, which tell it all.
-    const isHeard = !this.wanted || this.queue !== undefined || this.#subscription.isConfirmed;
-    if (!look.park(now, isHeard)) this.#try(head, true);
+    if (!this.wanted && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#wakeUps.begin();
+    if (localDeadline > 0) return schedule.wakeAt(localDeadline);
+    // A waiter that queues in Redis shows regularly that it is alive, and the answer tells it all.
+    const isHeard = !this.wanted || this.queue !== undefined || this.#wakeUps.isConfirmed;
+    if (!schedule.park(now, isHeard)) this.#try(head, true);
   }
 
   #tryAll(): void {
@@ -160,12 +175,12 @@ export class LockEntry implements ChannelListener {
   }
 
   #try(waiter: Waiter, inBetween = false): void {
-    const sequence = this.#look.trying(!inBetween && this.#line.has(waiter));
+    const sequence = this.#schedule.trying(!inBetween && this.#line.has(waiter));
     waiter.inBetween = inBetween;
     waiter.again = false;
     waiter.busy = true;
-    this.runtime.clock.now(); // a jump while nobody asked for the time is none of this try
-    const { jumped } = this.runtime.clock;
+    this.services.clock.now(); // a jump while nobody asked for the time is none of this try
+    const { jumped } = this.services.clock;
     const request = waiter.try();
     waiter.trying = request;
     this.#trying.add(waiter);
@@ -175,7 +190,7 @@ export class LockEntry implements ChannelListener {
       waiter.trying = undefined;
       this.#tried(waiter, request, jumped, sequence);
       waiter.over();
-      this.#step();
+      this.step();
       this.#rest();
       this.#tellQuiet();
     });
@@ -183,118 +198,42 @@ export class LockEntry implements ChannelListener {
 
   #tried(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): void {
     // A single try stands in no line that close() could end.
-    if (this.runtime.closed) waiter.leaving ??= new ClientClosedError();
-    const { error } = request;
+    if (this.services.client.closed) waiter.leaving ??= new ClientClosedError();
     const taken = waiter.took(request);
     const served = waiter instanceof SharedWaiter && waiter.served;
-    if (!served && this.grants.tried(waiter, request, taken, jumped, sequence)) return;
-    if (!served || !taken || !this.grants.passTaken(waiter)) this.#takeBack(waiter, request, taken);
-    if (typeof request.reply === 'number') this.#look.learn(request.reply, request.sentAt + jumped, sequence);
-    if (served) return;
-    if (waiter instanceof LockWaiter) this.#pollLater(waiter);
-    if (waiter.leaving !== undefined) return waiter.reject(waiter.leaving);
-    if (!this.#line.has(waiter)) {
-      const busy = new LockTimeoutError(waiter.name, waiter.patience.waitTime);
-      return waiter.reject(error ?? (typeof request.reply === 'number' ? busy : answeredTooLate()));
-    }
-    this.#standInLine(waiter);
-    if (error === undefined) {
-      if (typeof request.reply !== 'number') this.#grantedTooLate(waiter);
-      return;
-    }
-    waiter.unavailable = error;
-    // Whoever sleeps through an outage does not fail for it.
-    if (waiter.inBetween) return;
-    if (!(error instanceof RedisUnavailableError)) {
-      this.#line.remove(waiter);
-      return waiter.reject(error);
-    }
-    this.#pause(waiter, error);
-    // One command deadline without Redis is enough for those who set no limit themselves.
-    for (const other of [...this.#line]) {
-      // Readers try side by side: what is under way settles its own call.
-      if (!other.unlimited || other.busy) continue;
-      this.#line.remove(other);
-      other.reject(error);
-    }
+    if (!served && this.#grants.tried(waiter, request, taken, jumped, sequence)) return;
+    if (!served || !taken || !this.#grants.passTaken(waiter)) this.#failures.takeBack(waiter, request, taken);
+    if (typeof request.reply === 'number') this.#schedule.learn(request.reply, request.sentAt + jumped, sequence);
+    if (!served) this.#failures.failed(waiter, request);
   }
 
-  /** Whatever the try may have taken that nobody gets is given back. */
-  #takeBack(waiter: Waiter, request: ScriptRequest<AcquireReply>, taken: boolean): void {
-    if (request.error === undefined && !taken) waiter.unavailable = waiter.lateSince = undefined;
-    if (!taken && !request.inDoubt) return;
-    waiter.doubts(request);
-    const givenBack = waiter.takeBack(request);
-    // Of some kinds nobody is told that it is free again. A look in between is followed by another.
-    if (!waiter.inBetween) void givenBack?.then(() => this.#look.wake());
-    if (waiter instanceof LockWaiter) this.#follow(waiter);
+  successorFor(leaseEnd: number): LockWaiter | undefined {
+    return this.#grants.successorFor(leaseEnd);
   }
 
-  /** Nobody will tell it when the lock is free. */
-  #pollLater(waiter: LockWaiter): void {
-    const { polls } = waiter.protocol;
-    if (polls === undefined || !this.#look.isKnown) return;
-    waiter.failures += 1;
-    waiter.pauseMs = polls(waiter.pauseMs, waiter.failures);
-    this.#look.noLaterThan(this.runtime.clock.now() + waiter.pauseMs);
+  handOff(tenure: Tenure, successor: LockWaiter, released: () => void): Promise<TenureEnd> {
+    return this.#grants.handOff(tenure, successor, released);
   }
 
-  /** Once may be a blocked event loop. For a whole command deadline it is a lease too short for the way to Redis. */
-  #grantedTooLate(waiter: Waiter): void {
-    const now = this.runtime.clock.now();
-    waiter.lateSince ??= now;
-    this.#pause(waiter, answeredTooLate());
-    if (!waiter.unlimited || now - waiter.lateSince < this.runtime.options.commandTimeout) return;
-    this.#line.remove(waiter);
-    waiter.reject(answeredTooLate());
-  }
-
-  #pause(waiter: Waiter, error: LockError): void {
-    waiter.unavailable = error;
-    waiter.again = true;
-    this.#look.pause();
-  }
-
-  /** A tenure of ours does not have the lock any more. */
-  ended(tenure: Tenure, how: 'freed' | 'handed' | 'lost' | 'unknown'): void {
-    this.grants.ended(tenure, how);
-    this.#step();
+  /** A tenure of this client does not have the lock any more. */
+  ended(tenure: Tenure, how: Ended): void {
+    this.#grants.ended(tenure, how);
+    this.step();
     this.#rest();
     this.#tellQuiet();
   }
 
   /** Gives permits to those in line here. Returns how many are left to give back in Redis. */
   passOn(permits: number): number {
-    const left = this.grants.passOn(permits);
-    this.#step();
+    const left = this.#grants.passOn(permits);
+    this.step();
     this.#rest();
     return left;
   }
 
-  /** What was given back in Redis was published to no other client. */
-  unheard(): void {
-    this.#look.unheard();
-  }
-
-  /** Channels know no databases, and anybody may publish: whatever a message says, it is only a reason to look. */
-  message(): void {
-    this.#look.published();
-    this.#look.wake();
-  }
-
-  /** What was published before the subscription stood was missed: the head looks again, if it can have been told. */
-  confirmed(): void {
-    if (!this.#line.isBehind) this.#look.mark = true;
-    this.#step();
-  }
-
-  cut(): void {
-    this.#step();
-  }
-
-  refused(error: RefusedError): void {
-    this.#subscription.end();
-    this.rejectAll(error);
+  /** The message of a release in Redis went to no other client. */
+  noOtherSubscriber(): void {
+    this.#schedule.noOtherSubscriber();
   }
 
   rejectAll(error: LockError): void {
@@ -302,10 +241,10 @@ export class LockEntry implements ChannelListener {
   }
 
   /** The waiter has a fresh owner, which is told elsewhere. */
-  #follow({ ownChannel }: LockWaiter): void {
-    if (ownChannel === undefined || this.#subscription.isAt(ownChannel)) return;
+  follow({ ownChannel }: LockWaiter): void {
+    if (ownChannel === undefined || this.#wakeUps.isAt(ownChannel)) return;
     this.forgetChannel();
-    this.#subscription.moveTo(ownChannel);
+    this.#wakeUps.moveTo(ownChannel);
   }
 
   /** What nobody uses any more goes, sooner or later. */
@@ -316,8 +255,8 @@ export class LockEntry implements ChannelListener {
   /** The lingering subscription is over. */
   forgetChannel(): void {
     if (!this.wanted) return;
-    this.#look.forget();
-    this.#subscription.end();
+    this.#schedule.unsubscribed();
+    this.#wakeUps.end();
   }
 
   /** Tries under way are repeated no more: what they took can be given back the sooner. */
@@ -328,19 +267,19 @@ export class LockEntry implements ChannelListener {
   /** Resolves when no request that may take, pass on or free the lock is under way any more. */
   whenQuiet(): Promise<void> {
     return new Promise((resolve) => {
-      this.#onQuiet = resolve;
+      this.#onIdle = resolve;
       this.#tellQuiet();
     });
   }
 
   #tellQuiet(): void {
-    if (this.#onQuiet === undefined || this.#trying.size > 0) return;
+    if (this.#onIdle === undefined || this.#trying.size > 0) return;
     for (const tenure of this.holders) if (tenure.ending) return;
-    this.#onQuiet();
+    this.#onIdle();
   }
 
   close(error: LockError): void {
     this.rejectAll(error);
-    this.#look.rest();
+    this.#schedule.reset();
   }
 }

@@ -1,12 +1,10 @@
 import type { Timer } from '../clock.js';
 import type { LockError } from '../errors.js';
-import type { ChannelSource } from '../redis/topologies/topology.js';
+import type { ChannelSource } from '../redis/connections/channel-source.js';
 import type { Tenure } from '../holding/tenure.js';
-import { LockEntry } from './wait-line.js';
+import { WaitLine, type LineRegistry, type WaitServices } from './wait-line.js';
 import type { LockProtocol, WaitQueue } from '../protocols/lock-protocol.js';
-import type { LockRuntime } from './lock-runtime.js';
 import { QueuedLine } from './fair-places.js';
-import { QueueReleases } from './queue-releases.js';
 import { LockWaiter } from './waiter.js';
 
 /** A subscription outlives its last waiter by this much: a hot lock must not subscribe once per section. */
@@ -17,60 +15,70 @@ const KEPT_IDLE = 1_024;
  * Names one line of waiters. Redisson puts braces around a name that has none, so `x` and `{x}` share a channel but no
  * key: they are two locks. All other keys have a channel of their own.
  */
-function lineOf(key: string, channel: string, kind: string | undefined): string {
+function lineOf(key: string, channel: string, part: string | undefined): string {
   const place = key.includes('{') ? `{} ${channel}` : channel;
-  return kind === undefined ? place : `${kind} ${place}`;
+  return part === undefined ? place : `${part} ${place}`;
 }
 
-/** Key (and half) -> entry, at least for as long as anybody of this client holds, waits or listens there. */
-export class EntryRegistry {
-  readonly #entries = new Map<string, LockEntry>();
+/** Key (and half) -> line, at least for as long as anybody of this client holds, waits or listens there. */
+/** What all lines of one client need of it. */
+interface LinesServices extends WaitServices {
+  readonly options: WaitServices['options'] & { readonly fairRefreshMs: number };
+}
+
+export class WaitLines implements LineRegistry {
+  readonly #lines = new Map<string, WaitLine>();
   /** Of owners that queue in Redis, until they have left: nobody else ever listens on their channels. */
-  readonly #own = new Set<LockEntry>();
+  readonly #own = new Set<WaitLine>();
   /** By what is locked. */
-  readonly #lines = new Map<string, QueuedLine>();
-  readonly queueReleases = new QueueReleases();
-  readonly #attended = new Set<LockEntry>();
-  readonly #lingering = new Map<LockEntry, Timer>();
+  readonly #queues = new Map<string, QueuedLine>();
+  readonly #attended = new Set<WaitLine>();
+  readonly #lingering = new Map<WaitLine, Timer>();
   #sweepAt = KEPT_IDLE;
 
   constructor(
-    private readonly runtime: () => LockRuntime,
-    private readonly subscriber: () => ChannelSource,
+    private readonly services: LinesServices,
+    private readonly subscriber: ChannelSource,
   ) {}
 
+  /** The line of those that wait for the same as this protocol, but for those that queue in Redis. */
+  lineFor({ key, channel, line, concurrent }: LockProtocol): WaitLine {
+    return this.line(key, channel, line, concurrent);
+  }
+
   /**
-   * Readers and writers of one lock hear of the same things, but stand in lines of their own, as do those who poll and
-   * those who want other parts of it.
+   * Readers and writers of one lock listen to the same channel and wait in lines of their own, as do calls that poll and
+   * calls for other parts of the lock: `part` names the line.
    */
-  entry(key: string, channel: string, kind?: string): LockEntry {
-    const line = lineOf(key, channel, kind);
-    let entry = this.#entries.get(line);
-    if (entry === undefined) {
-      if (this.#entries.size >= this.#sweepAt) this.#sweep();
-      entry = new LockEntry(this.runtime(), this, this.subscriber(), key, channel, kind === 'read');
-      this.#entries.set(line, entry);
+  line(key: string, channel: string, part?: string, concurrent = false): WaitLine {
+    const name = lineOf(key, channel, part);
+    let line = this.#lines.get(name);
+    if (line === undefined) {
+      if (this.#lines.size >= this.#sweepAt) this.#sweep();
+      line = new WaitLine(this.services, this, this.subscriber, channel, concurrent);
+      this.#lines.set(name, line);
     }
-    return entry;
+    return line;
   }
 
   /** For an owner that queues in Redis: it waits alone. */
-  ownEntry(channel: string, { key, queue }: LockProtocol): LockEntry {
-    let line = this.#lines.get(key);
-    if (line === undefined) {
-      line = new QueuedLine(this.runtime(), key, queue as WaitQueue);
-      this.#lines.set(key, line);
+  ownLine(channel: string, { key, queue }: LockProtocol): WaitLine {
+    const { clock, longWaits, options } = this.services;
+    let places = this.#queues.get(key);
+    if (places === undefined) {
+      places = new QueuedLine(clock, longWaits, options.fairRefreshMs, key, queue as WaitQueue);
+      this.#queues.set(key, places);
     }
-    line.entries += 1;
-    const entry = new LockEntry(this.runtime(), this, this.subscriber(), key, channel, false, line);
-    this.#own.add(entry);
-    return entry;
+    places.lines += 1;
+    const line = new WaitLine(this.services, this, this.subscriber, channel, false, places);
+    this.#own.add(line);
+    return line;
   }
 
   /** What this client has of a lock. */
   *holdersOf(key: string): Iterable<Tenure> {
-    for (const entry of this) {
-      for (const tenure of entry.holders) if (tenure.protocol.key === key) yield tenure;
+    for (const line of this) {
+      for (const tenure of line.holders) if (tenure.protocol.key === key) yield tenure;
     }
   }
 
@@ -80,87 +88,87 @@ export class EntryRegistry {
       protocol.key === key &&
       owners.includes(owner) &&
       (parts === undefined || protocol.parts?.overlaps(parts) === true);
-    for (const entry of [...this]) {
-      for (const waiter of entry.coming)
+    for (const line of [...this]) {
+      for (const waiter of line.coming)
         if (waiter instanceof LockWaiter && isMeant(waiter)) waiter.forced = waiter.owner;
-      for (const tenure of [...entry.holders]) if (isMeant(tenure)) tenure.force(inDoubt);
+      for (const tenure of [...line.holders]) if (isMeant(tenure)) tenure.force(inDoubt);
     }
   }
 
   /** Entries in use. */
   get size(): number {
     let inUse = 0;
-    for (const entry of this) if (!entry.idle || entry.wanted) inUse += 1;
+    for (const line of this) if (!line.idle || line.wanted) inUse += 1;
     return inUse;
   }
 
-  *[Symbol.iterator](): Iterator<LockEntry> {
-    yield* this.#entries.values();
+  *[Symbol.iterator](): Iterator<WaitLine> {
+    yield* this.#lines.values();
     yield* this.#own;
   }
 
-  /** Whether somebody waits at the entry: only then is the subscription connection watched. */
-  attend(entry: LockEntry, attended: boolean): void {
-    if (attended === this.#attended.has(entry)) return;
-    if (attended) this.#attended.add(entry);
-    else this.#attended.delete(entry);
-    this.subscriber().attend(this.#attended.size > 0);
+  /** Whether somebody waits at the line: only then is the subscription connection watched. */
+  attend(line: WaitLine, attended: boolean): void {
+    if (attended === this.#attended.has(line)) return;
+    if (attended) this.#attended.add(line);
+    else this.#attended.delete(line);
+    this.subscriber.attend(this.#attended.size > 0);
   }
 
-  /** Ends the entry's subscription some time after it was last needed. */
-  linger(entry: LockEntry): void {
+  /** Ends the line's subscription some time after it was last needed. */
+  linger(line: WaitLine): void {
     // A release that close() did not wait for may end after everything else.
-    if (this.runtime().closed || !entry.idle) return;
-    if (entry.queue !== undefined) return this.#drop(entry, entry.queue);
-    if (!entry.wanted || this.#lingering.has(entry)) return;
-    const timer = this.runtime().clock.clock.setTimer(LINGER_MS, () => {
-      this.#lingering.delete(entry);
+    if (this.services.client.closed || !line.idle) return;
+    if (line.queue !== undefined) return this.#drop(line, line.queue);
+    if (!line.wanted || this.#lingering.has(line)) return;
+    const timer = this.services.clock.clock.setTimer(LINGER_MS, () => {
+      this.#lingering.delete(line);
       // In use again: whoever leaves last starts another linger.
-      if (entry.waiterCount > 0) return;
-      entry.forgetChannel();
+      if (line.waiterCount > 0) return;
+      line.forgetChannel();
     });
-    this.#lingering.set(entry, timer);
+    this.#lingering.set(line, timer);
   }
 
   /** No section to come has its owner. */
-  #drop(entry: LockEntry, line: QueuedLine): void {
-    if (!this.#own.delete(entry)) return;
-    entry.forgetChannel();
-    line.entries -= 1;
-    if (line.entries === 0) this.#lines.delete(line.key);
+  #drop(line: WaitLine, places: QueuedLine): void {
+    if (!this.#own.delete(line)) return;
+    line.forgetChannel();
+    places.lines -= 1;
+    if (places.lines === 0) this.#queues.delete(places.key);
   }
 
   /** Idle entries are kept for the next section on their lock, up to a number that grows with those in use. */
   #sweep(): void {
-    for (const [line, entry] of this.#entries) if (entry.idle && !entry.wanted) this.#entries.delete(line);
-    this.#sweepAt = Math.max(KEPT_IDLE, 2 * this.#entries.size);
+    for (const [name, line] of this.#lines) if (line.idle && !line.wanted) this.#lines.delete(name);
+    this.#sweepAt = Math.max(KEPT_IDLE, 2 * this.#lines.size);
   }
 
   rejectWaiters(error: LockError): void {
-    for (const entry of [...this]) entry.rejectAll(error);
+    for (const line of [...this]) line.rejectAll(error);
   }
 
-  /** Readers are the only ones who stand in another line of a lock that is handed on. */
-  waitsBeside(key: string, channel: string, entry: LockEntry): boolean {
-    const readers = this.#entries.get(lineOf(key, channel, 'read'));
-    return readers !== undefined && readers !== entry && readers.waiterCount > 0;
+  waitsBeside({ key, channel, otherLine }: LockProtocol): boolean {
+    if (otherLine === undefined) return false;
+    const line = this.#lines.get(lineOf(key, channel, otherLine));
+    return line !== undefined && line.waiterCount > 0;
   }
 
   abandonTries(): void {
-    for (const entry of this) entry.abandonTries();
+    for (const line of this) line.abandonTries();
   }
 
   async whenQuiet(): Promise<void> {
-    await Promise.all([...this].map((entry) => entry.whenQuiet()));
+    await Promise.all([...this].map((line) => line.whenQuiet()));
   }
 
   close(error: LockError): void {
-    for (const entry of [...this]) entry.close(error);
+    for (const line of [...this]) line.close(error);
     for (const timer of this.#lingering.values()) timer.cancel();
     this.#lingering.clear();
-    this.#entries.clear();
-    this.#own.clear();
     this.#lines.clear();
+    this.#own.clear();
+    this.#queues.clear();
     this.#attended.clear();
   }
 }

@@ -1,27 +1,28 @@
-import type { Timer } from '../clock.js';
+import type { LeaseClock, Timer } from '../clock.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError, RefusedError, type LockError } from '../errors.js';
 import { callerContext } from '../redis/connections/detached.js';
 import { isAnyObserved } from '../redis/connections/observed.js';
 import type { RequestAttempts } from '../redis/requests/request-attempts.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply } from '../redis/scripts/lock.js';
-import { abortedBy, onAbort } from './abort-watch.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
+import { abortedBy, onAbort } from '../abort-watch.js';
 import type { CallSite } from '../ownership/call-site.js';
-import { latestEnd } from '../holding/compensations.js';
-import type { HoldTerms } from '../holding/hold-record.js';
-import type { SingleHold } from '../holding/single-hold.js';
+import type { QueueReleases } from './queue-releases.js';
+import { latestEnd, type Compensations } from '../holding/compensations.js';
+import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
+import type { MakeHold, SingleHold } from '../holding/single-hold.js';
+import type { Tenure } from '../holding/tenure.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import type { LockRuntime } from './lock-runtime.js';
 
 /** How long a call waits, and what ends it before. */
-export interface Patience {
+export interface WaitLimit {
   /** Lease clock ms; Infinity without a limit. */
   readonly until: number;
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
 }
 
-export function patience({ clock }: LockRuntime, waitTime: number, signal: AbortSignal | undefined): Patience {
+export function waitLimitOf(clock: LeaseClock, waitTime: number, signal: AbortSignal | undefined): WaitLimit {
   const until = waitTime === Infinity ? Infinity : waitTime > 0 ? clock.now() + waitTime : -Infinity;
   return { until, waitTime, signal };
 }
@@ -62,10 +63,10 @@ export abstract class Waiter {
   #doubtful: RequestAttempts[] | undefined;
 
   constructor(
-    protected readonly runtime: LockRuntime,
+    protected readonly clock: LeaseClock,
     /** As the caller gave it. */
     readonly name: string,
-    readonly patience: Patience,
+    readonly limit: WaitLimit,
     /** ms for which what was taken is the caller's: an answer that comes later than that grants nothing. */
     readonly leaseMs: number,
     readonly site: CallSite | undefined,
@@ -94,21 +95,21 @@ export abstract class Waiter {
   }
 
   get unlimited(): boolean {
-    return this.patience.until === Infinity;
+    return this.limit.until === Infinity;
   }
 
   /** Calls `leave` when the signal fires. */
   watchSignal(leave: (reason: LockError) => void): void {
-    const { signal } = this.patience;
+    const { signal } = this.limit;
     if (signal === undefined || this.#unwatchSignal !== undefined) return;
     this.#unwatchSignal = onAbort(signal, () => leave(abortedBy(signal, this.name)));
   }
 
   /** Calls `leave` when the time is up. Not needed for a first try, which a command deadline ends. */
   watchTime(leave: (reason: LockError) => void): void {
-    const { until, waitTime } = this.patience;
+    const { until, waitTime } = this.limit;
     if (until === Infinity || this.#timer !== undefined) return;
-    this.#timer = this.runtime.clock.setTimer(until, () => leave(new LockTimeoutError(this.name, waitTime)));
+    this.#timer = this.clock.setTimer(until, () => leave(new LockTimeoutError(this.name, waitTime)));
   }
 
   unwatch(): void {
@@ -138,8 +139,29 @@ export abstract class Waiter {
   }
 }
 
+/** What the calls share that want a hold of a lock of one client. */
+export interface LockWaiterServices {
+  readonly clock: LeaseClock;
+  readonly options: { readonly commandTimeout: number; readonly fairWaiterTimeout: number };
+  readonly compensations: Compensations;
+  readonly queueReleases: QueueReleases;
+  /** `<client id>:<number>`, never given twice. */
+  newOwner(): string;
+}
+
+/** What a call wants a hold for, and for how long it waits. */
+interface LockCallTerms {
+  readonly protocol: LockProtocol;
+  readonly terms: HoldTerms;
+  readonly limit: WaitLimit;
+  readonly makeHold: MakeHold;
+}
+
 /** A call that wants an outermost hold of a lock. */
 export class LockWaiter extends Waiter {
+  readonly protocol: LockProtocol;
+  readonly terms: HoldTerms;
+  readonly #makeHold: MakeHold;
   /** The owner its requests name; a fresh one whenever the old one's state is in doubt. */
   owner: string;
   /** The owner whose hold this client has forced open before the answer that grants it came. */
@@ -155,14 +177,15 @@ export class LockWaiter extends Waiter {
   #strayUntil = 0;
 
   constructor(
-    runtime: LockRuntime,
-    readonly protocol: LockProtocol,
-    readonly terms: HoldTerms,
-    patience: Patience,
+    private readonly services: LockWaiterServices,
+    { protocol, terms, limit, makeHold }: LockCallTerms,
     private readonly settle: Settle,
   ) {
-    super(runtime, protocol.name, patience, terms.leaseMs, terms.site);
-    this.owner = terms.owner ?? runtime.newOwner();
+    super(services.clock, protocol.name, limit, terms.leaseMs, terms.site);
+    this.protocol = protocol;
+    this.terms = terms;
+    this.#makeHold = makeHold;
+    this.owner = terms.owner ?? services.newOwner();
   }
 
   /** Where it is told that it is its turn, if that concerns nobody else. */
@@ -171,7 +194,7 @@ export class LockWaiter extends Waiter {
   }
 
   protected send(): ScriptRequest<AcquireReply> {
-    const waits = this.patience.until !== -Infinity;
+    const waits = this.limit.until !== -Infinity;
     this.#queued = waits && this.protocol.queue !== undefined;
     this.forced = undefined;
     return this.protocol.acquire(this.owner, this.terms.leaseMs, waits);
@@ -197,7 +220,7 @@ export class LockWaiter extends Waiter {
     this.#strayUntil = 0;
     this.queuedAt = undefined;
     this.#queued = false;
-    this.owner = this.runtime.newOwner();
+    this.owner = this.services.newOwner();
     return givenBack;
   }
 
@@ -212,23 +235,23 @@ export class LockWaiter extends Waiter {
   }
 
   #giveBack(notBefore: number, lastsMs: number): Promise<void> {
-    const { runtime, protocol, owner } = this;
-    const { queueReleases } = runtime.entries;
-    return runtime.compensations.add({
+    const { services, protocol, owner } = this;
+    const { compensations, queueReleases } = services;
+    return compensations.add({
       send: () => (protocol.queue === undefined ? protocol.release([owner]) : queueReleases.release(protocol, owner)),
       notBefore,
-      until: latestEnd(runtime, lastsMs),
+      until: latestEnd(services, lastsMs),
     });
   }
 
-  resolve(hold: SingleHold): void {
+  resolve(tenure: Tenure, record: HoldRecord): void {
     this.unwatch();
-    this.settle.granted(hold);
+    this.settle.granted(this.#makeHold(tenure, record));
   }
 
   protected failed(error: unknown): void {
     // Whoever stands behind it must not wait for it. Unanswered for so long, nobody takes it for alive any more.
-    const { fairWaiterTimeout } = this.runtime.options;
+    const { fairWaiterTimeout } = this.services.options;
     const lastsMs = this.#strayUntil > 0 ? Math.max(fairWaiterTimeout, this.terms.leaseMs) : fairWaiterTimeout;
     if (this.#queued) void this.#giveBack(0, lastsMs);
     this.settle.failed(error);

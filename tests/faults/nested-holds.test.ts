@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
-import { FencedHold } from '../../src/holding/single-hold.js';
+import { FencedHold } from '../../src/locks/fenced-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { acquireRead } from '../../src/redis/scripts/read-write-lock.js';
 import { elapsed } from '../support/time/elapsed.js';

@@ -129,7 +129,7 @@ const rows = tableUnder('Primitive');
 test('the table has the primitives that are measured, and every one that there is', () => {
   expect(rows.map(([name]) => name)).toEqual(Object.keys(ROWS));
   const named = new Set(rows.flatMap(([name]) => codeIn(name!)));
-  const factories = publicMembers(declarations('src/client/create-client.ts').get('LockClient')).filter((name) =>
+  const factories = publicMembers(declarations('src/client/lock-client.ts').get('LockClient')).filter((name) =>
     /^get/.test(name),
   );
   expect(factories.length).toBeGreaterThan(10);

@@ -1,21 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Clock, Timer } from '../../clock.js';
-import type { RefusedError } from '../../errors.js';
 import { redirectionIn, type Redirection } from '../cluster-slots.js';
+import type { ChannelListener, ChannelSource } from './channel-source.js';
 import { connect, keepTrying } from './own-connection.js';
 import { failureKind, isCredentialsError, refusal, withoutArguments } from '../server-error.js';
-import type { ChannelSource } from '../topologies/topology.js';
-
-export interface ChannelListener {
-  /** Something was published. What it was is not passed on: it may be of another database, or anybody's. */
-  message(): void;
-  /** The server confirmed the subscription: what was published before may have been missed. */
-  confirmed(): void;
-  /** The connection is gone: nothing is heard until the next confirmation. */
-  cut(): void;
-  /** The server refuses this channel for good. */
-  refused(error: RefusedError): void;
-}
 
 export interface SubscriberReports {
   error(cause: unknown): void;

@@ -1,13 +1,13 @@
 import { PUBLISH_OF_TOPOLOGY, type Operation } from '../scripts/script.js';
 import type { CommandRoutes } from '../topologies/topology.js';
 
-type Args = readonly (string | number)[];
+export type RequestArgs = readonly (string | number)[];
 
 /** What follows the command's name: the script, unless it is a plain read, its keys, and its arguments. */
 export function requestWords<Reply>(
-  { script, args: counted }: Operation<readonly string[], Args, Reply>,
+  { script, args: counted }: Operation<readonly string[], RequestArgs, Reply>,
   keys: readonly string[],
-  args: Args,
+  args: RequestArgs,
   routes: CommandRoutes,
   /** The script's text instead of its address. */
   useSource: boolean,
@@ -34,7 +34,7 @@ export function requestWords<Reply>(
 }
 
 /** That the script publishes to: it is told the command, and then the channel. */
-export function channelOf(args: Args, publish: string): string | undefined {
+export function channelOf(args: RequestArgs, publish: string): string | undefined {
   const at = args.findIndex((arg) => arg === publish || arg === PUBLISH_OF_TOPOLOGY);
   return at < 0 ? undefined : String(args[at + 1]);
 }

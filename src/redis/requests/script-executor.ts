@@ -1,11 +1,11 @@
 import type { Clock } from '../../clock.js';
 import { RedisUnavailableError } from '../../errors.js';
 import type { Operation } from '../scripts/script.js';
-import { ScriptRequest } from './script-request.js';
+import { ScriptRequest, type RequestTerms } from './script-request.js';
 import type { CommandRoutes } from '../topologies/topology.js';
 
 /** The one place that runs scripts and reads. */
-export class ScriptExecutor {
+export class ScriptExecutor implements RequestTerms {
   closed = false;
 
   constructor(

@@ -1,20 +1,31 @@
-import pRetry, { AbortError } from 'p-retry';
-import { within } from '../../clock.js';
+import { AbortError } from 'p-retry';
+import { within, type Clock } from '../../clock.js';
 import { ClientClosedError, LockError, RedisUnavailableError, type RefusedError } from '../../errors.js';
-import { Notice, type CommandPort } from '../connections/attempt.js';
-import { isRefusedBeforeWriting } from './first-write.js';
+import type { CommandPort } from '../connections/attempt.js';
 import { RequestAttempt } from './request-attempt.js';
 import { RequestAttempts } from './request-attempts.js';
-import { channelOf, requestWords } from './command-args.js';
-import type { ScriptExecutor } from './script-executor.js';
+import { requestWords } from './command-args.js';
+import { mayHaveWritten, refusalOf } from './refused-request.js';
+import { retry } from './retry.js';
+import { wakeAtOwner } from './wake-at-owner.js';
 import { TOO_LATE, type InsteadOf } from '../scripts/script.js';
-import { failureKind, isRefusedInside, isSplitSlot, refusal, TooLateError } from '../server-error.js';
-import type { Route } from '../topologies/topology.js';
+import { failureKind, isSplitSlot, TooLateError } from '../server-error.js';
+import type { CommandRoutes, Route } from '../topologies/topology.js';
 
 type Sent<Reply> = InsteadOf<Reply>['operation'];
 
 /** A slot on its way may send us on once more; where a map changes under us, or is wrong, the next attempt follows it. */
 const MOST_REDIRECTIONS = { moved: 1, asking: 2 };
+
+/** What the requests of one client share. */
+export interface RequestTerms {
+  readonly routes: CommandRoutes;
+  readonly clock: Clock;
+  readonly commandTimeout: number;
+  readonly attemptMs: number;
+  /** The client is closed. */
+  readonly closed: boolean;
+}
 
 /**
  * One request with all its attempts. The same request may be sent several times, with the same identity; the scripts
@@ -42,7 +53,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   readonly #until: number;
 
   constructor(
-    private readonly executor: ScriptExecutor,
+    private readonly executor: RequestTerms,
     private operation: Sent<Reply>,
     private keys: readonly string[],
     private args: readonly (string | number)[],
@@ -118,28 +129,12 @@ export class ScriptRequest<Reply> extends RequestAttempts {
       return;
     }
     this.sentAt = attempt.sentAt;
-    if (attempt.asking) this.#wakeAtOwner(this.reply);
+    if (attempt.asking) wakeAtOwner(this.operation, this.keys, this.args, this.executor.routes, this.reply);
     this.#finish();
   }
 
-  /**
-   * It ran at the node that the slot is on its way to, and published there. Whoever waits is subscribed at the node that
-   * the slot still belongs to, where nobody heard it.
-   */
-  #wakeAtOwner(reply: Reply): void {
-    const { routes } = this.executor;
-    const payload = this.operation.wakeUp?.(reply);
-    const channel = channelOf(this.args, routes.publish);
-    if (payload === undefined || channel === undefined || routes.publish !== 'SPUBLISH') return;
-    const owner = routes.connectionFor(this.keys[0] as string, false);
-    if (owner?.ready) owner.send('spublish', [channel, payload], new Notice(owner), false);
-  }
-
   #refusal(error: Error): RefusedError {
-    const { name, script } = this.operation;
-    const { publish } = this.executor.routes;
-    const channel = channelOf(this.args, publish);
-    return refusal(name, error, { keys: this.keys, channel, publish, source: script?.source });
+    return refusalOf(this.operation, this.keys, this.args, this.executor.routes.publish, error);
   }
 
   failed(attempt: RequestAttempt<Sent<Reply>>, error: Error): void {
@@ -190,9 +185,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     const split = isSplitSlot(error) ? this.operation.ifSplit : undefined;
     const instead = split?.(this.keys, this.args) ?? 'retry';
     if (kind === 'refused') {
-      // What a script wrote before one of its commands was refused stays written.
-      const source = this.operation.script?.source ?? '';
-      if (isRefusedInside(error) && !isRefusedBeforeWriting(error.message, source)) this.mustBeUndone();
+      if (mayHaveWritten(this.operation, error)) this.mustBeUndone();
       this.#fail(this.#refusal(error));
     } else if (route !== undefined && this.#mayFollow(route)) {
       this.#useSource = false;
@@ -254,23 +247,8 @@ export class ScriptRequest<Reply> extends RequestAttempts {
 
   /** The first attempt is made directly: a retry loop costs more than the rest of an uncontended acquire. */
   #retry(first: Error | undefined): void {
-    let pending = first;
-    pRetry(
-      () => {
-        if (pending === undefined) return this.#again();
-        const error = pending;
-        pending = undefined;
-        throw error;
-      },
-      {
-        retries: Infinity,
-        minTimeout: 25,
-        maxTimeout: 400,
-        factor: 2,
-        // The pause before an attempt that would come after the deadline is no reason to settle after it.
-        maxRetryTime: Math.max(1, this.#until - this.executor.clock.monotonic()),
-      },
-    ).catch((error: unknown) => this.#fail(error as Error));
+    const leftMs = this.#until - this.executor.clock.monotonic();
+    retry(first, () => this.#again(), leftMs).catch((error: unknown) => this.#fail(error as Error));
   }
 
   async #again(): Promise<void> {

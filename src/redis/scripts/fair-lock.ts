@@ -2,7 +2,8 @@ import acquireSource from '../../../lua/fair-lock/acquire.lua';
 import refreshSource from '../../../lua/fair-lock/refresh.lua';
 import releaseSource from '../../../lua/fair-lock/release.lua';
 import { defineScript, replyInt, replyInts } from './script.js';
-import { release as releaseHash, type AcquireReply, type ReleaseReply } from './lock.js';
+import { release as releaseHash } from './lock.js';
+import type { AcquireReply, ReleaseReply } from './replies.js';
 
 type FairKeys = [lock: string, queue: string, timeouts: string, alive: string];
 

@@ -3,7 +3,7 @@ import acquireNestedSource from '../../../lua/fenced-lock/acquire-nested.lua';
 import handOffSource from '../../../lua/fenced-lock/hand-off.lua';
 import releaseSource from '../../../lua/lock/release.lua';
 import { defineScript, replyInt } from './script.js';
-import type { AcquireReply, HandOffReply, HeldReply } from './lock.js';
+import type { AcquireReply, HandOffReply, HeldReply } from './replies.js';
 
 /** How tokens are drawn: counted as Redisson does, or never below the server's time in microseconds. */
 type TokenSource = 'counter' | 'clock';

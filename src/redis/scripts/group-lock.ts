@@ -5,7 +5,7 @@ import releasePartialSource from '../../../lua/group-lock/release-partial.lua';
 import renewSource from '../../../lua/group-lock/renew.lua';
 import stateSource from '../../../lua/group-lock/state.lua';
 import { defineScript, replyInt, replyInts } from './script.js';
-import type { AcquireReply, HeldReply, ReleaseReply } from './lock.js';
+import type { AcquireReply, HeldReply, ReleaseReply } from './replies.js';
 
 export interface GroupState {
   /** ms until the last of the values is free; -2: all are. */

@@ -2,7 +2,7 @@ import countDownSource from '../../../lua/latch/count-down.lua';
 import deleteSource from '../../../lua/latch/delete.lua';
 import trySetSource from '../../../lua/latch/try-set.lua';
 import { defineRead, defineScript, replyInt } from './script.js';
-import type { AcquireReply } from './lock.js';
+import type { AcquireReply } from './replies.js';
 
 type LatchKeys = [latch: string, requests: string];
 type OpenedKeys = [...LatchKeys, opened: string];

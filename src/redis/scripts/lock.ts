@@ -4,21 +4,8 @@ import handOffSource from '../../../lua/lock/hand-off.lua';
 import releaseSource from '../../../lua/lock/release.lua';
 import releasePartialSource from '../../../lua/lock/release-partial.lua';
 import renewSource from '../../../lua/lock/renew.lua';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from './replies.js';
 import { defineScript, replyHandOff, replyInt, replyInts } from './script.js';
-
-/** What is left of something that several can have, and ms until some of it comes back by itself; -1: nobody knows. */
-export interface Left {
-  readonly free: number;
-  readonly freeIn: number;
-}
-/** A number: ms until a holder's lease ends, -1 without one. Anything else: taken, with a token if it is a bigint. */
-export type AcquireReply = number | bigint | Left | undefined;
-/** A bigint: held, with that token. */
-export type HeldReply = 'held' | 'gone' | bigint;
-/** `partly`: what was still held has been given back, but a part of it was lost before. */
-export type ReleaseReply = 'freed' | 'partly' | 'gone';
-/** A bigint: handed on, with that token. */
-export type HandOffReply = 'handed' | 'published' | 'gone' | bigint;
 
 const heldReply = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');
 

@@ -5,7 +5,7 @@ import releaseSource from '../../../lua/permit-expirable-semaphore/release.lua';
 import setSource from '../../../lua/permit-expirable-semaphore/set.lua';
 import updateLeaseSource from '../../../lua/permit-expirable-semaphore/update-lease.lua';
 import { defineScript, replyInt, replyInts } from './script.js';
-import type { AcquireReply } from './lock.js';
+import type { AcquireReply } from './replies.js';
 
 type Keys = [semaphore: string, taken: string];
 

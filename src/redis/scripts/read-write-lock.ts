@@ -8,7 +8,7 @@ import releaseSource from '../../../lua/read-write-lock/release.lua';
 import renewSource from '../../../lua/read-write-lock/renew.lua';
 import renewKeySource from '../../../lua/read-write-lock/renew-key.lua';
 import { defineScript, replyHandOff, replyInt, replyInts } from './script.js';
-import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from './lock.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from './replies.js';
 
 const acquireReply = (raw: unknown): AcquireReply => (raw === null ? undefined : replyInt(raw));
 const heldReply = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');

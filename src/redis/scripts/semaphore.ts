@@ -5,7 +5,7 @@ import drainSource from '../../../lua/semaphore/drain.lua';
 import releaseSource from '../../../lua/semaphore/release.lua';
 import trySetSource from '../../../lua/semaphore/try-set.lua';
 import { defineScript, replyInt } from './script.js';
-import type { AcquireReply } from './lock.js';
+import type { AcquireReply } from './replies.js';
 
 /** -1: not enough, and nobody can say when some will be free. */
 export const acquire = defineScript<

@@ -1,6 +1,6 @@
 import releaseSource from '../../../lua/spin-lock/release.lua';
 import { defineScript, replyInt } from './script.js';
-import type { ReleaseReply } from './lock.js';
+import type { ReleaseReply } from './replies.js';
 
 export const release = defineScript<[lock: string], string[], ReleaseReply>({
   file: 'spin-lock/release',

@@ -1,5 +1,5 @@
-import type { ChannelListener, Subscriber } from '../connections/subscriber.js';
-import type { ChannelSource } from './topology.js';
+import type { ChannelListener, ChannelSource } from '../connections/channel-source.js';
+import type { Subscriber } from '../connections/subscriber.js';
 
 interface Placed {
   readonly listeners: Set<ChannelListener>;

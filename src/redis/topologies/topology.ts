@@ -1,5 +1,5 @@
 import type { CommandPort } from '../connections/attempt.js';
-import type { ChannelListener } from '../connections/subscriber.js';
+import type { ChannelSource } from '../connections/channel-source.js';
 
 /** Where one command is to be sent. */
 export interface Route {
@@ -21,20 +21,6 @@ export interface CommandRoutes {
   connect(key: string, confirmed: boolean, until: number): Promise<CommandPort>;
   /** What a server's error says about where to send the command instead. */
   redirected(error: Error, from: CommandPort, confirmed: boolean): Route | undefined;
-}
-
-/** Whoever carries subscriptions. */
-export interface ChannelSource {
-  /**
-   * Subscribes; `listener.confirmed()` follows now and after every reconnection until `forget`. Several may listen to one
-   * channel: all of them are told of each message and each confirmation.
-   */
-  want(channel: string, listener: ChannelListener): void;
-  /** Several may listen to one channel; it is left when none does any more. */
-  forget(channel: string, listener: ChannelListener): void;
-  isConfirmed(channel: string): boolean;
-  /** Whether anybody waits; only then are connections watched. */
-  attend(attended: boolean): void;
 }
 
 /** All servers that a client talks to: one, one behind Sentinel, or a cluster. Nobody above knows which. */

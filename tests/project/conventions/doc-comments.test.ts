@@ -6,11 +6,9 @@ import { declarations, exportedNames } from '../../support/project/readme.js';
 /** The public surface: the members of the client and of each exported class of the folders that users call. */
 const exported = new Set(exportedNames('src/index.ts'));
 const folders = ['locks', 'several', 'synchronizers'].flatMap((folder) => projectFiles(`src/${folder}`, '.ts'));
-const kinds = [...folders, 'src/client/create-client.ts'].flatMap((path) =>
+const kinds = [...folders, 'src/client/lock-client.ts'].flatMap((path) =>
   [...declarations(path)].filter(
-    ([name, declared]) =>
-      (ts.isClassDeclaration(declared) && (exported.has(name) || /^(Shared|Joint)/.test(name))) ||
-      name === 'LockClient',
+    ([name, declared]) => ts.isClassDeclaration(declared) && (exported.has(name) || /^(Shared|Joint)/.test(name)),
   ),
 );
 
@@ -38,7 +36,7 @@ const ADDITIONS: Readonly<Record<string, readonly string[]>> = {
   JointLock: ['name', 'forceUnlock', 'isLocked', 'remainTimeToLive', 'getHoldCount', 'currentHold'],
   Lock: ['currentHold', 'acquire', 'tryAcquire', 'withLock'],
   LockClient: ['id', 'events', 'holds', 'inspect'],
-  Permit: ['id', 'semaphoreName', 'validFor', 'updateLeaseTime', 'release'],
+  Permit: ['id', 'ids', 'semaphoreName', 'validFor', 'updateLeaseTime', 'release'],
   PermitExpirableSemaphore: ['acquirePermit', 'tryAcquirePermit', 'withPermit'],
   Semaphore: ['acquirePermits', 'tryAcquirePermits', 'tryRelease', 'withPermits'],
   SemaphorePermits: ['release'],

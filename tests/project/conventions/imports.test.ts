@@ -1,5 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { forbiddenImports, importCycles, readImports, type Sources } from '../../support/project/import-graph.js';
+import {
+  folderCycles,
+  forbiddenImports,
+  importCycles,
+  readImports,
+  type Sources,
+} from '../../support/project/import-graph.js';
 import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
 const sources: Sources = new Map(projectFiles('src', '.ts').map((path) => [path, readProjectFile(path)]));
@@ -9,8 +15,9 @@ test('every import in src points down', () => {
   expect(forbiddenImports(sources)).toEqual([]);
 });
 
-test('src has no cycle of imports between files', () => {
+test('src has no cycle of imports between files, and none between folders, types included', () => {
   expect(importCycles(sources)).toEqual([]);
+  expect(folderCycles(sources)).toEqual([]);
 });
 
 describe('the reader', () => {
@@ -54,11 +61,14 @@ describe('the rules', () => {
   test('a tree that keeps the rules has no complaint', () => {
     expect(forbiddenImports(new Map(Object.entries(tree)))).toEqual([]);
     expect(importCycles(new Map(Object.entries(tree)))).toEqual([]);
+    expect(folderCycles(new Map(Object.entries(tree)))).toEqual([]);
   });
 
   test.each([
     ['src/redis/keys.ts', `import { w } from '../holding/watchdog.js';`, 'imports point down'],
     ['src/locks/lock.ts', `import { c } from '../client/create-client.js';`, 'imports point down'],
+    ['src/redis/keys.ts', `import type { w } from '../holding/watchdog.js';`, 'imports point down'],
+    ['src/holding/watchdog.ts', `import { type L } from '../locks/lock.js';`, 'imports point down'],
     ['src/locks/lock.ts', `import { e } from '../redis/requests/executor.js';`, 'only the bindings and the key names'],
     ['src/errors.ts', `import { k } from './redis/keys.js';`, 'a leaf imports only leaves'],
     ['src/client/create-client.ts', `import { Redis } from 'ioredis';`, 'only src/redis imports ioredis'],
@@ -84,5 +94,22 @@ describe('the rules', () => {
     expect(importCycles(after('src/redis/keys.ts', `import { l } from '../locks/lock.js';`))).toEqual([
       'src/holding/watchdog.ts -> src/redis/keys.ts -> src/locks/lock.ts -> src/holding/watchdog.ts',
     ]);
+  });
+
+  test('a cycle of types is found like any other', () => {
+    expect(importCycles(after('src/errors.ts', `import type { O } from './options.js';`))).toEqual([
+      'src/errors.ts -> src/options.ts -> src/errors.ts',
+    ]);
+    expect(importCycles(after('src/redis/keys.ts', `export type { L } from '../locks/lock.js';`))).toEqual([
+      'src/holding/watchdog.ts -> src/redis/keys.ts -> src/locks/lock.ts -> src/holding/watchdog.ts',
+    ]);
+  });
+
+  test('a cycle between folders is found, also one of types between files that are in no cycle', () => {
+    const up = after('src/holding/tenure.ts', `import type { P } from '../protocols/protocol.js';`);
+    expect(folderCycles(up)).toEqual([]);
+    const both = new Map([...up, ['src/protocols/plain.ts', `import type { H } from '../holding/hold.js';`]]);
+    expect(importCycles(both)).toEqual([]);
+    expect(folderCycles(both)).toEqual(['holding -> protocols -> holding']);
   });
 });

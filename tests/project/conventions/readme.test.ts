@@ -24,7 +24,7 @@ const lockMembers = publicMembers(declarations('src/locks/lock.ts').get('Lock'))
 const holdMembers = publicMembers(declarations('src/holding/hold.ts').get('Hold'));
 const membersOf = (file: string, name: string): string[] =>
   publicMembers(declarations(`src/synchronizers/${file}.ts`).get(name));
-const clientMembers = publicMembers(declarations('src/client/create-client.ts').get('LockClient'));
+const clientMembers = publicMembers(declarations('src/client/lock-client.ts').get('LockClient'));
 
 describe('error codes', () => {
   const rows = tableUnder('Code', section('Error codes'));

@@ -16,7 +16,7 @@ export const CLOCKS = [
   without(
     'a renewal that stops with the release',
     tenure,
-    '    this.runtime.watchdog.remove(this);\n    return whenFreed',
+    '    this.services.watchdog.remove(this);\n    return whenFreed',
     '    return whenFreed',
     'tests/integration/renewal',
     'tests/integration/leftovers',

@@ -11,9 +11,12 @@ export const PROPERTIES = 'tests/verification/properties';
 export const CONTRACT = 'tests/contracts/lock.test';
 
 export const entry = 'src/waiting/wait-line.ts';
+export const wakeUps = 'src/waiting/wake-ups.ts';
+export const failedTries = 'src/waiting/failed-tries.ts';
 export const look = 'src/waiting/retry-schedule.ts';
 export const grants = 'src/waiting/grants.ts';
 export const tenure = 'src/holding/tenure.ts';
+export const releases = 'src/holding/release-in-turn.ts';
 export const turns = 'src/holding/request-turns.ts';
 export const lease = 'src/holding/lease.ts';
 export const request = 'src/redis/requests/script-request.ts';

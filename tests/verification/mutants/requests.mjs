@@ -131,7 +131,7 @@ export const REQUESTS = [
   ),
   without(
     'a nested grant that comes too late',
-    'src/waiting/nested-hold.ts',
+    'src/holding/nested-hold.ts',
     'if (now >= grantDeadline(sentAt, terms.leaseMs)) throw answeredTooLate();',
     '',
     LOSS,
@@ -139,8 +139,8 @@ export const REQUESTS = [
   ),
   without(
     'a pause between attempts that ends with the deadline',
-    request,
-    'maxRetryTime: Math.max(1, this.#until - this.executor.clock.monotonic()),',
+    'src/redis/requests/retry.ts',
+    'maxRetryTime: Math.max(1, leftMs),',
     '',
     'tests/faults/hanging-server',
     'tests/faults/server-states',

@@ -15,8 +15,8 @@ export const SHARING = [
   without(
     'R33: room for others after a hand-off streak',
     grants,
-    '!this.shared) this.look.yield();',
-    '!this.shared) this.look.mark = true;',
+    '!this.concurrent) this.schedule.yield();',
+    '!this.concurrent) this.schedule.wakeUpPending = true;',
     'tests/integration/sharing',
   ),
   without(
@@ -93,16 +93,16 @@ export const SHARING = [
   ),
   without(
     'a refused release of permits with leases that goes on',
-    'src/synchronizers/expirable-semaphore.ts',
-    'void this.runtime.compensations.add(',
-    'if (inDoubt) void this.runtime.compensations.add(',
+    'src/synchronizers/permit-release.ts',
+    'void compensations.add(',
+    'if (inDoubt) void compensations.add(',
     'tests/integration/permit-expirable-semaphore',
   ),
   without(
     'a release in the background of those permits that are still taken',
-    'src/synchronizers/expirable-semaphore.ts',
-    "this.#protocol.release(ids, 'any')",
-    "this.#protocol.release(ids, 'all')",
+    'src/synchronizers/permit-release.ts',
+    "protocol.release(ids, 'any')",
+    "protocol.release(ids, 'all')",
     'tests/integration/permit-expirable-semaphore',
   ),
   without(
@@ -114,7 +114,7 @@ export const SHARING = [
   ),
   without(
     'a refused release of permits with leases that ends after an hour',
-    'src/synchronizers/expirable-semaphore.ts',
+    'src/synchronizers/permit-release.ts',
     'const until = error instanceof RefusedError ? allowedUntil : Infinity;',
     'const until = Math.max(allowedUntil, Infinity);',
     'tests/faults/lanes',

@@ -1,18 +1,13 @@
-import { LeaseClock } from '../../../src/clock.js';
-import { Compensations } from '../../../src/holding/compensations.js';
-import { EntryRegistry } from '../../../src/waiting/wait-lines.js';
+import { mechanismsOf, type Mechanisms } from '../../../src/client/wiring.js';
 import { runOutside } from '../../../src/ownership/flow.js';
-import { Lanes } from '../../../src/synchronizers/lanes.js';
-import { LongWaits } from '../../../src/waiting/long-wait.js';
 import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../../../src/protocols/lock-protocol.js';
-import type { LockRuntime } from '../../../src/waiting/lock-runtime.js';
-import { Watchdog } from '../../../src/holding/watchdog.js';
-import { createEvents } from '../../../src/events.js';
+import { createEvents, type EventSource } from '../../../src/events.js';
 import { resolveOptions } from '../../../src/options.js';
-import { PlainLockProtocol, plainRenewal, type ProtocolPort } from '../../../src/protocols/plain-lock-protocol.js';
+import { PlainLockProtocol, plainRenewal } from '../../../src/protocols/plain-lock-protocol.js';
+import type { ProtocolPort } from '../../../src/protocols/protocol-port.js';
 import { ScriptExecutor } from '../../../src/redis/requests/script-executor.js';
 import type { ScriptRequest } from '../../../src/redis/requests/script-request.js';
-import type { AcquireReply, HandOffReply, HeldReply } from '../../../src/redis/scripts/lock.js';
+import type { AcquireReply, HandOffReply, HeldReply } from '../../../src/redis/scripts/replies.js';
 import type { FakeClock } from '../../support/time/fake-clock.js';
 import type { Random } from '../../support/random.js';
 import { FakeConnection, FakeSubscriber, type Sender } from './fake-network.js';
@@ -33,7 +28,8 @@ export interface Watcher {
 export class FakeClient {
   readonly connection: FakeConnection;
   readonly subscriber: FakeSubscriber;
-  readonly runtime: LockRuntime;
+  readonly mechanisms: Mechanisms;
+  readonly events: EventSource;
   readonly executor: ScriptExecutor;
   readonly #renewal: RenewalScript;
 
@@ -48,34 +44,25 @@ export class FakeClient {
     this.connection = new FakeConnection(clock, server, random, random.below(5), deliver);
     this.subscriber = new FakeSubscriber(clock, random, () => this.connection.weather.delay);
     const options = resolveOptions({ ...TERMS, callSites: false }, '');
-    const leaseClock = new LeaseClock(clock);
-    const compensations = new Compensations(leaseClock);
-    const events = createEvents(runOutside);
-    let owners = 0;
+    this.events = createEvents(runOutside);
     this.executor = this.#executorFor(undefined);
     const renewal = plainRenewal(this.executor, () => 0);
     this.#renewal = {
       groupOf: (item) => renewal.groupOf(item),
       renew: (items) => (watcher.renews(items), renewal.renew(items)),
     };
-    this.runtime = {
+    const { events, executor, subscriber } = this;
+    const fieldsOf = (): Promise<readonly string[]> => Promise.resolve([]);
+    this.mechanisms = mechanismsOf({
       clientId: id,
       server: 'fake',
       options,
-      clock: leaseClock,
+      clock,
       events,
-      entries: new EntryRegistry(
-        () => this.runtime,
-        () => this.subscriber,
-      ),
-      watchdog: new Watchdog(leaseClock, events, options.lockWatchdogTimeout, options.renewEveryMs),
-      compensations,
-      lanes: new Lanes(leaseClock, compensations),
-      longWaits: new LongWaits(id, leaseClock, () => Promise.resolve([])),
-      closed: false,
-      newOwner: () => `${id}:${++owners}`,
-      callSite: () => undefined,
-    };
+      executor,
+      subscriber,
+      fieldsOf,
+    });
   }
 
   /** The lock as one call sees it: every request is known to be that call's. */

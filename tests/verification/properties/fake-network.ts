@@ -1,7 +1,7 @@
 import { AttemptDeadlines, type Attempt, type CommandPort } from '../../../src/redis/connections/attempt.js';
 import { NotSentError } from '../../../src/redis/server-error.js';
-import type { ChannelListener } from '../../../src/redis/connections/subscriber.js';
-import type { ChannelSource, CommandRoutes } from '../../../src/redis/topologies/topology.js';
+import type { ChannelListener, ChannelSource } from '../../../src/redis/connections/channel-source.js';
+import type { CommandRoutes } from '../../../src/redis/topologies/topology.js';
 import type { FakeClock } from '../../support/time/fake-clock.js';
 import type { Random } from '../../support/random.js';
 import { AHEAD_MS, replyError, type FakeServer, type Subscribers } from './fake-server.js';

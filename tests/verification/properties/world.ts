@@ -1,14 +1,14 @@
 import { acquire } from '../../../src/waiting/acquire.js';
 import { runOutside } from '../../../src/ownership/flow.js';
-import { SingleHold } from '../../../src/holding/single-hold.js';
+import { SingleHold, singleHold } from '../../../src/holding/single-hold.js';
 import type { HoldRecord } from '../../../src/holding/hold-record.js';
 import type { RenewalItem } from '../../../src/protocols/lock-protocol.js';
-import { patience } from '../../../src/waiting/waiter.js';
+import { waitLimitOf } from '../../../src/waiting/waiter.js';
 import { LockLostError } from '../../../src/errors.js';
 import { SingleLock } from '../../../src/locks/single-lock.js';
 import { lockChannel } from '../../../src/redis/keys.js';
 import type { ScriptRequest } from '../../../src/redis/requests/script-request.js';
-import type { HeldReply } from '../../../src/redis/scripts/lock.js';
+import type { HeldReply } from '../../../src/redis/scripts/replies.js';
 import { FakeClock } from '../../support/time/fake-clock.js';
 import { Random } from '../../support/random.js';
 import { FakeClient, TERMS, type Watcher } from './fake-client.js';
@@ -109,11 +109,11 @@ export class World implements Watcher {
       };
       const client = new FakeClient(`c${i}`, this.clock, this.server, random, this, deliver);
       this.#subscribers.all.push(client.subscriber);
-      client.runtime.events.on('leaseLost', ({ owner }) => {
+      client.events.on('leaseLost', ({ owner }) => {
         this.#lossesTold.set(owner, (this.#lossesTold.get(owner) ?? 0) + 1);
       });
       for (const type of ['acquired', 'released', 'leaseLost'] as const) {
-        client.runtime.events.on(type, ({ owner }) => this.#heard(owner, type === 'acquired'));
+        client.events.on(type, ({ owner }) => this.#heard(owner, type === 'acquired'));
       }
       return client;
     });
@@ -158,7 +158,7 @@ export class World implements Watcher {
           step.call,
         )?.controller.abort();
       case 'force': {
-        const lock = new SingleLock(client.runtime, client.executor, client.lock(name, undefined), undefined);
+        const lock = new SingleLock(client.mechanisms.locks, client.lock(name, undefined), undefined);
         // Two requests, over and over while others come and go.
         return runOutside(() => this.#watch('force', lock.forceUnlock(), Infinity));
       }
@@ -197,7 +197,7 @@ export class World implements Watcher {
     const call = new Call(`acquire ${name}`, this.now + wait + 2 * TERMS.commandTimeout + SLACK_MS);
     this.#calls.push(call);
     acquire(
-      client.runtime,
+      client.mechanisms.locks,
       {
         protocol: client.lock(name, call),
         terms: {
@@ -206,7 +206,8 @@ export class World implements Watcher {
           bare: false,
           site: undefined,
         },
-        patience: patience(client.runtime, wait, call.controller.signal),
+        limit: waitLimitOf(client.mechanisms.clock, wait, call.controller.signal),
+        makeHold: singleHold,
         context: undefined,
       },
       {
@@ -278,11 +279,11 @@ export class World implements Watcher {
   }
 
   #lookForLeftovers(): void {
-    const left = this.clients.flatMap(({ id, runtime, subscriber, connection }) =>
+    const left = this.clients.flatMap(({ id, mechanisms, subscriber, connection }) =>
       Object.entries({
-        entries: runtime.entries.size,
-        renewals: runtime.watchdog.size,
-        compensations: runtime.compensations.size,
+        lines: mechanisms.lines.size,
+        renewals: mechanisms.watchdog.size,
+        compensations: mechanisms.compensations.size,
         channels: subscriber.size,
         attended: Number(subscriber.attended),
         attempts: connection.pending,
@@ -325,13 +326,13 @@ export class World implements Watcher {
   }
 
   /** Whether the hold's owner may take it for granted that the lock is his. Changes nothing. */
-  #counts({ record, releasing, client }: Held): boolean {
-    const { tenure } = record;
+  #counts({ hold, record, releasing, client }: Held): boolean {
+    const tenure = SingleHold.tenureOf(hold);
     return (
       !releasing &&
       record.state === 'open' &&
       tenure.state === 'held' &&
-      client.runtime.clock.now() < tenure.lease.deadline
+      client.mechanisms.clock.now() < tenure.lease.deadline
     );
   }
 
@@ -339,7 +340,7 @@ export class World implements Watcher {
     const inside = new Map<string, string>();
     for (const held of this.#held) {
       const { hold, record, client } = held;
-      const { tenure } = record;
+      const tenure = SingleHold.tenureOf(hold);
       if (record.state !== 'open' || tenure.state !== 'held' || this.#robbed.has(hold.owner)) continue;
       const holder = this.server.holder(hold.lockName);
       if (holder?.owner !== hold.owner) {
@@ -350,7 +351,7 @@ export class World implements Watcher {
         this.#violate('AllCounted', `${hold.owner} has ${tenure.holds.length} holds, in Redis ${holder.count}`);
       }
       if (!this.#counts(held)) continue;
-      const leftMs = tenure.lease.deadline - client.runtime.clock.now();
+      const leftMs = tenure.lease.deadline - client.mechanisms.clock.now();
       if (holder.leftMs < leftMs) {
         this.#violate('KeyCovers', `${hold.owner} counts on ${leftMs} ms, the key has ${holder.leftMs}`);
       }
@@ -371,9 +372,9 @@ export class World implements Watcher {
     const calm = this.now > Math.max(this.#fairSince, this.#upSince) + QUIET_MS.wake;
     for (const name of this.#names) {
       const free = calm && this.server.holder(name) === undefined && !this.#freedInSilence.has(name);
-      for (const { id, runtime } of this.clients) {
+      for (const { id, mechanisms } of this.clients) {
         const waiter = `a waiter of ${id} for ${name}`;
-        const waits = free && runtime.entries.entry(name, lockChannel(name)).waiterCount > 0;
+        const waits = free && mechanisms.lines.line(name, lockChannel(name)).waiterCount > 0;
         if (!waits) this.#asleepSince.delete(waiter);
         else if (!this.#asleepSince.has(waiter)) this.#asleepSince.set(waiter, this.now);
         else if (this.now - this.#asleepSince.get(waiter)! > WAKE_MS) this.#violate('Woken', waiter);
@@ -434,7 +435,8 @@ export class World implements Watcher {
 
   renews(items: readonly RenewalItem[]): void {
     for (const { owner } of items) {
-      const tenure = this.#held.find(({ hold }) => hold.owner === owner)?.record.tenure;
+      const held = this.#held.find(({ hold }) => hold.owner === owner);
+      const tenure = held && SingleHold.tenureOf(held.hold);
       if (tenure !== undefined && tenure.state !== 'held') this.#violate('NoRenewalAfter', owner);
     }
   }

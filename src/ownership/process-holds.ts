@@ -2,8 +2,22 @@
  * The holds of all clients of this process, also of those that another copy of the package has made: an `import` and a
  * `require` of it are two copies. A client lists its holds only when it is asked, so a section costs nothing here.
  */
-import type { LockParts } from '../protocols/lock-protocol.js';
-import type { LockRuntime } from './lock-runtime.js';
+import type { LeaseClock } from '../clock.js';
+import type { LockedParts } from './lock-context.js';
+
+/** One owner of a client, with its open holds. */
+interface ProcessTenure {
+  readonly owner: string;
+  readonly protocol: { readonly key: string; readonly parts?: LockedParts };
+  readonly holds: readonly { readonly openedAt: number; readonly site: { toString(): string } | undefined }[];
+}
+
+/** A client, as the others of the process see it. */
+export interface ProcessClient {
+  readonly clientId: string;
+  readonly clock: LeaseClock;
+  readonly lines: Iterable<{ readonly holders: Iterable<ProcessTenure> }>;
+}
 
 export interface ProcessHold {
   readonly clientId: string;
@@ -11,7 +25,7 @@ export interface ProcessHold {
   /** As Redis has it. */
   readonly owner: string;
   /** Absent: the whole key is locked. */
-  readonly parts: LockParts | undefined;
+  readonly parts: LockedParts | undefined;
   /** ms since it was taken. */
   readonly age: number;
   /** The line that took it, if call sites are kept. */
@@ -33,8 +47,8 @@ const shared = sharedState();
 export const { warned } = shared;
 
 /** Returns a function that removes the client. */
-export function addClient(runtime: LockRuntime): () => void {
-  const holds = (): Iterable<ProcessHold> => holdsOf(runtime);
+export function addClient(client: ProcessClient): () => void {
+  const holds = (): Iterable<ProcessHold> => holdsOf(client);
   shared.clients.add(holds);
   return () => void shared.clients.delete(holds);
 }
@@ -43,9 +57,9 @@ export function processHolds(): ProcessHold[] {
   return [...shared.clients].flatMap((holds) => [...holds()]);
 }
 
-function* holdsOf({ clientId, clock, entries }: LockRuntime): Iterable<ProcessHold> {
+function* holdsOf({ clientId, clock, lines }: ProcessClient): Iterable<ProcessHold> {
   const now = clock.now();
-  for (const { holders } of entries) {
+  for (const { holders } of lines) {
     for (const { owner, protocol, holds } of holders) {
       const [first] = holds;
       if (first === undefined) continue;

@@ -1,5 +1,5 @@
-import type { LeaseClock } from '../clock.js';
-import { LockAbortedError } from '../errors.js';
+import type { LeaseClock } from './clock.js';
+import { LockAbortedError } from './errors.js';
 
 /** What is to be done when a signal fires. */
 type Calls = Set<() => void>;

@@ -1,16 +1,18 @@
 /*
  * A nested hold: the acquire of a call from inside a hold of the same lock. It takes its turn among the requests of the
- * tenure (turns.ts) and carries the hold count as an absolute number.
+ * tenure (request-turns.ts) and carries the hold count as an absolute number.
  */
 import { ClientClosedError } from '../errors.js';
-import { answeredTooLate, grantDeadline, type HoldRecord, type HoldTerms } from '../holding/hold-record.js';
+import { answeredTooLate, grantDeadline, type HoldRecord, type HoldTerms } from './hold-record.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import { tellAcquired } from '../holding/tenure-events.js';
+import { tellAcquired } from './tenure-events.js';
+import type { Tenure } from './tenure.js';
 
 export interface NestedCall {
   readonly protocol: LockProtocol;
   readonly terms: HoldTerms;
   readonly signal: AbortSignal | undefined;
+  readonly client: { readonly closed: boolean };
   /** If it throws, nothing is sent. */
   begins(): void;
 }
@@ -20,17 +22,17 @@ export interface NestedCall {
  * came is not told to listeners: its caller does not get it.
  */
 export function openNested(
+  tenure: Tenure,
   parent: HoldRecord,
-  { protocol, terms, signal, begins }: NestedCall,
+  { protocol, terms, signal, client, begins }: NestedCall,
 ): Promise<HoldRecord | undefined> {
-  const { tenure } = parent;
   const { turns } = tenure;
   const open = async (settleBy: number): Promise<HoldRecord | undefined> => {
     await turns.ready(parent);
     parent.throwIfLost();
     if (parent.state !== 'open' || tenure.state !== 'held' || !parent.holds(protocol)) return undefined;
     begins();
-    const { clock } = tenure.runtime;
+    const { clock } = tenure.services;
     const jumped = clock.jumped;
     tenure.lease.mayLast(terms.leaseMs);
     const held = tenure.holds.filter(({ half }) => half === protocol.half).length;
@@ -42,16 +44,17 @@ export function openNested(
       tenure.throwIfLost();
       if (request.error !== undefined) return await turns.failed(request, parent);
       if (request.reply === 'gone') throw tenure.lose('gone');
-      // From here on nothing is given back: the next request carries an absolute count, or the release of the outer
+      // From here on nothing is released: the next request carries an absolute count, or the release of the outer
       // hold, which waits, frees the lock.
       parent.throwIfLost();
-      if (tenure.runtime.closed) throw new ClientClosedError();
+      if (client.closed) throw new ClientClosedError();
       const sentAt = request.sentAt + jumped;
       const now = clock.now();
       if (now >= grantDeadline(sentAt, terms.leaseMs)) throw answeredTooLate();
       const hold = tenure.open(terms, sentAt, now, parent, protocol);
-      if (typeof request.reply === 'bigint') hold.token = tenure.token = request.reply;
-      if (signal?.aborted !== true) tellAcquired(hold);
+      hold.token = protocol.tokenIn?.(request.reply);
+      if (hold.token !== undefined) tenure.token = hold.token;
+      if (signal?.aborted !== true) tellAcquired(tenure, hold);
       return hold;
     } catch (error) {
       // Nobody fails while an attempt may still run.
@@ -60,7 +63,7 @@ export function openNested(
     }
   };
   return turns.take(open, (error) => {
-    parent.tellAway(error);
+    parent.redisUnavailable(error);
     throw error;
   });
 }

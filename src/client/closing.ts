@@ -1,0 +1,49 @@
+import { within } from '../clock.js';
+import { ClientClosedError } from '../errors.js';
+import type { Tenure } from '../holding/tenure.js';
+import type { WaitLines } from '../waiting/wait-lines.js';
+import type { Wiring } from './wiring.js';
+
+/** The options of `client.close()`. */
+export interface CloseOptions {
+  /**
+   * Whether `close()` releases every open hold before it closes the connections. Otherwise the locks stay held until
+   * their leases end.
+   *
+   * @defaultValue `false`
+   */
+  releaseHolds?: boolean | undefined;
+}
+
+/** @internal Every tenure of a client that has a lock now. */
+export function* tenuresOf(lines: WaitLines): Iterable<Tenure> {
+  for (const line of lines) yield* line.holders;
+}
+
+/** @internal Ends the mechanisms of a client, and then its connections. */
+export async function closeClient(wiring: Wiring, { releaseHolds = false }: CloseOptions): Promise<void> {
+  const { client, clock, options, lines, compensations, watchdog, executor, topology } = wiring;
+  client.closed = true;
+  const closed = new ClientClosedError();
+  lines.rejectWaiters(closed);
+  lines.abandonTries();
+  compensations.hurry();
+  // A release that is under way is waited for.
+  const open = [...tenuresOf(lines)].filter((tenure) => !tenure.ending);
+  // Every section is told before the first lock is freed: from then on another owner can be inside.
+  for (const tenure of open) tenure.abandon(closed, releaseHolds);
+  if (releaseHolds) for (const tenure of open) tenure.free();
+  await within(clock.clock, options.commandTimeout, whenReleased(wiring));
+  for (const tenure of [...tenuresOf(lines)]) tenure.abandon(closed);
+  watchdog.close();
+  lines.close(closed);
+  compensations.close();
+  executor.closed = true;
+  topology.close();
+}
+
+async function whenReleased({ lines, compensations }: Wiring): Promise<void> {
+  // A try that was under way when its call was rejected may yet take the lock, which is then released.
+  await lines.whenQuiet();
+  await compensations.whenDone();
+}

@@ -1,0 +1,87 @@
+/* Which hold of a lock the calling code, or a context, is inside of. */
+import { LockUpgradeError } from '../errors.js';
+import { currentHolds, type FlowHold } from '../ownership/flow.js';
+import { holdsOf, type LockContext } from '../ownership/lock-context.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
+import type { HoldRecord } from './hold-record.js';
+import { SingleHold } from './single-hold.js';
+import type { TenureServices } from './tenure.js';
+
+/** Tells the holds of one client from those of others. */
+export interface HoldOwner {
+  readonly clientId: string;
+  readonly tenures: TenureServices;
+}
+
+const notClosed = (record: HoldRecord): boolean => record.state !== 'closed';
+
+/** The innermost hold of this lock that the calling code, or the context, is inside of; it may be lost. */
+export function innermostHold(
+  client: HoldOwner,
+  protocol: LockProtocol,
+  context?: LockContext,
+  accepts: (record: HoldRecord, protocol: LockProtocol) => boolean = notClosed,
+): SingleHold | undefined {
+  return innermostOf(holdsAround(client, protocol, context), (hold) => {
+    const record = SingleHold.recordOf(hold);
+    return isOfKey(client, protocol, hold) && record.holds(protocol) && accepts(record, protocol);
+  });
+}
+
+function holdsAround(client: HoldOwner, protocol: LockProtocol, context: LockContext | undefined): readonly FlowHold[] {
+  return context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(client, protocol)) ?? []);
+}
+
+export const lockIdentity = ({ clientId }: HoldOwner, { key }: LockProtocol): string => `${clientId} ${key}`;
+
+function isOfKey({ tenures }: HoldOwner, { key }: LockProtocol, hold: SingleHold): boolean {
+  const tenure = SingleHold.tenureOf(hold);
+  return tenure.services === tenures && tenure.protocol.key === key;
+}
+
+function innermostOf(holds: readonly FlowHold[], accepts: (hold: SingleHold) => boolean): SingleHold | undefined {
+  for (let i = holds.length - 1; i >= 0; i -= 1) {
+    const hold = holds[i];
+    if (hold instanceof SingleHold) {
+      if (accepts(hold)) return hold;
+    } else if (hold?.members !== undefined) {
+      const member = innermostOf(hold.members, accepts);
+      if (member !== undefined) return member;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Refuses a call that would wait for itself: one that is inside no hold that it could re-enter, but inside a hold of
+ * another family. Refuses a call for some of the values that its flow holds and for others besides, which would wait for
+ * a flow that may wait for it. A call for values of which its flow holds none is a stranger.
+ */
+export function checkHoldsAround(client: HoldOwner, protocol: LockProtocol, context: LockContext | undefined): void {
+  const { family, parts, name } = protocol;
+  const holds = holdsAround(client, protocol, context);
+  if (holds.length === 0) return;
+  const around = innermostOf(holds, (hold) => {
+    const record = SingleHold.recordOf(hold);
+    const { state, protocol: held } = record;
+    if (state === 'closed' || !isOfKey(client, protocol, hold)) return false;
+    if (held.family !== family) return true;
+    return parts !== undefined && held.parts?.overlaps(parts) === true && !record.holds(protocol);
+  });
+  if (around === undefined) return;
+  const record = SingleHold.recordOf(around);
+  const held = record.protocol.family;
+  if (held === family) {
+    throw new LockUpgradeError(
+      name,
+      'this flow holds some of the values; release them first, or begin with all of them',
+    );
+  }
+  SingleHold.tenureOf(around).lease.check();
+  record.throwIfLost();
+  throw new LockUpgradeError(
+    name,
+    `this flow holds it as another kind of lock (${held}), and would wait for itself; release that hold first, or ` +
+      'use one kind of lock for one name',
+  );
+}

@@ -1,0 +1,23 @@
+/* What is known of a request that the server refused. */
+import type { RefusedError } from '../../errors.js';
+import type { Operation } from '../scripts/script.js';
+import { isRefusedInside, refusal } from '../server-error.js';
+import { channelOf, type RequestArgs } from './command-args.js';
+import { isRefusedBeforeWriting } from './first-write.js';
+
+type AnyOperation = Pick<Operation<readonly string[], RequestArgs, unknown>, 'name' | 'script'>;
+
+/** The error with the permission that would have to be given. */
+export function refusalOf(
+  { name, script }: AnyOperation,
+  keys: readonly string[],
+  args: RequestArgs,
+  publish: string,
+  error: Error,
+): RefusedError {
+  return refusal(name, error, { keys, channel: channelOf(args, publish), publish, source: script?.source });
+}
+
+/** What a script wrote before one of its commands was refused stays written. */
+export const mayHaveWritten = ({ script }: AnyOperation, error: Error): boolean =>
+  isRefusedInside(error) && !isRefusedBeforeWriting(error.message, script?.source ?? '');

@@ -1,0 +1,10 @@
+import { InvalidArgumentError } from '../errors.js';
+
+/** How far the clocks of independent servers may drift apart within a lease: this part of it, and at least so many ms. */
+export const DRIFT = { factor: 0.01, leastMs: 2 };
+
+export function checkDriftFactor(value: unknown): number {
+  if (value === undefined) return DRIFT.factor;
+  if (typeof value === 'number' && value >= 0 && value < 1) return value;
+  throw new InvalidArgumentError('driftFactor', 'a number of at least 0 and less than 1', value);
+}

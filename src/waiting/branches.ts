@@ -1,0 +1,74 @@
+/* Branches of one flow inside one hold: each waits until the others leave it a place. */
+import type { LeaseClock } from '../clock.js';
+import { LockTimeoutError, LockUpgradeError, type LockError, type RedisUnavailableError } from '../errors.js';
+import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
+import { LightSet } from '../light-set.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
+import { abortedBy, onAbort } from '../abort-watch.js';
+import { LONG_WAIT_MS, warnLongWait } from './long-wait.js';
+import type { WaitLimit } from './waiter.js';
+
+interface BranchCall {
+  readonly protocol: LockProtocol;
+  readonly terms: HoldTerms;
+  readonly limit: WaitLimit;
+}
+
+/**
+ * Takes a place directly inside `parent`, where exclusive branches have the lock one at a time. False: the parent was
+ * released meanwhile.
+ */
+export function waitForBranch(
+  clock: LeaseClock,
+  { protocol, terms, limit }: BranchCall,
+  parent: HoldRecord,
+): Promise<boolean> {
+  if (parent.enter(protocol)) return Promise.resolve(true);
+  if (limit.until <= clock.now()) return Promise.reject(new LockTimeoutError(protocol.name, limit.waitTime));
+  return new Promise((resolve, reject) => {
+    const branches = (parent.branches ??= new LightSet());
+    const { until, signal } = limit;
+    const leave = (): void => {
+      branches.delete(wake);
+      timer?.cancel();
+      longWait.cancel();
+      unwatch?.();
+    };
+    const fail = (error: LockError): void => (leave(), reject(error));
+    const wake = (unavailable?: RedisUnavailableError): void => {
+      if (unavailable !== undefined) {
+        // One command deadline without Redis is enough for a call that set no limit itself.
+        if (until === Infinity) fail(unavailable);
+        return;
+      }
+      if (parent.loss !== undefined) return fail(parent.loss);
+      if (parent.state === 'open') {
+        if (!mayEnter(protocol, parent)) return fail(new LockUpgradeError(protocol.name));
+        if (!parent.enter(protocol)) return;
+      }
+      leave();
+      resolve(parent.state === 'open');
+    };
+    const timer =
+      until === Infinity
+        ? undefined
+        : clock.setTimer(until, () => fail(new LockTimeoutError(protocol.name, limit.waitTime)));
+    const longWait = clock.clock.setTimer(LONG_WAIT_MS, () => warnLongWait({ protocol, site: terms.site }, parent));
+    const unwatch = signal && onAbort(signal, () => fail(abortedBy(signal, protocol.name)));
+    branches.add(wake);
+  });
+}
+
+/**
+ * An exclusive hold inside holds that others may share needs an exclusive one around them, and no other branch that
+ * shares: otherwise it would wait for a hold that waits for it, or may do so.
+ */
+export const mayEnter = (protocol: LockProtocol, parent: HoldRecord): boolean =>
+  protocol.concurrent || (isInsideExclusive(parent) && !parent.besideConcurrent);
+
+function isInsideExclusive(hold: HoldRecord | undefined): boolean {
+  for (let each = hold; each !== undefined; each = each.parent) {
+    if (!each.protocol.concurrent && each.state === 'open') return true;
+  }
+  return false;
+}

@@ -1,0 +1,99 @@
+import type { LeaseClock } from '../clock.js';
+import { LockTimeoutError, RedisUnavailableError, type LockError } from '../errors.js';
+import { answeredTooLate } from '../holding/hold-record.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
+import type { LocalLine } from './line.js';
+import type { RetrySchedule } from './retry-schedule.js';
+import { LockWaiter, type Waiter } from './waiter.js';
+
+interface FailedTryServices {
+  readonly clock: LeaseClock;
+  readonly options: { readonly commandTimeout: number };
+}
+
+/** The line that the tries were made for. */
+interface TryingLine {
+  /** From here on the call really waits. */
+  standInLine(waiter: Waiter): void;
+  /** The waiter has a fresh owner, which hears of its turn on another channel. */
+  follow(waiter: LockWaiter): void;
+}
+
+/** What becomes of a try that granted nothing: the lock is busy, Redis did not answer, or the grant came too late. */
+export class FailedTries {
+  constructor(
+    private readonly services: FailedTryServices,
+    private readonly host: TryingLine,
+    private readonly line: LocalLine,
+    private readonly schedule: RetrySchedule,
+  ) {}
+
+  /** The call goes on waiting, or rejects. */
+  failed(waiter: Waiter, request: ScriptRequest<AcquireReply>): void {
+    const { error, reply } = request;
+    if (waiter instanceof LockWaiter) this.#pollLater(waiter);
+    if (waiter.leaving !== undefined) return waiter.reject(waiter.leaving);
+    if (!this.line.has(waiter)) {
+      const busy = new LockTimeoutError(waiter.name, waiter.limit.waitTime);
+      return waiter.reject(error ?? (typeof reply === 'number' ? busy : answeredTooLate()));
+    }
+    this.host.standInLine(waiter);
+    if (error !== undefined) this.#withError(waiter, error);
+    else if (typeof reply !== 'number') this.#grantedTooLate(waiter);
+  }
+
+  #withError(waiter: Waiter, error: LockError): void {
+    waiter.unavailable = error;
+    // This was only a probe by a parked waiter: an outage must not fail a waiter that would have slept through it.
+    if (waiter.inBetween) return;
+    if (!(error instanceof RedisUnavailableError)) {
+      this.line.remove(waiter);
+      return waiter.reject(error);
+    }
+    this.#pause(waiter, error);
+    // One command deadline without Redis is enough for calls that set no limit themselves.
+    for (const other of [...this.line]) {
+      // Readers try side by side: what is under way settles its own call.
+      if (!other.unlimited || other.busy) continue;
+      this.line.remove(other);
+      other.reject(error);
+    }
+  }
+
+  /** Releases what the try took, or may have taken, for a caller that does not get it. */
+  takeBack(waiter: Waiter, request: ScriptRequest<AcquireReply>, taken: boolean): void {
+    if (request.error === undefined && !taken) waiter.unavailable = waiter.lateSince = undefined;
+    if (!taken && !request.inDoubt) return;
+    waiter.doubts(request);
+    const takenBack = waiter.takeBack(request);
+    // Some kinds publish nothing when it is free again. A probe is followed by another.
+    if (!waiter.inBetween) void takenBack?.then(() => this.schedule.wake());
+    if (waiter instanceof LockWaiter) this.host.follow(waiter);
+  }
+
+  /** Of a kind that polls: no message says when the lock is free. */
+  #pollLater(waiter: LockWaiter): void {
+    const { polls } = waiter.protocol;
+    if (polls === undefined || !this.schedule.isKnown) return;
+    waiter.failures += 1;
+    waiter.pauseMs = polls(waiter.pauseMs, waiter.failures);
+    this.schedule.noLaterThan(this.services.clock.now() + waiter.pauseMs);
+  }
+
+  /** Once may be a blocked event loop. For a whole command deadline it is a lease too short for the way to Redis. */
+  #grantedTooLate(waiter: Waiter): void {
+    const now = this.services.clock.now();
+    waiter.lateSince ??= now;
+    this.#pause(waiter, answeredTooLate());
+    if (!waiter.unlimited || now - waiter.lateSince < this.services.options.commandTimeout) return;
+    this.line.remove(waiter);
+    waiter.reject(answeredTooLate());
+  }
+
+  #pause(waiter: Waiter, error: LockError): void {
+    waiter.unavailable = error;
+    waiter.again = true;
+    this.schedule.pause();
+  }
+}
