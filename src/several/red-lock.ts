@@ -42,7 +42,6 @@ const PAUSE_MS = { least: 5, most: 50 };
 const OUTAGE_MS = { first: 100, longest: 1_000 };
 
 const ALL_AT_ONCE: GateTerms = {};
-
 /** A round's result: a majority, or each server's answer. */
 type Round = { readonly hold: MultiHold } | { readonly votes: readonly ServerVote[] };
 

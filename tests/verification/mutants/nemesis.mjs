@@ -1,6 +1,6 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { entry, subscriber, waiter, watchdog } from './names.mjs';
+import { subscriber, waiter, wakeUps, watchdog } from './names.mjs';
 
 const NEMESIS = 'tests/verification/soak/nemesis';
 
@@ -57,23 +57,23 @@ export const SABOTAGES = [
   without(
     'nemesis: calls that are forgotten when they have settled',
     waiter,
-    'this.owner = terms.owner ?? runtime.newOwner();',
-    'this.owner = terms.owner ?? runtime.newOwner();\n    (globalThis.kept ??= []).push(this);',
+    'this.owner = terms.owner ?? services.newOwner();',
+    'this.owner = terms.owner ?? services.newOwner();\n    (globalThis.kept ??= []).push(this);',
     NEMESIS,
   ),
   without(
     'nemesis: messages that only make a latch look',
-    entry,
-    '    this.#look.published();\n    this.#look.wake();\n',
-    `    for (const waiter of [...this.#line]) {
-      if (!(waiter instanceof SharedWaiter) || !waiter.forAll) continue;
-      this.#line.remove(waiter);
+    wakeUps,
+    '    this.schedule.published();\n    this.schedule.wake();\n',
+    `    for (const waiter of [...this.line] as any[]) {
+      if (!waiter.forAll) continue;
+      this.line.remove(waiter);
       waiter.served = waiter.busy;
       waiter.trying?.abandon();
       waiter.granted(undefined);
     }
-    this.#look.published();
-    this.#look.wake();
+    this.schedule.published();
+    this.schedule.wake();
 `,
     NEMESIS,
   ),
@@ -86,7 +86,7 @@ export const SABOTAGES = [
   ),
   without(
     'nemesis: a call inside a hold of another kind is refused',
-    'src/waiting/acquire.ts',
+    'src/holding/innermost-hold.ts',
     'if (held.family !== family) return true;',
     'if (held.family !== family) return false;',
     NEMESIS,
