@@ -2,23 +2,26 @@ import * as v8 from 'node:v8';
 import { currentHolds, enter, runOutside, type FlowHold } from './flow.js';
 
 /*
- * A promise that knows which code awaits it, so that the hold it brings can be entered there and nowhere else.
+ * A bound promise knows which code awaits it. The hold that the promise brings is entered in that code and nowhere
+ * else.
  *
- * `await promise` and `promise.then()` read `promise.constructor` in the moment before the engine makes the
- * continuation, the promise as which the awaiting code will run on. `constructor` is a getter here:
+ * `await promise` and `promise.then()` read `promise.constructor` immediately before the engine creates the
+ * continuation. The continuation is the promise that represents the rest of the awaiting code. In a bound promise,
+ * `constructor` is a getter:
  *
- *   constructor is read     switch onInit on
- *   onInit(T, parent)       switch it off; if the parent is the promise just read, T is its continuation
- *   the promise settles     with a hold: switch onBefore on
- *   onBefore(T)             enter the hold in T; switch it off when no other continuation is due
+ *   constructor is read     enable onInit
+ *   onInit(T, parent)       disable onInit; if `parent` is the promise that was read, T is its continuation
+ *   the promise settles     if it brings a hold: enable onBefore
+ *   onBefore(T)             enter the hold in T; disable onBefore if no other continuation is due
  *
- * The awaiting function's caller has a continuation of its own, with its own store, so nothing leaks upwards. Whatever
- * goes wrong on the way (a hook that did not run, another realm's promise) leaves the code outside of the hold.
+ * The caller of the awaiting function has its own continuation with its own store, so the hold does not leak to that
+ * caller. If a step fails (a hook does not run, the promise belongs to another realm), the code stays outside of the
+ * hold.
  */
 
 export interface BoundDeferred<T> {
   readonly promise: Promise<T>;
-  /** With a hold, the code that awaited the promise is inside it from there on. */
+  /** If `hold` is given, the code that awaits the promise runs inside the hold from its continuation on. */
   resolve(value: T, hold?: FlowHold): void;
   reject(error: unknown): void;
 }
@@ -26,17 +29,17 @@ export interface BoundDeferred<T> {
 type Continuation = Promise<unknown>;
 type StopHook = () => void;
 
-// A named import of something a runtime lacks would keep the module from loading there.
+// Some runtimes do not have `promiseHooks`. A named import of it would prevent the module from loading in them.
 const { promiseHooks } = v8 as Partial<typeof v8>;
 
-// What async functions return and await, even where the global of that name has been replaced.
+// The class that async functions return and await, even if a library has replaced the global `Promise`.
 const NativePromise = (async () => {})().constructor as PromiseConstructor;
 
-/** The promise whose `constructor` was read last; the next promise that is made may be its continuation. */
+/** The promise whose `constructor` was read last. The next promise that the engine creates may be its continuation. */
 let awaited: BoundPromise<unknown> | undefined;
 let stopInit: StopHook | undefined;
 
-/** Continuations that are due to run, and the hold each will enter. */
+/** Continuations that are due to run, each with the hold that it will enter. */
 const due = new Map<Continuation, FlowHold>();
 let stopBefore: StopHook | undefined;
 
@@ -74,7 +77,7 @@ class BoundPromise<T> extends NativePromise<T> {
   #settled = false;
   #hold: FlowHold | undefined;
 
-  /** `await` does not come here. `.then`, `.catch` and `.finally` do, and hand the hold on to who awaits their result. */
+  /** `.then`, `.catch` and `.finally` call this method. Their result brings the hold, too. `await` does not call it. */
   override then<A = T, B = never>(
     onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
@@ -93,7 +96,7 @@ class BoundPromise<T> extends NativePromise<T> {
     else if (this.#hold !== undefined) enterWhenItRuns(continuation, this.#hold);
   }
 
-  /** Before the engine settles the promise: then every continuation is still waiting to run. */
+  /** Call this before the promise settles, while every continuation is still waiting to run. */
   settlesWith(hold: FlowHold | undefined): void {
     if (this.#settled) return;
     this.#settled = true;
@@ -103,7 +106,7 @@ class BoundPromise<T> extends NativePromise<T> {
   }
 }
 
-// Not in the class body: there, `constructor` is the class itself.
+// A class body cannot define this getter: `constructor` in it declares the constructor of the class.
 Reflect.defineProperty(BoundPromise.prototype, 'constructor', {
   get(this: BoundPromise<unknown>) {
     expectContinuationOf(this);
@@ -111,7 +114,9 @@ Reflect.defineProperty(BoundPromise.prototype, 'constructor', {
   },
 });
 
-/** Work done under the hold may fail inside it: whoever handles that is inside, too. */
+/**
+ * A rejection can bring a hold, too: if a `.then` callback fails inside the hold, its `.catch` callback runs inside it.
+ */
 interface HandingOn<T> extends BoundDeferred<T> {
   reject(error: unknown, hold?: FlowHold): void;
 }
@@ -136,7 +141,7 @@ function deferred<T>(): HandingOn<T> {
   };
 }
 
-/** Where promises cannot be bound it makes a plain one: the code that awaits it stays outside of the hold. */
+/** A runtime that cannot bind promises gets a plain promise. The code that awaits it stays outside of the hold. */
 export function boundDeferred<T>(): BoundDeferred<T> {
   if (canHook() && supported !== false) return deferred<T>();
   let resolve!: (value: T) => void;
@@ -148,7 +153,7 @@ export function boundDeferred<T>(): BoundDeferred<T> {
   return { promise, resolve, reject };
 }
 
-/** For arguments that are refused: a method that locks only ever rejects, it never throws. */
+/** Reports an invalid argument: a locking method always returns a promise and never throws synchronously. */
 export function boundRejection<T>(error: unknown): Promise<T> {
   const rejected = boundDeferred<T>();
   rejected.reject(error);
@@ -157,7 +162,7 @@ export function boundRejection<T>(error: unknown): Promise<T> {
 
 let hookable: boolean | undefined;
 
-/** Bun has the hooks, and throws when one is switched on: whoever awaits a bound promise there would get that error. */
+/** Bun has the hooks but throws when one is enabled. The error would reach the code that awaits a bound promise. */
 function canHook(): boolean {
   return (hookable ??= promiseHooks !== undefined && switchesOn(promiseHooks));
 }
@@ -174,7 +179,7 @@ function switchesOn(hooks: typeof v8.promiseHooks): boolean {
 
 let supported: boolean | Promise<boolean> | undefined;
 
-/** Whether this runtime can tell who awaited: tried once, in less than a millisecond, without timers. */
+/** Whether this runtime can bind promises. The first call tries it out, in less than 1 ms and without timers. */
 export function supportsBoundPromises(): boolean | Promise<boolean> {
   if (!canHook()) return false;
   supported ??= runOutside(bindsToTheAwaiter).then(
@@ -184,7 +189,7 @@ export function supportsBoundPromises(): boolean | Promise<boolean> {
   return supported;
 }
 
-/** One that takes, and nests; one that takes nothing; one that started them both. */
+/** Only `taker` may be inside a hold. `bystander` and this function, which starts both, must stay outside. */
 async function bindsToTheAwaiter(): Promise<boolean> {
   const outer = { open: true };
   const inner = { open: true };

@@ -1,8 +1,8 @@
-/** Where in the caller's code something happened, made into text only when it is printed. */
+/** A place in the caller's code. The stack becomes text only when a message needs it, because formatting it is slow. */
 export class CallSite {
   private constructor(private readonly holder: { stack?: string }) {}
 
-  /** `above`: the function of ours that the caller called; frames from it downwards are left out. */
+  /** `above`: the function of this package that the caller called. The captured stack begins with its caller. */
   static capture(above: (...args: never[]) => unknown): CallSite {
     const holder: { stack?: string } = {};
     const limit = Error.stackTraceLimit;

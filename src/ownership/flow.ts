@@ -1,66 +1,66 @@
 import * as asyncHooks from 'node:async_hooks';
 
 /*
- * Which holds the running code is inside of. The list travels with the flow in an AsyncLocalStorage and is never
- * changed: who enters a hold gets a new list, with the closed ones left out, so that a flow which goes from hold to
- * hold for ever drags nothing along.
+ * The holds that the running code is inside of. An AsyncLocalStorage carries the list with the flow. The list is
+ * immutable: code that enters a hold gets a new list without the closed holds. Otherwise the list of a flow that enters
+ * one hold after another would grow without limit.
  */
 
-/** What the list names: a hold that is around its flow until it is given back, also when it has been lost. */
+/** An entry of the list. A hold surrounds its flow until it is released, even if the hold was lost before. */
 export interface FlowHold {
   readonly open: boolean;
-  /** The holds that it is made of: who is inside of it is inside of each. */
+  /** The holds that a joint hold consists of. Code that is inside the joint hold is inside each of its members. */
   readonly members?: readonly FlowHold[];
 }
 
 type Holds = readonly FlowHold[];
 
-interface SharedFlow {
+interface GlobalFlow {
   readonly version: number;
   readonly storage: asyncHooks.AsyncLocalStorage<Holds>;
 }
 
-/** Goes up whenever a copy of another age could misread what this one keeps in the storage. */
+/** Increase this version when the stored format changes, so that an older copy of the package does not misread it. */
 const FORMAT_VERSION = 1;
 const SHARED = Symbol.for('holdfast.flow');
 const NONE: Holds = Object.freeze([]);
 
-// A runtime may lack parts of node:async_hooks; a named import of one would keep the module from loading there.
+// Some runtimes lack parts of node:async_hooks. A named import of a missing part would prevent the module from loading.
 const { AsyncLocalStorage, executionAsyncResource } = asyncHooks as Partial<typeof asyncHooks>;
-const storage = sharedStorage();
+const storage = globalStorage();
 
 /**
- * Node without AsyncContextFrame keeps the current store on the resource object of the running callback: to change the
- * store is to change that object, whichever it is.
+ * Without AsyncContextFrame, Node keeps the current store on the resource object of the running callback. `enterWith`
+ * changes that object, and the object may belong to other code.
  */
 const keepsStoreOnResource = runOutside(() => {
   const resource = executionAsyncResource?.();
   return resource !== undefined && Reflect.ownKeys(resource).some((key) => Reflect.get(resource, key) === NONE);
 });
 
-/** The holds the calling code is inside of, outermost first. Some may have been closed since. */
+/** The holds that the calling code is inside of, outermost first. Some of them may be closed. */
 export function currentHolds(): readonly FlowHold[] {
   return storage?.getStore() ?? NONE;
 }
 
-/** Runs `fn` inside `hold`, which is open, in addition to the open holds around the caller. */
+/** Runs `fn` inside `hold` and inside the open holds around the caller. `hold` must be open. */
 export function runInside<H extends FlowHold, T>(hold: H, fn: (hold: H) => T): T {
   return storage === undefined ? fn(hold) : storage.run(openHoldsAnd(hold), fn, hold);
 }
 
-/** Runs `fn` inside of the holds that another flow was inside of, which `currentHolds()` named there. */
+/** Runs `fn` inside the holds of another flow: pass the list that `currentHolds()` returned in that flow. */
 export function runAmong<T>(holds: readonly FlowHold[], fn: () => T): T {
   return storage === undefined ? fn() : storage.run(holds, fn);
 }
 
-/** Runs `fn` outside of every hold: what it starts belongs to nobody who happened to start it. */
+/** Runs `fn` outside of every hold. Timers and connections that `fn` starts stay outside, too. */
 export function runOutside<T>(fn: () => T): T {
   return storage === undefined ? fn() : storage.run(NONE, fn);
 }
 
 /**
- * Puts the running code inside `hold` until its flow ends, provided that it is the continuation which runs as
- * `continuation`: in anybody else's code this would put that code's callers inside too.
+ * Puts the running code inside `hold` until its flow ends. If the store is on the resource object and that object is not
+ * `continuation`, the call does nothing: it would put other code, and the callers of that code, inside the hold.
  */
 export function enter(continuation: object, hold: FlowHold): void {
   if (keepsStoreOnResource && executionAsyncResource?.() !== continuation) return;
@@ -75,19 +75,21 @@ function openHoldsAnd(hold: FlowHold): Holds {
   return holds;
 }
 
-/** An `import` and a `require` of the package are two copies of it; a flow is one for both. */
-function sharedStorage(): SharedFlow['storage'] | undefined {
+/**
+ * `import` and `require` load two copies of the package. They share one storage, so each sees the holds of the other.
+ */
+function globalStorage(): GlobalFlow['storage'] | undefined {
   if (AsyncLocalStorage === undefined) return undefined;
-  const shared = (globalThis as { [SHARED]?: SharedFlow })[SHARED];
+  const shared = (globalThis as { [SHARED]?: GlobalFlow })[SHARED];
   if (shared?.version === FORMAT_VERSION) return shared.storage;
   const own = new AsyncLocalStorage<Holds>();
   if (shared === undefined) {
-    const value: SharedFlow = { version: FORMAT_VERSION, storage: own };
+    const value: GlobalFlow = { version: FORMAT_VERSION, storage: own };
     Object.defineProperty(globalThis, SHARED, { value });
   } else {
     process.emitWarning(
-      `another copy of holdfast in this process tracks holds in format ${shared.version}, this one in format ` +
-        `${FORMAT_VERSION}: a hold of one is not seen by the other. Install one version.`,
+      `another copy of holdfast in this process tracks holds in format ${shared.version}, and this copy uses format ` +
+        `${FORMAT_VERSION}; neither copy sees the holds of the other, so install one version of holdfast`,
       { code: 'HOLDFAST_VERSIONS' },
     );
   }

@@ -9,28 +9,40 @@ export interface LockedParts extends Iterable<string> {
 
 /** A lock that a context is acquiring. */
 export interface ContextCall {
-  /** The client and the key. */
+  /** Identifies the client and the key. */
   readonly identity: string;
   /** What is locked of the key; absent: all of it. */
   readonly parts: LockedParts | undefined;
 }
 
-/** What a context has, by client and lock. */
+/** The holds and pending acquisitions of a context. */
 export interface ContextHolds {
-  /** Outermost first. */
+  /** By client and lock. The holds of one lock are listed outermost first. */
   readonly holds: Map<string, FlowHold[]>;
-  /** Locks that are being acquired under it right now. */
+  /** The acquisitions that are pending under the context. */
   readonly acquiring: Set<ContextCall>;
 }
 
 /**
- * A named owner: whoever passes it as `{ context }` acts for it, in whatever flow. Give one to a begin/end pair, or to
- * a scheduler that runs several flows in one async context. One context is one flow: two acquisitions of the same lock
- * in flight under it are refused.
+ * An explicit owner of holds. Every call with `{ context }` acts for this owner, whichever async flow makes the call.
+ * Use a context for a begin/end pair of callbacks, or for each task of a scheduler that runs several flows in one async
+ * context.
+ *
+ * A context stands for one flow. If an acquisition under the context is pending, a second one of the same lock rejects
+ * with `ConcurrentContextError` (`ERR_LOCK_CONCURRENT_CONTEXT`).
+ *
+ * @example
+ * const context = new LockContext();
+ * await lock.lock({ context });
+ * try {
+ *   await work();
+ * } finally {
+ *   await lock.unlock({ context });
+ * }
  */
 export class LockContext {
   static #made = 0;
-  /** For people to read; in Redis every outermost hold has an owner id of its own. */
+  /** A label for messages, such as `context-1`. In Redis, every outermost hold has an owner id of its own. */
   readonly id: string;
   /** @internal */
   readonly [FORMAT]: ContextHolds = { holds: new Map(), acquiring: new Set() };
@@ -40,7 +52,7 @@ export class LockContext {
   }
 }
 
-/** Also true for a context made by another copy of the package in this process. */
+/** Also returns `true` for a context that another copy of the package created in this process. */
 export function isLockContext(value: unknown): value is LockContext {
   return typeof value === 'object' && value !== null && FORMAT in value;
 }
@@ -48,8 +60,8 @@ export function isLockContext(value: unknown): value is LockContext {
 export const holdsOf = (context: LockContext): ContextHolds => context[FORMAT];
 
 /**
- * Whether the context is acquiring what the call asks for, or a part of it. Values of one group are parts. A lock of any
- * other kind is all of its key.
+ * Whether an acquisition that is pending under the context overlaps the call. Two acquisitions of one group overlap if
+ * they have a value in common. Any other lock covers its whole key.
  */
 export function isConcurrent(context: LockContext, { identity, parts }: ContextCall): boolean {
   return [...holdsOf(context).acquiring].some((other) => {
@@ -60,8 +72,8 @@ export function isConcurrent(context: LockContext, { identity, parts }: ContextC
 
 export const lockContext = {
   /**
-   * Runs `fn` outside of every hold around the caller, like a new thread. For long-lived workers that are started
-   * inside a hold, and for schedulers that run one flow's task in another flow's async context.
+   * Runs `fn` outside of every hold around the caller, as a new thread would. Use it for a long-lived worker that is
+   * started inside a hold, and in a scheduler that runs a task of one flow in the async context of another flow.
    */
   run<T>(fn: () => T): T {
     return runOutside(fn);

@@ -1,4 +1,4 @@
-/* Which slot of a cluster a key or channel is in, and who has which slot. */
+/* Maps keys and channels to slots of a Redis Cluster, and slots to servers. */
 
 export const SLOTS = 16_384;
 
@@ -8,7 +8,7 @@ const CRC16 = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** The slot of a key by the rules of Redis Cluster: of what is between the first braces, if there is anything. */
+/** The slot of a key, as Redis Cluster computes it: from the text between the first braces, or from the whole key. */
 export function keySlot(key: string): number {
   const open = key.indexOf('{');
   const close = open < 0 ? -1 : key.indexOf('}', open + 1);
@@ -30,8 +30,9 @@ function crcOf(bytes: Uint8Array): number {
 }
 
 /**
- * Whether all keys and channels that Redisson builds from this name are in its slot: it wraps a name in braces unless
- * there is a `{` anywhere in it. A JVM looks for the first `}` of the whole name, so none may come before the `{`.
+ * Whether all keys and channels that Redisson builds from this name are in the slot of the name. Redisson wraps a name
+ * in braces unless the name contains a `{`. A JVM looks for the first `}` of the whole name, so the `{` must come
+ * before it.
  */
 export function fitsOneSlot(name: string): boolean {
   const open = name.indexOf('{');
@@ -46,7 +47,7 @@ export interface NodeAddress {
 
 export const addressText = ({ host, port }: NodeAddress): string => `${host}:${port}`;
 
-/** One row of CLUSTER SLOTS. */
+/** One row of the reply to CLUSTER SLOTS. */
 export interface SlotRange {
   readonly first: number;
   readonly last: number;
@@ -54,13 +55,13 @@ export interface SlotRange {
   readonly replicas: readonly NodeAddress[];
 }
 
-/** Host, port, id, and other names and values. */
+/** `more` is a list of names and values in turn. */
 type AnnouncedNode = [host: string | null, port: number | string, id?: string, more?: string[]];
 
-/** Instead of the host, where clients shall use names and the node was given none. Any host may be meant. */
+/** Redis announces this instead of a host if clients must use host names and the node has none. */
 const NAMELESS = '?';
 
-/** Reads the answer to CLUSTER SLOTS. */
+/** Decodes the reply to CLUSTER SLOTS. `asked` is the address of the node that sent it. */
 export function slotRanges(reply: unknown, asked: NodeAddress): SlotRange[] {
   return (reply as [number | string, number | string, AnnouncedNode, ...AnnouncedNode[]][]).map(
     ([first, last, master, ...replicas]) => ({
@@ -72,7 +73,7 @@ export function slotRanges(reply: unknown, asked: NodeAddress): SlotRange[] {
   );
 }
 
-/** A host that is not told, or not known to the node itself, is the one that we asked. */
+/** If the node announces no host, or does not know its own, the host is the one that the client asked. */
 function addressOf([announced, port, , more = []]: AnnouncedNode, asked: NodeAddress): NodeAddress {
   const host = announced === NAMELESS ? more.find((_, at) => more[at - 1] === 'ip') : announced;
   return { host: host || asked.host, port: Number(port) };
@@ -81,12 +82,15 @@ function addressOf([announced, port, , more = []]: AnnouncedNode, asked: NodeAdd
 export interface Redirection {
   readonly kind: 'MOVED' | 'ASK';
   readonly slot: number;
-  /** `undefined`: the host of the node that said so. */
+  /** `undefined`: the host of the node that sent the redirection. */
   readonly host: string | undefined;
   readonly port: number;
 }
 
-/** Reads `MOVED 3999 127.0.0.1:6381`. A nameless node can only be found in the map. */
+/**
+ * Decodes an error such as `MOVED 3999 127.0.0.1:6381`. For a nameless node it returns `undefined`, so that the client
+ * looks for the node in the map.
+ */
 export function redirectionIn(message: string): Redirection | undefined {
   const [, kind, slot, host, port] = /^(MOVED|ASK) (\d+) (.*):(\d+)$/.exec(message) ?? [];
   if (kind === undefined || host === NAMELESS) return undefined;

@@ -2,12 +2,12 @@ import { RefusedError } from '../errors.js';
 import { missingRule, type RefusedRequest } from './permissions.js';
 
 /**
- * What an error of one attempt says about the command.
- * - `not-sent`: it never left the client.
- * - `not-executed`: the server answered without running it, and a later attempt may do better.
- * - `unknown-script`: the server does not have the script's text any more.
- * - `refused`: the server answered without running it, and will again.
- * - `unanswered`: its bytes were written and nobody said what became of them.
+ * What the error of one attempt says about its command.
+ * - `not-sent`: the command never left the client.
+ * - `not-executed`: Redis did not run the command. A later attempt may succeed.
+ * - `unknown-script`: Redis no longer has the source of the script, so it ran nothing.
+ * - `refused`: Redis rejected the command, and would reject it again.
+ * - `unanswered`: the client wrote the command and got no reply. The command may have run, or may still run.
  */
 export type FailureKind = 'not-sent' | 'not-executed' | 'unknown-script' | 'refused' | 'unanswered';
 
@@ -22,65 +22,65 @@ export class TooLateError extends Error {}
 export function failureKind(error: Error): FailureKind {
   if (error instanceof NotSentError || error.message.startsWith("Stream isn't writeable")) return 'not-sent';
   if (error instanceof TooLateError) return 'not-executed';
-  // Only an answer of the server has this name; everything else is the connection's.
+  // Only errors that Redis sent have this name. All others come from the connection.
   if (error.name !== 'ReplyError') return 'unanswered';
-  // A script's error carries the server's own word after its text when a command inside it was refused.
+  // If Redis rejects a command inside a script, the error of that command follows the text of the script's error.
   if (error.message.startsWith('NOSCRIPT')) return 'unknown-script';
   if (TRANSIENT.test(error.message) || isSplitSlot(error)) return 'not-executed';
   if (/-(READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS)\b/.test(error.message)) return 'not-executed';
   return 'refused';
 }
 
-/** The server said that it is a replica. */
+/** Redis replied that it is a replica. */
 export const isNoMaster = (error: Error): boolean =>
   error.name === 'ReplyError' && /^(READONLY|MASTERDOWN)\b|-(READONLY|MASTERDOWN)\b/.test(error.message);
 
 /**
- * A slot moves, and not all keys of the command are at this node, or a script looked for one that is not. Scripts keep
- * such a look for what does no harm when it is left out, or done again.
+ * The slot is migrating, and this node lacks a key of the command, or a key that a script reads. A script accesses such
+ * a key only in a step that may be omitted or repeated without harm.
  */
 export const isSplitSlot = (error: Error): boolean =>
   error.name === 'ReplyError' && (error.message.startsWith('TRYAGAIN') || NON_LOCAL.test(error.message));
 
-/** A request has failed because of that. */
+/** The request failed because the slot is migrating. */
 export const failedBySplit = (error: Error | undefined): boolean =>
   error?.cause instanceof Error && isSplitSlot(error.cause);
 
-/** The refusal came from a command inside a script, which may have changed something before. */
+/** Redis rejected a command inside a script. The script may have written before that command. */
 export const isRefusedInside = (error: Error): boolean =>
   /\bscript\b/i.test(error.message) && !error.message.startsWith('OOM');
 
-/** The command is not there for us, and will not be: by permission, or because the provider has taken it away. */
+/** The command is not available to this client: a permission is missing, or the provider has disabled the command. */
 export const isWithheld = (error: Error): boolean =>
   error.name === 'ReplyError' &&
   /NOPERM|unknown|unsupported|disabled|not (support|allow)|no permission/i.test(error.message);
 
 export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
 
-/** The server answers, but will not have us: credentials, protected mode, a database that there is not. */
+/** Redis replies but rejects the client: wrong credentials, protected mode, or a database that does not exist. */
 export const isLockedOut = (error: Error): boolean => failureKind(error) === 'refused';
 
-/** ioredis adds what was sent to the server's answer; for AUTH that is the password. */
+/** Removes the command that ioredis attaches to the error of Redis: the arguments of AUTH are the password. */
 export function withoutArguments<E>(error: E): E {
   if (typeof error === 'object' && error !== null && 'command' in error) delete error.command;
   return error;
 }
 
-/** Says what was refused and what to allow; never repeats arguments, which may be secrets of the user. */
+/** Names the rejected operation and the missing permission. The message contains no arguments: they may be secrets. */
 export function refusal(operation: string, error: Error, request: RefusedRequest = {}): RefusedError {
   const message = error.message;
   const rule = missingRule(message, request);
   let hint = '';
   if (rule !== undefined) {
-    hint = `: give the user of this connection ${rule} (ACL SETUSER); see README, "What Redis must allow"`;
+    hint = `; grant ${rule} to the user of this connection (ACL SETUSER); see README, "What Redis must allow"`;
   } else if (/NOPERM|permission/i.test(message)) {
-    hint = ': see README, "What Redis must allow"';
+    hint = '; grant the user of this connection the permission that README lists under "What Redis must allow"';
   } else if (/\bOOM\b/.test(message)) {
-    hint = ': the server is at its maxmemory; free memory or raise it';
+    hint = '; the server has reached its maxmemory, so free memory or raise the limit';
   } else if (/WRONGTYPE|not an integer/.test(message)) {
-    hint = ': the key of this name holds something of another kind; use another name, or a keyPrefix';
+    hint = '; the key of this name has another type, so use another name or a keyPrefix';
   }
-  return new RefusedError(`Redis refused ${operation}: ${message.replace(/\.$/, '')}${hint}`, rule, {
+  return new RefusedError(`Redis rejected ${operation}: ${message.replace(/\.$/, '')}${hint}`, rule, {
     cause: withoutArguments(error),
   });
 }

@@ -64,7 +64,7 @@ export class WakeUps implements ChannelListener {
     this.host.step();
   }
 
-  cut(): void {
+  disconnected(): void {
     this.host.step();
   }
 

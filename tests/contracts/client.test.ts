@@ -436,7 +436,7 @@ describe('inspect()', () => {
     ]) {
       const error = await errorOf(call());
       expect(error).toBeInstanceOf(RefusedError);
-      expect((error as Error).message).toContain('the key of this name holds something of another kind');
+      expect((error as Error).message).toContain('the key of this name has another type');
     }
     expect(await admin().get(name)).toBe('of somebody else');
     await admin().del(name);

@@ -117,7 +117,7 @@ if (topology === 'single') {
       await asked.ready();
       const swallowed = proxy.swallow({ command: 'EVALSHA', times: Infinity });
       const refused = proxy.refuse('reset');
-      await expect(asked.getLock(freshName()).tryLock()).rejects.toThrow('did not answer');
+      await expect(asked.getLock(freshName()).tryLock()).rejects.toThrow('did not reply');
       swallowed.lift();
       refused.lift();
       await asked.ready();

@@ -11,7 +11,7 @@ test('R20: a connection that twenty leave at once is closed once, however many l
   const redis = new Redis(testRedisUrl(), { lazyConnect: true });
   const clock = systemClock((fn) => fn());
   const nobody = (): void => undefined;
-  const reports = { error: nobody, clockUnavailable: nobody, away: nobody };
+  const reports = { error: nobody, clockUnavailable: nobody, disconnected: nobody };
   const connection = new CommandConnection(redis, clock, 1_000, reports);
   await connection.whenReady(clock.monotonic() + 5_000);
   const { stream } = redis;
@@ -36,7 +36,7 @@ test('R32: a connection that is not needed any more ends also when its server ne
   const connection = new CommandConnection(redis, clock, 300, {
     error: nobody,
     clockUnavailable: nobody,
-    away: nobody,
+    disconnected: nobody,
   });
   try {
     await connection.whenReady(clock.monotonic() + 5_000);

@@ -2,57 +2,58 @@ import { Command, Redis } from 'ioredis';
 
 const NONE: string[] = [];
 
-/** Where the answers to a connection's commands go; each is told with the attempt that it answers. */
+/** Receives the replies to the commands of a connection, each with its attempt. */
 export interface Answers<Attempt> {
   answered(attempt: Attempt, raw: unknown): void;
   failed(attempt: Attempt, error: Error): void;
 }
 
 /**
- * A command whose answer goes to its connection instead of a promise. An uncontended section sends two commands; the
- * promises that ioredis makes for each would cost more than all of our own bookkeeping.
+ * A command that passes its reply to the connection instead of a promise. An uncontended section sends two commands.
+ * The promises that ioredis creates for each command would cost more than all bookkeeping of this package.
  */
 export class AnsweredCommand<Attempt> extends Command {
   constructor(name: string, args: string[], answers: Answers<Attempt>, attempt: Attempt) {
-    // The base class would flatten the list, at the price of the rest of its work.
+    // Set `args` directly: the base class would flatten the list, which costs as much as the rest of its constructor.
     super(name, NONE);
     this.args = args;
-    // ioredis calls them as methods; other code that has got hold of a command may not.
+    // Use arrow functions: ioredis calls these as methods, but other code that gets the command may call them unbound.
     const answered = (raw: unknown): void => answers.answered(attempt, withText(raw));
     const failed = (error: Error): void => answers.failed(attempt, error);
     this.resolve = answered;
     this.reject = failed;
-    // ioredis would wait for the promise to tell its tracing channel how long the command took.
+    // Prevents tracing by ioredis, which would wait for the promise to measure the duration of the command.
     this.isTraced = true;
   }
 
-  /** What the base class makes of words that are all text, of half the pieces. */
+  /** Encodes as the base class does, but supports only text arguments and concatenates half as many strings. */
   override toWritable(): string {
-    const words = this.args as string[];
+    const commandArgs = this.args as string[];
     const byAddress = this.name === 'evalsha';
-    let text = `*${words.length + 1}${byAddress ? beginningWith(words[0] as string) : withLength(this.name)}`;
-    for (let i = byAddress ? 1 : 0; i < words.length; i += 1) text += withLength(words[i] as string);
+    const beginning = byAddress ? beginningWith(commandArgs[0] as string) : withLength(this.name);
+    let text = `*${commandArgs.length + 1}${beginning}`;
+    for (let i = byAddress ? 1 : 0; i < commandArgs.length; i += 1) text += withLength(commandArgs[i] as string);
     return `${text}\r\n`;
   }
 
-  /** Another copy of ioredis may ask more of a command than this one's class has. */
+  /** Another copy of ioredis may need members of a command that this copy's class does not have. */
   static fits(redis: object): boolean {
     return redis instanceof Redis;
   }
 }
 
-// The base class calls this to make its promise and to turn arguments into text; ours are text, and nobody would
-// look at the promise. If it is not called any more one day, its promise stays pending and unseen.
+// The base class calls this method to create its promise and to convert the arguments to text. These commands need
+// neither. If a later ioredis does not call this method, the promise that it creates stays pending and unused.
 Object.defineProperty(AnsweredCommand.prototype, 'initPromise', { value: () => undefined });
 
-/** Replies come as buffers; every one of ours is text or numbers. */
+/** ioredis passes text as buffers. The scripts of this package reply with text or numbers only. */
 function withText(raw: unknown): unknown {
   if (typeof raw !== 'object') return raw;
   if (Buffer.isBuffer(raw)) return raw.toString();
   return Array.isArray(raw) ? raw.map(withText) : raw;
 }
 
-/** What stands between two words, by the length of the second in bytes. */
+/** The separator before an argument, by the length of the argument in bytes. */
 const BEFORE = Array.from({ length: 256 }, (_, length) => `\r\n$${length}\r\n`);
 
 function withLength(word: string): string {
@@ -60,7 +61,7 @@ function withLength(word: string): string {
   return (BEFORE[length] ?? `\r\n$${length}\r\n`) + word;
 }
 
-/** `EVALSHA` and the address: the same text for every call of a script. */
+/** The encoded `EVALSHA <digest>` of each script, which is the same text for every call. */
 const beginnings = new Map<string, string>();
 
 function beginningWith(sha: string): string {

@@ -1,42 +1,46 @@
 import type { Clock, Timer } from '../../clock.js';
 import type { LockError } from '../../errors.js';
 
-/** A connection as requests see it. */
+/** The part of a connection that requests use. */
 export interface CommandPort {
   readonly ready: boolean;
-  /** The server time after which an attempt changes nothing, for its script, and when by our clock that has passed. */
+  /**
+   * `text`: the latest server time at which an attempt may take effect, as an argument of its script. `openUntil`: the
+   * monotonic time, in ms, at which that server time has certainly passed.
+   */
   notAfter(sentAt: number, deadline: number): { text: string; openUntil: number };
-  /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
+  /** Writes the command. Exactly one call of `answered` or `failed` follows, possibly after the deadline. */
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void;
-  /** Resolves when commands can be sent; rejects at `until` (monotonic ms) or when the server refuses us. */
+  /** Resolves when commands can be sent. Rejects at `until` (monotonic ms), or when the server rejects the client. */
   whenReady(until: number): Promise<void>;
+  /** Updates the estimate of the server clock. */
   lookAtClock(): Promise<void>;
 }
 
-/** One sending of a request. Its bytes may lie anywhere until it is answered or its not-after has passed. */
+/** One transmission of a request. It may still run until it is answered or its not-after time has passed. */
 export interface Attempt {
   readonly connection: CommandPort;
-  /** Monotonic ms, before the bytes were written. */
+  /** Monotonic time, in ms, before the client wrote the command. */
   readonly sentAt: number;
-  /** Monotonic ms after which we do not wait for the answer. */
+  /** Monotonic time, in ms, at which the attempt times out. */
   readonly deadline: number;
-  /** Monotonic ms after which nobody waits for what it has to say any more. */
+  /** Monotonic time, in ms, at which the caller of the request stops waiting for a result. */
   readonly settleBy: number;
-  /** Monotonic ms after which the server cannot act on it any more, by the lower bound of its clock that we have. */
+  /** Monotonic time, in ms, after which Redis can no longer run the attempt, by the lower bound of its clock. */
   readonly openUntil: number;
-  /** Answers that its connection had got when it was sent. */
+  /** Number of replies that the connection had received when it sent the attempt. */
   answersBefore: number;
   answered(raw: unknown): void;
   failed(error: Error): void;
-  /** Nothing came before `deadline`; an answer may still follow. */
+  /** No reply arrived before `deadline`. A reply may still arrive. */
   timedOut(): void;
-  /** Whether this answer tells of a grant. */
+  /** Whether this reply grants the lock. */
   isGrant(raw: unknown): boolean;
-  /** Instead of `answered`: it ran, and what it did has to be taken back. */
+  /** Called instead of `answered`: the script took effect, and the effect must be undone. */
   unconfirmed(error: LockError): void;
 }
 
-/** A command that nobody waits for; where it fails, the slot's arrival wakes the waiters. */
+/** A command whose reply is ignored. If it fails, the waiters wake up when the migration of the slot ends. */
 export class Notice implements Attempt {
   readonly sentAt = 0;
   readonly openUntil = 0;
@@ -53,15 +57,15 @@ export class Notice implements Attempt {
   }
 }
 
-/** Timers fire so late by themselves. */
+/** Normal timer slack, in milliseconds. */
 const TIMER_MS = 1;
 
 /**
- * The deadlines of all attempts of a connection behind one timer. A timer for each would cost more than the rest of
- * an uncontended acquire; here the timer is armed once and looks at what is still pending when it fires. Answers come
- * in the order of the requests, so what is answered is nearly always at the front.
+ * The deadlines of all attempts of a connection, behind one timer. A timer for each attempt would cost more than the
+ * rest of an uncontended acquire. The one timer stays armed, and checks the pending attempts when it fires. Redis
+ * replies in the order of the requests, so the answered attempt is nearly always at the front of the queue.
  */
-export class AttemptDeadlines {
+export class Deadlines {
   #queue: (Attempt | undefined)[] = [];
   #front = 0;
   #pending = 0;
@@ -120,11 +124,14 @@ export class AttemptDeadlines {
     this.#timer = this.clock.setTimer(at - this.clock.monotonic(), () => this.#fired());
   }
 
-  /** Of a process that was held up timers come before its sockets: what has been answered meanwhile is read first. */
+  /**
+   * After a blocked event loop, Node runs timers first. Let it read the replies that have arrived before attempts time
+   * out.
+   */
   #fired(): void {
     const now = this.clock.monotonic();
     if (now - this.#firesAt <= TIMER_MS) return this.#look(now);
-    // Not unref'd: the loop would not come round for it, but sleep until something else happens.
+    // Keep the immediate ref'd: the event loop would not run an unref'd one until another event wakes it up.
     const immediate = setImmediate(() => this.#look(now));
     this.#timer = { cancel: () => clearImmediate(immediate) };
   }

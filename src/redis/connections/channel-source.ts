@@ -1,12 +1,13 @@
 import type { RefusedError } from '../../errors.js';
 
+/** A listener of one channel. */
 export interface ChannelListener {
-  /** Something was published. The payload is not passed on: any client, of any database, may have published it. */
+  /** A message arrived. Its content is not passed on: any client, also one of another database, may have published it. */
   message(): void;
   /** The server confirmed the subscription. Messages published before may have been missed. */
   confirmed(): void;
   /** The connection is closed: no message arrives until the next confirmation. */
-  cut(): void;
+  disconnected(): void;
   /** The server refuses this channel, and will not allow it later. */
   refused(error: RefusedError): void;
 }

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.js';
 import { AnsweredCommand, type Answers } from './answered-command.js';
-import { AttemptDeadlines, type Attempt, type CommandPort } from './attempt.js';
+import { Deadlines, type Attempt, type CommandPort } from './attempt.js';
 import { detached } from './detached.js';
 import { isObserved } from './observed.js';
 import { connect, keepTrying } from './own-connection.js';
@@ -15,10 +15,11 @@ import {
   withoutArguments,
 } from '../server-error.js';
 
-/** An estimate of the server's clock is looked at again after this long: clocks drift. */
+/** Age, in milliseconds, at which the estimate of the server clock is refreshed, because clocks drift. */
 const CLOCK_AGE_MS = 60_000;
-const CORK_MOST = 16;
-/** A server that says that it is no master is left for the one that is, but not more often than this. */
+/** Largest number of commands in one system call. */
+const MAX_CORKED = 16;
+/** Shortest time, in milliseconds, between two reconnections because the server is not a master. */
 const LEAVE_EVERY_MS = 1_000;
 
 const never = (): null => null;
@@ -26,38 +27,39 @@ const never = (): null => null;
 export interface ConnectionReports {
   error(cause: unknown): void;
   clockUnavailable(cause: unknown): void;
-  /** It closed; it is being made again. */
-  away(): void;
+  /** The connection closed, and ioredis reconnects. */
+  disconnected(): void;
 }
 
 /**
- * The connection that carries commands to one server, and what we know of that server's clock. It sends what it is
- * given once; repeating is the executor's business.
+ * Carries commands to one server, and estimates the clock of that server. The connection sends every command once, and
+ * the request decides whether to send it again.
  *
- * States: `away` until ioredis is ready and TIME was answered, then `ready` until the socket closes, `closed` for good.
+ * The state is `unavailable` until ioredis is ready and Redis has replied to TIME, then `ready` until the socket
+ * closes. `closed` is final.
  */
 export class CommandConnection implements CommandPort {
-  #state: 'away' | 'ready' | 'closed' = 'away';
-  /** Server epoch ms minus our monotonic ms, at most: the server's clock is never behind what this says. */
+  #state: 'unavailable' | 'ready' | 'closed' = 'unavailable';
+  /** Lower bound, in ms, of the server's epoch time minus the local monotonic time. The server clock is never behind. */
   #clockOffset: number | undefined;
   #clockLookedAt = -Infinity;
   #clockRefused = false;
   #answerCount = 0;
   readonly #answersDirectly: boolean;
-  /** Commands written since the socket was corked; 0: it is not. */
+  /** Number of commands written since the socket was corked; 0 while it is not corked. */
   #corked = 0;
-  /** The last turn that corked it wrote more than one. */
+  /** The last turn that corked the socket wrote more than one command. */
   #crowded = false;
   #leftAt = -Infinity;
-  /** The socket is being closed; until it is ioredis says that it is ready, and each order to close it listens anew. */
+  /** The socket is being closed. ioredis still reports `ready`, and every further `disconnect` would add a listener. */
   #leaving = false;
   #retired = false;
   #lastError: Error | undefined;
   readonly #waiting = new Set<{ resolve(): void; reject(error: Error): void }>();
-  readonly #deadlines: AttemptDeadlines;
+  readonly #deadlines: Deadlines;
   readonly #stopTrying: () => void;
 
-  /** Private for good: it has the password, and whoever logs a lock would log it, too. */
+  /** A `#` field: code that logs a lock must not log the password that the connection contains. */
   readonly #redis: Redis;
 
   constructor(
@@ -68,19 +70,19 @@ export class CommandConnection implements CommandPort {
   ) {
     this.#redis = redis;
     this.#answersDirectly = AnsweredCommand.fits(redis);
-    this.#deadlines = new AttemptDeadlines(clock, (attempt) => this.#overdue(attempt));
+    this.#deadlines = new Deadlines(clock, (attempt) => this.#overdue(attempt));
     redis.on('ready', () => void this.#becomeReady());
     redis.on('close', () => {
       this.#leaving = false;
       redis.options.socketTimeout = attemptMs;
-      if (this.#state === 'ready') this.#state = 'away';
-      reports.away();
+      if (this.#state === 'ready') this.#state = 'unavailable';
+      reports.disconnected();
     });
     this.#stopTrying = keepTrying(redis, clock);
     redis.on('error', (error: Error) => {
       this.#lastError = withoutArguments(error);
       reports.error(error);
-      // Waiting longer does not help against a wrong password; the next connection may still find it mended.
+      // Waiting does not fix a wrong password. The next connection may find it fixed on the server.
       if (isCredentialsError(error)) this.#endWaiting(refusal('the connection', error));
     });
   }
@@ -89,22 +91,21 @@ export class CommandConnection implements CommandPort {
     return this.#state === 'ready';
   }
 
-  /** It is wanted and not there. */
-  get away(): boolean {
-    return this.#state === 'away' && !this.#retired && this.#redis.status !== 'wait';
+  /** The connection is needed but not ready. */
+  get unavailable(): boolean {
+    return this.#state === 'unavailable' && !this.#retired && this.#redis.status !== 'wait';
   }
 
-  /** Where it leads to, as far as that was given. */
+  /** The host of the connection, if the user specified one. */
   get host(): string | undefined {
     return this.#redis.options.host;
   }
 
-  /** Attempts that wait for their answer. */
+  /** Number of attempts that wait for a reply. */
   get inFlight(): number {
     return this.#deadlines.size;
   }
 
-  /** Resolves when commands can be sent; rejects at `until` (monotonic ms) or when the server refuses us. */
   whenReady(until: number): Promise<void> {
     if (this.#state === 'ready') return Promise.resolve();
     if (this.#state === 'closed') return Promise.reject(new NotSentError('the connection is closed'));
@@ -119,27 +120,26 @@ export class CommandConnection implements CommandPort {
         reject: (error: Error) => (done(), reject(error)),
       };
       const late = (): void =>
-        waiter.reject(new NotSentError('Redis was not ready in time', { cause: this.#lastError }));
+        waiter.reject(new NotSentError('Redis did not become ready in time', { cause: this.#lastError }));
       const timer = this.clock.setTimer(until - this.clock.monotonic(), late, true);
       this.#waiting.add(waiter);
     });
   }
 
   /**
-   * The server time up to which an attempt of this length may take effect, as text for its script, and the moment of
-   * ours when that has surely passed. A tenth before the attempt's own deadline: its answer must still reach us.
+   * See {@link CommandPort}. The latest server time is 90 % of the way to the deadline, so that the reply has time to
+   * arrive.
    */
   notAfter(sentAt: number, deadline: number): { text: string; openUntil: number } {
     if (this.#clockOffset === undefined) return { text: '0', openUntil: deadline };
     if (sentAt - this.#clockLookedAt > CLOCK_AGE_MS) {
       this.#clockLookedAt = sentAt;
-      this.lookAtClock().catch(() => undefined); // the old estimate stands; the next command looks again
+      this.lookAtClock().catch(() => undefined); // the old estimate stays in use
     }
     const notAfter = Math.floor(this.#clockOffset + sentAt + 0.9 * (deadline - sentAt));
     return { text: String(notAfter), openUntil: notAfter - this.#clockOffset + 1 };
   }
 
-  /** Writes the command. Exactly one of the attempt's `answered` and `failed` follows, however late. */
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void {
     this.#cork();
     if (asking) this.#write('asking', [], this.#askings, attempt);
@@ -174,7 +174,7 @@ export class CommandConnection implements CommandPort {
     },
   };
 
-  /** What ASKING allows fails with it, and the server does not say why. */
+  /** If Redis rejects ASKING, the next command fails, too, with an error that hides the cause. Keep this error. */
   readonly #askings: Answers<Attempt> = {
     answered: () => undefined,
     failed: (attempt, error) => {
@@ -183,22 +183,22 @@ export class CommandConnection implements CommandPort {
   };
   readonly #notAllowed = new WeakMap<Attempt, Error>();
 
-  /** Nothing at all was answered since it was sent: the server hangs, or the path to it does. Another socket may not. */
+  /** If no reply at all arrived after the attempt was sent, the server or the network hangs. A new socket may work. */
   #overdue(attempt: Attempt): void {
     attempt.timedOut();
     if (this.#answerCount === attempt.answersBefore && this.#state === 'ready') this.reconnect();
     this.#endIfDone();
   }
 
-  /** Nothing more goes over this socket, whether or not ioredis has noticed. */
+  /** Stops the use of this socket at once, even if ioredis has not noticed a fault. */
   reconnect(): void {
-    if (this.#state === 'ready') this.#state = 'away';
+    if (this.#state === 'ready') this.#state = 'unavailable';
     if (this.#leaving || this.#redis.status !== 'ready') return;
     this.#leaving = true;
     this.#redis.disconnect(true);
   }
 
-  /** Another look at who is the master, by name or through Sentinel. */
+  /** Reconnects to find the current master, by host name or through Sentinel. */
   #leave(): void {
     const now = this.clock.monotonic();
     if (now - this.#leftAt < LEAVE_EVERY_MS || this.#redis.status !== 'ready') return;
@@ -206,7 +206,7 @@ export class CommandConnection implements CommandPort {
     this.reconnect();
   }
 
-  /** Learns the server's clock; the answer was true at some moment before it arrived, so it is a lower bound. */
+  /** Estimates the server clock. Redis reads it before the reply arrives here, so the estimate is a lower bound. */
   async lookAtClock(): Promise<void> {
     if (this.#clockRefused) return;
     try {
@@ -222,12 +222,12 @@ export class CommandConnection implements CommandPort {
     }
   }
 
-  /** Nothing more will be sent: what is under way is still read, then the connection ends and is not made again. */
+  /** Closes the connection for good after the pending replies. */
   retire(): void {
     this.#retired = true;
     this.#stopTrying();
     this.#redis.options.retryStrategy = never;
-    this.#endWaiting(new NotSentError('this server has none of the keys any more'));
+    this.#endWaiting(new NotSentError('this server no longer owns the slot of the key'));
     this.#endIfDone();
   }
 
@@ -247,7 +247,7 @@ export class CommandConnection implements CommandPort {
     try {
       await Promise.all([this.#enterDatabase(), this.lookAtClock()]);
     } catch (error) {
-      // The socket closed again, or the server does not let us in: from the start.
+      // Either the socket closed and ioredis reconnects, or the server rejected a command: then reconnect.
       if (this.#redis.status !== 'ready') return;
       this.#lastError = withoutArguments(error as Error);
       this.reports.error(error);
@@ -257,16 +257,15 @@ export class CommandConnection implements CommandPort {
     }
     if (this.#state === 'closed' || this.#redis.status !== 'ready') return;
     this.#state = 'ready';
-    // From here on the attempts' own deadlines notice silence; a timer of ioredis for each command would do it twice.
+    // From now on the deadlines of the attempts detect a silent server. A second timer for each command is not needed.
     delete this.#redis.options.socketTimeout;
     this.#lastError = undefined;
     for (const waiter of [...this.#waiting]) waiter.resolve();
   }
 
-  /** ioredis goes on in database 0 when it is not let into another: the locks would be nobody else's. */
+  /** Reports a rejected SELECT. ioredis would continue in database 0, where other clients do not see the locks. */
   async #enterDatabase(): Promise<void> {
-    const { db } = this.#redis.options;
-    // ioredis also takes null for database 0.
+    const { db } = this.#redis.options; // ioredis treats null as database 0
     if (db) await this.#redis.select(db);
   }
 
@@ -275,18 +274,20 @@ export class CommandConnection implements CommandPort {
   }
 
   /**
-   * Under load the commands of one turn leave together, a system call for up to CORK_MOST of them, so that the server
-   * has work while we still write. A lone command leaves at once, but not where the last turn brought more than one: with
-   * the answers to all of them in one read nothing is under way when their callers go on.
+   * Under load, the commands of one turn share system calls. Each call carries at most MAX_CORKED commands, so that the
+   * server can begin while the client still writes. Without load, a command is written at once.
+   *
+   * Pending attempts are a sign of load. So is a last turn with more than one command: if one read brings all replies,
+   * no attempt is pending when the callers send their next commands.
    */
   #cork(): void {
     if (this.#corked > 0) {
       this.#corked += 1;
-      if (this.#corked % CORK_MOST !== 0) return;
+      if (this.#corked % MAX_CORKED !== 0) return;
       this.#redis.stream.uncork();
       this.#redis.stream.cork();
     } else if (this.#deadlines.size > 0 || this.#crowded) {
-      const stream = this.#redis.stream;
+      const { stream } = this.#redis;
       this.#corked = 1;
       stream.cork();
       process.nextTick(() => {

@@ -9,11 +9,11 @@ import { Subscriber, type SubscriberReports } from './subscriber.js';
 export interface MasterReports {
   error(connection: 'command' | 'subscriber', cause: unknown): void;
   clockUnavailable(cause: unknown): void;
-  /** A connection to it closed. */
-  away?(): void;
+  /** A connection to the server closed. */
+  disconnected?(): void;
 }
 
-/** Our connections to one server that keys are on. */
+/** The connections of a client to one server that owns keys. */
 export class Master {
   readonly commands: CommandConnection;
   #replicated: ReplicatedConnection | undefined;
@@ -30,12 +30,12 @@ export class Master {
     this.#commandReports = {
       error: (cause) => reports.error('command', cause),
       clockUnavailable: (cause) => reports.clockUnavailable(cause),
-      away: () => reports.away?.(),
+      disconnected: () => reports.disconnected?.(),
     };
     this.commands = new CommandConnection(open(), clock, attemptMs, this.#commandReports);
   }
 
-  /** `confirmed`: for a command whose effect has to be on replicas as well. */
+  /** `confirmed`: the connection for commands whose effect the replicas must confirm. */
   connection(confirmed: boolean): CommandPort {
     if (!confirmed || this.replicas === undefined) return this.commands;
     return (this.#replicated ??= new ReplicatedConnection(
@@ -47,7 +47,7 @@ export class Master {
     ));
   }
 
-  /** Resolves when all kinds of commands can be sent, so that the first grant need not wait for a connection. */
+  /** Resolves when every kind of command can be sent, so that the first acquire does not wait for a connection. */
   async whenReady(until: number): Promise<void> {
     await Promise.all([this.commands, this.connection(true)].map((connection) => connection.whenReady(until)));
   }
@@ -56,21 +56,23 @@ export class Master {
     return connection === this.commands || connection === this.#replicated;
   }
 
-  /** The connection for subscriptions; made when the first is wanted. */
+  /** The connection for subscriptions. The first call creates it. */
   subscriber(sharded: boolean, moved: SubscriberReports['moved']): Subscriber {
     return (this.#subscriber ??= new Subscriber(this.open(), this.clock, sharded, {
       error: (cause) => this.reports.error('subscriber', cause),
-      away: () => this.reports.away?.(),
+      disconnected: () => this.reports.disconnected?.(),
       moved,
     }));
   }
 
-  /** Some connection is wanted and not there. */
-  get away(): boolean {
-    return this.commands.away || (this.#replicated?.away ?? false) || (this.#subscriber?.away ?? false);
+  /** At least one connection is needed but not ready. */
+  get unavailable(): boolean {
+    return (
+      this.commands.unavailable || (this.#replicated?.unavailable ?? false) || (this.#subscriber?.unavailable ?? false)
+    );
   }
 
-  /** No key is here any more. What is under way is still read. */
+  /** Call this when the server no longer owns keys. Replies to pending commands are still read. */
   retire(): void {
     this.commands.retire();
     this.#replicated?.retire();

@@ -3,19 +3,21 @@ import type { Clock, Timer } from '../../clock.js';
 import { detached } from './detached.js';
 import type { UserConnection } from './user-connection.js';
 
-const RECONNECT_MS = { first: 25, most: 500, jitter: 25 };
+const RECONNECT_MS = { first: 25, max: 500, jitter: 25 };
 /**
- * A server that takes no more clients connects, says so and closes. That is no success, as ioredis counts it; and who
- * was busy hears of it a while after.
+ * A connection that closes within this time, in milliseconds, after it became ready counts as rejected. A server that
+ * has reached `maxclients` accepts the connection, sends an error and closes. ioredis counts that as a success. The
+ * time is long because a busy process notices the close late.
  */
-const TURNED_AWAY_MS = 500;
+const REJECTED_MS = 500;
 
 const pauseBefore = (times: number): number =>
-  Math.min(RECONNECT_MS.first * 2 ** Math.min(times - 1, 10), RECONNECT_MS.most) + Math.random() * RECONNECT_MS.jitter;
+  Math.min(RECONNECT_MS.first * 2 ** Math.min(times - 1, 10), RECONNECT_MS.max) + Math.random() * RECONNECT_MS.jitter;
 
 /**
- * Whatever decides how commands are sent, answered or repeated is ours: a setting of the user's that queues or resends
- * a command would run it after its caller was told that it failed. What says where and as whom to connect is the user's.
+ * The options of every connection of this package. They fix how ioredis sends, answers and repeats commands: if a
+ * user's setting queued or resent a command, the command could run after its caller got an error. The options for the
+ * address, the credentials and TLS come from the user.
  */
 function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' } {
   const options = {
@@ -25,9 +27,9 @@ function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' 
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
     enableAutoPipelining: false,
-    // INFO may be refused, and an answer says sooner than a look whether the server is loading.
+    // The ready check needs INFO, which may be forbidden. The first reply also shows whether the server is loading.
     enableReadyCheck: false,
-    // Nothing else ends the handshake with a server that accepts and never answers.
+    // Only this option ends the handshake with a server that accepts the connection and never replies.
     socketTimeout: attemptMs,
     connectTimeout: attemptMs,
     disconnectTimeout: 50,
@@ -44,7 +46,7 @@ function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' 
     showFriendlyErrorStack: false,
     scripts: undefined,
     himportFieldsets: undefined,
-    // Through Sentinel: only to the master, told of a failover at once, and never left without another try.
+    // With Sentinel, connect only to the master, learn of a failover at once, and keep trying.
     role: 'master',
     failoverDetector: true,
     sentinelCommandTimeout: attemptMs,
@@ -58,17 +60,17 @@ export function isCluster(redis: UserConnection): redis is Cluster {
   return redis.isCluster;
 }
 
-/** The `keyPrefix` of a given connection: it is part of the name, not ioredis's business. */
+/** The `keyPrefix` of the user's connection. The client makes it part of each name, so ioredis must not add it. */
 export const prefixOf = (given: UserConnection): string => given.options.keyPrefix ?? '';
 
-/** Private by its type only: it is what duplicate() copies, and says where to begin. */
+/** The nodes that the user specified. Only the type marks `startupNodes` as private, and `duplicate()` copies it. */
 export const startupNodesOf = (given: Cluster): readonly ClusterNode[] =>
   (given as unknown as { startupNodes: ClusterNode[] }).startupNodes;
 
 export function nodeOptions(node: ClusterNode): RedisOptions {
   if (typeof node === 'number') return { port: node };
   if (typeof node === 'object') return { ...(node as RedisOptions), port: node.port ?? 6379 };
-  // ioredis reads its own addresses; a lazy connection is none yet.
+  // Let ioredis parse the address. A lazy connection does not connect.
   const { host, port, username, password, tls } = new Redis(node, { lazyConnect: true }).options;
   return Object.fromEntries(
     Object.entries({ host, port, username, password, tls }).filter(
@@ -77,10 +79,10 @@ export function nodeOptions(node: ClusterNode): RedisOptions {
   );
 }
 
-/** Where it leads, for telling servers apart; without credentials. */
+/** Text that identifies the server or cluster of a connection. It contains no credentials. */
 export function serverOf(given: UserConnection): string {
   if (isCluster(given)) {
-    // What it was given: as long as it is not connected it knows no others.
+    // Use the startup nodes, because a cluster that is not connected knows no other nodes.
     const nodes = startupNodesOf(given).map(nodeOptions);
     return JSON.stringify(nodes.map(({ host, port }) => `${host ?? '127.0.0.1'}:${port ?? 6379}`).sort());
   }
@@ -89,12 +91,12 @@ export function serverOf(given: UserConnection): string {
   return `${path ?? `${host}:${port}`}/${db ?? 0}`;
 }
 
-/** Its errors arrive as events. It serves more than the call that is the first to need it. */
+/** Connects outside of the caller's async context: the connection serves later calls, too. Errors arrive as events. */
 export function connect(redis: Redis): void {
   void detached(() => redis.connect().catch(() => undefined));
 }
 
-/** A connection of our own to a single server, directly or through Sentinel. */
+/** Opens a connection to a single server, directly or through Sentinel. */
 export function openOwnConnection(given: Redis, attemptMs: number): Redis {
   const redis = given.duplicate(ownOptions(attemptMs));
   silenceSentinels(redis);
@@ -102,23 +104,24 @@ export function openOwnConnection(given: Redis, attemptMs: number): Redis {
 }
 
 /**
- * ioredis gives a connection up for good when word of a failover comes while it asks Sentinel for the master, which is
- * what every connection does after its master has died; and it knows no pause before a server that turns it away.
- * Returns what ends the trying.
+ * Reconnects until the returned function is called. ioredis alone has two faults:
+ * - It gives up for good if a failover message arrives while it asks Sentinel for the master. Every connection asks
+ *   Sentinel after its master has died.
+ * - It does not pause before it reconnects to a server that rejected it.
  */
 export function keepTrying(redis: Redis, clock: Clock): () => void {
   let times = 0;
   let stopped = false;
   let timer: Timer | undefined;
   let readyAt = -Infinity;
-  let turnedAway = 0;
+  let rejections = 0;
   redis.on('ready', () => {
     times = 0;
     readyAt = clock.monotonic();
   });
   const pauseAfter = (failures: number): number => {
-    turnedAway = clock.monotonic() - readyAt < TURNED_AWAY_MS ? turnedAway + 1 : 0;
-    return pauseBefore(Math.max(failures, turnedAway));
+    rejections = clock.monotonic() - readyAt < REJECTED_MS ? rejections + 1 : 0;
+    return pauseBefore(Math.max(failures, rejections));
   };
   redis.options.retryStrategy = pauseAfter;
   redis.on('end', () => {
@@ -129,7 +132,7 @@ export function keepTrying(redis: Redis, clock: Clock): () => void {
   return () => {
     stopped = true;
     timer?.cancel();
-    // A socket that is just connecting would begin to listen to the sentinels when it is there, and never end.
+    // Otherwise a socket that is still connecting would subscribe to the sentinels, and never close.
     redis.options.failoverDetector = false;
   };
 }
@@ -138,7 +141,7 @@ interface SentinelConnector {
   connectToSentinel(...args: unknown[]): Redis;
 }
 
-/** Nobody listens to the connections that wait for word of a failover: each failure would go to the console. */
+/** Handles errors of connections that wait for failover messages. Otherwise ioredis prints them to the console. */
 function silenceSentinels(redis: Redis): void {
   const { connector } = redis as unknown as { connector?: Partial<SentinelConnector> };
   const connect = connector?.connectToSentinel;
@@ -147,7 +150,7 @@ function silenceSentinels(redis: Redis): void {
   connector.connectToSentinel = silently;
 }
 
-/** A connection of our own to one node of a cluster. */
+/** Opens a connection to one node of a cluster. */
 export function openNodeConnection(node: RedisOptions, attemptMs: number, override: RedisOptions = {}): Redis {
   const own: ReturnType<typeof ownOptions> = { ...node, ...ownOptions(attemptMs), ...override, replyMapping: 'legacy' };
   return new Redis(own);

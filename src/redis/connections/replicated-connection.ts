@@ -1,8 +1,9 @@
 /*
- * Grants that replicas have to confirm. WAIT blocks its connection, so these commands have one of their own: what is
- * wanted in one turn is written together and followed by one common WAIT; what is wanted meanwhile goes next.
+ * Sends the commands whose grants replicas must confirm. WAIT blocks its connection, so these commands have a
+ * connection of their own. The commands of one turn form a batch: they are written together, and one WAIT follows them.
+ * Commands that are requested before the WAIT is answered go into the next batch.
  *
- *   idle -> scripts, WAIT -> (their answers, the WAIT's answer) -> idle
+ *   idle -> scripts, WAIT -> (replies to the scripts, reply to WAIT) -> idle
  */
 import type { Redis } from 'ioredis';
 import { within, type Clock, type Timer } from '../../clock.js';
@@ -12,13 +13,13 @@ import type { Attempt, CommandPort } from './attempt.js';
 import { CommandConnection, type ConnectionReports } from './command-connection.js';
 import { isWithheld, NotSentError, refusal, withoutArguments } from '../server-error.js';
 
-/** How long to believe that a server has no replicas. */
+/** Time, in milliseconds, for which the finding that a server has no replicas stays valid. */
 const LOOK_AGAIN_MS = 5_000;
 
-/** Scripts that one WAIT follows. Their grants are held back until it is answered. */
+/** Scripts that one WAIT follows. Their grants are withheld until Redis replies to the WAIT. */
 interface Batch {
   readonly held: { readonly attempt: Attempt; readonly raw: unknown }[];
-  /** Monotonic ms until which the first of their callers is to be told. */
+  /** Monotonic time, in ms, by which the first caller of the batch needs a result. */
   settleBy: number;
   overdue: Timer | undefined;
 }
@@ -26,15 +27,15 @@ interface Batch {
 export class ReplicatedConnection implements CommandPort {
   readonly #connection: CommandConnection;
   #batch: Batch | undefined;
-  /** The WAIT of the last batch has not been answered. */
+  /** The WAIT of the last batch is pending. */
   #waiting = false;
-  readonly #turn = new Set<() => void>();
-  /** Undefined: not known. Where acknowledgements were asked for it does not matter. */
+  readonly #batchDone = new Set<() => void>();
+  /** `undefined`: unknown. Not used if the user set `replicas.acks`. */
   #hasReplicas: boolean | undefined;
   #lookedAt = -Infinity;
   #looking: Promise<void> | undefined;
 
-  /** Private for good: it has the password, and whoever logs a lock would log it, too. */
+  /** A `#` field: code that logs a lock must not log the password that the connection contains. */
   readonly #redis: Redis;
 
   constructor(
@@ -53,22 +54,22 @@ export class ReplicatedConnection implements CommandPort {
     return this.#connection.ready && !this.#waiting && (this.replicas.always || this.#knowsReplicas);
   }
 
-  /** One that is connected later counts from then on: whoever comes when nobody has looked for a while looks first. */
+  /** A finding of no replicas is valid for LOOK_AGAIN_MS only, because a replica may connect later. */
   get #knowsReplicas(): boolean {
     if (this.#hasReplicas !== false) return this.#hasReplicas ?? false;
     return this.clock.monotonic() - this.#lookedAt < LOOK_AGAIN_MS;
   }
 
-  get away(): boolean {
-    return this.#connection.away;
+  get unavailable(): boolean {
+    return this.#connection.unavailable;
   }
 
   async whenReady(until: number): Promise<void> {
     while (!this.ready) {
       await this.#connection.whenReady(until);
       const left = until - this.clock.monotonic();
-      if (left <= 0) throw new NotSentError('the server did not say in time whether it has replicas');
-      if (this.#waiting) await this.#whenTurn(until);
+      if (left <= 0) throw new NotSentError('the server did not report in time whether it has replicas');
+      if (this.#waiting) await this.#whenBatchDone(until);
       else if (!this.replicas.always) await within(this.clock, left, this.#lookForReplicas());
     }
   }
@@ -98,12 +99,12 @@ export class ReplicatedConnection implements CommandPort {
 
   close(): void {
     this.#connection.close();
-    this.#endTurn();
+    this.#endBatch();
   }
 
   #asksReplicas(): boolean {
     if (this.replicas.always) return true;
-    // Looked for ahead of time, so that nobody has to wait for it where there are many calls.
+    // Refresh the finding before it becomes invalid, so that under load no call has to wait for it.
     if (!this.#hasReplicas && this.clock.monotonic() - this.#lookedAt > LOOK_AGAIN_MS / 2) void this.#lookForReplicas();
     return this.#hasReplicas ?? false;
   }
@@ -116,19 +117,20 @@ export class ReplicatedConnection implements CommandPort {
       answered: (confirmed) => void this.#confirm(batch, confirmed),
       failed: (error) => {
         batch.overdue?.cancel();
-        this.#endTurn();
+        this.#endBatch();
         for (const { attempt, raw } of batch.held) {
-          // Not answered, or by a server that cannot say (demoted meanwhile, busy): the same request goes out and waits again.
+          // Unanswered, or rejected for now (the server was demoted or is busy): the client sends the request and a
+          // WAIT again.
           if (!isWithheld(error))
             attempt.failed(new Error(`WAIT failed: ${error.message}`, { cause: withoutArguments(error) }));
           else if (this.replicas.always) attempt.unconfirmed(refusal('WAIT', error));
-          else attempt.answered(raw); // a server that has no WAIT for us: as if it had no replicas
+          else attempt.answered(raw); // WAIT is not available: proceed as with a server without replicas
         }
       },
       timedOut: () => this.#connection.reconnect(),
     });
     this.#connection.send('wait', [String(acks), String(timeout)], wait, false);
-    // Replicas may be given more time than there is left for a repeated request.
+    // The time for the replicas may be longer than the rest of the command deadline of a repeated request.
     if (batch.settleBy < wait.deadline) this.#settleInTime(batch);
   }
 
@@ -146,10 +148,10 @@ export class ReplicatedConnection implements CommandPort {
 
   async #confirm(batch: Batch, confirmed: number): Promise<void> {
     const { acks, always } = this.replicas;
-    // Too few are enough where there are none, unless they were asked for.
+    // Without replicas, too few confirmations are enough, unless the user set `replicas.acks`.
     if (confirmed < acks && !always && batch.held.length > 0) await this.#lookForReplicas();
     batch.overdue?.cancel();
-    this.#endTurn();
+    this.#endBatch();
     const enough = confirmed >= acks || (!always && this.#hasReplicas === false);
     for (const { attempt, raw } of batch.held) {
       if (enough) attempt.answered(raw);
@@ -157,27 +159,27 @@ export class ReplicatedConnection implements CommandPort {
     }
   }
 
-  #whenTurn(until: number): Promise<void> {
+  #whenBatchDone(until: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const done = (): void => {
         timer.cancel();
-        this.#turn.delete(onTurn);
+        this.#batchDone.delete(onBatchDone);
       };
-      const onTurn = (): void => {
+      const onBatchDone = (): void => {
         done();
         resolve();
       };
       const timer = this.clock.setTimer(until - this.clock.monotonic(), () => {
         done();
-        reject(new NotSentError('the replicas had not confirmed in time what went before'));
+        reject(new NotSentError('the replicas did not confirm the previous grants in time'));
       });
-      this.#turn.add(onTurn);
+      this.#batchDone.add(onBatchDone);
     });
   }
 
-  #endTurn(): void {
+  #endBatch(): void {
     this.#waiting = false;
-    for (const next of [...this.#turn]) next();
+    for (const next of [...this.#batchDone]) next();
   }
 
   #lookForReplicas(): Promise<void> {
@@ -186,16 +188,16 @@ export class ReplicatedConnection implements CommandPort {
 
   async #askForReplicas(): Promise<void> {
     const askedAt = this.clock.monotonic();
-    // Nothing else would notice that the server has fallen silent: no attempt is under way here.
+    // Only this timer detects a silent server: no attempt is pending on this connection.
     const limit = this.clock.setTimer(this.attemptMs, () => this.#connection.reconnect());
     try {
       const info = String(await this.#redis.call('info', 'replication'));
       const isMaster = info.includes('role:master');
-      // One that is still being filled cannot confirm anything yet. A master of before has left its replicas to another.
+      // A replica that is still synchronizing cannot confirm anything. A demoted master no longer has its replicas.
       this.#hasReplicas = isMaster ? /^slave\d+:.*\bstate=online\b/m.test(info) : undefined;
       if (!isMaster) this.#connection.reconnect();
     } catch (error) {
-      // Withheld: nobody can say, and nobody has asked for any. Else it is cut, or cannot say now: from the start.
+      // If INFO is not available, assume no replicas: the user did not ask for any. After any other error, reconnect.
       if (isWithheld(error as Error)) this.#hasReplicas = false;
       else this.#connection.reconnect();
     } finally {
@@ -205,7 +207,7 @@ export class ReplicatedConnection implements CommandPort {
   }
 }
 
-/** Keeps a grant back until the replicas have it. */
+/** Withholds a grant until the replicas have confirmed it. */
 class HeldAttempt implements Attempt {
   readonly connection: CommandPort;
   readonly sentAt: number;
@@ -273,6 +275,6 @@ class WaitAttempt implements Attempt {
     return false;
   }
   unconfirmed(): void {
-    // WAIT is what confirms.
+    // Never called: no WAIT follows a WAIT.
   }
 }

@@ -7,41 +7,43 @@ import { failureKind, isCredentialsError, refusal, withoutArguments } from '../s
 
 export interface SubscriberReports {
   error(cause: unknown): void;
-  /** It closed; it is being made again. */
-  away(): void;
-  /** In a cluster: some channel's slot is elsewhere now; where, if the server said so. */
+  /** The connection closed, and ioredis reconnects. */
+  disconnected(): void;
+  /** In a cluster: the slot of a channel moved. `to` is the new server, if the old server named it. */
   moved: ((to: Redirection | undefined) => void) | undefined;
 }
 
 interface Channel {
-  /** Several may listen to one channel, as readers and writers do. */
+  /** A channel can have several listeners, such as readers and writers. */
   readonly listeners: Set<ChannelListener>;
-  /** SUBSCRIBE and UNSUBSCRIBE of this connection without an answer. A confirmation counts when it leaves none. */
+  /** Number of unanswered SUBSCRIBE and UNSUBSCRIBE commands. A confirmation is valid only if it leaves 0. */
   unanswered: number;
   confirmed: boolean;
 }
 
-/** While somebody waits, silence must not be mistaken for a lock that is busy. */
+/**
+ * Interval, in ms, of PINGs while a call waits. Without them, a dead connection would look like a lock that stays busy.
+ */
 const PING_MS = 5_000;
 const RESUBSCRIBE_BATCH = 100;
 const RETRY_MS = 250;
 
 /**
- * The connection that carries subscriptions. It keeps the set of wanted channels itself and subscribes them again after
- * every reconnection; ioredis forgets them all when the connection is cut twice in a row.
+ * The connection that carries subscriptions. This class stores the wanted channels and subscribes again after every
+ * reconnection, because ioredis forgets its subscriptions if the connection closes twice in a row.
  */
 export class Subscriber implements ChannelSource {
   readonly #channels = new Map<string, Channel>();
   #ready = false;
   #closed = false;
-  /** Tells answers of this connection from those of an earlier one. */
+  /** Number of closed connections. Tells replies on this connection from replies on an earlier one. */
   #epoch = 0;
   #attended = false;
   #ping: Timer | undefined;
   #retry: Timer | undefined;
   readonly #stopTrying: () => void;
 
-  /** Private for good: it has the password, and whoever logs a lock would log it, too. */
+  /** A `#` field: code that logs a lock must not log the password that the connection contains. */
   readonly #redis: Redis;
 
   constructor(
@@ -52,19 +54,19 @@ export class Subscriber implements ChannelSource {
   ) {
     this.#redis = redis;
     redis.on('ready', () => this.#becomeReady());
-    redis.on('close', () => this.#becomeAway());
+    redis.on('close', () => this.#becomeUnavailable());
     this.#stopTrying = keepTrying(redis, clock);
     redis.on('error', (error: Error) => {
       reports.error(withoutArguments(error));
-      // An older ioredis takes the server's word that a slot has left for an answer to a command it never sent.
+      // An older ioredis takes the server's message that a slot moved for a reply to a command that it never sent.
       if (error.message.startsWith('Command queue state error')) redis.disconnect(true);
-      // Waiting longer does not help against a wrong password, as with commands.
+      // Waiting does not fix a wrong password.
       if (isCredentialsError(error)) for (const name of [...this.#channels.keys()]) this.#refused(name, error);
     });
     redis.on(sharded ? 'smessage' : 'message', (channel: string) => {
       for (const listener of this.#channels.get(channel)?.listeners ?? []) listener.message();
     });
-    // The server has dropped subscriptions because their slot left. It does not say to us which.
+    // Redis dropped subscriptions because their slot moved. The event does not name their channels.
     if (sharded) redis.on('moved', () => this.#checkAll());
   }
 
@@ -89,8 +91,8 @@ export class Subscriber implements ChannelSource {
     return this.#channels.get(name)?.confirmed ?? false;
   }
 
-  /** It is wanted and not there. */
-  get away(): boolean {
+  /** The connection is needed but not ready. */
+  get unavailable(): boolean {
     return !this.#ready && !this.#closed && this.#redis.status !== 'wait';
   }
 
@@ -122,7 +124,7 @@ export class Subscriber implements ChannelSource {
     this.#subscribeMissing();
   }
 
-  #becomeAway(): void {
+  #becomeUnavailable(): void {
     this.#ready = false;
     this.#epoch += 1;
     for (const [name, channel] of this.#channels) {
@@ -131,11 +133,12 @@ export class Subscriber implements ChannelSource {
       if (channel.listeners.size === 0) this.#channels.delete(name);
     }
     if (this.#closed) return;
-    this.reports.away();
-    for (const { listeners } of [...this.#channels.values()]) for (const listener of [...listeners]) listener.cut();
+    this.reports.disconnected();
+    for (const { listeners } of [...this.#channels.values()])
+      for (const listener of [...listeners]) listener.disconnected();
   }
 
-  /** Each is subscribed again: the server confirms what it still has, and says where the others went. */
+  /** Subscribes to every channel again. Redis confirms the channels that it still serves and redirects the others. */
   #checkAll(): void {
     if (!this.#ready) return;
     this.reports.moved?.(undefined);
@@ -156,7 +159,7 @@ export class Subscriber implements ChannelSource {
   }
 
   #subscribeAll(names: string[]): void {
-    // Channels of different slots cannot go in one SSUBSCRIBE.
+    // One SSUBSCRIBE cannot name channels of different slots.
     const batch = this.sharded ? 1 : RESUBSCRIBE_BATCH;
     for (let i = 0; i < names.length; i += batch) this.#subscribe(names.slice(i, i + batch));
   }
@@ -179,7 +182,7 @@ export class Subscriber implements ChannelSource {
         const refused = failureKind(error as Error) === 'refused';
         for (const name of names) {
           this.#answered(name);
-          // One refused channel fails its whole batch: ask for each alone to find out which.
+          // One rejected channel fails its whole batch. Subscribe to each channel alone to find the rejected one.
           if (refused && names.length > 1) this.#subscribe([name]);
           else if (refused) this.#refused(name, error as Error);
         }
@@ -203,7 +206,7 @@ export class Subscriber implements ChannelSource {
       () => {
         if (epoch !== this.#epoch) return;
         this.#answered(name);
-        // Its slot has left this server, and the subscription with it.
+        // The slot moved to another server, so this server no longer has the subscription.
         if (channel.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);
         this.#subscribeMissingSoon();
       },
@@ -235,7 +238,7 @@ export class Subscriber implements ChannelSource {
 
   #schedulePing(): void {
     this.#ping = this.clock.setTimer(PING_MS, () => {
-      // An unanswered PING is ended by the connection's socket time-out, and the reconnection subscribes again.
+      // If a PING is unanswered, the socket timeout closes the connection, and the client subscribes again.
       if (this.#ready) this.#redis.ping().catch(() => undefined);
       this.#schedulePing();
     });

@@ -1,40 +1,44 @@
 import { Redis, type Cluster } from 'ioredis';
 import { InvalidArgumentError } from '../../errors.js';
 
-/** A connection to copy the address, credentials, TLS and so on from; it is never used itself. */
+/**
+ * An ioredis connection of the user. The client copies its address, credentials and TLS options, and never uses the
+ * connection itself.
+ */
 export type UserConnection = Redis | Cluster;
 
-/** Every error below leaves the value out: any part of it may be a piece of a password. */
+/** Stands for the address in errors, because any part of the address may be a piece of a password. */
 const HIDDEN = '...';
 
 /**
- * A connection that is never opened. A query of the address counts as much as the options of a given connection.
- * ioredis turns a database that is no number into `SELECT NaN`, whose rejection nothing handles: the process would end.
+ * Creates a connection from an address, for its options only: it never connects. The function checks every number in
+ * the address. ioredis would turn a database that is not a number into `SELECT NaN`, and the unhandled rejection of
+ * that command would end the process.
  *
- * @throws {InvalidArgumentError} The address cannot be read, or one of its numbers is none.
+ * @throws {InvalidArgumentError} The address cannot be parsed, or its database, port or family is not a number.
  */
 export function fromUrl(url: string): Redis {
   const { pathname, searchParams, hash } = parsed(url);
   const inPath = pathname.replace(/^\//, '');
-  // An unescaped `/`, `?` or `#` ends the host too early, and the error of the connection would print a piece of the
-  // password as the host.
+  // A `/`, `?` or `#` in the password that is not percent-encoded ends the host too early. The connection error would
+  // then print a piece of the password as the host.
   if (hash !== '' || inPath.includes('@') || [...searchParams.keys()].some((key) => key.includes('@')))
     throw unreadable();
   if (inPath !== '' && !isIndex(inPath)) {
     throw new InvalidArgumentError(
       'url',
-      'an address whose path is the number of a database, as redis://host:6379/0',
+      'an address whose path is empty or a database number, such as redis://host:6379/0',
       HIDDEN,
     );
   }
   for (const option of ['db', 'port', 'family']) {
     if (searchParams.getAll(option).every(isIndex)) continue;
-    throw new InvalidArgumentError('url', `an address with a number for ${option} in its query`, HIDDEN);
+    throw new InvalidArgumentError('url', `an address whose query parameter ${option} is a number`, HIDDEN);
   }
   try {
     return new Redis(url, { lazyConnect: true });
   } catch {
-    throw unreadable(); // what was thrown repeats the address
+    throw unreadable(); // the original error contains the address
   }
 }
 
@@ -47,13 +51,18 @@ function parsed(url: string): URL {
 }
 
 const unreadable = (): InvalidArgumentError =>
-  new InvalidArgumentError('url', 'an address, with what is special in a password percent-encoded', HIDDEN);
+  new InvalidArgumentError(
+    'url',
+    'a redis:// or rediss:// address whose password has its special characters percent-encoded',
+    HIDDEN,
+  );
 
 const isIndex = (text: string): boolean => /^\d{1,9}$/.test(text);
 
 /**
- * A client of another package has some of the same methods, so a call would fail only after its whole deadline. The
- * class cannot tell: the application may have another copy of ioredis.
+ * Whether `value` is an ioredis connection. A client of another package has some of the same methods, so without this
+ * check a call would fail only at its deadline. `instanceof` does not work, because the application may have another
+ * copy of ioredis.
  */
 export function isOfIoredis(value: unknown): value is UserConnection {
   if (typeof value !== 'object' || value === null) return false;
@@ -62,9 +71,12 @@ export function isOfIoredis(value: unknown): value is UserConnection {
   return isCluster === true ? Array.isArray(startupNodes) : isCluster === false && typeof connector === 'object';
 }
 
-/** @throws {InvalidArgumentError} As for an address: ioredis has made NaN of the path of its own. */
+/**
+ * @throws {InvalidArgumentError} The database is not a number from 0 on. ioredis stores `NaN` if the path of its
+ * address is not a number.
+ */
 export function checkDatabase(given: UserConnection): void {
   const { db } = given.options as { db?: unknown };
   if (given.isCluster || db === undefined || db === null || (Number.isSafeInteger(db) && (db as number) >= 0)) return;
-  throw new InvalidArgumentError('redis', 'a connection whose database (options.db) is a number from 0 on', db);
+  throw new InvalidArgumentError('redis', 'a connection whose database (options.db) is an integer of at least 0', db);
 }

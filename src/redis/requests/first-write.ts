@@ -1,4 +1,4 @@
-/** Commands of our scripts that change nothing. A command that is not listed counts as a write. */
+/** Commands in this package's scripts that change nothing. A command that is not listed counts as a write. */
 const READS = new Set(
   (
     'EXISTS GET HEXISTS HGET HGETALL HKEYS HLEN HMGET LINDEX LLEN LRANGE PTTL PUBSUB TIME TYPE ' +
@@ -6,11 +6,13 @@ const READS = new Set(
   ).split(' '),
 );
 
-/** What matters of a script's text. Comments, other strings and messages match first and count for nothing. */
+/**
+ * The relevant tokens of a script. Comments, strings and publish calls match first, so that their content is skipped.
+ */
 const WORD =
   /--[^\n]*|redis\.call\(publish\b|(?<call>redis\.p?call)\(\s*(?:'(?<command>\w+)')?|'[^'\n]*'|"[^"\n]*"|\b(?<word>function|for|while|repeat|if|elseif|else|return|end|until)\b|(?<line>\n)/g;
 
-/** Blocks whose first lines may run after their last. */
+/** Blocks that may run more than once: a line of such a block may run after a later line of it. */
 const RUNS_AGAIN = new Set(['function', 'for', 'while', 'repeat']);
 
 interface Block {
@@ -18,11 +20,11 @@ interface Block {
   readonly first: number;
   last: number;
   returns: boolean;
-  /** Lines of writes in it after which the script may go on. */
+  /** Lines of the block with a write after which the script may continue. */
   readonly writes: number[];
 }
 
-/** The blocks of a script, each branch of a condition for itself; the first one is the whole script. */
+/** The blocks of a script. Each branch of a condition is a block, and the first block is the whole script. */
 export function blocksOf(source: string): Block[] {
   let line = 1;
   const open = (kind: string): Block => ({ kind, first: line, last: Infinity, returns: false, writes: [] });
@@ -55,8 +57,8 @@ export function blocksOf(source: string): Block[] {
 }
 
 /**
- * The line runs a command that `redis.pcall` was refused before, on the same key. A script does so to report the refusal,
- * after it has undone its writes.
+ * Whether the line repeats, with `redis.call`, a write on the same key that an earlier `redis.pcall` tried. A script
+ * repeats a rejected write to report the error of Redis, after the script has undone its own writes.
  */
 function reportsRefusal(source: string, line: number): boolean {
   const lines = source.split('\n');
@@ -65,7 +67,7 @@ function reportsRefusal(source: string, line: number): boolean {
   return [...calls].some(([, call, command = '']) => !READS.has(command) && before.includes(`redis.pcall(${call}`));
 }
 
-/** Whether the script may have written something when a command of this line is refused. */
+/** Whether the script may have written before Redis rejected a command of this line. */
 function mayHaveWritten(source: string, line: number): boolean {
   if (reportsRefusal(source, line)) return false;
   return blocksOf(source).some(({ kind, first, last, writes }) => {
@@ -76,8 +78,8 @@ function mayHaveWritten(source: string, line: number): boolean {
 }
 
 /**
- * Whether Redis refused a command of this script before the script had written anything: then there is nothing to undo.
- * A server that does not name the line leaves it open.
+ * Whether Redis rejected a command of the script before the script wrote anything. Then there is nothing to undo.
+ * Returns `false` if the error does not name the line.
  */
 export function isRefusedBeforeWriting(message: string, source: string): boolean {
   const line = /@user_script:\s?(\d+)/.exec(message)?.[1];

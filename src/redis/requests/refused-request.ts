@@ -1,4 +1,4 @@
-/* What is known of a request that the server refused. */
+/* The error and the effects of a request that Redis refused. */
 import type { RefusedError } from '../../errors.js';
 import type { Operation } from '../scripts/script.js';
 import { isRefusedInside, refusal } from '../server-error.js';
@@ -7,7 +7,7 @@ import { isRefusedBeforeWriting } from './first-write.js';
 
 type AnyOperation = Pick<Operation<readonly string[], RequestArgs, unknown>, 'name' | 'script'>;
 
-/** The error with the permission that would have to be given. */
+/** The error, with the permission that the user of the connection lacks. */
 export function refusalOf(
   { name, script }: AnyOperation,
   keys: readonly string[],
@@ -18,6 +18,6 @@ export function refusalOf(
   return refusal(name, error, { keys, channel: channelOf(args, publish), publish, source: script?.source });
 }
 
-/** What a script wrote before one of its commands was refused stays written. */
+/** Whether the script wrote something before Redis refused one of its commands. Redis does not undo such writes. */
 export const mayHaveWritten = ({ script }: AnyOperation, error: Error): boolean =>
   isRefusedInside(error) && !isRefusedBeforeWriting(error.message, script?.source ?? '');

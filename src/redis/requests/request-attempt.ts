@@ -1,7 +1,7 @@
 import type { LockError } from '../../errors.js';
 import type { Attempt, CommandPort } from '../connections/attempt.js';
 
-/** The request as its attempts see it. */
+/** The part of a request that its attempts use. */
 interface AttemptOwner<Sent> {
   answered(attempt: RequestAttempt<Sent>, raw: unknown): void;
   failed(attempt: RequestAttempt<Sent>, error: Error): void;
@@ -10,9 +10,9 @@ interface AttemptOwner<Sent> {
   unconfirmed(attempt: RequestAttempt<Sent>, error: LockError): void;
 }
 
-/** `Sent`: the operation. A later attempt of the request may send another one. */
+/** `Sent` is the type of the operation. A later attempt of the request may send another operation. */
 export class RequestAttempt<Sent> implements Attempt {
-  /** Answered, failed or timed out: what follows cannot start another attempt. */
+  /** The attempt was answered, failed or timed out. Later events of the attempt must not start another attempt. */
   over = false;
   answersBefore = 0;
   constructor(

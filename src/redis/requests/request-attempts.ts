@@ -1,23 +1,23 @@
 import type { Clock } from '../../clock.js';
 
-/** What is left to know of a request, whatever its reply meant: which of its attempts may still take effect. */
+/** Tracks which attempts of a request may still take effect, regardless of what the reply means. */
 export abstract class RequestAttempts {
-  /** Monotonic ms until which an attempt that was not answered may still take effect; 0 if there is none. */
+  /** Monotonic time, in ms, until which an unanswered attempt may still take effect; 0 if every attempt is answered. */
   openUntil = 0;
-  /** Attempts that were written and not answered. */
+  /** Number of attempts that were written and are unanswered. */
   #unanswered = 0;
-  /** It ran, and must be taken back although every attempt was answered. */
+  /** The request took effect and must be undone, even though every attempt is answered. */
   #undone = false;
   #quiet: (() => void) | undefined;
 
   constructor(private readonly clock: Clock) {}
 
-  /** Some attempt was written and has not been answered, so its effect is not known. */
+  /** The effect of the request is unknown, or must be undone. */
   get inDoubt(): boolean {
     return this.#unanswered > 0 || this.#undone;
   }
 
-  /** Resolves when no attempt can take effect any more: all are answered, or the not-after of the rest has passed. */
+  /** Resolves when no attempt can still take effect: each is answered, or its not-after time has passed. */
   async whenQuiet(): Promise<void> {
     const { clock } = this;
     while (this.#unanswered > 0 && clock.monotonic() <= this.openUntil) {
@@ -30,7 +30,7 @@ export abstract class RequestAttempts {
     }
   }
 
-  /** Sends nothing any more; what is under way is still read. */
+  /** Stops sending attempts. Replies to pending attempts are still read. */
   abstract abandon(): void;
 
   protected attemptWritten(openUntil: number): void {

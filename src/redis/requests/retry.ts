@@ -1,6 +1,6 @@
 import pRetry from 'p-retry';
 
-/** Tries again and again for `leftMs`, with pauses that grow. `first`: an attempt has failed with this before. */
+/** Repeats `again` for at most `leftMs`, with growing pauses. `first` is the error of an attempt that failed before. */
 export function retry(first: Error | undefined, again: () => Promise<void>, leftMs: number): Promise<void> {
   let pending = first;
   return pRetry(
@@ -15,7 +15,7 @@ export function retry(first: Error | undefined, again: () => Promise<void>, left
       minTimeout: 25,
       maxTimeout: 400,
       factor: 2,
-      // The pause before an attempt that would come after the deadline is no reason to settle after it.
+      // Without this limit, a pause that ends after the deadline would make the request settle after the deadline.
       maxRetryTime: Math.max(1, leftMs),
     },
   );

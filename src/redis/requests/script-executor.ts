@@ -4,7 +4,7 @@ import type { Operation } from '../scripts/script.js';
 import { ScriptRequest, type RequestTerms } from './script-request.js';
 import type { CommandRoutes } from '../topologies/topology.js';
 
-/** The one place that runs scripts and reads. */
+/** Runs every script and every plain read. */
 export class ScriptExecutor implements RequestTerms {
   closed = false;
 
@@ -23,7 +23,7 @@ export class ScriptExecutor implements RequestTerms {
     return new ScriptRequest(this, operation, keys, args);
   }
 
-  /** For calls whose effect needs no bookkeeping: the reply, or the request's error. `until`: monotonic ms. */
+  /** Resolves with the reply of an operation that never has to be undone. `until` is a monotonic time in ms. */
   async ask<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
     operation: Operation<Keys, Args, Reply>,
     keys: Keys,
@@ -33,7 +33,7 @@ export class ScriptExecutor implements RequestTerms {
     const sent = this.run(operation, keys, args);
     const request = await (until === undefined ? sent.done : sent.doneBy(until));
     const { error } = request;
-    // What only reads leaves nothing behind, answered or not.
+    // The operation leaves nothing to undo, whether Redis replied or not, so the outcome is never `unknown`.
     if (error instanceof RedisUnavailableError)
       throw new RedisUnavailableError(error.message, 'none', { cause: error.cause });
     if (error !== undefined) throw error;

@@ -5,7 +5,7 @@ import { ClientClosedError, LockError, RedisUnavailableError, type RefusedError 
 import type { CommandPort } from '../connections/attempt.js';
 import { RequestAttempt } from './request-attempt.js';
 import { RequestAttempts } from './request-attempts.js';
-import { requestWords } from './command-args.js';
+import { commandArgsOf } from './command-args.js';
 import { mayHaveWritten, refusalOf } from './refused-request.js';
 import { retry } from './retry.js';
 import { wakeAtOwner } from './wake-at-owner.js';
@@ -15,8 +15,8 @@ import type { CommandRoutes, Route } from '../topologies/topology.js';
 
 type Sent<Reply> = InsteadOf<Reply>['operation'];
 
-/** A slot on its way may send us on once more; where a map changes under us, or is wrong, the next attempt follows it. */
-const MOST_REDIRECTIONS = { moved: 1, asking: 2 };
+/** Redirections of one attempt: a migrating slot can cause MOVED and then ASK. More mean that the map is still wrong. */
+const MAX_REDIRECTIONS = { moved: 1, asking: 2 };
 
 /** What the requests of one client share. */
 export interface RequestTerms {
@@ -29,26 +29,26 @@ export interface RequestTerms {
 }
 
 /**
- * One request with all its attempts. The same request may be sent several times, with the same identity; the scripts
- * are written so that running twice is running once. `done` resolves with the request itself, never rejects:
- * `error` is undefined exactly when `reply` counts.
+ * One request with all its attempts. Every attempt has the same identity, and the scripts are idempotent: a script that
+ * runs twice has the effect of one run. `error` is `undefined` if, and only if, `reply` is valid.
  */
 export class ScriptRequest<Reply> extends RequestAttempts {
   reply: Reply | undefined;
   error: LockError | undefined;
-  /** Monotonic ms before the attempt was written that `reply` answers, and before the very first one. */
+  /** Monotonic time, in ms, before the client wrote the attempt that `reply` answers. */
   sentAt = 0;
+  /** Monotonic time, in ms, before the client wrote the first attempt. */
   firstSentAt = 0;
   #onDone: (() => void) | undefined;
   #settled = false;
   #abandoned = false;
-  /** The newest attempt has neither been answered nor timed out. */
+  /** The newest attempt is pending: it has not been answered, has not failed and has not timed out. */
   #awaiting = false;
   #written = 0;
   #useSource = false;
-  /** How often the current attempt was answered with where else to go. */
+  /** Number of redirections in reply to the current attempt. */
   #redirections = 0;
-  /** What the newest attempt that has ended ended with. */
+  /** The error of the attempt that ended last. */
   #lastError: Error | undefined;
   #attemptOver: ((error?: Error) => void) | undefined;
   readonly #until: number;
@@ -72,7 +72,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     return new Promise((resolve) => this.onDone(() => resolve(this)));
   }
 
-  /** As `done`, but no later than `until` (monotonic ms), for a call that has one deadline for several requests. */
+  /** As `done`, but settles at `until` (monotonic ms) at the latest, so that several requests can share a deadline. */
   async doneBy(until: number): Promise<this> {
     const { clock } = this.executor;
     await within(clock, until - clock.monotonic(), this.done);
@@ -81,7 +81,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     return this;
   }
 
-  /** What `done` tells, without the promise: an uncontended section is short enough to notice one. */
+  /** As `done`, without a promise: an uncontended section is so short that the cost of a promise shows. */
   onDone(fn: () => void): void {
     if (this.#settled) fn();
     else this.#onDone = fn;
@@ -98,7 +98,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     const { text, openUntil } = operation.notAfter
       ? connection.notAfter(sentAt, deadline)
       : { text: undefined, openUntil: deadline };
-    const words = requestWords(operation, keys, args, this.executor.routes, this.#useSource, text);
+    const commandArgs = commandArgsOf(operation, keys, args, this.executor.routes, this.#useSource, text);
     if (this.#written === 0) this.firstSentAt = sentAt;
     this.#written += 1;
     this.#awaiting = true;
@@ -106,7 +106,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     const command = operation.script === undefined ? operation.name : this.#useSource ? 'eval' : 'evalsha';
     connection.send(
       command,
-      words,
+      commandArgs,
       new RequestAttempt(this, connection, sentAt, deadline, this.#until, openUntil, asking, operation),
       asking,
     );
@@ -114,9 +114,9 @@ export class ScriptRequest<Reply> extends RequestAttempts {
 
   answered(attempt: RequestAttempt<Sent<Reply>>, raw: unknown): void {
     if (raw === TOO_LATE && attempt.operation.notAfter) {
-      // Late only by an estimate that is off: look at the clock before the next attempt.
+      // By the local estimate of the server clock, the attempt was in time, so the estimate is wrong. Refresh it.
       const surprising = this.executor.clock.monotonic() <= attempt.openUntil;
-      this.#answeredWith(attempt, new TooLateError('the server says that the request came too late'));
+      this.#answeredWith(attempt, new TooLateError('the server got the request after its deadline and did not run it'));
       if (surprising) attempt.connection.lookAtClock().catch(() => undefined);
       return;
     }
@@ -149,7 +149,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     try {
       return operation.confirmed?.(operation.reply(raw)) ?? false;
     } catch {
-      return false; // `answered` says what is wrong with it
+      return false; // `answered` decodes the reply again and reports the error
     }
   }
 
@@ -161,10 +161,10 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   }
 
   timedOut(attempt: RequestAttempt<Sent<Reply>>): void {
-    this.#overWith(attempt, new Error(`no answer within ${Math.round(attempt.deadline - attempt.sentAt)} ms`));
+    this.#overWith(attempt, new Error(`no reply within ${Math.round(attempt.deadline - attempt.sentAt)} ms`));
   }
 
-  /** The attempt did nothing, for certain. */
+  /** Ends an attempt that has certainly changed nothing. */
   #answeredWith(attempt: RequestAttempt<Sent<Reply>>, error: Error): void {
     this.attemptAnswered();
     if (failureKind(error) === 'not-sent') this.#written -= 1;
@@ -172,7 +172,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   }
 
   #overWith(attempt: RequestAttempt<Sent<Reply>>, error: Error): void {
-    // A connection that closes fails what had timed out on it before: that attempt has been followed up already.
+    // A connection that closes also fails attempts that timed out on it. The request has already reacted to those.
     if (attempt.over) return;
     attempt.over = true;
     this.#awaiting = false;
@@ -186,6 +186,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     const split = isSplitSlot(error) ? this.operation.ifSplit : undefined;
     const instead = split?.(this.keys, this.args) ?? 'retry';
     if (kind === 'refused') {
+      // Redis does not undo the writes that the script made before Redis rejected one of its commands.
       if (mayHaveWritten(this.operation, error)) this.mustBeUndone();
       this.#fail(this.#refusal(error));
     } else if (route !== undefined && this.#mayFollow(route)) {
@@ -196,7 +197,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     } else if (instead !== 'retry') {
       this.#sendInstead(instead, error);
     } else if (kind === 'unknown-script' && !this.#useSource) {
-      // Nothing ran; the text goes along and is cached by the server again.
+      // Redis does not have the script, so nothing ran. Send the source, which Redis caches again.
       this.#useSource = true;
       if (this.#abandoned) this.#next(error);
       else this.#sendAlso(attempt, error);
@@ -205,7 +206,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     }
   }
 
-  /** The attempt did nothing, and neither would the next before the slot has moved. */
+  /** Sends another operation: the attempt changed nothing, and no repeat would before the slot has moved. */
   #sendInstead(instead: InsteadOf<Reply>, error: Error): void {
     ({ operation: this.operation, keys: this.keys, args: this.args } = instead);
     this.#useSource = false;
@@ -216,18 +217,18 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     else this.#sendAlso({ connection, asking: false }, error);
   }
 
-  /** Two servers that name each other would be asked as fast as they can answer. */
+  /** Limits redirections: two servers that redirect to each other would cause a loop without pauses. */
   #mayFollow({ asking }: Route): boolean {
     this.#redirections += 1;
-    return !this.#abandoned && this.#redirections <= MOST_REDIRECTIONS[asking ? 'asking' : 'moved'];
+    return !this.#abandoned && this.#redirections <= MAX_REDIRECTIONS[asking ? 'asking' : 'moved'];
   }
 
-  /** Within the attempt: the server did nothing but say what else to send, or to whom. */
+  /** Sends again within the same attempt. Redis ran nothing: it only asked for the source or named another server. */
   #sendAlso({ connection, asking }: Route, error: Error): void {
-    // After a blocked event loop even an answer that came in time is handled too late for another attempt.
+    // After a blocked event loop, a reply that arrived in time may be handled too late for another attempt.
     if (this.#outOfTime) return this.#fail(error);
     if (connection.ready) return this.#send(connection, undefined, asking);
-    // Where the slot is on its way to no map leads, so this is the time to connect there.
+    // The map does not list a node that only imports the slot, so nothing has connected to that node yet.
     const now = this.executor.clock.monotonic();
     connection.whenReady(Math.min(now + this.executor.attemptMs, this.#until)).then(
       () => {
@@ -246,7 +247,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     else this.#retry(error);
   }
 
-  /** The first attempt is made directly: a retry loop costs more than the rest of an uncontended acquire. */
+  /** Runs the next attempts. The first one runs without this loop, which costs more than an uncontended acquire. */
   #retry(first: Error | undefined): void {
     const leftMs = this.#until - this.executor.clock.monotonic();
     retry(first, () => this.#again(), leftMs).catch((error: unknown) => this.#fail(error as Error));
@@ -255,7 +256,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   async #again(): Promise<void> {
     const { executor } = this;
     if (this.#settled) return;
-    if (this.#abandoned || this.#outOfTime) throw new AbortError('out of time');
+    if (this.#abandoned || this.#outOfTime) throw new AbortError('no time is left for another attempt');
     let connection: CommandPort;
     try {
       connection = await executor.routes.connect(
@@ -267,7 +268,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
       throw new AbortError(error as Error);
     }
     if (this.#settled) return;
-    if (this.#abandoned || this.#outOfTime) throw new AbortError('out of time');
+    if (this.#abandoned || this.#outOfTime) throw new AbortError('no time is left for another attempt');
     this.#useSource = false;
     this.#redirections = 0;
     await new Promise<void>((resolve, reject) => {
@@ -281,7 +282,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     });
   }
 
-  /** An attempt that cannot be answered in time would only leave a doubt. */
+  /** Too little time is left for a reply. Another attempt would only be one more whose outcome is unknown. */
   get #outOfTime(): boolean {
     const { clock, attemptMs } = this.executor;
     return clock.monotonic() >= this.#until - attemptMs / 10;
@@ -295,7 +296,8 @@ export class ScriptRequest<Reply> extends RequestAttempts {
       this.error = new ClientClosedError();
     } else {
       this.error = new RedisUnavailableError(
-        `Redis did not answer ${this.operation.name} within ${this.executor.commandTimeout} ms`,
+        `Redis did not reply to ${this.operation.name} within ${this.executor.commandTimeout} ms (commandTimeout); ` +
+          'check the server and the connection',
         this.inDoubt ? 'unknown' : 'none',
         { cause: this.#lastError ?? error },
       );

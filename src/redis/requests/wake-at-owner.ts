@@ -4,8 +4,8 @@ import type { CommandRoutes } from '../topologies/topology.js';
 import { channelOf, type RequestArgs } from './command-args.js';
 
 /**
- * A request ran at the node that its slot is moving to, and published there. The waiters are subscribed at the node that
- * the slot still belongs to, where the message did not arrive: it is published there as well.
+ * After ASK, the script ran and published at the node that imports the slot. The waiters are subscribed at the node that
+ * still owns the slot, so they did not receive the message. The client publishes it there.
  */
 export function wakeAtOwner<Reply>(
   operation: Operation<readonly string[], RequestArgs, Reply>,
@@ -14,7 +14,7 @@ export function wakeAtOwner<Reply>(
   routes: CommandRoutes,
   reply: Reply,
 ): void {
-  const payload = operation.wakeUp?.(reply);
+  const payload = operation.publishedPayload?.(reply);
   const channel = channelOf(args, routes.publish);
   if (payload === undefined || channel === undefined || routes.publish !== 'SPUBLISH') return;
   const owner = routes.connectionFor(keys[0] as string, false);

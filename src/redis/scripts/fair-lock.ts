@@ -8,9 +8,12 @@ import type { AcquireReply, ReleaseReply } from './replies.js';
 type FairKeys = [lock: string, queue: string, timeouts: string, alive: string];
 
 export interface RefreshReply {
-  /** ms until the holder's lease ends, if one of the waiters is the head; -1: nobody knows, or none of them is. */
+  /**
+   * Time, in ms, until the holder's lease ends; -1 if it is unknown, or if none of the waiters is the head of the
+   * queue.
+   */
   readonly lookInMs: number;
-  /** Which of the waiters have to try now, by their place in the request. */
+  /** The waiters that must try now, as indexes into the owners of the request. */
   readonly toTry: readonly number[];
 }
 
@@ -39,7 +42,7 @@ export const release = defineScript<
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
-  // The queue may be at the other node, or there may be none. Its head tries again with its next sign of life.
+  // The queue may be at the other node, or may not exist. The head of the queue tries again with its next refresh.
   ifSplit: ([lock], [publish, channel, , ...owners]) => ({
     operation: releaseHash,
     keys: [lock],

@@ -5,10 +5,10 @@ import releaseSource from '../../../lua/lock/release.lua';
 import { defineScript, replyInt } from './script.js';
 import type { AcquireReply, HandOffReply, HeldReply } from './replies.js';
 
-/** How tokens are drawn: counted as Redisson does, or never below the server's time in microseconds. */
+/** How tokens are generated: counted as in Redisson, or never below the server time in microseconds. */
 type TokenSource = 'counter' | 'clock';
 
-/** A token is text, since it may outgrow what a number can say; everything else that is answered is an integer. */
+/** A token is text in the reply, because it may exceed the safe integers. Every other value is an integer. */
 const tokenOr = <T>(raw: unknown, other: (n: number) => T): bigint | T =>
   typeof raw === 'string' && raw !== '' ? BigInt(raw) : other(replyInt(raw));
 
@@ -39,7 +39,7 @@ export const acquireNested = defineScript<
   reply: (raw) => tokenOr(raw, () => 'gone' as const),
 });
 
-/** Says what a hand-off says that has freed the lock. */
+/** A release with the reply of a hand-off that freed the lock. */
 const releaseInstead = defineScript<
   [lock: string],
   [publish: string, channel: string, ...owners: string[]],
@@ -51,7 +51,7 @@ const releaseInstead = defineScript<
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'published' : 'gone'),
-  wakeUp: (reply) => (reply === 'published' ? '0' : undefined),
+  publishedPayload: (reply) => (reply === 'published' ? '0' : undefined),
 });
 
 export const handOff = defineScript<
@@ -66,8 +66,8 @@ export const handOff = defineScript<
   notAfter: true,
   reply: (raw) => tokenOr(raw, (n) => (n === 2 ? 'published' : 'gone')),
   confirmed: (reply) => typeof reply === 'bigint',
-  wakeUp: (reply) => (reply === 'published' ? '0' : undefined),
-  // No token can be drawn: the lock is freed instead.
+  publishedPayload: (reply) => (reply === 'published' ? '0' : undefined),
+  // The script cannot generate a token, so the client frees the lock instead.
   ifSplit: ([lock], [from, to, , publish, channel]) => ({
     operation: releaseInstead,
     keys: [lock],

@@ -8,7 +8,7 @@ import { defineScript, replyInt, replyInts } from './script.js';
 import type { AcquireReply, HeldReply, ReleaseReply } from './replies.js';
 
 export interface GroupState {
-  /** ms until the last of the values is free; -2: all are. */
+  /** Time, in ms, until the last of the values is free; -2: all values are free. */
   readonly leftMs: number;
   readonly holdCount: number;
   readonly owners: readonly string[];
@@ -54,7 +54,7 @@ export const releasePartial = defineScript<
   args: 'variable',
   notAfter: true,
   reply: heldReply,
-  wakeUp: (reply) => (reply === 'held' ? '0' : undefined),
+  publishedPayload: (reply) => (reply === 'held' ? '0' : undefined),
 });
 
 export const release = defineScript<
@@ -71,10 +71,10 @@ export const release = defineScript<
     const n = replyInt(raw);
     return n === 1 ? 'freed' : n === 2 ? 'partly' : 'gone';
   },
-  wakeUp: (reply) => (reply === 'gone' ? undefined : '0'),
+  publishedPayload: (reply) => (reply === 'gone' ? undefined : '0'),
 });
 
-/** For each hold the ms that it has left, 0 if its owner has lost a value of it. */
+/** For each hold: the time, in ms, until its lease ends, or 0 if its owner lost one of the values. */
 export const renew = defineScript<string[], (string | number)[], number[]>({
   file: 'group-lock/renew',
   source: renewSource,

@@ -7,7 +7,7 @@ import type { AcquireReply } from './replies.js';
 type LatchKeys = [latch: string, requests: string];
 type OpenedKeys = [...LatchKeys, opened: string];
 
-/** The count that is left. */
+/** Replies with the remaining count. */
 export const countDown = defineScript<
   OpenedKeys,
   [publish: string, channel: string, lane: number, sequence: number],
@@ -19,7 +19,7 @@ export const countDown = defineScript<
   args: 4,
   notAfter: true,
   reply: replyInt,
-  wakeUp: (left) => (left === 0 ? '0' : undefined),
+  publishedPayload: (left) => (left === 0 ? '0' : undefined),
 });
 
 export const trySet = defineScript<
@@ -46,12 +46,13 @@ export const remove = defineScript<
   args: 4,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
-  wakeUp: (opened) => (opened ? '0' : undefined),
+  publishedPayload: (opened) => (opened ? '0' : undefined),
 });
 
 /**
- * Undefined: open. Below 0: closed, and nobody can say until when. The number says when the latch was last opened,
- * which is how a waiter learns of an opening between two looks: -n is n µs of the server's clock, -1 is not known.
+ * `undefined`: the latch is open. A negative number: it is closed. The number tells when the latch was last opened: -n
+ * is n µs of the server clock, and -1 is unknown. A waiter thereby notices that the latch was opened and closed again
+ * between two reads.
  */
 export const look = defineRead<[], AcquireReply, [latch: string, opened: string]>(
   'mget',

@@ -56,7 +56,7 @@ export const release = defineScript<
   args: 'variable',
   notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
-  wakeUp: (reply) => (reply === 'freed' ? '0' : undefined),
+  publishedPayload: (reply) => (reply === 'freed' ? '0' : undefined),
 });
 
 export const handOff = defineScript<
@@ -71,10 +71,10 @@ export const handOff = defineScript<
   notAfter: true,
   reply: replyHandOff,
   confirmed: (reply) => reply === 'handed',
-  wakeUp: (reply) => (reply === 'published' ? '0' : undefined),
+  publishedPayload: (reply) => (reply === 'published' ? '0' : undefined),
 });
 
-/** For each lock the ms that it has left, 0 if its owner does not hold it any more. */
+/** For each lock: the time, in ms, until its lease ends, or 0 if the owner no longer holds it. */
 export const renew = defineScript<string[], (string | number)[], number[]>({
   file: 'lock/renew',
   source: renewSource,
@@ -82,6 +82,6 @@ export const renew = defineScript<string[], (string | number)[], number[]>({
   args: 'variable',
   notAfter: true,
   reply: replyInts,
-  // The caller continues key by key. A single key is at one node: Redis answers TRYAGAIN for another reason then.
+  // The caller continues with one key at a time. A single key is on one node, so its TRYAGAIN has another cause.
   ifSplit: (keys) => (keys.length > 1 ? 'fail' : 'retry'),
 });

@@ -4,11 +4,11 @@ import { defineScript, replyInt } from './script.js';
 export interface InspectReply {
   readonly type: string;
   readonly pttl: number;
-  /** Fields and values in turn, or the value of a string. */
+  /** Fields and values in turn, or the value of a string key. */
   readonly content: readonly string[];
   readonly queue: readonly string[];
   readonly token: string;
-  /** Ids and ms left in turn. */
+  /** Permit ids and remaining times, in ms, in turn. */
   readonly permits: readonly (string | number)[];
 }
 

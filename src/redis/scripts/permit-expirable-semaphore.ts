@@ -22,7 +22,7 @@ export const acquire = defineScript<Keys, readonly (string | number)[], AcquireR
   confirmed: (reply) => typeof reply === 'object',
 });
 
-/** `mixed`: some of them are not taken any more, and none was released; `unknown`: none of them is taken. */
+/** `mixed`: some of the permits are not taken, and no permit was released. `unknown`: none of the permits is taken. */
 export type ReleaseReply = 'released' | 'mixed' | 'unknown';
 const RELEASED: Readonly<Record<number, ReleaseReply>> = { 1: 'released', 2: 'mixed' };
 
@@ -33,7 +33,7 @@ export const release = defineScript<Keys, readonly (string | number)[], ReleaseR
   args: 'variable',
   notAfter: false,
   reply: (raw) => RELEASED[replyInt(raw)] ?? 'unknown',
-  wakeUp: (reply) => (reply === 'released' ? '1' : undefined),
+  publishedPayload: (reply) => (reply === 'released' ? '1' : undefined),
 });
 
 export interface PermitCount {
@@ -65,10 +65,10 @@ export const set = defineScript<
   args: 5,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
-  wakeUp: (done) => (done ? '1' : undefined),
+  publishedPayload: (done) => (done ? '1' : undefined),
 });
 
-/** False: it is not taken any more. */
+/** `false`: the permit is no longer taken. */
 export const updateLease = defineScript<Keys, [id: string, leaseMs: number, publish: string, channel: string], boolean>(
   {
     file: 'permit-expirable-semaphore/update-lease',
@@ -80,7 +80,7 @@ export const updateLease = defineScript<Keys, [id: string, leaseMs: number, publ
   },
 );
 
-/** ms; -1: no lease, -2: it is not taken any more. */
+/** Remaining time, in ms. -1: the permit has no lease. -2: the permit is no longer taken. */
 export const lease = defineScript<Keys, [id: string, publish: string, channel: string], number>({
   file: 'permit-expirable-semaphore/lease',
   source: leaseSource,

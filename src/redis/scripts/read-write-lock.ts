@@ -81,7 +81,7 @@ export const release = defineScript<
   reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
 });
 
-/** To the next writer. */
+/** Hands the write lock to the next writer. */
 export const handOff = defineScript<
   [lock: string],
   [base: string, from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number],
@@ -96,7 +96,7 @@ export const handOff = defineScript<
   confirmed: (reply) => reply === 'handed',
 });
 
-/** For each lock the ms that its owner has left, 0 if it does not hold it any more. */
+/** For each lock: the time, in ms, until its owner's lease ends, or 0 if the owner no longer holds it. */
 export const renew = defineScript<string[], (string | number)[], number[]>({
   file: 'read-write-lock/renew',
   source: renewSource,
@@ -104,11 +104,11 @@ export const renew = defineScript<string[], (string | number)[], number[]>({
   args: 'variable',
   notAfter: true,
   reply: replyInts,
-  // The caller continues key by key, also for one lock: its read holds have keys too.
+  // The caller continues with one key at a time, even for a single lock: its read holds have keys of their own.
   ifSplit: () => 'fail',
 });
 
-/** ms that the key has left, 0 if it is gone or its owner does not hold the lock any more. */
+/** Time, in ms, until the key expires; 0 if the key does not exist or its owner no longer holds the lock. */
 export const renewKey = defineScript<[key: string], [owner: string, leaseMs: number], number>({
   file: 'read-write-lock/renew-key',
   source: renewKeySource,

@@ -1,19 +1,23 @@
-/* What the scripts of the kinds of lock answer, in the words of the code above them. */
+/* The replies of the lock scripts, in the words of the code above the bindings. */
 
-/** What is left of something that several can have, and ms until some of it comes back by itself; -1: nobody knows. */
+/** The free permits of a semaphore after an acquire. */
 interface Left {
   readonly free: number;
+  /** Time, in ms, until an expiring lease frees permits; -1: unknown. */
   readonly freeIn: number;
 }
-/** A number: ms until a holder's lease ends, -1 without one. Anything else: taken, with a token if it is a bigint. */
+/**
+ * A number means busy. From 0 on, it is the time, in ms, until a holder's lease ends. A negative number means that the
+ * time is unknown. Anything else is a grant, and a bigint is its fencing token.
+ */
 export type AcquireReply = number | bigint | Left | undefined;
-/** A bigint: held, with that token. */
+/** A bigint means held, and is the fencing token. */
 export type HeldReply = 'held' | 'gone' | bigint;
-/** `partly`: what was still held has been given back, but a part of it was lost before. */
+/** `partly`: a part of the hold was lost before, and the rest is released. */
 export type ReleaseReply = 'freed' | 'partly' | 'gone';
-/** A bigint: handed on, with that token. */
+/** A bigint means handed, and is the fencing token of the new owner. */
 export type HandOffReply = 'handed' | 'published' | 'gone' | bigint;
 
-/** ms until some of it is free, -1 if that is not known; undefined while some is left. */
+/** Time, in ms, until permits become free; -1 if unknown; `undefined` while permits are free. */
 export const nextFreeIn = (reply: AcquireReply): number | undefined =>
   typeof reply === 'object' && reply.free <= 0 ? reply.freeIn : undefined;

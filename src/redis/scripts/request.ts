@@ -1,7 +1,7 @@
 import cancelSource from '../../../lua/request/cancel.lua';
 import { defineScript, replyInt } from './script.js';
 
-/** True if the request had run; it stays done then. */
+/** `true` if the request had run. Its effect remains. With `false`, the request will never run. */
 export const cancel = defineScript<[requests: string], [lane: number, sequence: number], boolean>({
   file: 'request/cancel',
   source: cancelSource,

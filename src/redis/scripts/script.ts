@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 
-/** What a script, or a plain read, needs to be sent, and what its reply means. */
+/** A script or a plain read: how to send it, and how to decode its reply. */
 export interface Operation<Keys extends readonly string[], Args extends readonly (string | number)[], Reply> {
-  /** `lock/acquire` for lua/lock/acquire.lua; for a read the command's name. */
+  /** Name of the script, such as `lock/acquire` for lua/lock/acquire.lua, or of the command of a plain read. */
   readonly name: string;
   readonly keys: number | 'variable';
   readonly args: number | 'variable';
-  /** The script's text and address; a plain read has none. */
+  /** Source and SHA-1 digest of the script; `undefined` for a plain read. */
   readonly script: { readonly source: string; readonly sha: string } | undefined;
-  /** The executor adds a last argument: the server time after which the script changes nothing. */
+  /** Whether the client adds the not-after argument: the server time after which the script changes nothing. */
   readonly notAfter: boolean;
   reply(raw: unknown): Reply;
-  /** Whether this reply tells of a grant, which replicas may have to confirm; absent where none ever does. */
+  /** Whether the reply is a grant, which replicas may have to confirm. Absent if no reply is a grant. */
   readonly confirmed?: ((reply: Reply) => boolean) | undefined;
-  /** What it has published if this is its reply; absent where nobody depends on it. Its channel follows PUBLISH. */
-  readonly wakeUp?: ((reply: Reply) => string | undefined) | undefined;
-  /** What to do instead of a further attempt where the keys may be at two nodes for as long as a slot takes to move. */
+  /** The payload that the script has published if it sends this reply. Absent if no waiter depends on the message. */
+  readonly publishedPayload?: ((reply: Reply) => string | undefined) | undefined;
+  /** What to do instead of another attempt if a migrating slot keeps the keys on two nodes. */
   ifSplit?(keys: Keys, args: Args): IfSplit<Reply>;
-  /** Never set: keeps the tuples in the type. */
+  /** Never set. Makes the type parameters part of the type. */
   readonly types?: [Keys, Args];
 }
 
@@ -27,7 +27,10 @@ export interface InsteadOf<Reply> {
   readonly args: readonly (string | number)[];
 }
 
-/** The request to send in its place; or the request fails at once; or the next attempt comes as after other errors. */
+/**
+ * The operation to send instead; or `'fail'`: the request fails at once; or `'retry'`: the request tries again after a
+ * pause.
+ */
 type IfSplit<Reply> = InsteadOf<Reply> | 'fail' | 'retry';
 
 type Counted<T extends readonly unknown[]> = number extends T['length'] ? 'variable' : T['length'];
@@ -36,22 +39,24 @@ interface ScriptDefinition<Keys extends readonly string[], Args extends readonly
   file: string;
   source: string;
   keys: Counted<Keys>;
-  /** Without the not-after, which the executor adds as the last one (or, with a variable tail, as the first). */
+  /**
+   * Does not count the not-after. The client adds it as the last argument, or as the first if the number is variable.
+   */
   args: Counted<Args>;
   notAfter: boolean;
   reply(raw: unknown): Reply;
   confirmed?: (reply: Reply) => boolean;
-  wakeUp?: (reply: Reply) => string | undefined;
+  publishedPayload?: (reply: Reply) => string | undefined;
   ifSplit?(keys: Keys, args: Args): IfSplit<Reply>;
 }
 
 export function defineScript<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
   definition: ScriptDefinition<Keys, Args, Reply>,
 ): Operation<Keys, Args, Reply> {
-  const { file, source, keys, args, notAfter, reply, confirmed, wakeUp, ifSplit } = definition;
+  const { file, source, keys, args, notAfter, reply, confirmed, publishedPayload, ifSplit } = definition;
   const sha = createHash('sha1').update(source).digest('hex');
   const script = { source, sha };
-  return { name: file, keys, args, script, notAfter, reply, confirmed, wakeUp, ...(ifSplit && { ifSplit }) };
+  return { name: file, keys, args, script, notAfter, reply, confirmed, publishedPayload, ...(ifSplit && { ifSplit }) };
 }
 
 export function defineRead<Args extends readonly string[], Reply, Keys extends readonly string[] = readonly [string]>(
@@ -63,21 +68,21 @@ export function defineRead<Args extends readonly string[], Reply, Keys extends r
   return { name: command, keys, args, script: undefined, notAfter: false, reply };
 }
 
-/** In place of the publishing command, where it is not known before the servers have been asked. */
-export const PUBLISH_OF_TOPOLOGY = '\0publish';
+/** Stands for PUBLISH or SPUBLISH in the arguments until the servers have replied which one they support. */
+export const PUBLISH_COMMAND = '\0publish';
 
-/** Every script with a not-after answers this when it came too late to change anything. */
+/** The reply of a script that ran after its not-after time and therefore changed nothing. */
 export const TOO_LATE = -3;
 
-/** Accepts 1 and "1": ioredis has a stringNumbers option, and a hash field is text. */
+/** Decodes 1 and "1": a hash field is text, and ioredis has an option that returns numbers as text. */
 export function replyInt(raw: unknown): number {
   const n = typeof raw === 'number' ? raw : typeof raw === 'string' && raw !== '' ? Number(raw) : NaN;
-  // A lease may be so long that its ms are rounded on the way.
+  // Accept unsafe integers: the milliseconds of a very long lease may be rounded.
   if (!Number.isInteger(n)) throw new TypeError(`expected an integer from Redis, got ${JSON.stringify(raw)}`);
   return n;
 }
 
-/** Of a script that gives a lock to the next owner, or frees it. */
+/** Decodes the reply of a script that hands a lock to the next owner or frees it. */
 export function replyHandOff(raw: unknown): 'handed' | 'published' | 'gone' {
   const n = replyInt(raw);
   return n === 1 ? 'handed' : n === 2 ? 'published' : 'gone';

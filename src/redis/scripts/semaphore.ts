@@ -7,7 +7,7 @@ import trySetSource from '../../../lua/semaphore/try-set.lua';
 import { defineScript, replyInt } from './script.js';
 import type { AcquireReply } from './replies.js';
 
-/** -1: not enough, and nobody can say when some will be free. */
+/** -1: too few permits are free, and it is unknown when more will be. */
 export const acquire = defineScript<
   [semaphore: string, requests: string],
   [permits: number, lane: number, sequence: number],
@@ -28,7 +28,7 @@ export const acquire = defineScript<
 type ReleaseReply = 'none' | 'released' | 'unheard';
 const RELEASED: Readonly<Record<number, ReleaseReply>> = { 1: 'released', 2: 'unheard' };
 
-/** `unheard`: no other client is subscribed. */
+/** `unheard`: the permits were released, but no other client is subscribed. */
 export const release = defineScript<
   [semaphore: string, requests: string],
   [permits: number, create: number, publish: string, channel: string, lane: number, sequence: number],
@@ -40,7 +40,7 @@ export const release = defineScript<
   args: 6,
   notAfter: false,
   reply: (raw) => RELEASED[replyInt(raw)] ?? 'none',
-  wakeUp: (reply) => (reply === 'none' ? undefined : '1'),
+  publishedPayload: (reply) => (reply === 'none' ? undefined : '1'),
 });
 
 export const drain = defineScript<[semaphore: string, requests: string], [lane: number, sequence: number], number>({
@@ -63,7 +63,7 @@ export const add = defineScript<
   args: 5,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
-  wakeUp: (done) => (done ? '1' : undefined),
+  publishedPayload: (done) => (done ? '1' : undefined),
 });
 
 export const trySet = defineScript<
@@ -77,10 +77,10 @@ export const trySet = defineScript<
   args: 6,
   notAfter: true,
   reply: (raw) => replyInt(raw) === 1,
-  wakeUp: (done) => (done ? '1' : undefined),
+  publishedPayload: (done) => (done ? '1' : undefined),
 });
 
-/** True if it had run, so that something was given back. */
+/** `true` if the request had taken permits. The script released them. */
 export const cancel = defineScript<
   [semaphore: string, requests: string],
   [permits: number, publish: string, channel: string, lane: number, sequence: number],
@@ -92,5 +92,5 @@ export const cancel = defineScript<
   args: 5,
   notAfter: false,
   reply: (raw) => replyInt(raw) === 1,
-  wakeUp: (done) => (done ? '1' : undefined),
+  publishedPayload: (done) => (done ? '1' : undefined),
 });

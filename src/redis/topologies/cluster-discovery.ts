@@ -6,32 +6,35 @@ import { addressText, slotRanges, type NodeAddress, type SlotRange } from '../cl
 import { nodeOptions, openNodeConnection, startupNodesOf } from '../connections/own-connection.js';
 import { failureKind, withoutArguments } from '../server-error.js';
 
-/** What one node of a cluster says about all of it. */
+/** The view that one node has of its cluster. */
 export interface ClusterView {
   readonly ranges: readonly SlotRange[];
-  /** Grows with every failover and slot move; a node that was cut off has an old one. */
+  /** A number that grows with every failover and slot migration. A node that was isolated has an old one. */
   readonly epoch: number;
-  /** Redis 7 or later: messages can go by slot. */
+  /** Whether the node supports sharded pub/sub (Redis 7 or later). */
   readonly sharded: boolean;
 }
 
-/** Nodes asked side by side: enough to get past a few that are down, few enough for a cluster of hundreds. */
+/** Number of nodes that are asked in parallel. A few of them may be down, and a cluster may have hundreds of nodes. */
 const ASKED_AT_ONCE = 5;
-/** After the first answer, others that may know more get this long. */
+/** Time, in ms, that other nodes get to reply after the first reply, because they may have a newer view. */
 const GRACE_MS = 50;
-/** How long the names are looked up for: as long as a command may take. */
+/** The DNS lookups may take as long as this many attempts. Three attempts fit into a command deadline. */
 const LOOKUP_ATTEMPTS = 3;
 
 /**
- * Asks nodes who has which slot. Each question has a connection of its own: a refresh is made when something is wrong,
- * and the connections we have are what may be wrong.
+ * Asks nodes for the map from slots to servers. Every question opens a new connection: the client refreshes the map
+ * after a fault, and the existing connections may be the fault.
  */
 export class ClusterDiscovery {
   readonly #options: Cluster['options'];
   readonly #startupNodes: readonly RedisOptions[];
-  /** Credentials and TLS that ioredis would use for nodes it finds, else those of the first node it was given. */
+  /**
+   * Options for discovered nodes: those of `redisOptions`, then the credentials of the first startup node that has
+   * some.
+   */
   readonly #nodeOptions: RedisOptions;
-  /** Connections of questions that have not been answered. */
+  /** Connections of pending questions. */
   readonly #asking = new Set<Redis>();
   #closed = false;
 
@@ -52,7 +55,7 @@ export class ClusterDiscovery {
     return openNodeConnection({ ...this.#nodeOptions, host, port }, this.attemptMs, override);
   }
 
-  /** The address to connect to for one that the cluster has announced. */
+  /** Translates an address that the cluster announced to the address to connect to. */
   reachable(announced: NodeAddress): NodeAddress {
     const { natMap } = this.#options;
     const text = addressText(announced);
@@ -60,17 +63,17 @@ export class ClusterDiscovery {
     return mapped ?? announced;
   }
 
-  /** Nobody is asked any more: a node that hangs would keep the process for as long as it is waited for. */
+  /** Ends pending questions. A node that hangs would otherwise keep the process alive until its question times out. */
   close(): void {
     this.#closed = true;
     for (const redis of this.#asking) redis.disconnect();
   }
 
-  /** The newest of the views that nodes have; rejects with the last error if none of them answers. */
+  /** Resolves with the newest view among several nodes. Rejects with the last error if no node replies. */
   async look(known: readonly NodeAddress[]): Promise<ClusterView> {
     const tried = new Set<string>();
-    let failure: unknown = new Error('no address of the cluster is known');
-    // Names come second: whoever looks them up may be away as well.
+    let failure: unknown = new Error('no address of a cluster node is known');
+    // Try the known addresses first: the startup names need DNS, which may be unavailable as well.
     for (const addresses of [() => known, () => this.#startupAddresses()]) {
       const left = shuffled(await addresses()).filter((address) => !tried.has(addressText(address)));
       for (const address of left) tried.add(addressText(address));
@@ -97,13 +100,13 @@ export class ClusterDiscovery {
       await redis.connect();
       const [ranges, info, sharded] = await Promise.all([
         redis.call('cluster', 'slots'),
-        // May be refused; then its answer is taken if no other node gives a better one.
+        // If Redis rejects it, the view counts as the oldest. It is used if no other node replies.
         redis.call('cluster', 'info').catch(() => ''),
-        redis.call('pubsub', 'shardnumsub').then(() => true, isNotThere),
+        redis.call('pubsub', 'shardnumsub').then(() => true, falseIfRejected),
       ]);
       const known = slotRanges(ranges, address);
-      // One that is not, or no longer, part of the cluster. The others may take longer.
-      if (known.length === 0) throw new Error(`${addressText(address)} knows of no slot that is served`);
+      // The node is not part of the cluster. Ignore its view, because the other nodes may need more time.
+      if (known.length === 0) throw new Error(`${addressText(address)} reports no slots; it is not part of a cluster`);
       return {
         ranges: known,
         epoch: Number(/cluster_current_epoch:(\d+)/.exec(String(info))?.[1] ?? 0),
@@ -117,7 +120,9 @@ export class ClusterDiscovery {
     }
   }
 
-  /** Looked up anew each time: the names may lead elsewhere by now, and a lookup may never be answered. */
+  /**
+   * Resolves the names anew each time, because their addresses may change. The time limit ends an unanswered lookup.
+   */
   async #startupAddresses(): Promise<NodeAddress[]> {
     const found: NodeAddress[] = [];
     const lookups = this.#startupNodes.map(async (node) => found.push(...(await this.#addressesOf(node))));
@@ -129,7 +134,7 @@ export class ClusterDiscovery {
     if (isIP(host)) return [{ host, port }];
     if (this.#options.useSRVRecords) return this.#serviceAddresses(host);
     const { dnsLookup } = this.#options;
-    // The socket does the usual lookup itself, and TLS then sees the name.
+    // The socket does the default lookup itself. TLS needs the host name to verify the certificate.
     if (dnsLookup === undefined || (dnsLookup as unknown) === lookup) return [{ host, port }];
     return new Promise((resolve) =>
       dnsLookup(host, (error, address) => resolve(error ? [] : [{ host: address, port }])),
@@ -145,8 +150,11 @@ export class ClusterDiscovery {
   }
 }
 
-/** What is found out here is never asked again: a cut connection, or a server that is busy, decides nothing. */
-function isNotThere(error: unknown): false {
+/**
+ * `false` only if Redis rejected the command. The result is never asked for again, so a lost connection or a busy
+ * server must not decide it.
+ */
+function falseIfRejected(error: unknown): false {
   if (!(error instanceof Error) || failureKind(error) !== 'refused') throw error;
   return false;
 }
@@ -158,7 +166,7 @@ function newest(asked: Promise<ClusterView>[], clock: Clock): Promise<ClusterVie
     let grace: Timer | undefined;
     const finish = (failure?: Error): void => {
       grace?.cancel();
-      if (best === undefined) reject(failure ?? new Error('no node of the cluster answered'));
+      if (best === undefined) reject(failure ?? new Error('no node of the cluster replied'));
       else resolve(best);
     };
     for (const each of asked) {

@@ -6,17 +6,17 @@ interface Placed {
   at: Subscriber | undefined;
 }
 
-/** The subscriptions of a cluster: each channel at the master of its slot, wherever that goes. */
+/** Subscribes to each channel at the master of its slot, and moves the subscription when the slot moves. */
 export class ClusterSubscriber implements ChannelSource {
   readonly #channels = new Map<string, Placed>();
-  /** Channels at each server; only these servers are watched. */
+  /** Number of channels at each server. Only servers in this map are watched. */
   readonly #counts = new Map<Subscriber, number>();
   #attended = false;
 
   constructor(
-    /** The server for a channel, if it is known. */
+    /** The connection to the server of a channel, if the server is known. */
     private readonly subscriberFor: (channel: string) => Subscriber | undefined,
-    /** A channel has no server: the map of the cluster is wanted. */
+    /** Called when the server of a channel is unknown: requests a new map of the cluster. */
     private readonly lookFor: () => void,
   ) {}
 
@@ -24,7 +24,7 @@ export class ClusterSubscriber implements ChannelSource {
     const placed = this.#channels.get(channel) ?? { listeners: new Set(), at: undefined };
     this.#channels.set(channel, placed);
     const at = this.subscriberFor(channel);
-    // Where others listen already the server is asked again, and all of them are told that it has confirmed.
+    // If the channel has other listeners, the client subscribes again, and every listener gets the confirmation.
     if (at !== undefined && at === placed.at) at.want(channel, listener);
     else this.#take(channel, placed);
     placed.listeners.add(listener);
@@ -56,7 +56,7 @@ export class ClusterSubscriber implements ChannelSource {
     return this.#channels.size;
   }
 
-  /** Slots have moved: every channel goes to where its slot is now. */
+  /** Call this when slots have moved. Moves every subscription to the current server of its slot. */
   follow(): void {
     for (const [channel, placed] of this.#channels) this.#place(channel, placed);
   }

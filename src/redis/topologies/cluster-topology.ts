@@ -1,6 +1,6 @@
 /*
- * A cluster. Who has which slot is a map that we keep ourselves: it is looked up when it is first needed, corrected by
- * every MOVED, and looked up again as long as anything in it does not answer.
+ * A Redis Cluster. The client keeps its own map from slots to servers. It asks for the map when it first needs it, and
+ * corrects it after every MOVED. As long as a server in the map is unavailable, the client keeps asking for a new map.
  */
 import type { Cluster } from 'ioredis';
 import type { Clock, Timer } from '../../clock.js';
@@ -19,14 +19,14 @@ import {
 } from '../cluster-slots.js';
 import { ClusterSubscriber } from './cluster-subscriber.js';
 import { Master, type MasterReports } from '../connections/master.js';
-import { PUBLISH_OF_TOPOLOGY } from '../scripts/script.js';
+import { PUBLISH_COMMAND } from '../scripts/script.js';
 import { isCredentialsError, NotSentError, refusal } from '../server-error.js';
 import type { Subscriber } from '../connections/subscriber.js';
 import type { Route, Topology } from './topology.js';
 
-/** Between two looks at the map: at first, and when looking has not helped for a while. */
-const LOOK_EVERY_MS = { first: 100, most: 1_000 };
-/** A server that was named by a redirection is kept at least this long, although no map has it. */
+/** Pause, in ms, between two requests for the map. It grows from `first` to `max` while the map does not help. */
+const LOOK_EVERY_MS = { first: 100, max: 1_000 };
+/** Time, in ms, for which the client keeps a server that a redirection named, even if the map does not list it. */
 const KEPT_MS = 10_000;
 
 interface Node {
@@ -38,10 +38,10 @@ interface Node {
 export class ClusterTopology implements Topology {
   readonly subscriber: ClusterSubscriber;
   readonly #discovery: ClusterDiscovery;
-  /** By reachable address. */
+  /** The connected servers, by reachable address. */
   readonly #nodes = new Map<string, Node>();
   #owners: (Node | undefined)[] = new Array<Node | undefined>(SLOTS).fill(undefined);
-  /** Every node of the newest view, replicas too: any of them may be asked for the next. */
+  /** Every node of the newest view, including replicas. The client asks some of them for the next view. */
   #known: NodeAddress[] = [];
   #mapped = false;
   #sharded: boolean | undefined;
@@ -70,7 +70,7 @@ export class ClusterTopology implements Topology {
   }
 
   get publish(): string {
-    if (this.#sharded === undefined) return PUBLISH_OF_TOPOLOGY;
+    if (this.#sharded === undefined) return PUBLISH_COMMAND;
     return this.#sharded ? 'SPUBLISH' : 'PUBLISH';
   }
 
@@ -81,12 +81,12 @@ export class ClusterTopology implements Topology {
   async connect(key: string, confirmed: boolean, until: number): Promise<CommandPort> {
     const slot = keySlot(key);
     for (;;) {
-      // No map comes any more that could say where else to ask.
+      // A closed client gets no new map, so waiting for one would never end.
       if (this.#closed) throw new NotSentError('the connection is closed');
       const connection = this.#owners[slot]?.master.connection(confirmed);
       if (connection?.ready) return connection;
       if (connection === undefined) this.#look();
-      // Either the server comes back, or its slots get another one.
+      // Wait until the server is ready, or until another server owns its slots.
       await this.#change(until, connection?.whenReady(until));
     }
   }
@@ -108,7 +108,7 @@ export class ClusterTopology implements Topology {
 
   checkName(name: string): void {
     if (fitsOneSlot(name)) return;
-    throw new InvalidArgumentError('name', 'without braces or with one {tag} that is not empty, in a cluster', name);
+    throw new InvalidArgumentError('name', 'without braces, or with one non-empty {tag}, in a cluster', name);
   }
 
   async whenReady(until: number): Promise<void> {
@@ -120,7 +120,7 @@ export class ClusterTopology implements Topology {
     try {
       await Promise.all(masters.map((master) => master.whenReady(until)));
     } catch (error) {
-      // One of them lost its slots meanwhile: the one that has them now is waited for.
+      // A server lost its slots while the client waited. Wait for the new owner of the slots.
       if (!(error instanceof NotSentError) || this.#closed || this.clock.monotonic() >= until) throw error;
       await this.whenReady(until);
     }
@@ -134,7 +134,9 @@ export class ClusterTopology implements Topology {
     this.#changed();
   }
 
-  /** Resolves when the map has changed or `ready` has; rejects at `until`, or when we are refused. */
+  /**
+   * Resolves when the map changes or `ready` resolves. Rejects at `until` (monotonic ms), or if the client is rejected.
+   */
   #change(until: number, ready?: Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       const done = (): void => {
@@ -150,9 +152,9 @@ export class ClusterTopology implements Topology {
       };
       const late = (): void => {
         done();
-        reject(new NotSentError('no server for this key was ready in time', { cause: this.#lastError }));
+        reject(new NotSentError('no server of this key became ready in time', { cause: this.#lastError }));
       };
-      // Between two looks at the map nothing else keeps the process alive.
+      // This timer keeps the process alive: between two requests for the map, nothing else does.
       const timer = this.clock.setTimer(until - this.clock.monotonic(), late, true);
       this.#onChange.add(onChange);
       ready?.then(
@@ -161,7 +163,7 @@ export class ClusterTopology implements Topology {
           resolve();
         },
         (error: unknown) => {
-          // Its slots may be elsewhere by now; only our own time, or a refusal, ends the wait.
+          // Another server may own the slots now, so only the deadline or a rejection ends the wait.
           if (error instanceof NotSentError && this.clock.monotonic() < until) return;
           done();
           reject(error instanceof Error ? error : new Error('the node was not ready', { cause: error }));
@@ -174,13 +176,13 @@ export class ClusterTopology implements Topology {
     for (const listener of [...this.#onChange]) listener();
   }
 
-  /** Asks for the map, now or soon: not more often than the pause says. */
+  /** Requests a new map, at once or after the current pause. */
   #look(): void {
     this.#lookAgain = true;
     if (this.#lookTimer === undefined && !this.#looking) this.#lookIn(0);
   }
 
-  /** By a timer in any case: what connects here must not be inside a hold of whoever found out that it is needed. */
+  /** Always uses a timer, so that the new connections do not run inside a hold of the call that needed the map. */
   #lookIn(ms: number): void {
     if (this.#closed) return;
     this.#lookTimer = this.clock.setTimer(ms, () => {
@@ -207,13 +209,13 @@ export class ClusterTopology implements Topology {
       this.#looking = false;
     }
     const troubled = this.#lookAgain || this.#troubled();
-    this.#pauseMs = troubled ? Math.min(1.5 * this.#pauseMs, LOOK_EVERY_MS.most) : LOOK_EVERY_MS.first;
+    this.#pauseMs = troubled ? Math.min(1.5 * this.#pauseMs, LOOK_EVERY_MS.max) : LOOK_EVERY_MS.first;
     this.#lookIn(this.#pauseMs);
   }
 
-  /** A server that is wanted does not answer, so its slots may be elsewhere soon. */
+  /** A server is unavailable or a slot has no server, so the map may change soon. */
   #troubled(): boolean {
-    for (const { master } of this.#nodes.values()) if (master.away) return true;
+    for (const { master } of this.#nodes.values()) if (master.unavailable) return true;
     return this.#mapped && this.#owners.includes(undefined);
   }
 
@@ -232,7 +234,7 @@ export class ClusterTopology implements Topology {
     this.#owners = owners;
     this.#known = [...known.values()];
     this.#mapped = true;
-    // Subscriptions first: what is retired below has none left then.
+    // Move subscriptions first, so that the servers retired below have none.
     this.subscriber.follow();
     const now = this.clock.monotonic();
     for (const [text, node] of this.#nodes) {
@@ -252,7 +254,7 @@ export class ClusterTopology implements Topology {
       this.#owners[slot] = node;
       this.subscriber.follow();
       this.#changed();
-      // Slots seldom move alone.
+      // Slots seldom move alone, so get the whole map.
       this.#look();
     }
     return node;
@@ -264,7 +266,7 @@ export class ClusterTopology implements Topology {
     if (node === undefined) {
       const master = new Master(() => this.#discovery.open(address), this.clock, this.attemptMs, this.replicas, {
         ...this.reports,
-        away: () => this.#look(),
+        disconnected: () => this.#look(),
       });
       node = { address, master, keptUntil: 0 };
       this.#nodes.set(text, node);

@@ -7,14 +7,14 @@ import { isCluster } from '../connections/own-connection.js';
 import { StandaloneTopology } from './standalone-topology.js';
 import type { Topology } from './topology.js';
 
-/** The topology that a connection of the user's belongs to. */
+/** Creates the topology that fits the user's connection. */
 export function openTopology(
   given: UserConnection,
   { attemptMs, replicas, shardedSubscriptions }: ResolvedOptions,
   clock: Clock,
   reports: MasterReports,
 ): Topology {
-  // Of a single server nobody expects replicas, unless they say so.
+  // With a single server, replicas confirm only if the user set `replicas.acks`.
   const single = replicas?.always ? replicas : undefined;
   if (isCluster(given)) return new ClusterTopology(given, shardedSubscriptions, clock, attemptMs, replicas, reports);
   const sentinel = (given.options.sentinels?.length ?? 0) > 0;

@@ -7,7 +7,7 @@ import { openOwnConnection } from '../connections/own-connection.js';
 import type { Subscriber } from '../connections/subscriber.js';
 import type { Topology } from './topology.js';
 
-/** One server, or the one that Sentinel calls master. */
+/** A single server, or the current master according to Sentinel. */
 export class StandaloneTopology implements Topology {
   readonly publish = 'PUBLISH';
   readonly subscriber: Subscriber;
@@ -43,7 +43,7 @@ export class StandaloneTopology implements Topology {
   }
 
   checkName(): void {
-    // Every name will do where there are no slots.
+    // Without slots, every name is valid.
   }
 
   whenReady(until: number): Promise<void> {

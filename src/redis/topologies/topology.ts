@@ -1,36 +1,36 @@
 import type { CommandPort } from '../connections/attempt.js';
 import type { ChannelSource } from '../connections/channel-source.js';
 
-/** Where one command is to be sent. */
+/** The destination of one command. */
 export interface Route {
   readonly connection: CommandPort;
-  /** The slot is on its way there: the server takes the command only if it is told that we know. */
+  /** The server imports the slot: it runs the command only after ASKING. */
   readonly asking: boolean;
 }
 
-/** Which connection leads to the server that has a key. */
+/** Finds the connection to the server that owns a key. */
 export interface CommandRoutes {
-  /** `PUBLISH` or `SPUBLISH`; PUBLISH_OF_TOPOLOGY while a cluster has not yet been asked which it knows. */
+  /** `PUBLISH` or `SPUBLISH`, or PUBLISH_COMMAND until a cluster has replied which one it supports. */
   readonly publish: string;
   /**
-   * By what is known now; it may not be ready. `confirmed`: the command's effect has to be on replicas as well, as far
-   * as the `replicas` option asks for it.
+   * The connection by the current map. It may not be ready. `confirmed`: replicas must confirm the effect of the
+   * command, if the `replicas` option says so.
    */
   connectionFor(key: string, confirmed: boolean): CommandPort | undefined;
-  /** Resolves with the connection when it can be used; rejects at `until` (monotonic ms). */
+  /** Resolves with the connection when it is ready. Rejects at `until` (monotonic ms). */
   connect(key: string, confirmed: boolean, until: number): Promise<CommandPort>;
-  /** What a server's error says about where to send the command instead. */
+  /** The new destination of a command if `error` redirects it, or else `undefined`. */
   redirected(error: Error, from: CommandPort, confirmed: boolean): Route | undefined;
 }
 
-/** All servers that a client talks to: one, one behind Sentinel, or a cluster. Nobody above knows which. */
+/** The servers of a client: a single server, a master behind Sentinel, or a cluster. Callers do not know which. */
 export interface Topology extends CommandRoutes {
   readonly subscriber: ChannelSource;
-  /** Keys of one group may go in one script. */
+  /** One script can use several keys only if they have the same slot group. */
   slotGroup(key: string): number;
-  /** @throws {InvalidArgumentError} The keys of this object cannot be in one slot, and the servers want them to be. */
+  /** @throws {InvalidArgumentError} In a cluster: the keys of the object would not be in one slot. */
   checkName(name: string): void;
-  /** Resolves when every key can be reached; rejects at `until` (monotonic ms) or when a server refuses us. */
+  /** Resolves when every key is reachable. Rejects at `until` (monotonic ms), or when a server rejects the client. */
   whenReady(until: number): Promise<void>;
   close(): void;
 }

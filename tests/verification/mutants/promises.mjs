@@ -314,7 +314,7 @@ export const PROMISES = [
   without(
     'R19: a full server that is asked less and less often',
     connection,
-    'turnedAway + 1 : 0',
+    'rejections + 1 : 0',
     '0 : 0',
     'tests/faults/server-states',
   ),

@@ -214,7 +214,7 @@ export const WAITING = [
   without(
     'R18: a head that is told that it is cut off',
     subscriber,
-    'for (const listener of [...listeners]) listener.cut();',
+    'for (const listener of [...listeners]) listener.disconnected();',
     'void listeners;',
     SUBSCRIPTIONS,
   ),

@@ -1,4 +1,4 @@
-import { AttemptDeadlines, type Attempt, type CommandPort } from '../../../src/redis/connections/attempt.js';
+import { Deadlines, type Attempt, type CommandPort } from '../../../src/redis/connections/attempt.js';
 import { NotSentError } from '../../../src/redis/server-error.js';
 import type { ChannelListener, ChannelSource } from '../../../src/redis/connections/channel-source.js';
 import type { CommandRoutes } from '../../../src/redis/topologies/topology.js';
@@ -34,7 +34,7 @@ export interface Sender {
 export class FakeConnection {
   weather = CALM;
   #awayUntil = 0;
-  readonly #deadlines: AttemptDeadlines;
+  readonly #deadlines: Deadlines;
 
   constructor(
     private readonly clock: FakeClock,
@@ -44,7 +44,7 @@ export class FakeConnection {
     private readonly behindMs: number,
     private readonly deliver: (run: () => unknown, sender: Sender | undefined) => unknown,
   ) {
-    this.#deadlines = new AttemptDeadlines(clock, (attempt) => attempt.timedOut());
+    this.#deadlines = new Deadlines(clock, (attempt) => attempt.timedOut());
   }
 
   get pending(): number {
