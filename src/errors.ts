@@ -71,7 +71,7 @@ export type LossReason = 'expired' | 'gone' | 'forced';
  */
 export class LockLostError extends LockError {
   readonly code = 'ERR_LOCK_LOST';
-  /** The value that the body of `withLock` returned, if the body had already ended when the client noticed the loss. */
+  /** The value that the body of `withLock` or `withPermit` returned, if it had ended when the client noticed the loss. */
   readonly result: unknown;
   constructor(
     readonly lockName: string,
@@ -129,7 +129,7 @@ function rootOf(cause: unknown): string {
 /** The client was closed before or during the call. */
 export class ClientClosedError extends LockError {
   readonly code = 'ERR_LOCK_CLIENT_CLOSED';
-  /** The value that the body of `withLock` returned, if the client was closed while the body ran. */
+  /** The value that the body of `withLock`, `withPermits` or `withPermit` returned, if the client was closed while it ran. */
   readonly result: unknown;
   constructor(options?: ErrorOptions & { result?: unknown }) {
     super('the lock client is closed; create a new client with createClient()', options);

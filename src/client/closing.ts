@@ -28,9 +28,9 @@ export async function closeClient(wiring: Wiring, { releaseHolds = false }: Clos
   lines.rejectWaiters(closed);
   lines.abandonTries();
   compensations.hurry();
-  // A release that is under way is waited for.
+  // A pending release is not abandoned: `close()` waits for it.
   const open = [...tenuresOf(lines)].filter((tenure) => !tenure.ending);
-  // Every section is told before the first lock is freed: from then on another owner can be inside.
+  // Abort every section before the first lock is freed: from then on another owner can acquire that lock.
   for (const tenure of open) tenure.abandon(closed, releaseHolds);
   if (releaseHolds) for (const tenure of open) tenure.free();
   await within(clock.clock, options.commandTimeout, whenReleased(wiring));
@@ -43,7 +43,7 @@ export async function closeClient(wiring: Wiring, { releaseHolds = false }: Clos
 }
 
 async function whenReleased({ lines, compensations }: Wiring): Promise<void> {
-  // A try that was under way when its call was rejected may yet take the lock, which is then released.
+  // A pending try may still acquire the lock after its call was rejected. The client then releases the lock.
   await lines.whenQuiet();
   await compensations.whenDone();
 }

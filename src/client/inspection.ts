@@ -24,39 +24,65 @@ export const holdInfoOf = ({ protocol, owner, holds }: Tenure, now: number): Hol
   callSite: holds[0]?.site?.toString(),
 });
 
+/** An owner of a lock, as {@link LockClient.inspect} found it in Redis. */
 export interface OwnerInspection {
-  /** `<client id>:<number>`; a JVM's number is its thread id. */
+  /** The owner id: `<client id>:<number>`. The number of a JVM's owner is a thread id. */
   readonly owner: string;
+  /** Number of holds of the owner. In a group multi-lock: the largest number of holds of any of its values. */
   readonly holdCount: number;
+  /** `read` and `write` for the halves of a read-write lock, `exclusive` for every other lock. */
   readonly mode: 'exclusive' | 'read' | 'write';
-  /** Whether the owner is this client. */
+  /** Whether the owner belongs to the inspecting client. */
   readonly isThisClient: boolean;
 }
 
+/** A taken permit of a permit-expirable semaphore, as {@link LockClient.inspect} found it in Redis. */
 export interface PermitInspection {
+  /** The id of the permit. */
   readonly id: string;
-  /** ms until it comes back by itself; -1: it has no lease, 0: its lease is over and nobody has noticed yet. */
+  /**
+   * Rest of the lease in milliseconds. -1: the permit has no lease. 0: the lease has ended, but Redis still counts the
+   * permit as taken.
+   */
   readonly remaining: number;
 }
 
-/** What `client.inspect(name)` found under a name, as far as the keys show it. */
+/** The result of {@link LockClient.inspect}: what Redis stores under a name. */
 export interface Inspection {
+  /** The inspected name, without the key prefix. */
   readonly name: string;
-  /** `permits`: some are taken of a permit-expirable semaphore, which is a `counter` otherwise. `lock` stands for plain, spin, non-reentrant and a fair lock without queue, which look alike. `unknown`: something that is not of this package, such as a hash without an owner; see `type`. */
+  /**
+   * The kind of object, as far as the keys tell. Some kinds look alike in Redis:
+   * - `free`: there is no key.
+   * - `lock`: a held plain, spin or non-reentrant lock, or a held fair lock without waiters.
+   * - `fenced`: a held fenced lock.
+   * - `fair`: a fair lock with waiters.
+   * - `read-write`: a held read-write lock.
+   * - `group`: held values of a group multi-lock.
+   * - `counter`: a semaphore, a latch, or a permit-expirable semaphore without taken permits.
+   * - `permits`: a permit-expirable semaphore with taken permits.
+   * - `unknown`: a key that no lock or synchronizer wrote, such as a hash without an owner; see `type`.
+   */
   readonly kind: 'free' | 'lock' | 'fenced' | 'fair' | 'read-write' | 'group' | 'counter' | 'permits' | 'unknown';
-  /** Redis's type of the key, such as `hash`; `none`: there is no key. */
+  /** The type of the key, as the Redis command `TYPE` names it, such as `hash`. `none`: there is no key. */
   readonly type: string;
+  /** The owners of a lock. */
   readonly owners: readonly OwnerInspection[];
-  /** Owners that wait in a fair lock's queue, head first. */
+  /** Owner ids of the waiters in the queue of a fair lock, the next owner first. */
   readonly queue: readonly string[];
-  /** ms of lease left; -1: no expiry, -2: nothing there. */
+  /**
+   * Time until the key expires, in milliseconds; of a lock, the rest of its lease. -1: no expiry. -2: there is no key.
+   */
   readonly remaining: number;
-  /** Value of a semaphore or latch. */
+  /**
+   * The value of a string key: the free permits of a semaphore, or the count of a latch. `undefined` for other types.
+   */
   readonly value: string | undefined;
-  /** Permits that are taken, those whose lease ends first in front. */
+  /** The taken permits of a permit-expirable semaphore, ordered by the end of their leases. */
   readonly permits: readonly PermitInspection[];
 }
 
+/** Derives the inspection from what the script read. */
 export function inspectionOf(name: string, clientId: string, reply: InspectReply): Inspection {
   const { type, pttl, content, queue, token } = reply;
   const permits: PermitInspection[] = [];
@@ -91,11 +117,11 @@ export function inspectionOf(name: string, clientId: string, reply: InspectReply
   return found(kind, owners);
 }
 
-/** What Redis counts with. */
+/** An integer, as Redis stores a count. */
 const COUNT = /^-?\d+$/;
 const GROUP_FIELD = /^[^:]+:(.+):lock_count$/;
 
-/** Each owner once, with the most holds that it has of any value. */
+/** Lists each owner once, with the largest number of holds that it has of any value. */
 function groupOwners(clientId: string, fields: ReadonlyMap<string, string>): OwnerInspection[] {
   const counts = new Map<string, number>();
   for (const [field, count] of fields) {

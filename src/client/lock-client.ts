@@ -276,10 +276,11 @@ export class LockClient implements AsyncDisposable {
    */
   getCountDownLatch(name: string): CountDownLatch {
     const checked = this.#checkName(name);
-    const key = this.#wiring.port.keyPrefix + checked;
-    // Redisson puts braces around a name that has some, which names another slot.
-    if (this.#wiring.topology.slotGroup(key) !== this.#wiring.topology.slotGroup(latchChannel(key))) {
-      throw new InvalidArgumentError('name', 'without braces, for a latch in a cluster', name);
+    const { port, topology } = this.#wiring;
+    const key = port.keyPrefix + checked;
+    // Redisson puts braces around a name that already has braces. The channel is then in another slot than the key.
+    if (topology.slotGroup(key) !== topology.slotGroup(latchChannel(key))) {
+      throw new InvalidArgumentError('name', 'a name without braces, for a latch in a cluster', name);
     }
     return new CountDownLatch(this.#wiring.objects, this.#wiring.port, checked);
   }

@@ -22,7 +22,7 @@ import { LongWaits } from '../waiting/long-wait.js';
 import { QueueReleases } from '../waiting/queue-releases.js';
 import { WaitLines } from '../waiting/wait-lines.js';
 
-/** What the mechanisms of a client are made of. */
+/** The inputs of the mechanisms of a client. */
 export interface ClientParts {
   /** Redisson's client id: a random UUID. */
   readonly clientId: string;
@@ -106,7 +106,7 @@ export interface Wiring extends Mechanisms {
   readonly port: ProtocolPort;
 }
 
-/** Puts a client together. Its connections are being opened when this returns. */
+/** Creates the mechanisms and connects them with each other. The connections are still being opened when it returns. */
 export function wire(
   clientId: string,
   given: UserConnection,
@@ -118,7 +118,7 @@ export function wire(
   const topology = openTopology(given, options, clock, {
     error: (connection, cause) => events.emit('connectionError', { connection, cause }),
     clockUnavailable: (cause) => {
-      // Every connection finds out for itself.
+      // Every connection reports it, but one event per client is enough.
       if (!clockReported) events.emit('clockUnavailable', { cause });
       clockReported = true;
     },

@@ -75,6 +75,15 @@ export function checkAnyPermits(permits: unknown): void {
   if (!Number.isSafeInteger(permits)) throw new InvalidArgumentError('permits', 'an integer', permits);
 }
 
+/** @returns the ids without duplicates, in lower case as Redis returns them. */
+export function checkPermitIds(given: unknown): string[] {
+  const ids: unknown[] = Array.isArray(given) ? given : [given];
+  if (ids.length === 0 || !ids.every((id) => typeof id === 'string' && id !== '')) {
+    throw new InvalidArgumentError('ids', 'the id of a permit, or an array of at least one id', given);
+  }
+  return [...new Set((ids as string[]).map((id) => id.toLowerCase()))];
+}
+
 const NONE = Object.freeze({});
 
 export function checkOptions<T extends AcquireOptions>(value: T | undefined, known: readonly string[]): T {

@@ -8,13 +8,13 @@ import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../red
 import { highwayHash128 } from './highway-hash.js';
 import type { ProtocolPort } from './protocol-port.js';
 
-/** Values of one group, by the names that they have in its hash. */
+/** Values of one group, as the hashes that name them in Redis. */
 class GroupValues implements LockParts {
   readonly #hashes: ReadonlySet<string>;
   #line: string | undefined;
 
   private constructor(hashes: Iterable<string>) {
-    // Sorted, so that the same values in another order stand in the same line.
+    // Sorted, so that the same values in another order have the same line.
     this.#hashes = new Set([...hashes].sort());
   }
 
@@ -54,18 +54,24 @@ class GroupValues implements LockParts {
   }
 }
 
-/** A value as Redisson names it with a codec that writes strings as UTF-8; without the padding of Base64. */
+/**
+ * The name of a value in Redis, as Redisson computes it with a codec that encodes strings as UTF-8: Base64 without
+ * padding.
+ */
 const hashOf = (value: string): string => highwayHash128(Buffer.from(value)).toString('base64').slice(0, 22);
 
 const NONE = GroupValues.of([]);
 const valuesOf = ({ parts }: LockProtocol): GroupValues => (parts instanceof GroupValues ? parts : NONE);
 
-/** Redisson's group multi-lock: one hash, in which every value of the group that is held has three fields. */
+/** The requests of Redisson's group multi-lock: one hash, in which each held value of the group has three fields. */
 export class GroupLockProtocol implements LockProtocol {
   readonly key: string;
   readonly channel: string;
   readonly reentrant = true;
-  /** Whoever waits for other values of the group may be the one to go next. */
+  /**
+   * The next owner may be a waiter for other values of the group, in another line. A hand-off within one line would
+   * pass it.
+   */
   readonly handsOff = false;
   readonly family = 'group multi-lock';
   readonly half = undefined;
@@ -82,7 +88,7 @@ export class GroupLockProtocol implements LockProtocol {
     this.parts = values instanceof GroupValues ? values : GroupValues.of(values);
   }
 
-  /** For all values of these, which are of one group and one client. */
+  /** Combines the values of several protocols of one group and one client. */
   static together(protocols: readonly [GroupLockProtocol, ...GroupLockProtocol[]]): GroupLockProtocol {
     const [{ port, name }] = protocols;
     return new GroupLockProtocol(port, name, GroupValues.together(protocols.map(({ parts }) => parts)));
@@ -107,7 +113,7 @@ export class GroupLockProtocol implements LockProtocol {
     leaseMs: number,
     open: readonly LockProtocol[],
   ): ScriptRequest<HeldReply> {
-    // All that the owner has: its holds last as long as the latest of them, so no value may end before.
+    // Names all values of the owner. All of its holds last as long as the longest one, so no value may end earlier.
     const holds = [this.parts, ...open.map(valuesOf)];
     const values = new Set(holds.flatMap((each) => [...each]));
     const counts = [...values].flatMap((value) => [value, holds.filter((each) => each.has(value)).length]);
@@ -135,10 +141,12 @@ export class GroupLockProtocol implements LockProtocol {
   }
 
   handOff(): ScriptRequest<HandOffReply> {
-    throw new Error('values of a group are not handed on');
+    throw new Error('handOff() was called for a group multi-lock, whose handsOff is false');
   }
 
-  /** What a force unlock needs, and the reads: they ask for the values, not for the key. */
+  /**
+   * Reads the state of the values for a force unlock and for queries. The key alone does not say which values are held.
+   */
   state(owner = '', until?: number): Promise<scripts.GroupState> {
     return this.port.executor.ask(scripts.state, [this.key], [owner, ...this.parts], until);
   }
@@ -152,7 +160,10 @@ export class GroupLockProtocol implements LockProtocol {
   }
 }
 
-/** One hold per script: it may have as many values as others have locks. Groups of a multi-lock have one owner. */
+/**
+ * Renews the holds of one owner in one group per script. They can have as many values as a renewal of another kind has
+ * locks. A multi-lock can hold several groups under one owner id, so `groupOf` names the key as well.
+ */
 export function groupRenewal(executor: ScriptExecutor): RenewalScript {
   return {
     groupOf: ({ key, owner }) => `${owner} ${key}`,

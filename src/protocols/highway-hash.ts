@@ -1,10 +1,11 @@
 /*
- * HighwayHash-128, by which Redisson names the values of a group multi-lock. Every 64-bit number is two halves of 32
- * bits in a Uint32Array, the lower one first: with BigInt 500 values would take longer than the round trip that locks
- * them. What the registry has of it is native code or WebAssembly, more to install than this is to read.
+ * HighwayHash-128, from which Redisson derives the names of the values of a group multi-lock. A Uint32Array stores each
+ * 64-bit number as two halves of 32 bits, the lower half first. With BigInt, the hashes of 500 values would take longer
+ * than the round trip that locks them. The packages in the npm registry are native code or WebAssembly, which is more
+ * to install than this file is to read.
  */
 
-/** Redisson's key. */
+/** The key that Redisson uses. */
 const KEY = words(0x9e3779b97f4a7c15n, 0xf39cc0605cedc834n, 0x1082276bf3a27251n, 0xf86c6a11d0c18e95n);
 const MUL0 = words(0xdbe6d5d5fe4cce2fn, 0xa4093822299f31d0n, 0x13198a2e03707344n, 0x243f6a8885a308d3n);
 const MUL1 = words(0x3bd39e10cb0ef593n, 0xc0acf169b5f18a8cn, 0xbe5466cf34e90c6cn, 0x452821e638d01377n);
@@ -24,7 +25,7 @@ interface State {
   readonly lanes: Uint32Array;
 }
 
-/** The 16 bytes of the hash: two numbers, each written big-endian. */
+/** Returns the 16 bytes of the hash: two 64-bit numbers, each in big-endian order. */
 export function highwayHash128(data: Uint8Array, key: Uint32Array = KEY): Buffer {
   const state = start(key);
   let at = 0;
@@ -78,7 +79,7 @@ function readLanes(data: Uint8Array, at: number, lanes: Uint32Array): void {
   }
 }
 
-/** What is left of the data: fewer bytes than a packet, and at least one. */
+/** Adds the rest of the data: at least one byte, and fewer bytes than a packet. */
 function remainder(data: Uint8Array, state: State): void {
   const { v0, v1, lanes } = state;
   const size = data.length;
@@ -121,7 +122,7 @@ function update({ v0, v1, mul0, mul1, lanes }: State): void {
   zip(v0, v1, 4);
 }
 
-/** Adds the bytes of two numbers, in the hash's own order, to two others. */
+/** Adds the bytes of two numbers, in the order that the algorithm prescribes, to two other numbers. */
 function zip(from: Uint32Array, to: Uint32Array, at: number): void {
   const aLo = from[at] as number;
   const aHi = from[at + 1] as number;
@@ -147,7 +148,7 @@ function add(to: Uint32Array, at: number, lo: number, hi: number): void {
   to[at + 1] = (to[at + 1] as number) + hi + (low > 0xffffffff ? 1 : 0);
 }
 
-/** All 64 bits of the product, in parts that a double holds exactly. */
+/** Applies XOR with all 64 bits of a product. Each part of the product is small enough for a double to be exact. */
 function xorProduct(to: Uint32Array, at: number, a: number, b: number): void {
   const aLo = a & 0xffff;
   const aHi = a >>> 16;

@@ -2,92 +2,103 @@ import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { RefreshReply } from '../redis/scripts/fair-lock.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
 
-/** One lock to be renewed, as its kind's renewal script wants it. */
+/** One lock of a renewal, with the arguments of the renewal script of its kind. */
 export interface RenewalItem {
   readonly key: string;
   readonly owner: string;
   readonly leaseMs: number;
-  /** Of a lock whose holds differ: all open holds of the owner, oldest first, and which of them the renewal is for. */
+  /**
+   * For a kind whose holds differ: all open holds of the owner, oldest first. `renewed`: the renewal extends this hold.
+   */
   readonly holds?: readonly { readonly half: Half; readonly renewed: boolean; readonly protocol: LockProtocol }[];
 }
 
-/** Which half of a read-write lock; other locks have no halves. */
+/** A half of a read-write lock; `undefined` for every other kind. */
 export type Half = 'read' | 'write' | undefined;
 
-/** What an owner keeps when it gives one of its holds back. */
+/** A hold that an owner keeps when it releases another one. */
 export interface RemainingHold {
   readonly half: Half;
   readonly protocol: LockProtocol;
-  /** ms of its own lease; may be over. */
+  /** Rest of the hold's own lease, in milliseconds. It is 0 or less if that lease has ended. */
   readonly leftMs: number;
 }
 
-/** What a renewal has come to. */
+/** The outcome of a renewal. */
 export type Renewal = Pick<ScriptRequest<number[]>, 'error' | 'reply' | 'sentAt'>;
 
-/** Kinds whose renewals fit into one script share one of these. The reply has the ms left of each item, 0: not held. */
+/**
+ * A script that renews several locks. Kinds that can be renewed together share one. The reply has the remaining lease
+ * of each item in milliseconds, or 0 if its owner no longer holds it.
+ */
 export interface RenewalScript {
-  /** Items of one group may go in one script: their keys are on one server. */
+  /** Items of one group can be renewed by one script, because their keys are on one server. */
   groupOf(item: RenewalItem): string | number;
   renew(items: readonly RenewalItem[]): ScriptRequest<number[]>;
-  /** Only for a kind with several keys: renews them one by one, where a moving slot has them at two nodes. */
+  /**
+   * Renews the keys of an item one by one. While a slot moves, its keys may be on two nodes, and no script can then name
+   * both. Absent for a kind with one key per lock.
+   */
   renewByKey?(item: RenewalItem): Promise<Renewal>;
 }
 
 /**
- * How a kind keeps its owners in Redis. A hold is inside another hold of its key only within one family: the scripts of
+ * How a kind stores its owners in Redis. A call re-enters a hold only if both are of one family, because the scripts of
  * one family do not find the owners of another.
  */
 type LockFamily = 'hash of one owner' | 'read-write lock' | 'group multi-lock';
 
-/** Which parts of a key are locked. Locks of one key with the same parts stand in one line. */
+/** The parts of a key that a lock locks. Calls for the same parts of a key wait in one line. */
 export interface LockParts extends Iterable<string> {
-  /** Short, and the same for the same parts. */
+  /** A short name, equal for equal parts. */
   readonly line: string;
   covers(other: LockParts): boolean;
   overlaps(other: LockParts): boolean;
 }
 
-/** Of a kind whose waiters have their places in a queue in Redis, each under its owner. */
+/** The queue in Redis of a kind whose waiters have a place there, stored under their owner ids. */
 export interface WaitQueue {
-  /** Where this owner, and no other, is told that it is its turn. */
+  /** The channel of this owner alone. A message there says that the owner is next. */
   channelOf(owner: string): string;
-  /** Keeps the places of these owners, which came in this order. */
+  /** Keeps the places of these owners. They are in the order in which they joined the queue. */
   refresh(owners: readonly string[]): ScriptRequest<RefreshReply>;
 }
 
-/** What a kind of lock says to Redis about one name. Everything above it is the same for all kinds. */
+/** The requests of one kind of lock for one name. The rest of the client treats all kinds alike. */
 export interface LockProtocol {
-  /** As the caller gave it. */
+  /** The name that the caller passed, without the key prefix. */
   readonly name: string;
-  /** What is locked: two protocols with the same key contend. */
+  /** The key that is locked. Two protocols with the same key compete for it. */
   readonly key: string;
   readonly channel: string;
   readonly reentrant: boolean;
-  /** Whether the release of a last hold of this kind may give the lock straight to a local waiter. */
+  /** Whether the release of a last hold may hand the lock directly to a waiter of this client. */
   readonly handsOff: boolean;
   readonly renewal: RenewalScript;
   readonly family: LockFamily;
   readonly half: Half;
-  /** Its holds do not exclude one another, as those of readers: a holder of this client keeps no waiter out. */
+  /** Whether several owners can hold the lock at the same time, as readers can. A local holder then keeps no waiter out. */
   readonly concurrent: boolean;
   /**
-   * Names the line in which the calls of this client wait for the lock, if several lines share its channel: one for all
-   * that ask for the same. Absent: the lock has one line.
+   * Names the line in which calls of this client wait, if several lines share the channel of the lock. Calls that ask for
+   * the same wait in the same line. Absent: the lock has one line.
    */
   readonly line?: string | undefined;
   /** The other line whose waiters the same message wakes. */
   readonly otherLine?: string;
-  /** Only for a kind that locks parts of what its key stands for. */
+  /** The locked parts; absent for a kind that locks its whole key. */
   readonly parts?: LockParts;
-  /** Absent: waiters are known to their own client only. */
+  /** The queue in Redis; absent for a kind whose waiters are known only to their own client. */
   readonly queue?: WaitQueue;
 
-  /** `waits`: the owner is to get a place in the queue, if the kind has one. */
+  /**
+   * Acquires the lock for an owner that has no hold. `waits`: a busy lock gives the owner a place in the queue, if
+   * there is one.
+   */
   acquire(owner: string, leaseMs: number, waits: boolean): ScriptRequest<AcquireReply>;
   /**
-   * `holdCount`: of this half, after the call; `open`: what the owner's holds so far were asked for with; `token`: the
-   * newest that any of them was given.
+   * Adds a hold to an owner that has the lock. `holdCount`: holds of this half after the call. `open`: the protocols of
+   * the owner's other open holds. `token`: the newest fencing token of these holds.
    */
   acquireNested(
     owner: string,
@@ -96,26 +107,30 @@ export interface LockProtocol {
     open: readonly LockProtocol[],
     token?: bigint,
   ): ScriptRequest<HeldReply>;
-  /** `leaseMs`: the longest that is left to the remaining holds. */
+  /** Releases one of several holds of an owner. `leaseMs`: the longest rest of a lease among the remaining holds. */
   releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply>;
   /**
-   * Frees the lock if any of the owners has it; where there is a queue they lose their places in it, too. `last`: what the hold was asked for with that must
-   * still be there.
+   * Frees the lock if one of the owners has it, and removes the owners from the queue, if there is one. `last`: the
+   * protocol of the released hold. If its owner no longer holds all of its parts, the reply is `partly` or `gone`.
    */
   release(owners: readonly string[], last?: LockProtocol): ScriptRequest<ReleaseReply>;
-  /** `ours`: subscribers of the channel that are this client; with more the lock is freed instead. -1: do not ask. */
+  /**
+   * Hands the lock to another owner of this client. `ours`: number of subscribers of the channel that belong to this
+   * client. If the channel has more subscribers, the script frees the lock for them instead. With -1, the script does
+   * not count subscribers.
+   */
   handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply>;
   /**
-   * Only for a kind that has no channel: ms until the next try, from the pause before it (0: none yet) and the number
-   * of tries that failed.
+   * Computes the pause before the next try, in milliseconds, from the pause before it (0 for the first) and the number
+   * of failed tries. Absent for a kind whose waiters are woken through a channel.
    */
   readonly polls?: (before: number, failures: number) => number;
-  /** Of a kind that draws fencing tokens: the one in the answer to an acquire, nested acquire or hand-off. */
+  /** The fencing token in a reply to an acquire, nested acquire or hand-off; absent for a kind without tokens. */
   tokenIn?(reply: AcquireReply | HeldReply | HandOffReply): bigint | undefined;
-  /** The field that stands for a hold of this owner. */
+  /** The hash field that stores the holds of this owner. */
   fieldOf(owner: string): string;
-  /** The owners that hold it, by the fields of the hash. */
+  /** The owners that hold the lock, according to the fields of its hash. */
   holdersAmong(fields: readonly string[]): string[];
-  /** Those of them that a force unlock frees; absent: all. */
+  /** The owners among them that a force unlock frees. Absent: all of them. */
   forceableAmong?(fields: readonly string[]): string[];
 }

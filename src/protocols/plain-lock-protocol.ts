@@ -10,16 +10,16 @@ const OWNER = /[\da-f]{8}(?:-[\da-f]{4}){4}[\da-f]{8}:-?\d+/i;
 const ONE_OWNER = new RegExp(`^${OWNER.source}$`, 'i');
 
 /**
- * `<client id>:<thread id>`; values of a group and writers have other fields. Client ids are UUIDs, Redisson's too. A
- * thread id is any `long`.
+ * Whether a hash field is an owner: `<client id>:<thread id>`. Client ids are UUIDs, those of Redisson as well. A thread
+ * id of a JVM is any `long`, so it may be negative. The fields of writers and of group values look different.
  */
 export const isOwner = (field: string): boolean => ONE_OWNER.test(field);
 
-/** Whether a hash with these fields is of no kind of lock: all kinds name an owner in some field. */
+/** Whether a hash with these fields is no lock. Every kind of lock names an owner in some field. */
 export const isForeign = (fields: readonly string[]): boolean =>
   fields.length > 0 && !fields.some((field) => OWNER.test(field));
 
-/** Redisson's RLock: a hash of one owner and its hold count, one channel. */
+/** The requests of Redisson's RLock: a hash with one owner and its hold count, and one channel. */
 export class PlainLockProtocol implements LockProtocol {
   readonly key: string;
   readonly channel: string;
@@ -56,7 +56,7 @@ export class PlainLockProtocol implements LockProtocol {
 
   release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
     const { executor, publish } = this.port;
-    // Nearly always it is one; a list that is put together makes itself room for sixteen more.
+    // Nearly every release has one owner. V8 reserves room for 16 more elements in an array that a spread builds.
     const [owner] = owners;
     const args = owners.length === 1 ? [publish, this.channel, owner as string] : [publish, this.channel, ...owners];
     return executor.run(scripts.release, [this.key], args);
@@ -76,7 +76,7 @@ export class PlainLockProtocol implements LockProtocol {
   }
 }
 
-/** Renews every lock that is one hash with one owner field. */
+/** Renews the locks that are a hash with one owner field. */
 export function plainRenewal(executor: ScriptExecutor, slotGroup: (key: string) => string | number): RenewalScript {
   return {
     groupOf: (item) => slotGroup(item.key),

@@ -1,14 +1,14 @@
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { RenewalScript } from './lock-protocol.js';
 
-/** How the client reaches Redis, for every kind of lock. */
+/** What the requests of every kind of lock and synchronizer need of the client. */
 export interface ProtocolPort {
   readonly executor: ScriptExecutor;
   readonly clientId: string;
   readonly keyPrefix: string;
-  /** The publishing command, for scripts. */
+  /** The command with which scripts publish: `PUBLISH`, or `SPUBLISH` in a cluster with sharded channels. */
   readonly publish: string;
-  /** Keys of one group may go in one script. */
+  /** The group of a key. One script can name several keys if they have the same group. */
   slotGroup(key: string): string | number;
   readonly renewals: {
     readonly plain: RenewalScript;

@@ -7,16 +7,24 @@ import { nextFreeIn, type AcquireReply } from '../redis/scripts/replies.js';
 import type { OwnerlessServices } from './ownerless-object.js';
 import type { PermitExpirableProtocol } from './permit-expirable-protocol.js';
 
-/** Permits that were granted together. */
+/** The permits that one request acquired. */
 export interface Taken {
   readonly ids: readonly string[];
-  /** Lease clock ms, before the request that took them. */
+  /** Lease-clock time, in milliseconds, before the client sent the request. */
   readonly sentAt: number;
 }
 
-/** The ids are drawn before the request that names them: a repeat is known by them, and so is what is to be undone. */
+/**
+ * A call that waits for permits of a permit-expirable semaphore. The waiter generates the permit ids before it sends
+ * them. The script recognizes a repeated request by the ids. The ids also let the client release permits whose grant it
+ * never saw.
+ */
 export class ExpirablePermitWaiter extends SharedWaiter {
+  /** Absent after a release in the background: a later try must not acquire the ids that this release names. */
   #ids: readonly string[] | undefined;
+  /**
+   * Forward jumps of the lease clock before the last try, in milliseconds. They turn `sentAt` into lease-clock time.
+   */
   #jumped = 0;
 
   constructor(
@@ -39,8 +47,9 @@ export class ExpirablePermitWaiter extends SharedWaiter {
   }
 
   /**
-   * An attempt that is still on its way would take the permits once more if it came after they were given back, which
-   * anybody may do: a grant counts when that can be no more.
+   * A granted try may still have an unanswered attempt. As soon as the call resolves, any code can release the permits.
+   * If the attempt ran after that release, it would acquire the permits again. The call therefore resolves only when no
+   * attempt can run any more.
    */
   override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
     request.onDone(() => {

@@ -1,40 +1,40 @@
-/* Longer than 300 lines because half of it is doc comments: it is the contract of these permits. */
+/* Longer than 300 lines because half of it is doc comments: this class is the contract of these permits. */
 import { NO_LEASE_MS } from '../waiting/shared-waiter.js';
 import { waitLimitOf } from '../waiting/waiter.js';
-import { LockTimeoutError, UnknownPermitError } from '../errors.js';
+import { InvalidArgumentError, LockTimeoutError, UnknownPermitError } from '../errors.js';
 import type { PermitCount } from '../redis/scripts/permit-expirable-semaphore.js';
 import {
   checkAnyPermits,
   checkBody,
   checkLeaseTime,
   checkOptions,
+  checkPermitIds,
   checkPermits,
   checkWaitTime,
 } from '../locks/arguments.js';
 import { ExpirablePermitWaiter, type Taken } from './expirable-permit-waiter.js';
-import { PermitExpirableProtocol } from './permit-expirable-protocol.js';
+import { arePermitIds, PermitExpirableProtocol } from './permit-expirable-protocol.js';
 import { PermitSource, type SemaphoreOptions } from './permit-source.js';
 import { releasePermits } from './permit-release.js';
-import { canBeIds, checkIds, checkTaken } from './permit-ids.js';
-import { Permit, runWithPermit } from './permit.js';
+import { Permit } from './permit.js';
 import type { ProtocolPort } from '../protocols/protocol-port.js';
-import type { OwnerlessServices, PermitsOptions, WaitOptions } from './ownerless-object.js';
-
-/** Options of `acquirePermit`, `tryAcquirePermit` and `withPermit`. */
-export interface ExpirablePermitOptions extends PermitsOptions {
-  /** ms until the permits come back by themselves. Absent or -1: they are taken until they are given back. */
-  leaseTime?: number | undefined;
-}
+import type { ExpirablePermitOptions, OwnerlessServices, WaitOptions } from './ownerless-object.js';
 
 const OPTIONS = ['permits', 'waitTime', 'leaseTime', 'signal'] as const;
+/** Each permit has its own id in the request and in Redis, so the work of the server grows with the number. */
+const MAX_PERMITS = 10_000;
 
 /**
- * A number of permits in Redis, each taken under an id and, if it is given one, for a lease only: Redisson's
- * `RPermitExpirableSemaphore`. Whoever knows the id may give a permit back, make its lease longer or shorter, or ask
- * what is left of it. What a process that dies has taken comes back with its lease. Nothing renews a permit.
+ * A semaphore whose permits have an id and an optional lease each. The object is only a handle for a name. All times
+ * are milliseconds.
  *
- * Leases are counted by the server's clock, where Redisson takes the client's. Waiters of one process are served in
- * order; between processes there is no order.
+ * Any process that knows the id of a permit can release the permit, change its lease, or read its remaining lease. The
+ * client does not renew permits: at the end of its lease a permit is free again, even if the process that acquired it
+ * has died.
+ *
+ * The client serves its own waiters in the order of their calls. Waiters of different clients are served in no order.
+ *
+ * @redisson `RPermitExpirableSemaphore`. Differs: the server's clock counts the leases, not the client's.
  */
 export class PermitExpirableSemaphore extends PermitSource {
   readonly #protocol: PermitExpirableProtocol;
@@ -46,16 +46,27 @@ export class PermitExpirableSemaphore extends PermitSource {
   }
 
   /**
-   * Takes a permit, waiting without limit, or for `waitTime`, until there is one.
+   * Acquires a permit. The call waits without limit unless `options.waitTime` limits the wait. A call that rejects
+   * holds nothing.
    *
-   * @param leaseTime ms until it comes back by itself, at least 10. Absent or -1: it is taken until it is given back.
-   * @returns its id.
-   * @throws {LockTimeoutError} `ERR_LOCK_TIMEOUT`: none was free for all of `options.waitTime`.
-   * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: `signal` fired first. Nothing is taken.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: what an unanswered request may have taken is given
-   *   back in the background.
-   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: before any command.
-   * @redisson `RPermitExpirableSemaphore#acquire(long, TimeUnit)`. Differs: milliseconds only.
+   * @param leaseTime - lease of the permit in milliseconds, at least 10. Absent or -1: the permit has no lease.
+   * @param options - `waitTime` in milliseconds, or `Infinity`; `signal` aborts the wait.
+   * @returns the id of the permit.
+   * @throws {LockTimeoutError} `ERR_LOCK_TIMEOUT`: no permit became free within `options.waitTime`.
+   * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: the signal was aborted first.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The client releases in the
+   *   background what an unanswered request may have acquired.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an argument is invalid. No command was sent.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @example
+   * const id = await semaphore.acquire(30_000, { waitTime: 5_000 });
+   * try {
+   *   await render();
+   * } finally {
+   *   await semaphore.tryRelease(id);
+   * }
+   * @redisson `RPermitExpirableSemaphore#acquire(long, TimeUnit)`. Differs: times are milliseconds.
    */
   async acquire(leaseTime?: number, options?: WaitOptions & { waitTime?: number | undefined }): Promise<string> {
     const [id] = await this.acquireMany(1, leaseTime, options);
@@ -63,10 +74,16 @@ export class PermitExpirableSemaphore extends PermitSource {
   }
 
   /**
-   * Takes several permits together, all or none, as {@link acquire}.
+   * Acquires several permits together, all or none. Everything else is as in {@link PermitExpirableSemaphore.acquire}.
    *
-   * @param permits at most 10,000; 0 is granted without a command.
-   * @returns their ids.
+   * @param permits - number of permits, at most 10,000. With 0, the call resolves with no ids and sends no command.
+   * @param leaseTime - lease of each permit in milliseconds, at least 10. Absent or -1: the permits have no lease.
+   * @param options - `waitTime` in milliseconds, or `Infinity`; `signal` aborts the wait.
+   * @returns the ids of the permits.
+   * @throws the errors of {@link PermitExpirableSemaphore.acquire}.
+   * @example
+   * const ids = await semaphore.acquireMany(3, 30_000);
+   * await render().finally(() => semaphore.tryRelease(ids));
    * @redisson `RPermitExpirableSemaphore#acquire(int, long, TimeUnit)`. Differs: 0 permits do not wait.
    */
   async acquireMany(
@@ -75,17 +92,22 @@ export class PermitExpirableSemaphore extends PermitSource {
     options?: WaitOptions & { waitTime?: number | undefined },
   ): Promise<string[]> {
     const { waitTime, signal } = checkOptions(options, ['waitTime', 'signal']);
-    const permit = await this.#orTimeout(permits, leaseTime, waitTime, signal);
+    const permit = await this.#acquireOrThrow(permits, leaseTime, waitTime, signal);
     return [...permit.ids];
   }
 
   /**
-   * Takes a permit if one is free within `waitTime`.
+   * Acquires a permit if one becomes free within `waitTime`.
    *
-   * @param waitTime ms; absent, 0 or less: one try.
-   * @returns its id, or `null` if none was free all the time.
-   * @throws as {@link acquire}.
-   * @redisson `RPermitExpirableSemaphore#tryAcquire(long, long, TimeUnit)`. Differs: milliseconds only.
+   * @param waitTime - time to wait in milliseconds, or `Infinity`. Absent, 0 or less: the call tries once.
+   * @param leaseTime - lease of the permit in milliseconds, at least 10. Absent or -1: the permit has no lease.
+   * @param options - `signal` aborts the wait.
+   * @returns the id of the permit, or `null` if no permit became free. `null` has no other cause.
+   * @throws the errors of {@link PermitExpirableSemaphore.acquire}, except `LockTimeoutError`.
+   * @example
+   * const id = await semaphore.tryAcquire(5_000, 30_000);
+   * if (id !== null) await render().finally(() => semaphore.tryRelease(id));
+   * @redisson `RPermitExpirableSemaphore#tryAcquire(long, long, TimeUnit)`. Differs: times are milliseconds.
    */
   async tryAcquire(waitTime?: number, leaseTime?: number, options?: WaitOptions): Promise<string | null> {
     const [id] = await this.tryAcquireMany(1, waitTime, leaseTime, options);
@@ -93,9 +115,17 @@ export class PermitExpirableSemaphore extends PermitSource {
   }
 
   /**
-   * Takes several permits together, all or none, as {@link tryAcquire}.
+   * Acquires several permits together, all or none, if enough of them become free within `waitTime`.
    *
-   * @returns their ids; none if there were not enough.
+   * @param permits - number of permits, at most 10,000. With 0, the call resolves with no ids and sends no command.
+   * @param waitTime - time to wait in milliseconds, or `Infinity`. Absent, 0 or less: the call tries once.
+   * @param leaseTime - lease of each permit in milliseconds, at least 10. Absent or -1: the permits have no lease.
+   * @param options - `signal` aborts the wait.
+   * @returns the ids of the permits, or an empty array if too few became free.
+   * @throws the errors of {@link PermitExpirableSemaphore.acquire}, except `LockTimeoutError`.
+   * @example
+   * const ids = await semaphore.tryAcquireMany(3, 5_000, 30_000);
+   * if (ids.length > 0) await render().finally(() => semaphore.tryRelease(ids));
    * @redisson `RPermitExpirableSemaphore#tryAcquire(int, long, long, TimeUnit)`
    */
   async tryAcquireMany(
@@ -110,27 +140,61 @@ export class PermitExpirableSemaphore extends PermitSource {
   }
 
   /**
-   * As {@link acquireMany}, for one permit unless `permits` says more; gives an object that gives them back, at the end
-   * of the block with `await using`. Redisson has no such call.
+   * Acquires permits and resolves with them as an object, for `await using` or for a release in other code.
+   *
+   * @param options - see {@link ExpirablePermitOptions}. Without `waitTime`, the call waits without limit.
+   * @throws the errors of {@link PermitExpirableSemaphore.acquire}.
+   * @example
+   * await using permit = await semaphore.acquirePermit({ leaseTime: 30_000, waitTime: 5_000 });
+   * await render({ signal: AbortSignal.timeout(permit.validFor()) });
    */
   async acquirePermit(options?: ExpirablePermitOptions): Promise<Permit> {
     const { permits, leaseTime, waitTime, signal } = checkOptions(options, OPTIONS);
-    return this.#orTimeout(checkPermits(permits, 1, 1), leaseTime, waitTime, signal);
+    return this.#acquireOrThrow(checkPermits(permits, 1, 1), leaseTime, waitTime, signal);
   }
 
-  /** As {@link acquirePermit}, but one try without `waitTime`, and `null` if there were not enough. Not in Redisson. */
+  /**
+   * Acquires permits like {@link PermitExpirableSemaphore.acquirePermit}, but resolves with `null` if too few are free.
+   *
+   * @param options - see {@link ExpirablePermitOptions}. Without `waitTime`, or with 0 or less, the call tries once.
+   * @throws the errors of {@link PermitExpirableSemaphore.acquire}, except `LockTimeoutError`.
+   * @example
+   * const permit = await semaphore.tryAcquirePermit({ leaseTime: 30_000 });
+   * if (permit !== null) await render().finally(() => permit.release());
+   */
   async tryAcquirePermit(options?: ExpirablePermitOptions): Promise<Permit | null> {
     const { permits, leaseTime, waitTime, signal } = checkOptions(options, OPTIONS);
     return (await this.#take(checkPermits(permits, 1, 1), leaseTime, checkWaitTime(waitTime, 0), signal)) ?? null;
   }
 
   /**
-   * Runs `fn` with a permit and gives it back afterwards. Waits like {@link acquirePermit}. An error of `fn` is rethrown
-   * untouched; a release that fails goes to the event `releaseFailed`. Redisson has no such call.
+   * Acquires one permit without a lease, runs `fn`, and releases the permit.
    *
-   * @throws {LockLostError} `ERR_LOCK_LOST`: `fn` is done, but the lease was over before; `result` is what it returned.
+   * - `fn` fails: the call rejects with the error of `fn`, unchanged. If the release fails as well, the client emits
+   *   `releaseFailed`.
+   * - `fn` succeeds, but the permit was no longer taken: the call rejects with a `LockLostError` whose `result` is the
+   *   value of `fn`.
+   * - `fn` succeeds, but the release fails: the call resolves with the value of `fn`. The release continues in the
+   *   background, and the client emits `releaseFailed`.
+   * - `fn` succeeds, but the client was closed: the call rejects with a `ClientClosedError` whose `result` is the value
+   *   of `fn`. The permit stays taken until the end of its lease, if it has one.
+   *
+   * @param fn - receives the permit.
+   * @returns the value of `fn`.
+   * @throws {LockLostError} `ERR_LOCK_LOST`: the lease ended before `fn` settled, or other code released the permit.
+   * @throws the errors of {@link PermitExpirableSemaphore.acquire}, and the error of `fn`.
+   * @example
+   * await semaphore.withPermit(async () => render());
    */
   withPermit<T>(fn: (permit: Permit) => T | PromiseLike<T>): Promise<T>;
+  /**
+   * Runs `fn` with permits that are acquired with these options. See the other overload.
+   *
+   * @param options - see {@link ExpirablePermitOptions}. Without `waitTime`, the call waits without limit.
+   * @param fn - receives the permits as one object.
+   * @example
+   * await semaphore.withPermit({ leaseTime: 30_000, waitTime: 5_000 }, async (permit) => render(permit.validFor()));
+   */
   withPermit<T>(options: ExpirablePermitOptions, fn: (permit: Permit) => T | PromiseLike<T>): Promise<T>;
   async withPermit<T>(
     first: ExpirablePermitOptions | ((permit: Permit) => T | PromiseLike<T>),
@@ -138,89 +202,105 @@ export class PermitExpirableSemaphore extends PermitSource {
   ): Promise<T> {
     const { options, fn } = checkBody(first, second);
     const permit = await this.acquirePermit(options);
-    return runWithPermit(permit, fn, (cause) =>
-      this.services.events.emit('releaseFailed', { lockName: this.name, owner: permit.ids.join(), cause }),
-    );
+    return this.within(permit, permit.ids.join(), () => fn(permit));
   }
 
   /**
-   * Gives permits back, all of them or none, and wakes waiters.
+   * Releases permits, all of them or none, and wakes waiters.
    *
-   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: one of them is not taken, or its lease is over.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: they go on being given back in the background.
-   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, for an hour.
+   * Do not repeat a release that was rejected with one of the first two errors: it continues in the background. In the
+   * background the client releases the permits that are still taken, even if others are not.
+   *
+   * @param ids - the id of a permit, or several ids.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The client repeats the release
+   *   in the background until it succeeds.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command. The client repeats the release in the
+   *   background, for at most an hour.
+   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: at least one of the permits is not taken, or its lease has
+   *   ended. The call released none of them.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `ids` is not a string or an array of strings.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
    * @redisson `RPermitExpirableSemaphore#release(String)`, `#release(List)`
    */
   async release(ids: string | readonly string[]): Promise<void> {
-    const checked = checkIds(ids);
+    const checked = checkPermitIds(ids);
     this.checkOpen();
-    if (!canBeIds(checked)) throw new UnknownPermitError(this.name, checked);
-    await this.giveBack(checked, Infinity);
+    if (!arePermitIds(checked)) throw new UnknownPermitError(this.name, checked);
+    await this.releaseHeld(checked, Infinity);
   }
 
-  /** @internal Permits that are surely held until `deadline` (lease clock ms). */
-  async giveBack(ids: readonly string[], deadline: number): Promise<void> {
+  /** @internal Releases permits that no other caller can have acquired before `deadline` (lease-clock milliseconds). */
+  async releaseHeld(ids: readonly string[], deadline: number): Promise<void> {
     this.checkOpen();
     if (!(await releasePermits(this.services, this.#protocol, ids, deadline)))
       throw new UnknownPermitError(this.name, ids);
   }
 
   /**
-   * As {@link release}, but tells whether they were given back.
+   * Releases permits like {@link PermitExpirableSemaphore.release}, all of them or none.
    *
-   * @redisson `RPermitExpirableSemaphore#tryRelease(String)`, `#tryRelease(List)`, which counts them.
+   * @param ids - the id of a permit, or several ids.
+   * @returns `true`, or `false` if at least one of the permits is not taken. The call then released none of them.
+   * @throws the errors of {@link PermitExpirableSemaphore.release}, except `UnknownPermitError`.
+   * @redisson `RPermitExpirableSemaphore#tryRelease(String)`, `#tryRelease(List)`. Differs: all or none.
    */
   async tryRelease(ids: string | readonly string[]): Promise<boolean> {
-    const checked = checkIds(ids);
+    const checked = checkPermitIds(ids);
     this.checkOpen();
-    return canBeIds(checked) && (await releasePermits(this.services, this.#protocol, checked));
+    return arePermitIds(checked) && (await releasePermits(this.services, this.#protocol, checked));
   }
 
   /**
-   * Gives a permit another lease, from now on: longer or shorter.
+   * Replaces the lease of a permit. The new lease counts from now and may end earlier than the old one.
    *
-   * @param leaseTime ms; absent or -1: none.
-   * @returns `false` if it is not taken, or its lease is over.
+   * @param id - the id of the permit.
+   * @param leaseTime - the new lease in milliseconds, at least 10. Absent or -1: the permit has no lease.
+   * @returns `true` if the permit has the new lease, `false` if it is not taken or its lease has ended.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The permit has the old lease or
+   *   the new one, and this call will not change it later.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an argument is invalid. No command was sent.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
    * @redisson `RPermitExpirableSemaphore#updateLeaseTime(String, long, TimeUnit)`
    */
   async updateLeaseTime(id: string, leaseTime?: number): Promise<boolean> {
-    const checked = checkIds(id);
+    const checked = checkPermitIds(id);
     const leaseMs = checkLeaseTime(leaseTime, 'for none');
     this.checkOpen();
-    if (!canBeIds(checked)) return false;
+    if (!arePermitIds(checked)) return false;
     const request = await this.#protocol.updateLease(checked[0] as string, leaseMs).done;
-    // A copy that is still on its way would set this lease over one that is given next.
+    // An unanswered attempt may still run. It would overwrite the lease that the caller sets next.
     if (request.inDoubt) await request.whenQuiet();
     if (request.error !== undefined) throw request.error;
     return request.reply === true;
   }
 
   /**
-   * ms until a permit comes back by itself; -1: it has no lease.
+   * Reads from Redis how much of the lease of a permit is left.
    *
-   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: it is not taken, or its lease is over.
+   * @param id - the id of the permit.
+   * @returns milliseconds; -1 if the permit has no lease.
+   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: the permit is not taken, or its lease has ended.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `id` is not a string. No command was sent.
+   * @throws the errors of {@link PermitExpirableSemaphore.availablePermits} as well.
    * @redisson `RPermitExpirableSemaphore#getLeaseTime(String)`
    */
   async getLeaseTime(id: string): Promise<number> {
-    const checked = checkIds(id);
+    const checked = checkPermitIds(id);
     this.checkOpen();
-    const left = canBeIds(checked) ? await this.#protocol.lease(checked[0] as string) : -2;
+    const left = arePermitIds(checked) ? await this.#protocol.lease(checked[0] as string) : -2;
     if (left === -2) throw new UnknownPermitError(this.name, checked);
     return left;
   }
 
-  /**
-   * Free permits; below 0 if `setPermits` took more away.
-   *
-   * @redisson `RPermitExpirableSemaphore#availablePermits()`
-   */
-  async availablePermits(): Promise<number> {
+  override async availablePermits(): Promise<number> {
     return (await this.#count()).free;
   }
 
   /**
-   * Permits that are taken.
+   * Reads from Redis how many permits are taken.
    *
+   * @throws the errors of {@link PermitExpirableSemaphore.availablePermits}.
    * @redisson `RPermitExpirableSemaphore#acquiredPermits()`
    */
   async acquiredPermits(): Promise<number> {
@@ -228,8 +308,10 @@ export class PermitExpirableSemaphore extends PermitSource {
   }
 
   /**
-   * Permits in all, free and taken; 0 without a semaphore.
+   * Reads from Redis how many permits the semaphore has, free and taken.
    *
+   * @returns the number; 0 if the semaphore does not exist.
+   * @throws the errors of {@link PermitExpirableSemaphore.availablePermits}.
    * @redisson `RPermitExpirableSemaphore#getPermits()`
    */
   async getPermits(): Promise<number> {
@@ -237,22 +319,19 @@ export class PermitExpirableSemaphore extends PermitSource {
     return exists ? free + taken : 0;
   }
 
-  /**
-   * Makes the semaphore with so many permits, unless there is one.
-   *
-   * @returns whether it was made.
-   * @redisson `RPermitExpirableSemaphore#trySetPermits(int)`
-   */
-  async trySetPermits(permits: number): Promise<boolean> {
+  override async trySetPermits(permits: number): Promise<boolean> {
     const count = checkPermits(permits, undefined);
     this.checkOpen();
     return this.change((lane) => this.#protocol.trySetPermits(count, lane));
   }
 
   /**
-   * Sets how many permits there are in all, also of a semaphore that is in use: what is taken stays taken, and nobody
-   * gets in until enough has come back.
+   * Sets how many permits the semaphore has, free and taken. Taken permits stay taken. If more permits are taken than
+   * the new number, the number of free permits becomes negative, and waiters wait until enough permits are released.
+   * The call creates the semaphore if there is none.
    *
+   * @param permits - number of permits, 0 or more.
+   * @throws the errors of {@link PermitExpirableSemaphore.trySetPermits}.
    * @redisson `RPermitExpirableSemaphore#setPermits(int)`
    */
   async setPermits(permits: number): Promise<void> {
@@ -262,37 +341,23 @@ export class PermitExpirableSemaphore extends PermitSource {
     await this.change((lane) => this.#protocol.setPermits(count, lane));
   }
 
-  /**
-   * Changes the number of permits by a difference, which may be negative, and wakes waiters.
-   *
-   * @redisson `RPermitExpirableSemaphore#addPermits(int)`. Differs: an expiry of the semaphore stays.
-   */
-  async addPermits(permits: number): Promise<void> {
+  override async addPermits(permits: number): Promise<void> {
     checkAnyPermits(permits);
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
     await this.change((lane) => this.#protocol.addPermits(permits, lane));
   }
 
-  async #orTimeout(
-    permits: number,
-    leaseTime: number | undefined,
-    waitTime: number | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<Permit> {
+  async #acquireOrThrow(permits: number, leaseTime?: number, waitTime?: number, signal?: AbortSignal): Promise<Permit> {
     const wait = checkWaitTime(waitTime, Infinity);
     const permit = await this.#take(permits, leaseTime, wait, signal);
     if (permit === undefined) throw new LockTimeoutError(this.name, wait);
     return permit;
   }
 
-  async #take(
-    permits: number,
-    leaseTime: number | undefined,
-    waitTime: number,
-    signal: AbortSignal | undefined,
-  ): Promise<Permit | undefined> {
-    const count = checkTaken(permits);
+  async #take(permits: number, leaseTime?: number, waitTime = 0, signal?: AbortSignal): Promise<Permit | undefined> {
+    const count = checkPermits(permits, undefined);
+    if (count > MAX_PERMITS) throw new InvalidArgumentError('permits', `at most ${MAX_PERMITS}`, count);
     const leaseMs = checkLeaseTime(leaseTime, 'for none') ?? NO_LEASE_MS;
     const waiting = waitLimitOf(this.services.clock, waitTime, signal);
     this.checkOpen();

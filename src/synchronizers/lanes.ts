@@ -1,31 +1,43 @@
 /*
- * Requests without an owner field take effect at most once through lanes: for each lane of a client the server keeps
- * "<sequence>:<answer>" of the last request it carried. A repeat finds its own sequence and gets the stored answer, an
- * older one changes nothing, and cancelling a request that has not arrived stores "cancelled" in its place.
- * tests/verification/model/Lanes.tla is this file and the scripts with a sequence.
+ * Lanes let a request take effect at most once where Redis stores no owner that would identify a repeat. Redis keeps
+ * "<sequence>:<reply>" of the last request of each lane of a client:
+ * - A repeat finds its own sequence and gets the stored reply.
+ * - A request with an older sequence changes nothing.
+ * - The cancellation of a request that has not arrived stores "cancelled", so the request changes nothing later.
+ * tests/verification/model/Lanes.tla is the model of this file and of the scripts with a sequence.
  */
 import type { LeaseClock } from '../clock.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import { releaseGoesOn, type Compensations, type SentRequest } from '../holding/compensations.js';
 
+/** A lane while one request uses it. */
 export interface Lane {
+  /** The hash in Redis that stores the lanes of this client for one object. */
   readonly key: string;
+  /** The field of the hash. */
   readonly number: number;
-  /** Of the request that it carries now; grows for ever, so that a lane used anew is never behind what it carried. */
+  /**
+   * Sequence of the request. The sequences of a client only grow, so a request in a reused lane is newer than the
+   * stored one.
+   */
   readonly sequence: number;
 }
 
-/** The server forgets a lane an hour after its last use: from then on nothing can be said about its request. */
+/**
+ * An hour in milliseconds: the time after its last use at which Redis deletes a lane. A later repeat could take effect
+ * again.
+ */
 const LANE_MS = 3_600_000;
 
-/** The lane numbers of one requests key. A freed number is used again, so the hash in Redis stays as small as it can. */
+/** The lane numbers of one hash. The client reuses free numbers, which keeps the hash in Redis small. */
 interface LaneNumbers {
   readonly inUse: Set<number>;
   readonly free: number[];
 }
 
+/** The lanes of one client. */
 export class Lanes {
-  /** requests key -> its numbers. */
+  /** Maps the key of a hash to its lane numbers. */
   readonly #numbers = new Map<string, LaneNumbers>();
   #sequence = 0;
 
@@ -34,6 +46,7 @@ export class Lanes {
     private readonly compensations: Compensations,
   ) {}
 
+  /** Number of lanes in use. */
   get size(): number {
     let taken = 0;
     for (const { inUse } of this.#numbers.values()) taken += inUse.size;
@@ -43,7 +56,7 @@ export class Lanes {
   take(key: string): Lane {
     let numbers = this.#numbers.get(key);
     if (numbers === undefined) this.#numbers.set(key, (numbers = { inUse: new Set(), free: [] }));
-    // Without a free number all that exist are in use, so the next one is their count.
+    // Without a free number, the numbers from 0 to `size - 1` are all in use.
     const number = numbers.free.pop() ?? numbers.inUse.size;
     numbers.inUse.add(number);
     this.#sequence += 1;
@@ -57,7 +70,7 @@ export class Lanes {
     if (numbers.inUse.size === 0) this.#numbers.delete(key);
   }
 
-  /** Repeats `send` in the background until it is answered; the lane stays taken until then. */
+  /** Repeats `send` in the background until it succeeds, for at most an hour. The lane stays in use until then. */
   settle(lane: Lane, send: () => SentRequest): Promise<void> {
     return this.compensations
       .add({ send, notBefore: 0, until: this.clock.clock.monotonic() + LANE_MS })
@@ -65,8 +78,9 @@ export class Lanes {
   }
 
   /**
-   * One request in a lane of its own. If its outcome stays unknown `settle` goes out until it is answered. A request
-   * that is to be done in any case is repeated until it is done, refused or not.
+   * Sends one request in its own lane. `settle` says what happens in the background after a failure:
+   * - `'repeat'`: the client repeats the request until it succeeds, whether it was unanswered or refused.
+   * - a function: the client sends this cancellation if the outcome of the request is unknown.
    */
   async once<Reply>(
     key: string,

@@ -7,15 +7,20 @@ import * as scripts from '../redis/scripts/latch.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import { checkOptions, checkWaitTime } from '../locks/arguments.js';
 import type { LeaseClock } from '../clock.js';
-import { SharedObject, type OwnerlessServices, type WaitOptions } from './ownerless-object.js';
+import { OwnerlessObject, type OwnerlessServices, type WaitOptions } from './ownerless-object.js';
 import type { ProtocolPort } from '../protocols/protocol-port.js';
 
 /**
- * A gate that opens for all when it has been counted down: Redisson's `RCountDownLatch`. It can be closed again with a
- * new count. A call that waited for the old count gets through even if the new one is set before it can look, unless a
- * JVM opened the latch: then it waits for the new count, as a JVM does.
+ * A count-down latch: a gate that opens for all waiters when its count reaches 0. The object is only a handle for a
+ * name. All times are milliseconds.
+ *
+ * `trySetCount` closes an open latch again. A call that waited before the latch opened resolves even if the latch is
+ * closed again before the client can read the count. It waits for the new count only if a JVM opened the latch, as in
+ * Redisson.
+ *
+ * @redisson `RCountDownLatch`
  */
-export class CountDownLatch extends SharedObject {
+export class CountDownLatch extends OwnerlessObject {
   readonly #channel: string;
   readonly #opened: string;
 
@@ -27,14 +32,21 @@ export class CountDownLatch extends SharedObject {
   }
 
   /**
-   * Waits until the count is zero; an open latch lets through at once.
+   * Waits until the latch is open. If it is open, the call resolves at once.
    *
-   * @param waitTime ms; absent: without limit. 0 or less: one look.
-   * @returns `false` if the time ran out.
-   * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: `signal` fired first.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: without `waitTime`, Redis was away for one command
-   *   deadline.
-   * @redisson `RCountDownLatch#await(long, TimeUnit)`. Differs: milliseconds only.
+   * @param waitTime - time to wait in milliseconds. Absent or `Infinity`: the call waits without limit. 0 or less: the
+   *   call reads the count once.
+   * @param options - `signal` aborts the wait.
+   * @returns `true` if the latch opened, `false` if it stayed closed for all of `waitTime`.
+   * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: the signal was aborted first.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply within one command deadline. With
+   *   a `waitTime`, the client tries again until that time ends.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an argument is invalid. No command was sent.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @example
+   * if (!(await latch.await(30_000))) throw new Error('the workers did not start within 30 s');
+   * @redisson `RCountDownLatch#await(long, TimeUnit)`. Differs: times are milliseconds.
    */
   async await(waitTime?: number, options?: WaitOptions): Promise<boolean> {
     const { signal } = checkOptions(options, ['signal']);
@@ -49,10 +61,14 @@ export class CountDownLatch extends SharedObject {
   }
 
   /**
-   * Lowers the count by one; at zero all who wait get through. An open latch stays open.
+   * Decreases the count by 1. At 0 the latch opens and every waiter resolves. An open latch stays open.
    *
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: with `outcome: 'unknown'` it was counted once or not
-   *   at all, and will not be counted later.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. With `outcome: 'unknown'` the
+   *   request may have run once, and it will not run later.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @example
+   * await latch.countDown();
    * @redisson `RCountDownLatch#countDown()`
    */
   async countDown(): Promise<void> {
@@ -63,8 +79,12 @@ export class CountDownLatch extends SharedObject {
   }
 
   /**
-   * The count; 0: open.
+   * Reads the count from Redis.
    *
+   * @returns the count; 0 if the latch is open.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply within one command deadline.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
    * @redisson `RCountDownLatch#getCount()`
    */
   async getCount(): Promise<number> {
@@ -75,8 +95,10 @@ export class CountDownLatch extends SharedObject {
   /**
    * Closes the latch with a count, unless it is closed.
    *
-   * @param count at least 1.
-   * @returns whether it was open.
+   * @param count - number of `countDown()` calls that open the latch, at least 1.
+   * @returns `true` if this call closed the latch, `false` if the latch was closed before.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `count` is invalid. No command was sent.
+   * @throws the errors of {@link CountDownLatch.countDown} as well.
    * @redisson `RCountDownLatch#trySetCount(long)`. Differs: a count below 1 is refused.
    */
   async trySetCount(count: number): Promise<boolean> {
@@ -90,10 +112,11 @@ export class CountDownLatch extends SharedObject {
   }
 
   /**
-   * Opens the latch whatever its count is; all who wait get through.
+   * Opens the latch regardless of its count. Every waiter resolves.
    *
-   * @returns whether it was closed.
-   * @redisson `RCountDownLatch#delete()`. Differs: it wakes those who wait, a JVM's too.
+   * @returns `true` if this call opened the latch, `false` if the latch was open before.
+   * @throws the errors of {@link CountDownLatch.countDown}.
+   * @redisson `RCountDownLatch#delete()`. Differs: the call wakes the waiters, those of a JVM as well.
    */
   async delete(): Promise<boolean> {
     this.checkOpen();
@@ -111,10 +134,10 @@ export class CountDownLatch extends SharedObject {
   }
 }
 
-/** A try looks at the count. One answer counts for every call that came before the try was sent. */
+/** A call that waits for the latch. A try reads the count. One reply settles every call that began before the try. */
 class LatchWaiter extends SharedWaiter {
   override readonly forAll = true;
-  /** The newest opening that an answer to a look has told of, in µs of the server's clock. */
+  /** The latest opening that a reply has reported, in microseconds of the clock of the server. */
   #openedAt: number | undefined;
 
   constructor(
@@ -138,7 +161,7 @@ class LatchWaiter extends SharedWaiter {
   }
 
   takeBack(): undefined {
-    // Looking takes nothing.
+    // A read acquires nothing.
   }
 
   override letInBy(reply: AcquireReply): boolean {
@@ -146,7 +169,8 @@ class LatchWaiter extends SharedWaiter {
     const openedAt = -reply;
     const before = this.#openedAt ?? openedAt;
     this.#openedAt = Math.max(before, openedAt);
-    // Both looks were sent after the call came, so the latch was open while it waited.
+    // The client sent both reads after the call began. If the later read reports a later opening, the latch was open
+    // during the call.
     return openedAt > before;
   }
 }

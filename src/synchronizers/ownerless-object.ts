@@ -23,22 +23,43 @@ export interface OwnerlessServices {
   readonly client: { readonly closed: boolean };
 }
 
-/** Options of a call that waits for what nobody owns. */
+/** The options of a call that waits for permits or for a latch. */
 export interface WaitOptions {
-  /** Ends the wait; what was granted is not affected. */
+  /** Aborts the wait. Acquired permits are not affected. */
   signal?: AbortSignal | undefined;
 }
 
-/** Options of `acquirePermits`, `tryAcquirePermits` and `withPermits`. */
+/** The options of `acquirePermits`, `tryAcquirePermits` and `withPermits`. */
 export interface PermitsOptions extends WaitOptions {
-  /** Default 1. */
+  /**
+   * Number of permits. The call acquires all of them or none.
+   *
+   * @defaultValue 1
+   */
   permits?: number | undefined;
-  /** ms to wait. Absent: without limit. */
+  /**
+   * Time to wait for the permits, in milliseconds, or `Infinity`.
+   *
+   * @defaultValue one try for calls whose name begins with `try`; `Infinity` for the others
+   */
   waitTime?: number | undefined;
 }
 
-/** A name under which there is something that several can have and no owner stands for. */
-export abstract class SharedObject {
+/** The options of `acquirePermit`, `tryAcquirePermit` and `withPermit`. */
+export interface ExpirablePermitOptions extends PermitsOptions {
+  /**
+   * Lease of the permits, in milliseconds: an integer of at least 10, or -1 for none. At the end of the lease Redis
+   * counts the permits as free again.
+   *
+   * @defaultValue no lease: the permits stay taken until their release
+   */
+  leaseTime?: number | undefined;
+}
+
+/**
+ * The common part of semaphores and latches. Several callers can have their permits at once, and Redis stores no owner.
+ */
+export abstract class OwnerlessObject {
   /** @internal */
   protected readonly key: string;
   /** @internal */
@@ -51,7 +72,7 @@ export abstract class SharedObject {
     /** @internal */
     protected readonly port: ProtocolPort,
     /**
-     * The name that it was asked for by.
+     * The name of the object, without the key prefix.
      *
      * @redisson `RObject#getName()`
      */
@@ -66,7 +87,7 @@ export abstract class SharedObject {
     if (this.services.client.closed) throw new ClientClosedError();
   }
 
-  /** @internal Stands in line at the channel until it has what it waits for; false: not in time. */
+  /** @internal Queues a waiter at the channel until it is granted. Resolves with `undefined` if its time ran out. */
   protected async wait<T>(
     channel: string,
     make: (granted: (value: T) => void, failed: (error: unknown) => void) => SharedWaiter,
@@ -85,17 +106,17 @@ export abstract class SharedObject {
     }
   }
 
-  /** @internal Done once or never; when nobody can say which, it is kept from being done later. */
+  /** @internal Sends a change that takes effect at most once. The client cancels a change whose outcome is unknown. */
   protected change<Reply>(send: (lane: Lane) => ScriptRequest<Reply>): Promise<Reply> {
     return this.services.lanes.once(this.requests, send, ({ number, sequence }) =>
       this.port.executor.run(requestScripts.cancel, [this.requests], [number, sequence]),
     );
   }
 
-  /** @internal */
+  /** @internal Reads the number in Redis: free permits, or the count of a latch. 0 if the key does not exist. */
   protected readCount(): Promise<number> {
     return this.port.executor.ask(reads.getCount, [this.key], []);
   }
 }
 
-showAs(SharedObject, ({ name }) => ({ name }));
+showAs(OwnerlessObject, ({ name }) => ({ name }));

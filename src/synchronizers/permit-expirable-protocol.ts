@@ -7,7 +7,7 @@ import * as scripts from '../redis/scripts/permit-expirable-semaphore.js';
 import * as semaphoreScripts from '../redis/scripts/semaphore.js';
 import type { ProtocolPort } from '../protocols/protocol-port.js';
 
-/** What a semaphore with leases says to Redis about one name. */
+/** The requests of a permit-expirable semaphore to Redis. */
 export class PermitExpirableProtocol {
   readonly channel: string;
   readonly #keys: [semaphore: string, taken: string];
@@ -15,7 +15,7 @@ export class PermitExpirableProtocol {
   constructor(
     private readonly port: ProtocolPort,
     private readonly key: string,
-    /** Where the number of permits is changed, it is changed once. */
+    /** Key of the lanes. A change of the number of permits needs a lane to take effect at most once. */
     private readonly requests: string,
   ) {
     this.channel = semaphoreChannel(key);
@@ -28,7 +28,10 @@ export class PermitExpirableProtocol {
     return executor.run(scripts.acquire, this.#keys, [lease, publish, this.channel, ...ids]);
   }
 
-  /** All of the ids or none; `any`: those that are taken. Running it twice releases once, so it needs no lane. */
+  /**
+   * Releases all of the permits or none; with `any`, those that are still taken. The request needs no lane: a repeat
+   * finds that the ids are no longer taken.
+   */
   release(ids: readonly string[], which: 'all' | 'any'): ScriptRequest<scripts.ReleaseReply> {
     const { executor, publish } = this.port;
     return executor.run(scripts.release, this.#keys, [publish, this.channel, which === 'any' ? 1 : 0, ...ids]);
@@ -39,7 +42,7 @@ export class PermitExpirableProtocol {
     return executor.run(scripts.updateLease, this.#keys, [id, leaseMs ?? -1, publish, this.channel]);
   }
 
-  /** ms that are left; -1: it has no lease, -2: it is not taken. */
+  /** Milliseconds until the lease ends; -1 if the permit has no lease, -2 if it is not taken. */
   lease(id: string): Promise<number> {
     return this.port.executor.ask(scripts.lease, this.#keys, [id, this.port.publish, this.channel]);
   }
@@ -66,3 +69,6 @@ export class PermitExpirableProtocol {
     return executor.run(semaphoreScripts.add, keys, [permits, publish, this.channel, number, sequence]);
   }
 }
+
+/** Redis stores an id as 16 bytes. A string that is not 32 hex digits cannot be an id, so it needs no request. */
+export const arePermitIds = (ids: readonly string[]): boolean => ids.every((id) => /^[0-9a-f]{32}$/.test(id));

@@ -5,10 +5,15 @@ import type { ReleaseReply } from '../redis/scripts/permit-expirable-semaphore.j
 import type { OwnerlessServices } from './ownerless-object.js';
 import type { PermitExpirableProtocol } from './permit-expirable-protocol.js';
 
-/** For so long a release that is refused goes on: it may never be allowed. */
+/** Time, in milliseconds, for which the client repeats a refused release. A missing permission may never be granted. */
 const REFUSED_MS = 3_600_000;
 
-/** Whether the permits were taken, and are released now. `deadline`: lease clock ms until which they surely were. */
+/**
+ * Releases permits, all of them or none.
+ *
+ * @param deadline - lease-clock time, in milliseconds, before which no other caller can have acquired the permits.
+ * @returns whether the permits were taken and are released now.
+ */
 export async function releasePermits(
   { clock, compensations }: Pick<OwnerlessServices, 'clock' | 'compensations'>,
   protocol: PermitExpirableProtocol,
@@ -17,12 +22,13 @@ export async function releasePermits(
 ): Promise<boolean> {
   const { error, reply, inDoubt } = await protocol.release(ids, 'all').done;
   if (error === undefined) {
-    // None is taken any more, and an attempt before was not answered: it did it, unless the lease had ended by now.
+    // No permit is taken any more, and an earlier attempt is unanswered. That attempt released the permits, unless
+    // their lease has ended by now.
     return reply === 'released' || (reply === 'unknown' && inDoubt && clock.now() < deadline);
   }
   const allowedUntil = clock.clock.monotonic() + REFUSED_MS;
   const until = error instanceof RefusedError ? allowedUntil : Infinity;
-  // Permits whose leases end meanwhile must not keep the others.
+  // The leases of some permits may end before the release succeeds. The other permits must be released all the same.
   const send = (): ScriptRequest<ReleaseReply> => protocol.release(ids, 'any');
   void compensations.add({ send, notBefore: 0, until });
   throw releaseGoesOn(error);

@@ -1,36 +1,43 @@
 import type { Timer } from '../clock.js';
 import { LONG_WAIT_MS } from '../waiting/long-wait.js';
 import type { SharedWaiter } from '../waiting/shared-waiter.js';
+import { ClientClosedError, LockLostError, UnknownPermitError } from '../errors.js';
 import * as reads from '../redis/scripts/reads.js';
 import { checkPermits, checkSemaphoreOptions } from '../locks/arguments.js';
 import type { ProtocolPort } from '../protocols/protocol-port.js';
-import { SharedObject, type OwnerlessServices } from './ownerless-object.js';
+import { OwnerlessObject, type OwnerlessServices } from './ownerless-object.js';
 
-/** Options of `getSemaphore` and `getPermitExpirableSemaphore`. */
+/** The options of `getSemaphore` and `getPermitExpirableSemaphore`. */
 export interface SemaphoreOptions {
   /**
-   * The first use of this semaphore by the client sets it up with so many permits, as `trySetPermits` does: unless it
-   * exists. Absent: `trySetPermits` has to be called by some client.
+   * Number of permits with which the first use by this client creates the semaphore, unless it exists. An integer of at
+   * least 0.
+   *
+   * @defaultValue the client creates no semaphore; some client has to call `trySetPermits`
    */
   permits?: number | undefined;
 }
 
-/** For so many names a client remembers that it has set the semaphore up. */
-const MOST_SET_UP = 10_000;
+/** Number of semaphores whose set-up a client remembers. It repeats the set-up of a semaphore that it has forgotten. */
+const MAX_SET_UP = 10_000;
 
-/** What one client knows of the semaphores that it uses. */
+/** The semaphores that one client uses. */
 class UsedSemaphores {
+  /** Maps the key of a semaphore to its set-up, which is pending or has succeeded. */
   readonly setUp = new Map<string, Promise<boolean>>();
-  /** Keys for whose permits calls wait. */
+  /** Maps the key of a semaphore to the number of waiting calls and the timer that checks for a missing set-up. */
   readonly waitedFor = new Map<string, { calls: number; timer: Timer }>();
 }
 
 const used = new WeakMap<OwnerlessServices, UsedSemaphores>();
+/** Keys of the semaphores that the process has warned about. */
 const warned = new Set<string>();
 
-/** A semaphore of either kind: a number of permits that somebody has to set once. */
-export abstract class PermitSource extends SharedObject {
-  /** @internal What the first use sets it up with. */
+/** The common part of both semaphores: a number of permits that some client has to set once. */
+export abstract class PermitSource extends OwnerlessObject {
+  /**
+   * @internal Number of permits with which the first use creates the semaphore; `undefined` if the options name none.
+   */
   protected readonly declared: number | undefined;
 
   /** @internal */
@@ -40,18 +47,54 @@ export abstract class PermitSource extends SharedObject {
     this.declared = permits === undefined ? undefined : checkPermits(permits, undefined);
   }
 
+  /**
+   * Creates the semaphore with a number of free permits, unless it exists.
+   *
+   * @param permits - number of permits, 0 or more.
+   * @returns `true` if this call created the semaphore, `false` if it exists already.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `permits` is invalid. No command was sent.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. With `outcome: 'unknown'` the
+   *   request may have run once, and it will not run later.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @redisson `RPermitExpirableSemaphore#trySetPermits(int)`
+   */
   abstract trySetPermits(permits: number): Promise<boolean>;
 
-  /** @internal Before anything else is sent, where the number of permits is declared. */
+  /**
+   * Adds permits and wakes waiters. A negative number removes free permits without a wait, and the number of free
+   * permits may become negative. Permits that are taken stay taken.
+   *
+   * @param permits - number to add.
+   * @throws the errors of `trySetPermits`.
+   * @redisson `RSemaphore#addPermits(int)`, `RPermitExpirableSemaphore#addPermits(int)`. Differs: the call keeps an
+   *   expiry of the key.
+   */
+  abstract addPermits(permits: number): Promise<void>;
+
+  /**
+   * Reads from Redis how many permits are free.
+   *
+   * @returns the number; 0 if the semaphore does not exist. It is negative if more permits were removed than were free.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply within one command deadline.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @redisson `RSemaphore#availablePermits()`, `RPermitExpirableSemaphore#availablePermits()`
+   */
+  abstract availablePermits(): Promise<number>;
+
+  /**
+   * @internal Creates the semaphore once per client. Every request of a semaphore with declared permits waits for it.
+   */
   protected setUp(permits: number): Promise<boolean> {
     const { setUp } = this.#used;
     const before = setUp.get(this.key);
     if (before !== undefined) return before;
     const [oldest] = setUp.keys();
-    if (setUp.size >= MOST_SET_UP && oldest !== undefined) setUp.delete(oldest);
+    if (setUp.size >= MAX_SET_UP && oldest !== undefined) setUp.delete(oldest);
     const made = this.trySetPermits(permits);
     setUp.set(this.key, made);
-    // The next use tries again; this one rejects.
+    // This use rejects with the error. The next use tries again.
     made.catch(() => setUp.delete(this.key));
     return made;
   }
@@ -62,7 +105,7 @@ export abstract class PermitSource extends SharedObject {
     return known;
   }
 
-  /** @internal */
+  /** @internal Queues a waiter like the base class, and checks for a missing set-up if the wait is long. */
   protected override wait<T>(
     channel: string,
     make: (granted: (value: T) => void, failed: (error: unknown) => void) => SharedWaiter,
@@ -74,7 +117,33 @@ export abstract class PermitSource extends SharedObject {
     });
   }
 
-  /** @internal A call stands in line. */
+  /** @internal Runs the body of `withPermits` or `withPermit`, and releases the permits. */
+  protected async within<T>(
+    permits: { release(): Promise<void> },
+    owner: string,
+    body: () => T | PromiseLike<T>,
+  ): Promise<T> {
+    const releaseFailed = (cause: unknown): void =>
+      this.services.events.emit('releaseFailed', { lockName: this.name, owner, cause });
+    let result: T;
+    try {
+      result = await body();
+    } catch (error) {
+      await permits.release().catch(releaseFailed);
+      throw error;
+    }
+    try {
+      await permits.release();
+    } catch (cause) {
+      if (cause instanceof UnknownPermitError) throw new LockLostError(this.name, owner, 'gone', { cause, result });
+      // `close()` does not release permits, so the caller must learn that they stay taken.
+      if (cause instanceof ClientClosedError) throw new ClientClosedError({ cause, result });
+      releaseFailed(cause);
+    }
+    return result;
+  }
+
+  /** @internal A call of this client begins to wait. */
   waitBegins(): void {
     const { waitedFor } = this.#used;
     const known = waitedFor.get(this.key);
@@ -86,7 +155,7 @@ export abstract class PermitSource extends SharedObject {
     waitedFor.set(this.key, { calls: 1, timer });
   }
 
-  /** @internal */
+  /** @internal A call of this client no longer waits. */
   waitEnds(): void {
     const { waitedFor } = this.#used;
     const known = waitedFor.get(this.key);
@@ -97,11 +166,14 @@ export abstract class PermitSource extends SharedObject {
     waitedFor.delete(this.key);
   }
 
-  /** A semaphore with no permit left has a key. Without a key there is none, and nothing ends the wait. */
+  /**
+   * Warns if the semaphore does not exist. A semaphore without free permits has a key. If the key is missing, nothing
+   * ends the wait.
+   */
   async #waitedLong(): Promise<void> {
     try {
       if (await this.port.executor.ask(reads.exists, [this.key], [])) return;
-      // It was deleted since.
+      // The key was deleted after the set-up.
       if (this.declared !== undefined) {
         await this.trySetPermits(this.declared);
         return;
@@ -112,8 +184,8 @@ export abstract class PermitSource extends SharedObject {
     if (warned.has(this.key) || !this.#used.waitedFor.has(this.key)) return;
     warned.add(this.key);
     process.emitWarning(
-      `waiting ${LONG_WAIT_MS / 1000} s for permits of semaphore "${this.name}", which has not been set up: ` +
-        'call trySetPermits(n) once, or ask for it with { permits: n } as its options.',
+      `a call has waited ${LONG_WAIT_MS / 1000} s for permits of semaphore "${this.name}", which is not in Redis; ` +
+        'call trySetPermits(n) once, or create the handle with the option { permits: n }',
       { code: 'HOLDFAST_NOT_SET_UP' },
     );
   }

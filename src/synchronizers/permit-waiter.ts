@@ -6,7 +6,7 @@ import type { WaitLimit } from '../waiting/waiter.js';
 import type { Lane } from './lanes.js';
 import type { OwnerlessServices } from './ownerless-object.js';
 
-/** How one call asks for its permits. */
+/** The requests of a waiter for a number of permits. */
 export interface PermitPort {
   readonly requests: string;
   readonly permits: number;
@@ -14,7 +14,10 @@ export interface PermitPort {
   cancel(lane: Lane): SentRequest;
 }
 
-/** Each try has a lane to itself, for as long as it may be repeated or has to be taken back. */
+/**
+ * A call that waits for permits. Each try has its own lane. The lane stays in use while the try can be repeated, or
+ * while its cancellation is unanswered: another request in the lane would hide whether the try has run.
+ */
 export class PermitWaiter extends SharedWaiter {
   override readonly wants: number;
   #lane: Lane | undefined;

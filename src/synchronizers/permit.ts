@@ -1,76 +1,87 @@
 import { asyncDispose } from '../async-dispose.js';
 import { grantDeadline } from '../holding/hold-record.js';
 import type { LeaseClock } from '../clock.js';
-import { LockLostError, UnknownPermitError } from '../errors.js';
+import { UnknownPermitError } from '../errors.js';
 import { checkLeaseTime } from '../locks/arguments.js';
 import { NO_LEASE_MS } from '../waiting/shared-waiter.js';
 import type { Taken } from './expirable-permit-waiter.js';
 
-/** What a permit needs of the semaphore that it is of. */
-export interface PermitKeeper {
+/** The calls of a permit to its semaphore. */
+export interface PermitIssuer {
   readonly name: string;
-  giveBack(ids: readonly string[], deadline: number): Promise<void>;
+  releaseHeld(ids: readonly string[], deadline: number): Promise<void>;
   updateLeaseTime(id: string, leaseTime: number | undefined): Promise<boolean>;
 }
 
 /**
- * One or several permits that were taken together: what `acquirePermit()` gives and `withPermit()` passes on. Redisson has
- * no such object, but ids.
+ * One or several permits of a permit-expirable semaphore that were acquired together. `acquirePermit()` and
+ * `tryAcquirePermit()` resolve with it, and `withPermit()` passes it to its body.
  */
 export class Permit implements AsyncDisposable {
-  readonly #keeper: PermitKeeper;
+  readonly #issuer: PermitIssuer;
   readonly #clock: LeaseClock;
+  /** Lease-clock time, in milliseconds, until which no other caller can have acquired the permits. */
   #deadline: number;
-  /** Updates that overlap: nobody knows which of them Redis came to last. */
+  /**
+   * Pending lease updates. The client does not know in which order Redis runs them, so the earliest deadline counts.
+   */
   #updates: { open: number; earliest: number } | undefined;
   #released: Promise<void> | undefined;
 
-  /** The ids under which Redis keeps the permits. */
+  /** The ids of the permits in Redis: 32 hex digits each. */
   readonly ids: readonly string[];
 
-  /** @internal */
-  constructor(keeper: PermitKeeper, clock: LeaseClock, { ids, sentAt }: Taken, leaseMs: number) {
+  /** @internal `sentAt`: lease-clock time, in milliseconds, before the client sent the request. */
+  constructor(issuer: PermitIssuer, clock: LeaseClock, { ids, sentAt }: Taken, leaseMs: number) {
     this.ids = ids;
-    this.#keeper = keeper;
+    this.#issuer = issuer;
     this.#clock = clock;
     this.#deadline = deadlineOf(sentAt, leaseMs);
   }
 
-  /** The name that the semaphore was asked for by. */
+  /** The name of the semaphore, without the key prefix. */
   get semaphoreName(): string {
-    return this.#keeper.name;
+    return this.#issuer.name;
   }
 
-  /** The id; of several, the first. */
+  /** The id of the permit. If the object has several permits, the id of the first one. */
   get id(): string {
     return this.ids[0] as string;
   }
 
   /**
-   * Whole ms for which the permits are surely held, counted from now; 0 afterwards and once they are being given back,
-   * Infinity without a lease. With one `AbortSignal.timeout(permit.validFor())` ends work in time.
+   * Returns the time, in whole milliseconds, for which no other caller can acquire the permits, counted from now. 0
+   * after that time or once `release()` was called; `Infinity` without a lease. If the permits have a lease,
+   * `AbortSignal.timeout(permit.validFor())` ends work in time.
    */
   validFor(): number {
     return this.#released === undefined ? Math.max(0, Math.floor(this.#deadline - this.#clock.now())) : 0;
   }
 
   /**
-   * Gives each of the permits another lease, from now on: longer or shorter.
+   * Replaces the lease of each permit. The new lease counts from now and may end earlier than the old one.
    *
-   * @param leaseTime ms; absent or -1: none, so that they stay taken until they are given back.
-   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: one of them is not taken any more.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: unanswered; the lease is the old one or the new one.
+   * @param leaseTime - the new lease in milliseconds, at least 10. Absent or -1: the permits stay taken until their
+   *   release.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `leaseTime` is invalid. No command was sent.
+   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: at least one of the permits is not taken any more.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. Each permit has the old lease or
+   *   the new one.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @example
+   * await permit.updateLeaseTime(60_000);
    */
   async updateLeaseTime(leaseTime?: number): Promise<void> {
     const leaseMs = checkLeaseTime(leaseTime, 'for none') ?? Infinity;
     const deadline = deadlineOf(this.#clock.now(), leaseMs);
-    // Until it is answered only what holds in either case is sure.
+    // Until Redis replies, the permits may have the old lease or the new one. Only the earlier deadline is certain.
     this.#deadline = Math.min(this.#deadline, deadline);
     const updates = (this.#updates ??= { open: 0, earliest: Infinity });
     updates.open += 1;
     updates.earliest = Math.min(updates.earliest, deadline);
     try {
-      const known = await Promise.all(this.ids.map((id) => this.#keeper.updateLeaseTime(id, leaseTime)));
+      const known = await Promise.all(this.ids.map((id) => this.#issuer.updateLeaseTime(id, leaseTime)));
       if (known.includes(false)) {
         this.#deadline = -Infinity;
         throw new UnknownPermitError(this.semaphoreName, this.ids);
@@ -88,17 +99,23 @@ export class Permit implements AsyncDisposable {
   }
 
   /**
-   * Gives the permits back. Every call returns the promise of the first one.
+   * Releases the permits. Every call returns the promise of the first call.
    *
-   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: the lease was over, and others may have had them since.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: they go on being given back in the background.
-   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, for an hour.
+   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: the lease had ended, or other code had released a permit.
+   *   Another caller may have acquired it since then.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The client repeats the release
+   *   in the background until it succeeds.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command. The client repeats the release in the
+   *   background, for at most an hour.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call. The permits
+   *   stay taken until the end of their lease, if they have one.
    */
   release(): Promise<void> {
-    this.#released ??= this.#keeper.giveBack(this.ids, this.#deadline);
+    this.#released ??= this.#issuer.releaseHeld(this.ids, this.#deadline);
     return this.#released;
   }
 
+  /** Releases the permits at the end of an `await using` block. */
   [asyncDispose](): Promise<void> {
     return this.release();
   }
@@ -106,27 +123,3 @@ export class Permit implements AsyncDisposable {
 
 const deadlineOf = (sentAt: number, leaseMs: number): number =>
   leaseMs === Infinity || leaseMs === NO_LEASE_MS ? Infinity : grantDeadline(sentAt, leaseMs);
-
-/** Runs `fn` and releases the permit. An error of `fn` is rethrown untouched; `releaseFailed` gets that of a release. */
-export async function runWithPermit<T>(
-  permit: Permit,
-  fn: (permit: Permit) => T | PromiseLike<T>,
-  releaseFailed: (cause: unknown) => void,
-): Promise<T> {
-  let result: T;
-  try {
-    result = await fn(permit);
-  } catch (error) {
-    await permit.release().catch(releaseFailed);
-    throw error;
-  }
-  try {
-    await permit.release();
-  } catch (cause) {
-    if (cause instanceof UnknownPermitError) {
-      throw new LockLostError(permit.semaphoreName, permit.ids.join(), 'gone', { cause, result });
-    }
-    releaseFailed(cause);
-  }
-  return result;
-}

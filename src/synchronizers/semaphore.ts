@@ -1,3 +1,4 @@
+/* Longer than 300 lines because half of it is doc comments: this class is the contract of these permits. */
 import type { SentRequest } from '../holding/compensations.js';
 import type { Lane } from './lanes.js';
 import { PermitWaiter, type PermitPort } from './permit-waiter.js';
@@ -14,10 +15,20 @@ import type { OwnerlessServices, PermitsOptions, WaitOptions } from './ownerless
 const WITH_OPTIONS = ['permits', 'waitTime', 'signal'] as const;
 
 /**
- * A number of permits in Redis: Redisson's `RSemaphore`. Nobody owns them: whoever dies with permits never gives them
- * back (use the permit-expirable semaphore where that can happen), and any process may give back what another took.
- * Waiters of one process are served in order, a waiter for many before those behind it; between processes there is no
- * order, but permits that go from call to call inside a process go back to Redis as often as `handOff` says. A request of unknown outcome takes effect at most once.
+ * A semaphore: a number of permits in Redis that the callers of all processes share. The object is only a handle for a
+ * name. All times are milliseconds.
+ *
+ * Permits have no owner. Any process can release permits that another process acquired. A process that dies never
+ * releases its permits; use {@link LockClient.getPermitExpirableSemaphore} where that can happen.
+ *
+ * The client serves its own waiters in the order of their calls: a waiter for many permits is served before the waiters
+ * behind it. Waiters of different clients are served in no order. Released permits go directly to the client's next
+ * waiter. After as many hand-offs as the option `handOff` allows, they go through Redis, where other clients can
+ * acquire them.
+ *
+ * A request takes effect at most once, even if its reply is lost and the client repeats it.
+ *
+ * @redisson `RSemaphore`
  */
 export class Semaphore extends PermitSource {
   readonly #channel: string;
@@ -29,13 +40,28 @@ export class Semaphore extends PermitSource {
   }
 
   /**
-   * Takes permits, waiting without limit, or for `waitTime`, until there are enough.
+   * Acquires permits. The call waits without limit unless `options.waitTime` limits the wait. A call that rejects holds
+   * nothing.
    *
-   * @throws {LockTimeoutError} `ERR_LOCK_TIMEOUT`: there were not enough for all of `options.waitTime`.
-   * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: `signal` fired first. Nothing is taken.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: what an unanswered request may have taken is given
-   *   back in the background.
-   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: before any command.
+   * - Enough permits are free: the call acquires all of them at once.
+   * - Too few permits are free: the call acquires none of them and waits for a release.
+   *
+   * @param permits - number of permits. Default: 1. With 0, the call resolves and sends no command.
+   * @param options - `waitTime` in milliseconds, or `Infinity`; `signal` aborts the wait.
+   * @throws {LockTimeoutError} `ERR_LOCK_TIMEOUT`: too few permits became free within `options.waitTime`.
+   * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: the signal was aborted first.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The client releases in the
+   *   background what an unanswered request may have acquired.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an argument is invalid. No command was sent.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @example
+   * await semaphore.acquire(2, { waitTime: 5_000 });
+   * try {
+   *   await upload(file);
+   * } finally {
+   *   await semaphore.release(2);
+   * }
    * @redisson `RSemaphore#acquire(int)`
    */
   async acquire(permits?: number, options?: WaitOptions & { waitTime?: number | undefined }): Promise<void> {
@@ -47,13 +73,23 @@ export class Semaphore extends PermitSource {
   }
 
   /**
-   * Takes permits if there are enough within `waitTime`.
+   * Acquires permits if enough of them become free within `waitTime`.
    *
-   * @param permits default 1; 0 is granted without a command.
-   * @param waitTime ms; absent, 0 or less: one try.
-   * @returns `false` if there were not enough all the time. Nothing is taken then.
-   * @throws as {@link acquire}.
-   * @redisson `RSemaphore#tryAcquire(int, long, TimeUnit)`. Differs: milliseconds only.
+   * @param permits - number of permits. Default: 1. With 0, the call resolves with `true` and sends no command.
+   * @param waitTime - time to wait in milliseconds, or `Infinity`. Absent, 0 or less: the call tries once.
+   * @param options - `signal` aborts the wait.
+   * @returns `true` with the permits, or `false` if too few were free. `false` has no other cause, and it holds
+   *   nothing.
+   * @throws the errors of {@link Semaphore.acquire}, except `LockTimeoutError`.
+   * @example
+   * if (await semaphore.tryAcquire(1, 5_000)) {
+   *   try {
+   *     await upload(file);
+   *   } finally {
+   *     await semaphore.release();
+   *   }
+   * }
+   * @redisson `RSemaphore#tryAcquire(int, long, TimeUnit)`. Differs: times are milliseconds.
    */
   async tryAcquire(permits?: number, waitTime?: number, options?: WaitOptions): Promise<boolean> {
     const { signal } = checkOptions(options, ['signal']);
@@ -61,8 +97,13 @@ export class Semaphore extends PermitSource {
   }
 
   /**
-   * As {@link acquire}; gives an object that gives them back, at the end of the block with `await using`. Redisson has no
-   * such call.
+   * Acquires permits and resolves with them as an object, for `await using` or for a release in other code.
+   *
+   * @param options - see {@link PermitsOptions}. Without `waitTime`, the call waits without limit.
+   * @throws the errors of {@link Semaphore.acquire}.
+   * @example
+   * await using permits = await semaphore.acquirePermits({ permits: 2, waitTime: 5_000 });
+   * await upload(file);
    */
   async acquirePermits(options?: PermitsOptions): Promise<SemaphorePermits> {
     const { permits = 1, waitTime, signal } = checkOptions(options, WITH_OPTIONS);
@@ -70,7 +111,20 @@ export class Semaphore extends PermitSource {
     return new SemaphorePermits(this.name, permits, () => this.release(permits));
   }
 
-  /** As {@link acquirePermits}, but one try without `waitTime`, and `null` if there were not enough. Not in Redisson. */
+  /**
+   * Acquires permits like {@link Semaphore.acquirePermits}, but resolves with `null` if too few are free.
+   *
+   * @param options - see {@link PermitsOptions}. Without `waitTime`, or with 0 or less, the call tries once.
+   * @throws the errors of {@link Semaphore.acquire}, except `LockTimeoutError`.
+   * @example
+   * const permits = await semaphore.tryAcquirePermits({ permits: 2 });
+   * if (permits === null) return 'busy';
+   * try {
+   *   await upload(file);
+   * } finally {
+   *   await permits.release();
+   * }
+   */
   async tryAcquirePermits(options?: PermitsOptions): Promise<SemaphorePermits | null> {
     const { permits = 1, waitTime, signal } = checkOptions(options, WITH_OPTIONS);
     if (!(await this.tryAcquire(permits, waitTime, { signal }))) return null;
@@ -78,12 +132,19 @@ export class Semaphore extends PermitSource {
   }
 
   /**
-   * Gives permits back, or adds some, and wakes waiters. Permits that this client has taken go straight to whoever is
-   * first in line here, without a request, within the limits of `handOff`.
+   * Releases permits and wakes waiters. Redis does not check who acquired them, so a release without an acquire adds
+   * permits, and creates the semaphore if there is none. Permits that this client acquired go directly to its next
+   * waiter, without a request, within the limits of the option `handOff`.
    *
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: what nobody here got goes on being given back in the
-   *   background, so do not repeat it.
-   * @throws {RefusedError} `ERR_LOCK_REFUSED`: the same, for an hour.
+   * Do not repeat a release that was rejected with one of the first two errors: it continues in the background.
+   *
+   * @param permits - number of permits. Default: 1.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The client repeats the release
+   *   in the background, for at most an hour.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command. The client repeats the release in the
+   *   background, for at most an hour.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `permits` is invalid. No command was sent.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
    * @redisson `RSemaphore#release(int)`
    */
   async release(permits?: number): Promise<void> {
@@ -96,9 +157,12 @@ export class Semaphore extends PermitSource {
   }
 
   /**
-   * As {@link release}, unless there is no such semaphore.
+   * Releases permits like {@link Semaphore.release}, but does nothing if the semaphore does not exist. The permits
+   * always go to Redis, never directly to a waiter.
    *
-   * @returns whether there was one; always `false` for 0 permits.
+   * @param permits - number of permits. Default: 1.
+   * @returns whether the semaphore exists; always `false` for 0 permits.
+   * @throws the errors of {@link Semaphore.release}.
    * @redisson `RSemaphore#releaseIfExists(int)`
    */
   async releaseIfExists(permits?: number): Promise<boolean> {
@@ -108,27 +172,33 @@ export class Semaphore extends PermitSource {
     return count > 0 && (await this.#release(count, 0)) !== 'none';
   }
 
-  /** Another name of {@link releaseIfExists}, which Redisson has not. */
+  /** Another name for {@link Semaphore.releaseIfExists}. */
   tryRelease(permits?: number): Promise<boolean> {
     return this.releaseIfExists(permits);
   }
 
-  /**
-   * Permits that are free; 0 without a semaphore.
-   *
-   * @redisson `RSemaphore#availablePermits()`
-   */
-  async availablePermits(): Promise<number> {
+  override async availablePermits(): Promise<number> {
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
     return this.readCount();
   }
 
   /**
-   * Takes all permits that are free.
+   * Acquires all permits that are free. The call does not wait.
    *
-   * @returns how many.
-   * @redisson `RSemaphore#drainPermits()`. Differs: an expiry of the semaphore stays.
+   * @returns the number of acquired permits.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The client releases in the
+   *   background what the request may have acquired.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @example
+   * const permits = await semaphore.drainPermits();
+   * try {
+   *   await maintain();
+   * } finally {
+   *   if (permits > 0) await semaphore.release(permits);
+   * }
+   * @redisson `RSemaphore#drainPermits()`. Differs: the call keeps an expiry of the key.
    */
   async drainPermits(): Promise<number> {
     this.checkOpen();
@@ -141,13 +211,20 @@ export class Semaphore extends PermitSource {
   }
 
   /**
-   * Makes the semaphore with so many permits, unless there is one.
+   * Creates the semaphore with a number of free permits, unless it exists.
    *
-   * @param timeToLive ms that it lasts; absent: for ever.
-   * @returns whether it was made.
+   * @param permits - number of free permits; may be 0 or negative.
+   * @param timeToLive - time in milliseconds after which Redis deletes the semaphore. Absent: the semaphore does not
+   *   expire.
+   * @returns `true` if this call created the semaphore, `false` if it exists already.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an argument is invalid. No command was sent.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. With `outcome: 'unknown'` the
+   *   request may have run once, and it will not run later.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
    * @redisson `RSemaphore#trySetPermits(int, Duration)`
    */
-  async trySetPermits(permits: number, timeToLive?: number): Promise<boolean> {
+  override async trySetPermits(permits: number, timeToLive?: number): Promise<boolean> {
     checkAnyPermits(permits);
     if (timeToLive !== undefined && (!Number.isSafeInteger(timeToLive) || timeToLive < 1)) {
       throw new InvalidArgumentError('timeToLive', 'an integer of at least 1 (ms)', timeToLive);
@@ -162,13 +239,7 @@ export class Semaphore extends PermitSource {
     );
   }
 
-  /**
-   * Changes the number of free permits, which may become negative, and wakes waiters.
-   *
-   * @param permits to add; negative: to take away without waiting.
-   * @redisson `RSemaphore#addPermits(int)`. Differs: an expiry of the semaphore stays.
-   */
-  async addPermits(permits: number): Promise<void> {
+  override async addPermits(permits: number): Promise<void> {
     checkAnyPermits(permits);
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
@@ -182,25 +253,35 @@ export class Semaphore extends PermitSource {
   }
 
   /**
-   * Runs `fn` with permits and gives them back afterwards. Waits like {@link acquire}. An error of `fn` is rethrown
-   * untouched; a release that fails goes to the event `releaseFailed`. Redisson has no such call.
+   * Acquires one permit like {@link Semaphore.acquire}, runs `fn`, and releases the permit.
+   *
+   * - `fn` fails: the call rejects with the error of `fn`, unchanged. If the release fails as well, the client emits
+   *   `releaseFailed`.
+   * - `fn` succeeds, but the release fails: the call resolves with the value of `fn`. The release continues in the
+   *   background, and the client emits `releaseFailed`.
+   * - `fn` succeeds, but the client was closed: the call rejects with a `ClientClosedError` whose `result` is the value
+   *   of `fn`. The permit stays taken.
+   *
+   * @returns the value of `fn`.
+   * @throws the errors of {@link Semaphore.acquire}, and the error of `fn`.
+   * @example
+   * await semaphore.withPermits(async () => upload(file));
    */
   withPermits<T>(fn: () => T | PromiseLike<T>): Promise<T>;
+  /**
+   * Runs `fn` with permits that are acquired with these options. See the other overload.
+   *
+   * @param options - see {@link PermitsOptions}. Without `waitTime`, the call waits without limit.
+   * @example
+   * await semaphore.withPermits({ permits: 2, waitTime: 5_000 }, async () => upload(file));
+   */
   withPermits<T>(options: PermitsOptions, fn: () => T | PromiseLike<T>): Promise<T>;
   async withPermits<T>(
     first: PermitsOptions | (() => T | PromiseLike<T>),
     second?: () => T | PromiseLike<T>,
   ): Promise<T> {
     const { options, fn } = checkBody(first, second);
-    const { permits, waitTime, signal } = checkOptions(options, WITH_OPTIONS);
-    await this.acquire(permits, { waitTime, signal });
-    try {
-      return await fn();
-    } finally {
-      await this.release(permits).catch((cause: unknown) => {
-        this.services.events.emit('releaseFailed', { lockName: this.name, owner: '', cause });
-      });
-    }
+    return this.within(await this.acquirePermits(options), '', () => fn());
   }
 
   async #take(permits: number, waiting: WaitLimit): Promise<boolean> {

@@ -3,7 +3,9 @@ import { createClient, type LockClient } from '../../src/client/create-client.js
 import { ClientClosedError } from '../../src/errors.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js';
+import { takenPermitsKey } from '../../src/redis/keys.js';
 import * as semaphores from '../../src/redis/scripts/semaphore.js';
+import { Semaphore } from '../../src/synchronizers/semaphore.js';
 import { startWorker } from '../support/processes/child.js';
 import type { SeenCommand } from '../support/proxy/fault.js';
 import {
@@ -377,21 +379,42 @@ test('R32: no timer of an idle client that holds locks keeps the process alive',
   }
 });
 
-test('permits of a withPermits that still runs at close() stay taken, and releaseFailed says so', async () => {
-  const client = await openClient();
-  const name = freshName();
-  const failed: unknown[] = [];
-  client.events.on('releaseFailed', ({ lockName, cause }) =>
-    failed.push([lockName, (cause as ClientClosedError).code]),
-  );
-  const semaphore = client.getSemaphore(name);
-  await semaphore.trySetPermits(1);
-  const section = semaphore.withPermits(async () => {
-    await client.close({ releaseHolds: true });
-    return 'done';
-  });
-  expect(await section).toBe('done');
-  expect(failed).toEqual([[name, 'ERR_LOCK_CLIENT_CLOSED']]);
-  expect(await admin().get(name)).toBe('0');
-  await admin().del(name);
-});
+test.each(['withPermits', 'withPermit', 'withPermit with a lease'])(
+  '20.3: a %s whose body outlasts close() rejects with what the body returned, and its permits stay taken',
+  async (form) => {
+    const client = await openClient();
+    const name = freshName();
+    const failed: unknown[] = [];
+    client.events.on('releaseFailed', ({ lockName, cause }) => failed.push([lockName, cause]));
+    const semaphore = form === 'withPermits' ? client.getSemaphore(name) : client.getPermitExpirableSemaphore(name);
+    await semaphore.trySetPermits(2);
+    const section = <T>(fn: () => T | Promise<T>): Promise<T> =>
+      semaphore instanceof Semaphore
+        ? semaphore.withPermits(fn)
+        : semaphore.withPermit(form === 'withPermit' ? {} : { leaseTime: 60_000 }, fn);
+    const cause = new Error('from the body');
+    let otherRuns = false;
+    let closed = false;
+    const [done, thrown] = await Promise.allSettled([
+      section(async () => {
+        // A grant whose reply the client has not read yet would be released by close().
+        await until(() => otherRuns, 'both bodies run');
+        await client.close({ releaseHolds: true });
+        closed = true;
+        return 'done';
+      }),
+      section(async () => {
+        otherRuns = true;
+        await until(() => closed, 'the client is closed');
+        throw cause;
+      }),
+    ]);
+    const code = 'ERR_LOCK_CLIENT_CLOSED';
+    expect(done).toMatchObject({ status: 'rejected', reason: { code, result: 'done' } });
+    expect(thrown).toMatchObject({ status: 'rejected', reason: cause });
+    // Only the call that rejects with the error of its body has to report the failed release as an event.
+    expect(failed).toMatchObject([[name, { code }]]);
+    expect(await admin().get(name)).toBe('0');
+    await admin().del(name, takenPermitsKey(name));
+  },
+);

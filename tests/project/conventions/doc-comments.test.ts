@@ -8,7 +8,8 @@ const exported = new Set(exportedNames('src/index.ts'));
 const folders = ['locks', 'several', 'synchronizers'].flatMap((folder) => projectFiles(`src/${folder}`, '.ts'));
 const kinds = [...folders, 'src/client/lock-client.ts'].flatMap((path) =>
   [...declarations(path)].filter(
-    ([name, declared]) => ts.isClassDeclaration(declared) && (exported.has(name) || /^(Shared|Joint)/.test(name)),
+    ([name, declared]) =>
+      ts.isClassDeclaration(declared) && (exported.has(name) || /^(Ownerless|PermitSource|Joint)/.test(name)),
   ),
 );
 

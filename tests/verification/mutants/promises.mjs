@@ -85,8 +85,8 @@ export const PROMISES = [
   without(
     'R21: the signal of permits that wait',
     'src/synchronizers/expirable-semaphore.ts',
-    'const permit = await this.#orTimeout(permits, leaseTime, waitTime, signal);',
-    'const permit = await this.#orTimeout(permits, leaseTime, waitTime, undefined);',
+    'const permit = await this.#acquireOrThrow(permits, leaseTime, waitTime, signal);',
+    'const permit = await this.#acquireOrThrow(permits, leaseTime, waitTime, undefined);',
     FORMS,
   ),
   without(
