@@ -44,7 +44,8 @@ export type HistoryEvent = Stamped &
     | { type: 'held'; from: number; lock: string; owner: string; half?: 'read' | 'write'; ended?: string }
     /** Between `from` and `at` locks were taken away behind the library's back: DEL, forced, restarted empty. */
     | { type: 'broken'; from: number; locks: readonly string[] | 'all'; tokensLost?: boolean }
-    | { type: 'latch-set'; latch: string }
+    /** `lock`: what `broken` calls it. */
+    | { type: 'latch-set'; latch: string; lock?: string }
     /** `asked`: count-downs that had begun by then. */
     | { type: 'latch-opened'; latch: string; of: number; asked: number }
     /** Somebody has waited in vain; `counted`: count-downs that had been answered, the last one at `lastCountedAt`. */
@@ -53,8 +54,8 @@ export type HistoryEvent = Stamped &
     | { type: 'permits-set'; lock: string }
     /** At a quiet point: so many permits were free, of so many. */
     | { type: 'permits-free'; lock: string; free: number; of: number }
-    /** A fault struck this process, or all of them, from `from` on; what it leaves is over at `at`. */
-    | { type: 'disturbed'; from: number; whom: string; by: string }
+    /** A fault struck this process, or all of them, from `from` on; what it leaves is over at `at`. `renews`: it keeps no hold from being renewed. */
+    | { type: 'disturbed'; from: number; whom: string; by: string; renews?: boolean }
     /** At a quiet point, after a collection. */
     | { type: 'heap'; size: HeapSize }
     /** Batches of as many sections each, while nothing else happened; `sizes`: before the first one and after each. */

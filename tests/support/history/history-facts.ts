@@ -45,8 +45,7 @@ export class HistoryFacts {
   /** Locks that were seen at the server. */
   readonly watched = new Set<string>();
 
-  /** When they were set. */
-  readonly latches = new Map<string, number>();
+  readonly latches = new Map<string, EventOf<'latch-set'>>();
 
   /** `violate` is told of a history that cannot be. */
   constructor(
@@ -108,7 +107,7 @@ export class HistoryFacts {
         return;
       }
       case 'latch-set':
-        this.latches.set(event.latch, event.at);
+        this.latches.set(event.latch, event);
         return;
       case 'disturbed':
         this.disturbed.push(event);

@@ -17,16 +17,24 @@ export class LatchCheck {
 
   checkOpened(event: EventOf<'latch-opened'>): void {
     const { latch, of, asked, at } = event;
-    const set = this.facts.latches.get(latch) ?? Infinity;
-    const gone = this.facts.broken.some((each) => isOf(each.locks, latch) && each.from <= at && each.at >= set);
-    if (asked >= of || gone) return;
+    if (asked >= of || this.#isGone(latch, at)) return;
     this.violate('latch opened too early', `${latch} opened after ${asked} of ${of} count-downs`, event);
   }
 
   checkClosed(event: EventOf<'latch-closed'>): void {
     const { latch, of, counted, lastCountedAt, at, process } = event;
     if (counted < of || this.facts.ranBetween(process, lastCountedAt, at) <= LOOKED_AGAIN_MS) return;
+    if (this.#isGone(latch, at)) return;
     const message = `${latch} is closed ${ms(at - lastCountedAt)} after the last of ${of} count-downs`;
     this.violate('latch not opened', message, event);
+  }
+
+  /** What it was set to, or a count-down, was taken away. */
+  #isGone(latch: string, at: number): boolean {
+    const set = this.facts.latches.get(latch);
+    const { at: setAt = Infinity, lock = latch } = set ?? {};
+    return this.facts.broken.some(
+      ({ locks, from, at: until }) => (isOf(locks, latch) || isOf(locks, lock)) && from <= at && until >= setAt,
+    );
   }
 }

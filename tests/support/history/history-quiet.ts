@@ -3,6 +3,7 @@ import { isOf, type HistoryFacts } from './history-facts.js';
 interface Span {
   readonly from: number;
   readonly at: number;
+  readonly renews?: boolean;
 }
 
 /** The times in which nothing but the library keeps a process from what it wants. */
@@ -32,6 +33,12 @@ export class QuietTimes {
 
   isQuiet(whom: string, lock: string, from: number, until: number): boolean {
     return !this.#disturbances(whom, lock).some((span) => span.from < until && span.at > from);
+  }
+
+  /** Nothing keeps a hold from being renewed. */
+  letsRenew(whom: string, lock: string, from: number, until: number): boolean {
+    const spans = this.#disturbances(whom, lock).filter(({ renews }) => !renews);
+    return !spans.some((span) => span.from < until && span.at > from);
   }
 
   #disturbances(whom: string, lock: string): Span[] {

@@ -18,7 +18,7 @@ export class RenewalCheck {
     if (invoke.leaseTime !== undefined || ok.parent !== undefined || !loss) return;
     if (releaseInvoke && releaseInvoke.at <= loss.at) return;
     const from = Math.max(ok.at, loss.at - RENEWED_WITHIN_MS);
-    if (!this.quiet.isQuiet(ok.process, lock, from, loss.at)) return;
+    if (!this.quiet.letsRenew(ok.process, lock, from, loss.at)) return;
     // A process that stood still could not renew anything.
     if (this.facts.ranBetween(ok.process, from, loss.at) < (loss.at - from) * 0.8) return;
     const message = `${named(hold)} was lost (${loss.cause}) ${ms(loss.at - ok.at)} after its grant, and nothing had kept it from being renewed`;

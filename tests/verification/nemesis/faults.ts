@@ -4,7 +4,8 @@ import type { CommandSelector } from '../../support/proxy/fault.js';
 import type { HistoryEvent } from '../../support/history/history-events.js';
 import { stamp } from '../../support/history/history-recorder.mjs';
 import { ALL_SCRIPTS } from '../../support/lua/lock-scripts.js';
-import { namesAt } from './kinds.js';
+import { kindOf, namesAt } from './kinds.js';
+import { latchLock } from './latch-flow.js';
 import type { RedisServer } from '../../support/servers/servers.js';
 import type { Network, SetFault } from './network.js';
 import type { FaultName, ScheduledFault } from './schedule.js';
@@ -21,6 +22,8 @@ export interface Bench {
   readonly planned: boolean;
   /** Keys of locks. */
   readonly locks: readonly string[];
+  /** Names whose slots move. */
+  readonly movable: readonly string[];
   worker(process: number): Worker;
   /** Puts there what a new server has to have. */
   prepare(server: RedisServer): Promise<void>;
@@ -29,6 +32,8 @@ export interface Bench {
   /** Waits until everything is as it should be again. */
   healed(): Promise<void>;
   broken(event: Omit<Extract<HistoryEvent, { type: 'broken' }>, 'type' | 'process'>): void;
+  /** Since then a server may have lost what it had acknowledged, which the bench does not see of every kind. */
+  mayHaveLost(from: number): void;
 }
 
 /** Resolves when the fault is over; `struck` says how often it has really done something. */
@@ -60,6 +65,10 @@ const forAWhile =
     set_.lift();
     return Math.min(1, set_.count);
   };
+
+/** A latch lives for one call of a flow. */
+const liveLatch = async (stage: Stage, drawn: string): Promise<string | undefined> =>
+  (await stage.leftovers()).keys.find((key) => latchLock(key) === drawn);
 
 const subscriber = { kind: 'subscriber' } as const;
 
@@ -161,6 +170,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   },
   'server-stop': async (bench, { ms, choice }) => {
     const server = await bench.stage.master(choice);
+    const from = stamp();
     await server.pause();
     bench.watch.stopped(server, true);
     await pause(ms);
@@ -168,6 +178,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     bench.watch.stopped(server, false);
     // Its replica may have taken over.
     await bench.healed();
+    bench.mayHaveLost(from);
     return 1;
   },
   'server-restart': async (bench) => {
@@ -186,6 +197,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   // What its replica has not heard yet is lost.
   'server-kill': async (bench, { choice }) => {
     const server = await bench.stage.master(choice);
+    const from = stamp();
     bench.watch.dies(server);
     await server.kill9();
     bench.watch.gone(server);
@@ -193,17 +205,22 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     await server.start();
     await bench.watch.back(server);
     await bench.healed();
+    bench.mayHaveLost(from);
     return 1;
   },
   'server-failover': async (bench, { choice }) => {
+    const from = stamp();
     await bench.stage.failover(choice, bench.planned);
     await bench.healed();
+    if (!bench.planned) bench.mayHaveLost(from);
     return 1;
   },
-  'server-slot-move': async (bench, { choice }) => {
-    const lock = bench.locks[Math.floor(choice * bench.locks.length)]!;
+  'server-slot-move': async (bench, { choice, ms }) => {
+    const drawn = bench.movable[Math.floor(choice * bench.movable.length)]!;
+    const lock = kindOf(drawn) === 'latch' ? await liveLatch(bench.stage, drawn) : drawn;
+    if (lock === undefined) return 0;
     bench.watch.leaves(lock, await bench.stage.masterOf(lock));
-    await bench.stage.moveSlot(lock, (choice * 7) % 1);
+    await bench.stage.moveSlot(lock, (choice * 7) % 1, ms);
     await bench.healed();
     return 1;
   },

@@ -92,7 +92,7 @@ class Flow {
   #work(name: string): Promise<void> {
     if (this.load.options.refusing && this.#random.below(30) === 0) return beRefused(this.load, this.#random);
     if (isCounted(name)) return takePermits(this.load, this.#random, name);
-    if (kindOf(name) === 'latch') return countDown(this.load, this.#random, `${name}.${this.index}`);
+    if (kindOf(name) === 'latch') return countDown(this.load, this.#random, name, this.index);
     return this.#section(name, undefined);
   }
 

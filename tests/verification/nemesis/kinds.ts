@@ -41,6 +41,12 @@ const SHARED: ReadonlySet<Kind | undefined> = new Set(['readwrite', 'group']);
 export const isShared = (name: string): boolean => SHARED.has(kindOf(name));
 /** A RedLock: at each of several servers a part of it. */
 export const isRed = (name: string): boolean => kindOf(name) === 'red';
+/** Nobody sees at the servers whether a failover has lost some of it. */
+const isUnfollowed = (name: string): boolean => isShared(name) || isCounted(name) || kindOf(name) === 'latch';
+/** What histories call those. */
+export const unfollowedOf = (names: readonly string[]): string[] => names.filter(isUnfollowed).flatMap(namesAt);
+/** It has keys of its own: the others are made of locks with other names. */
+export const hasKeys = (name: string): boolean => kindOf(name) !== 'multi';
 /** Whoever waits stands in a queue at the server. */
 export const isFair = (name: string): boolean => kindOf(name) === 'fair' || kindOf(name) === 'nonreentrantfair';
 /** What a flow inside of something else may wait for a little. */

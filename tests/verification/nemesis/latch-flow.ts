@@ -9,10 +9,14 @@ const PATIENCE_MS = 6_000;
 
 let made = 0;
 
+/** Each has a name of its own, after the one that it was drawn for. */
+const latchName = (lock: string, ...others: readonly (string | number)[]): string => [lock, ...others].join('.');
+export const latchLock = (latch: string): string => latch.split('.', 1)[0] as string;
+
 /** A latch of its own, counted down by two while a third waits: it opens when both have, and not before. */
-export async function countDown(load: Load, random: Random, prefix: string): Promise<void> {
+export async function countDown(load: Load, random: Random, lock: string, flow: number): Promise<void> {
   const { recorder, parts, clients } = load;
-  const name = `${prefix}.${parts.name}.${++made}`;
+  const name = latchName(lock, flow, parts.name, ++made);
   const latch = clients.first.getCountDownLatch(name);
   // Of the same name in another database, and open long before: its message comes on the same channel.
   const twin = clients.elsewhere?.getCountDownLatch(name);
@@ -22,7 +26,7 @@ export async function countDown(load: Load, random: Random, prefix: string): Pro
   let lastCountedAt = 0;
   try {
     if (!(await latch.trySetCount(of))) throw new Error(`${name} is set already`);
-    recorder.write({ type: 'latch-set', latch: name });
+    recorder.write({ type: 'latch-set', latch: name, lock });
     const counting = Array.from({ length: of }, async () => {
       await pause(random.below(SLOWEST_MS));
       asked += 1;

@@ -86,7 +86,10 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisReport
 }
 
 function kindsFor(topology: TopologyName): readonly Kind[] {
-  return topology === 'single' ? KINDS : KINDS.filter((kind) => isExclusive(`${kind}:`) || kind === 'multi');
+  if (topology === 'single') return KINDS;
+  // Only the slots of a cluster move, and that no kind may mind. A RedLock wants servers that are alone.
+  if (topology === 'cluster') return KINDS.filter((kind) => kind !== 'red');
+  return KINDS.filter((kind) => isExclusive(`${kind}:`) || kind === 'multi');
 }
 
 class Totals implements NemesisReport {

@@ -4,6 +4,7 @@ import { lockChannel } from '../../../src/redis/keys.js';
 import { startWorker, type Worker } from '../../support/processes/child.js';
 import { check } from '../../support/history/history.js';
 import type { HistoryEvent } from '../../support/history/history-events.js';
+import { isOf } from '../../support/history/history-facts.js';
 import { stamp } from '../../support/history/history-recorder.mjs';
 import type { Violation } from '../../support/history/history-violations.js';
 import type { FaultProxy } from '../../support/proxy/proxy.js';
@@ -14,7 +15,20 @@ import { drillPermits, HELD_BY_BENCH, PERMITS, type DrillResult } from './drill.
 import { STRIKES, type Bench } from './faults.js';
 import { GO_ON, REST, WHAT_IS_AWAITED } from './flows.js';
 import { grantedByKind } from './granted.js';
-import { calmNames, drawNames, isElsewhere, isFair, isLock, kindOf, redisName, twinsOf, type Kind } from './kinds.js';
+import {
+  calmNames,
+  drawNames,
+  hasKeys,
+  isElsewhere,
+  isFair,
+  isLock,
+  kindOf,
+  redisName,
+  twinsOf,
+  unfollowedOf,
+  type Kind,
+} from './kinds.js';
+import { latchLock } from './latch-flow.js';
 import type { FlowOptions, FlowResult } from './load.js';
 import { Network } from './network.js';
 import { countPermits, setPermits } from './permit-count.js';
@@ -102,6 +116,7 @@ class Round implements Bench {
   stage!: Stage;
   readonly networks: Network[] = [];
   readonly locks: readonly string[];
+  readonly movable: readonly string[];
   readonly #names: readonly string[];
   /** Which share their channels with some of these. */
   readonly #twins: readonly string[];
@@ -126,6 +141,7 @@ class Round implements Bench {
     this.locks = this.#names.filter(isLock);
     this.#twins = twinsOf(this.#names, options.topology === 'single');
     this.#calm = calmNames(options.kinds);
+    this.movable = [...this.#names.filter(hasKeys), ...this.#calm];
   }
 
   async open(): Promise<void> {
@@ -383,6 +399,11 @@ class Round implements Bench {
     this.#history.push({ type: 'broken', process: 'nemesis', ...event });
   }
 
+  mayHaveLost(from: number): void {
+    const locks = unfollowedOf([...this.#names, ...this.#twins, ...this.#calm]);
+    this.broken({ from, at: stamp(), locks });
+  }
+
   async #start(process: number): Promise<void> {
     const { seed, flows } = this.options;
     const life = this.#dead.filter((worker) => worker.name.startsWith(`p${process}.`)).length;
@@ -445,7 +466,8 @@ class Round implements Bench {
   #disturbed({ kind, process }: ScheduledFault, from: number): void {
     const whom = kind.startsWith('server') ? 'all' : this.worker(process).name;
     const at = stamp() + aftermathMs(kind);
-    this.#history.push({ type: 'disturbed', process: 'nemesis', from, at, whom, by: kind });
+    const renews = kind === 'server-slot-move';
+    this.#history.push({ type: 'disturbed', process: 'nemesis', from, at, whom, by: kind, renews });
   }
 
   /** Whoever waits at a fair lock takes the places of processes that have died from its queue. */
@@ -473,11 +495,16 @@ class Round implements Bench {
     );
   }
 
-  /** Tokens go on for ever, lanes for an hour; the latch of whoever was killed waits for its last count-down. */
+  /**
+   * Tokens go on for ever, lanes for an hour; the latch of whoever was killed waits for its last count-down, and so does
+   * one whose count-down or deletion a failover has lost.
+   */
   #stays(key: string): boolean {
     if (key === WRONG_TYPE) return true;
     if (key.startsWith('redisson_lock_token:') || key.startsWith('holdfast_requests:')) return true;
-    return kindOf(key) === 'latch' && this.#dead.some(({ name }) => key.includes(`.${name}.`));
+    if (kindOf(key) !== 'latch') return false;
+    const lost = this.#history.some((event) => event.type === 'broken' && isOf(event.locks, latchLock(key)));
+    return lost || this.#dead.some(({ name }) => key.includes(`.${name}.`));
   }
 
   /** Who still asks for them. */

@@ -88,7 +88,7 @@ const TERMS: Readonly<Record<FaultName, Terms>> = {
   'server-restart': { weight: 1, leastMs: 0, mostMs: 0 },
   'server-kill': { weight: 3, leastMs: 0, mostMs: 0 },
   'server-failover': { weight: 4, leastMs: 0, mostMs: 0 },
-  'server-slot-move': { weight: 5, leastMs: 0, mostMs: 0 },
+  'server-slot-move': { weight: 10, leastMs: 50, mostMs: 8_000 }, // longer than a lease that cannot be renewed
   'server-pause-all': { weight: 2, leastMs: 50, mostMs: 2_500 },
   'server-pause-write': { weight: 2, leastMs: 50, mostMs: 2_500 },
   'server-script-flush': { weight: 2, leastMs: 0, mostMs: 0 },

@@ -40,7 +40,8 @@ export interface Stage {
   failover(choice: number, planned: boolean): Promise<void>;
   /** Another server takes over from this one, which is dead or hangs. */
   successorOf(master: RedisServer): Promise<void>;
-  moveSlot(lock: string, choice: number): Promise<void>;
+  /** Takes so long, a third of it with the keys at two servers. */
+  moveSlot(lock: string, choice: number, ms: number): Promise<void>;
   /** Everything runs and agrees; resolves with who has what another one has. */
   heal(): Promise<readonly Copy[]>;
   /** For a client of the bench itself, past all proxies. */
@@ -170,6 +171,13 @@ async function copiesAmong(servers: readonly RedisServer[]): Promise<Copy[]> {
   return copies;
 }
 
+/** Of the keys of a slot that moves: the lock itself, what belongs to it, or everything. */
+const FIRST_TO_MOVE: readonly ((key: string, lock: string) => boolean)[] = [
+  (key, lock) => key === lock,
+  (key, lock) => key !== lock,
+  () => true,
+];
+
 class ClusterStage implements Stage {
   readonly replicated = true;
   readonly databases = 1;
@@ -221,13 +229,16 @@ class ClusterStage implements Stage {
     }
   }
 
-  async moveSlot(lock: string, choice: number): Promise<void> {
+  async moveSlot(lock: string, choice: number, ms: number): Promise<void> {
     const from = await this.masterOf(lock);
     const others = (await this.cluster.masters()).filter((server) => server !== from);
     const move = await this.cluster.beginMove(keySlot(lock), others[Math.floor(choice * others.length)]!);
-    await pause(choice * 300);
+    await pause(ms / 3);
+    const first = FIRST_TO_MOVE[Math.floor(((choice * 5) % 1) * FIRST_TO_MOVE.length)]!;
+    await move.moveKeys((key) => first(key, lock));
+    await pause(ms / 3);
     await move.moveKeys();
-    await pause(choice * 300);
+    await pause(ms / 3);
     await move.finish();
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { effectsOf, type Take } from './takes.js';
+import { effectsOf, takeBy, type Take } from './takes.js';
 import type { HistoryEvent } from '../../support/history/history-events.js';
 import { check } from '../../support/history/history.js';
 import { history, type Bare } from '../../support/history/told-history.js';
@@ -55,4 +55,15 @@ test('what a server grants a RedLock late is an effect of the call that has it, 
 
 test('what nobody asked for is left behind', () => {
   expect(violations([], { at: 300, lock: 'lock:1', owner: 'x:1', leaseTime: 77 })).toEqual(['left behind']);
+});
+
+test('who takes with which lease is read where the header of the script says', () => {
+  const by = (script: string, ...args: string[]): unknown => {
+    const { owner, leaseTime } = takeBy({ script, keys: ['x'], args }, 0, 'x') ?? {};
+    return [owner, leaseTime];
+  };
+  expect(by('lock/acquire', 'x:1', '77', '0')).toEqual(['x:1', 77]);
+  expect(by('read-write-lock/acquire-read', '{x}', 'x:1', '77', '0')).toEqual(['x:1', 77]);
+  expect(by('read-write-lock/nest-write', 'x:1:write', '2', '77', '0')).toEqual(['x:1', 77]);
+  expect(by('read-write-lock/hand-off', '{x}', 'x:1', 'x:2:write', '77', 'PUBLISH')).toEqual(['x:2', 77]);
 });

@@ -1,26 +1,47 @@
+import { readFileSync } from 'node:fs';
 import { CLOCK_SLACK_MS, type HistoryEvent } from '../../support/history/history-events.js';
 import { sharesOwner } from '../../support/history/history-recorder.mjs';
 import { isRed, keyOf } from './kinds.js';
 import { COMMAND_TIMEOUT_MS } from './timing.js';
 import type { RunningScript } from './running-script.js';
 
-/** Scripts that create a hold, or add one: where their arguments have the owner and the lease. */
-const TAKING: Readonly<Record<string, readonly [owner: number, lease: number]>> = {
-  'lock/acquire': [0, 1],
-  'lock/acquire-nested': [0, 2],
-  'lock/hand-off': [1, 2],
-  'fair-lock/acquire': [0, 1],
-  'fenced-lock/acquire': [0, 1],
-  'fenced-lock/acquire-nested': [0, 2],
-  'fenced-lock/hand-off': [1, 2],
-  'read-write-lock/acquire-read': [0, 1],
-  'read-write-lock/acquire-write': [0, 1],
-  'read-write-lock/hand-off': [1, 2],
-  'read-write-lock/nest-read': [0, 2],
-  'read-write-lock/nest-write': [0, 2],
-  'group-lock/acquire': [1, 2],
-  'group-lock/acquire-nested': [1, 2],
-};
+/** Scripts that create a hold, or add one. */
+const TAKING = [
+  'lock/acquire',
+  'lock/acquire-nested',
+  'lock/hand-off',
+  'fair-lock/acquire',
+  'fenced-lock/acquire',
+  'fenced-lock/acquire-nested',
+  'fenced-lock/hand-off',
+  'read-write-lock/acquire-read',
+  'read-write-lock/acquire-write',
+  'read-write-lock/hand-off',
+  'read-write-lock/nest-read',
+  'read-write-lock/nest-write',
+  'group-lock/acquire',
+  'group-lock/acquire-nested',
+];
+/** Where their arguments have who gets it, and the lease. */
+const PLACES: ReadonlyMap<string, readonly [owner: number, lease: number]> = new Map(
+  TAKING.map((script) => {
+    const place = argumentsOf(script);
+    return [script, [place('to', 'writer', 'owner'), place('lease')]];
+  }),
+);
+
+/** By the header of the script. */
+function argumentsOf(script: string): (...names: string[]) => number {
+  const header = readFileSync(new URL(`../../../lua/${script}.lua`, import.meta.url), 'utf8');
+  const places = new Map(
+    [...header.matchAll(/^-- ARGV\[(\d+)\] +(\w+)/gm)].map(([, at, name]) => [name, Number(at) - 1]),
+  );
+  return (...names) => {
+    const place = places.get(names.find((name) => places.has(name)));
+    if (place === undefined) throw new Error(`the header of ${script} has no ${names.join(', ')}`);
+    return place;
+  };
+}
 
 /** A script that created a hold, or added one. */
 export interface Take {
@@ -34,7 +55,7 @@ export interface Take {
 /** What this script does to a lock, if it is one that takes. */
 export function takeBy(running: RunningScript | undefined, at: number, lock: string): Take | undefined {
   const { script = '', args = [] } = running ?? {};
-  const places = TAKING[script];
+  const places = PLACES.get(script);
   if (!places) return undefined;
   const [owner, lease] = places;
   return {
