@@ -22,5 +22,9 @@ test('whoever waits is let through some seconds after the last count-down has be
   expect(kinds([...set, ...closed(2, 200)])).toEqual(['latch not opened']);
   // A message may be missed; the next look is still to come.
   expect(kinds([...set, ...closed(2, 1_600)])).toEqual([]);
+  const lost = history({ type: 'broken', from: 150, at: 250, locks: ['latch:1'] });
+  expect(kinds([...set, ...lost, ...closed(2, 200)])).toEqual(['latch not opened']);
+  const named = set.map((event) => ({ ...event, lock: 'latch:1' }));
+  expect(kinds([...named, ...lost, ...closed(2, 200)])).toEqual([]);
   expect(kinds([...set, ...history({ type: 'stalled', from: 1_000, at: 3_000 }), ...closed(2, 200)])).toEqual([]);
 });

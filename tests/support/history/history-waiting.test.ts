@@ -110,6 +110,8 @@ test('a hold without a lease of its own is not lost while Redis answers', () => 
   expect(kinds([...hold, ...lost, ...disturbed('A', 3_000, 4_000)])).toEqual([]);
   expect(kinds([...hold, ...lost, ...disturbed('B', 3_000, 4_000)])).toEqual(['lost while Redis answered']);
   expect(kinds([...hold, ...lost, ...history({ type: 'stalled', from: 3_000, at: 4_500 })])).toEqual([]);
+  const renews = disturbed('A', 3_000, 4_000).map((event) => ({ ...event, renews: true }));
+  expect(kinds([...hold, ...lost, ...renews])).toEqual(['lost while Redis answered']);
   const forced = history({ type: 'broken', process: 'B', from: 4_900, at: 4_950, locks: ['x'] });
   expect(kinds([...hold, ...lost, ...forced])).toEqual([]);
 });

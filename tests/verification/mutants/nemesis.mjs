@@ -1,6 +1,6 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { subscriber, waiter, wakeUps, watchdog } from './names.mjs';
+import { request, subscriber, waiter, wakeUps, watchdog } from './names.mjs';
 
 const NEMESIS = 'tests/verification/soak/nemesis';
 
@@ -11,6 +11,13 @@ const NEMESIS = 'tests/verification/soak/nemesis';
  * @type {readonly import('./mechanism.mjs').Mechanism[]}
  */
 export const SABOTAGES = [
+  without(
+    'nemesis: a refused call leaves nothing to take back',
+    request,
+    'if (isRefusedInside(error) && !isRefusedBeforeWriting(error.message, source)) this.mustBeUndone();',
+    'if (isRefusedInside(error)) this.mustBeUndone();',
+    NEMESIS,
+  ),
   without('nemesis: a watchdog that renews', watchdog, 'void this.#renew(watched);', '', NEMESIS),
   without(
     'nemesis: a watchdog that renews at Redis, too',

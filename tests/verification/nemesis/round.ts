@@ -7,7 +7,6 @@ import type { HistoryEvent } from '../../support/history/history-events.js';
 import { isOf } from '../../support/history/history-facts.js';
 import { stamp } from '../../support/history/history-recorder.mjs';
 import type { Violation } from '../../support/history/history-violations.js';
-import type { FaultProxy } from '../../support/proxy/proxy.js';
 import type { RedisServer } from '../../support/servers/servers.js';
 import { until } from '../../support/time/until.js';
 import type { WorkerClientOptions } from '../../support/processes/worker-orders.js';
@@ -34,7 +33,7 @@ import { Network } from './network.js';
 import { countPermits, setPermits } from './permit-count.js';
 import { ACT_MS, aftermathMs, isHarmless, type FaultName, type ScheduledFault } from './schedule.js';
 import { ServerWatch } from './server-watch.js';
-import { isRefused, WRONG_TYPE } from './refused-flow.js';
+import { isRefusedAtRest, UNANSWERED, WRONG_TYPE, WRONG_TYPE_AT_REST } from './refused-flow.js';
 import { listeners, openStage, type Stage, type TopologyName } from './stage.js';
 import { effectsOf } from './takes.js';
 import { ELSEWHERE_CLIENT } from './target.js';
@@ -72,7 +71,7 @@ export interface RoundResult {
 const watchdogTimeout = (process: number): number => 3_000 + process;
 /** One is instrumented, as by an agent. */
 const isTraced = (process: number): boolean => process === 3;
-/** What goes on in the background repeats itself within that. */
+/** What goes on in the background repeats itself within that, at first. */
 const SILENT_MS = 1_200;
 /** A reconnection and 0.2 s, on a busy machine. */
 const LISTENING_WITHIN_MS = 5_000;
@@ -89,6 +88,7 @@ const beside = (at: number): string => `beside ${at + 1}`;
 const FLOWS = new URL('./flows.ts', import.meta.url);
 const TRACED = new URL('./traced.mjs', import.meta.url);
 const DRILL = new URL('./drill.ts', import.meta.url);
+const REFUSED_CALLS = new URL('./refused-flow.ts', import.meta.url);
 
 /** The user's own connection at its most dangerous: nothing of it may matter. */
 const DANGEROUS: NonNullable<WorkerClientOptions['redisOptions']> = {
@@ -223,10 +223,10 @@ class Round implements Bench {
   async #lookAround(): Promise<void> {
     const looks: readonly (() => Promise<unknown>)[] = [
       () => this.#passThrough([...this.locks, ...this.#twins, ...this.#calm].filter(isFair)),
+      () => this.#beRefused(),
       () => Promise.all(this.#workers.map((worker) => this.#drill(worker))),
       () => this.#cutWaiters(),
       async () => this.#history.push(...(await this.#permitsLeft())),
-      () => this.#gone('request for a key that Redis refuses, of', () => this.#refusedRequests()),
       () => this.#gone('key', async () => (await this.stage.leftovers()).keys.filter((key) => !this.#stays(key))),
       () => this.#gone('channel', async () => (await this.stage.leftovers()).channels),
     ];
@@ -237,7 +237,9 @@ class Round implements Bench {
   }
 
   get #isWrong(): boolean {
-    return this.#complaints.length > 0 || check(this.#history).length > 0;
+    // The dead took permits with them.
+    const known = [...this.#history, ...this.#dead.flatMap((worker) => worker.history())];
+    return this.#complaints.length > 0 || check(known).length > 0;
   }
 
   /** A little work of which everything is known: nothing disturbs it. */
@@ -384,7 +386,8 @@ class Round implements Bench {
   }
 
   async prepare(server: RedisServer): Promise<void> {
-    if (this.stage.refusing) await server.command('RPUSH', WRONG_TYPE, 'of the user');
+    if (!this.stage.refusing) return;
+    for (const key of [WRONG_TYPE, WRONG_TYPE_AT_REST]) await server.command('RPUSH', key, 'of the user');
   }
 
   get planned(): boolean {
@@ -500,20 +503,35 @@ class Round implements Bench {
    * one whose count-down or deletion a failover has lost.
    */
   #stays(key: string): boolean {
-    if (key === WRONG_TYPE) return true;
+    if (key === WRONG_TYPE || key === WRONG_TYPE_AT_REST) return true;
     if (key.startsWith('redisson_lock_token:') || key.startsWith('holdfast_requests:')) return true;
     if (kindOf(key) !== 'latch') return false;
     const lost = this.#history.some((event) => event.type === 'broken' && isOf(event.locks, latchLock(key)));
     return lost || this.#dead.some(({ name }) => key.includes(`.${name}.`));
   }
 
-  /** Who still asks for them. */
-  async #refusedRequests(): Promise<string[]> {
-    if (!this.stage.refusing) return [];
+  /** What Redis refuses, undisturbed, has done nothing: no request follows that would take it back. */
+  async #beRefused(): Promise<void> {
+    if (!this.stage.refusing) return;
+    const outcomes = await Promise.all(
+      this.#workers.map((worker) => worker.run(REFUSED_CALLS, undefined) as Promise<string[]>),
+    );
     const since = performance.now();
     await pause(SILENT_MS);
-    const asks = ({ log }: FaultProxy): boolean => log.some(({ at, args }) => at > since && args.some(isRefused));
-    return this.#workers.flatMap(({ name }, process) => (this.networks[process]!.proxies.some(asks) ? [name] : []));
+    for (const [process, { name }] of this.#workers.entries()) {
+      const others = outcomes[process]!;
+      const wrong = others.filter((outcome) => outcome !== UNANSWERED);
+      for (const outcome of wrong) this.#complain('wrong answer', `not refused in ${name}: ${outcome}`);
+      if (others.length > 0) continue;
+      const followed = this.networks[process]!.proxies.flatMap(({ log }) =>
+        log.filter(({ at, args }) => at > since && args.some(isRefusedAtRest)),
+      );
+      if (followed.length > 0)
+        this.#complain(
+          'refused and taken back',
+          `${name} sends ${followed.length} requests after calls that Redis refused`,
+        );
+    }
   }
 
   async #gone(what: string, found: () => Promise<string[]>): Promise<void> {
