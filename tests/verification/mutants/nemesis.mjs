@@ -1,6 +1,6 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { request, subscriber, waiter, wakeUps, watchdog } from './names.mjs';
+import { subscriber, waiter, wakeUps, watchdog } from './names.mjs';
 
 const NEMESIS = 'tests/verification/soak/nemesis';
 
@@ -13,9 +13,9 @@ const NEMESIS = 'tests/verification/soak/nemesis';
 export const SABOTAGES = [
   without(
     'nemesis: a refused call leaves nothing to take back',
-    request,
-    'if (isRefusedInside(error) && !isRefusedBeforeWriting(error.message, source)) this.mustBeUndone();',
-    'if (isRefusedInside(error)) this.mustBeUndone();',
+    'src/redis/requests/refused-request.ts',
+    "isRefusedInside(error) && !isRefusedBeforeWriting(error.message, script?.source ?? '');",
+    'isRefusedInside(error);',
     NEMESIS,
   ),
   without('nemesis: a watchdog that renews', watchdog, 'void this.#renew(watched);', '', NEMESIS),
