@@ -7,7 +7,7 @@ interface Manifest {
   scripts: Record<string, string>;
 }
 
-const TOP_LEVEL = ['lua', 'src', 'tests', 'examples', 'bench', '.ci', '.gitignore'];
+const TOP_LEVEL = ['lua', 'src', 'tests', 'examples', 'bench', 'docs', '.ci', '.gitignore'];
 const TOP_LEVEL_FILES = ['package.json', 'package-lock.json', 'tsconfig.json', 'README.md', 'LICENSE'];
 
 const code = ['src', 'tests', 'examples', 'bench'].flatMap((folder) => projectFiles(folder, 'ts'));
