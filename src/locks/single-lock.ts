@@ -17,13 +17,13 @@ import type { LockCall, LockSettle, Method } from './lock-call.js';
 import { Lock } from './lock.js';
 import { isForeign } from '../protocols/plain-lock-protocol.js';
 
-/** @internal How a lock is taken as one of several. */
+/** @internal The call that acquires a lock as a member of a lock over several locks. */
 export interface MemberCall extends Omit<LockCall, 'bare'> {
   readonly owner: string;
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
-/** @internal What the locks of one client need of it. */
+/** @internal The services of the client that its locks use. */
 export interface LockServices extends AcquireServices {
   readonly executor: ScriptExecutor;
   readonly events: EventSource;
@@ -32,9 +32,9 @@ export interface LockServices extends AcquireServices {
     readonly lockWatchdogTimeout: number;
   };
   readonly longWaits: LongWaits;
-  /** Which server or cluster, as far as the configuration says. */
+  /** The server or cluster, as far as the configuration names it. */
   readonly server: string;
-  /** The line that called `above`, if call sites are kept. */
+  /** Returns the line that called `above`, if the client keeps call sites. */
   callSite(above: Method): CallSite | undefined;
 }
 
@@ -44,7 +44,7 @@ interface Inner {
   readonly context: LockContext | undefined;
 }
 
-/** A lock under one name, of whatever kind: its protocol says what the kind is. */
+/** A lock with one name. The protocol determines the kind of the lock. */
 export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   /** @internal */
   protected readonly runtime: LockServices;
@@ -66,7 +66,8 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     this.checkOpen();
     const until = this.oneDeadline();
     for (;;) {
-      // Only the owners that were there at the call: a repeat after a lost reply must not free the next one's hold.
+      // Release only the owners that this read found: a repeat after a lost reply must not free the hold of the next
+      // owner.
       const fields = await this.runtime.executor.ask(reads.hkeys, [this.protocol.key], [], until);
       const owners = this.protocol.forceableAmong?.(fields) ?? this.protocol.holdersAmong(fields);
       if (owners.length === 0) return this.notHeld(fields);
@@ -78,7 +79,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     }
   }
 
-  /** @internal What `forceUnlock()` answers where it frees nothing. */
+  /** @internal The result of a `forceUnlock()` that found no owner to release. Throws if the key holds another hash. */
   protected notHeld(fields: readonly string[]): false {
     if (isForeign(fields)) {
       throw new RefusedError(
@@ -89,7 +90,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     return false;
   }
 
-  /** @internal Monotonic ms by which a call that makes several requests, one after the other, has settled. */
+  /** @internal Monotonic time, in ms, by which a call with several consecutive requests settles. */
   protected oneDeadline(): number {
     const { clock, options } = this.runtime;
     return clock.clock.monotonic() + options.commandTimeout;
@@ -109,7 +110,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   override async isHeldBy(owner: LockContext | string): Promise<boolean> {
     this.checkOpen();
     if (typeof owner === 'string' && owner !== '') {
-      // One field does not say whose it is: a reader and the holder of a plain lock are written alike.
+      // Read all fields: one field does not show its kind, because readers and plain locks store the same field.
       return this.protocol
         .holdersAmong(await this.runtime.executor.ask(reads.hkeys, [this.protocol.key], []))
         .includes(owner);
@@ -136,13 +137,13 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     return innermostHold(this.runtime, this.protocol, this.context, isOpen) as H | undefined;
   }
 
-  /** @internal What a lock over several needs of each. */
+  /** @internal The internals that a lock over several locks uses. */
   get inner(): Inner {
-    // Itself, and no object made for it: a RedLock asks a dozen times a section.
+    // Return the lock itself and create no object: a RedLock reads `inner` a dozen times per section.
     return this as unknown as Inner;
   }
 
-  /** @internal Takes it as one of several. Unbound: no flow enters it. */
+  /** @internal Acquires the lock as a member of a lock over several locks. No flow enters the hold. */
   takeAsMember(member: MemberCall, settle: Settle): void {
     const { runtime, protocol } = this;
     const { leaseTime, waitTime, signal, context, site, owner, drift } = member;
@@ -152,7 +153,10 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     acquire(runtime, { protocol, terms, limit, context, makeHold: this.makeHold }, settle);
   }
 
-  /** @internal Whether others of this client have it, wait for it or are inside, so that a try would be in vain. */
+  /**
+   * @internal Whether other calls of this client have the lock, wait for it, or occupy the hold around the caller. A
+   * try would then fail.
+   */
   isKnownBusy(context: LockContext | undefined): boolean {
     const parent = innermostHold(this.runtime, this.protocol, context);
     const { protocol } = this;
@@ -161,14 +165,20 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     return line.waiterCount > 0 || (!protocol.concurrent && line.holders.size > 0);
   }
 
-  /** @internal It is busy as far as we know, or will be if another call of this client gets what it asks for just now. */
+  /**
+   * @internal Whether the lock is known to be busy, or becomes busy if a pending request of another call of this client
+   * succeeds.
+   */
   isWanted(context: LockContext | undefined): boolean {
     if (this.isKnownBusy(context)) return true;
     const { isComing } = this.runtime.lines.lineFor(this.protocol);
     return isComing && innermostHold(this.runtime, this.protocol, context) === undefined;
   }
 
-  /** @internal A call made at `site` has waited long for it. Returns ms until the next look. */
+  /**
+   * @internal Checks a call from `site` that has waited long for the lock. Returns the time until the next check, in
+   * ms.
+   */
   waitedLong(site: CallSite | undefined): number {
     return this.runtime.longWaits.look({ protocol: this.protocol, site });
   }
@@ -191,7 +201,10 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     );
   }
 
-  /** @internal The owner of an open hold that the caller, or the context, is inside of. Reports a loss first. */
+  /**
+   * @internal Returns the owner of the open hold around the caller or the context. Reports a loss first: a lost hold
+   * has no open owner.
+   */
   protected openOwner(context: LockContext | undefined): string | undefined {
     const hold = innermostHold(this.runtime, this.protocol, context);
     if (hold === undefined) return undefined;
@@ -199,14 +212,15 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     return SingleHold.recordOf(hold).state === 'open' ? hold.owner : undefined;
   }
 
-  /** @internal What a caller of this kind of lock gets. */
+  /** @internal Creates the hold objects of this kind of lock. */
   protected get makeHold(): MakeHold {
     return singleHold;
   }
 
   /** @internal */
   protected override unlockable(context: LockContext | undefined): Hold | undefined {
-    // A hold that failed to be given back is over: the unlock() of one around it is not taken for a repeat of its own.
+    // A hold whose release failed is over. Skip that hold at first: unlock() of an outer hold must not count as a
+    // repeat of the failed release.
     return (
       innermostHold(this.runtime, this.protocol, context, canBeUnlocked) ??
       innermostHold(this.runtime, this.protocol, context, canBeAwaited)
@@ -233,19 +247,22 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     return notOwnerText(this.name, this.heldHere(), this.protocol.family);
   }
 
-  /** @internal The outermost hold that this client has of it, if any. */
+  /** @internal The outermost hold of the lock that this client has, if any. */
   heldHere(): HoldRecord | undefined {
     const [tenure] = this.runtime.lines.holdersOf(this.protocol.key);
     return tenure?.holds[0];
   }
 
-  /** @internal Holds of the owner that the context, or the caller, acts for, by Redis's word. */
+  /**
+   * @internal Reads from Redis the hold count of the owner around the context or the caller. Returns 0 without an open
+   * hold.
+   */
   async holdCountOf(context: LockContext | undefined): Promise<number> {
     const held = this.openOwner(context);
     return held === undefined ? 0 : this.readHoldCount(held);
   }
 
-  /** @internal Whether Redis still has the field of a hold of this kind. */
+  /** @internal Whether Redis still has the field of this owner for this kind of hold. */
   protected stillHas(owner: string): Promise<boolean> {
     return this.runtime.executor.ask(reads.hexists, [this.protocol.key], [this.protocol.fieldOf(owner)]);
   }
@@ -256,7 +273,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   }
 }
 
-/** What is wrong with an `unlock()`, and what to do instead. */
+/** Returns the message for an `unlock()` without a hold: the reason, and the way to fix the call. */
 export function notOwnerText(name: string, held: HoldRecord | undefined, family = held?.protocol.family): string {
   let message = `unlock(): this flow does not hold lock "${name}".`;
   if (held !== undefined && held.protocol.family !== family) {

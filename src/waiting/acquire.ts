@@ -1,6 +1,6 @@
 /*
- * From a call to a hold. A call from inside a hold of the same lock re-enters: it becomes a child of that hold, when the
- * other branches leave it a place. Every other call is a stranger and gets an owner id of its own.
+ * From a call to a hold. A call from inside a hold of the same lock re-enters: the call opens a nested hold as soon as
+ * the other branches of the outer hold leave a place. Every other call is a stranger and gets its own owner id.
  */
 import {
   ClientClosedError,
@@ -22,7 +22,7 @@ import { mayEnter, waitForBranch } from './branches.js';
 import type { WaitLines } from './wait-lines.js';
 import { LockWaiter, type LockWaiterServices, type Settle, type WaitLimit } from './waiter.js';
 
-/** What an acquisition needs of its client. */
+/** The services of the client that an acquisition uses. */
 export interface AcquireServices extends LockWaiterServices, HoldOwner {
   readonly client: { readonly closed: boolean };
   readonly lines: WaitLines;
@@ -33,11 +33,14 @@ export interface Acquisition {
   readonly terms: HoldTerms;
   readonly limit: WaitLimit;
   readonly context: LockContext | undefined;
-  /** What the caller gets: a class of the kind of lock. */
+  /** Creates the hold object for the caller, in the class of this kind of lock. */
   readonly makeHold: MakeHold;
 }
 
-/** Fails with `LockTimeoutError` if the lock stays busy. A call that failed leaves nothing behind. */
+/**
+ * Acquires the lock and settles the call. If the lock stays busy, the call fails with `LockTimeoutError`. A failed call
+ * leaves no hold and no waiter.
+ */
 export function acquire(services: AcquireServices, acquisition: Acquisition, settle: Settle): void {
   const { protocol, limit, context } = acquisition;
   if (limit.signal?.aborted === true) {
@@ -71,7 +74,7 @@ function standInLine(services: AcquireServices, acquisition: Acquisition, settle
 }
 
 function acquireOutermost(services: AcquireServices, acquisition: Acquisition): Promise<SingleHold> {
-  // The client may have been closed, or the signal fired, while the call waited for its branch without a listener.
+  // While the call waited for its branch, it had no listener. The client may have closed, or the signal may have fired.
   if (services.client.closed) return Promise.reject(new ClientClosedError());
   const { signal } = acquisition.limit;
   if (signal?.aborted === true) {
@@ -89,7 +92,7 @@ async function acquireInside(
   const { protocol, limit, context } = acquisition;
   tenure.lease.check();
   parent.throwIfLost();
-  // The signal may have fired while the call changed from one hold to the next, when it had no listener.
+  // A call that moves on to an outer hold has no listener meanwhile, so the signal may have fired.
   if (limit.signal?.aborted === true) throw new LockAbortedError(protocol.name, limit.signal.reason);
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
   if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);
@@ -102,30 +105,35 @@ async function acquireInside(
     }
   }
   if (record === undefined) {
-    // The parent was released meanwhile. A call that is inside one of its parents re-enters there; others are strangers.
+    // The parent was released meanwhile. If a hold of this lock around the parent is still open, the call re-enters
+    // that hold. Otherwise the call is a stranger.
     const outer = openAncestor(parent, protocol);
     if (outer !== undefined) return acquireInside(services, acquisition, tenure, outer);
     checkHoldsAround(services, protocol, context);
     return acquireOutermost(services, acquisition);
   }
   if (record.told === 'nothing') {
-    // In the background: only the next request waits for it. A lost parent reports its loss itself.
+    // The call was aborted before Redis replied. Release the hold in the background: only the next request of the
+    // tenure waits for this release. Ignore its error: a lost parent reports its loss itself.
     tenure.release(record).catch(() => undefined);
-    // A call does not fail while an attempt of it may still run.
+    // The call must not fail while one of its attempts may still run in Redis.
     await tenure.turns.whenNoStray();
     throw new LockAbortedError(protocol.name, limit.signal?.reason);
   }
   return acquisition.makeHold(tenure, record);
 }
 
-/** An aborted call does not wait for the requests before its own, which is not sent then. */
+/**
+ * Opens the nested hold. An aborted call does not wait for the earlier requests of the tenure. The request of the
+ * aborted call is then not sent.
+ */
 function openInside(
   services: AcquireServices,
   { protocol, terms, limit: { signal } }: Acquisition,
   tenure: Tenure,
   parent: HoldRecord,
 ): Promise<HoldRecord | undefined> {
-  // A request before its own may have released the exclusive hold around it.
+  // An earlier request of the tenure may have released the exclusive hold around this call.
   const allowed = (): void => {
     if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);
   };

@@ -1,4 +1,4 @@
-/* Branches of one flow inside one hold: each waits until the others leave it a place. */
+/* Branches of one hold. A branch waits until the other branches of the hold leave a place. */
 import type { LeaseClock } from '../clock.js';
 import { LockTimeoutError, LockUpgradeError, type LockError, type RedisUnavailableError } from '../errors.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
@@ -15,8 +15,8 @@ interface BranchCall {
 }
 
 /**
- * Takes a place directly inside `parent`, where exclusive branches have the lock one at a time. False: the parent was
- * released meanwhile.
+ * Waits for a place directly inside `parent`. Exclusive branches use the lock one at a time. Resolves with `false` if
+ * the parent was released meanwhile.
  */
 export function waitForBranch(
   clock: LeaseClock,
@@ -37,7 +37,7 @@ export function waitForBranch(
     const fail = (error: LockError): void => (leave(), reject(error));
     const wake = (unavailable?: RedisUnavailableError): void => {
       if (unavailable !== undefined) {
-        // One command deadline without Redis is enough for a call that set no limit itself.
+        // A call without a time limit fails after one command deadline in which Redis did not reply.
         if (until === Infinity) fail(unavailable);
         return;
       }
@@ -60,8 +60,9 @@ export function waitForBranch(
 }
 
 /**
- * An exclusive hold inside holds that others may share needs an exclusive one around them, and no other branch that
- * shares: otherwise it would wait for a hold that waits for it, or may do so.
+ * Whether a call may wait for a place inside `parent`. A concurrent hold always may. An exclusive hold needs an open
+ * exclusive hold around it, and no concurrent branch beside it. Otherwise the call could deadlock: it would wait for a
+ * shared hold whose owner may be waiting for this call.
  */
 export const mayEnter = (protocol: LockProtocol, parent: HoldRecord): boolean =>
   protocol.concurrent || (isInsideExclusive(parent) && !parent.besideConcurrent);

@@ -14,13 +14,16 @@ interface FailedTryServices {
 
 /** The line that the tries were made for. */
 interface TryingLine {
-  /** From here on the call really waits. */
+  /** Starts the wait: the waiter's timer runs from now on, and listeners get the `waiting` event. */
   standInLine(waiter: Waiter): void;
-  /** The waiter has a fresh owner, which hears of its turn on another channel. */
+  /**
+   * The waiter has a new owner id. If Redis announces the turn of each owner on a channel of its own, the line moves
+   * its subscription to the new channel.
+   */
   follow(waiter: LockWaiter): void;
 }
 
-/** What becomes of a try that granted nothing: the lock is busy, Redis did not answer, or the grant came too late. */
+/** Handles a try that granted nothing: the lock is busy, Redis did not reply, or the grant came too late. */
 export class FailedTries {
   constructor(
     private readonly services: FailedTryServices,
@@ -29,7 +32,7 @@ export class FailedTries {
     private readonly schedule: RetrySchedule,
   ) {}
 
-  /** The call goes on waiting, or rejects. */
+  /** Keeps the call waiting, or rejects it. */
   failed(waiter: Waiter, request: ScriptRequest<AcquireReply>): void {
     const { error, reply } = request;
     if (waiter instanceof LockWaiter) this.#pollLater(waiter);
@@ -52,27 +55,28 @@ export class FailedTries {
       return waiter.reject(error);
     }
     this.#pause(waiter, error);
-    // One command deadline without Redis is enough for calls that set no limit themselves.
+    // Waiting calls without a time limit also fail after one command deadline in which Redis did not reply.
     for (const other of [...this.line]) {
-      // Readers try side by side: what is under way settles its own call.
+      // Readers try at the same time. A pending try or hand-over settles its own call.
       if (!other.unlimited || other.busy) continue;
       this.line.remove(other);
       other.reject(error);
     }
   }
 
-  /** Releases what the try took, or may have taken, for a caller that does not get it. */
+  /** Releases what the try acquired, or may have acquired: the caller does not get it. */
   takeBack(waiter: Waiter, request: ScriptRequest<AcquireReply>, taken: boolean): void {
     if (request.error === undefined && !taken) waiter.unavailable = waiter.lateSince = undefined;
     if (!taken && !request.inDoubt) return;
     waiter.doubts(request);
     const takenBack = waiter.takeBack(request);
-    // Some kinds publish nothing when it is free again. A probe is followed by another.
+    // Some kinds of lock publish no message when this release frees the lock, so the client wakes the head. A probe
+    // needs no wake-up, because another probe follows.
     if (!waiter.inBetween) void takenBack?.then(() => this.schedule.wake());
     if (waiter instanceof LockWaiter) this.host.follow(waiter);
   }
 
-  /** Of a kind that polls: no message says when the lock is free. */
+  /** Schedules the next try of a kind that polls: no message says when such a lock is free. */
   #pollLater(waiter: LockWaiter): void {
     const { polls } = waiter.protocol;
     if (polls === undefined || !this.schedule.isKnown) return;
@@ -81,7 +85,11 @@ export class FailedTries {
     this.schedule.noLaterThan(this.services.clock.now() + waiter.pauseMs);
   }
 
-  /** Once may be a blocked event loop. For a whole command deadline it is a lease too short for the way to Redis. */
+  /**
+   * Handles a grant that came after its lease had ended. One late grant may come from a blocked event loop, so the
+   * waiter tries again. If grants stay late for a whole command deadline, the lease is too short for the round trip to
+   * Redis. A call without a time limit then fails.
+   */
   #grantedTooLate(waiter: Waiter): void {
     const now = this.services.clock.now();
     waiter.lateSince ??= now;

@@ -5,20 +5,24 @@ import type { LongWaits } from './long-wait.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { Waiter, LockWaiter } from './waiter.js';
 
-/** The lease ends in Redis at some moment of its last millisecond. */
+/** Extra wait after the TTL, in ms: Redis ends a lease at some moment of its last millisecond. */
 const AFTER_LEASE_MS = 2;
 
 /**
- * Those of this client that have a place in the queue of one lock. Each waits at an entry of its own; this keeps their
- * places, with one command a second for all of them, and has those try whom no message tells that it is their turn:
- * the one before them has died, the holder's lease has ended, or their place is gone.
+ * The waiters of this client that have a place in the Redis queue of one lock. Each waiter has a line of its own. One
+ * command per refresh interval keeps the places of all these waiters. The reply names the waiters that have to try
+ * although no message announces their turn: the waiter before them has died, the holder's lease has ended, or their
+ * place is gone.
  */
 export class QueuedLine {
   /** Tenures of this client that have the lock. */
   readonly holders = new LightSet<Tenure>();
-  /** Lines of single waiters that have their place here; this ends with the last of them. */
+  /**
+   * Number of lines, each with one waiter, that use this object. The client drops the object with the last of these
+   * lines.
+   */
   lines = 0;
-  /** In the order in which they came, each with what makes it try. */
+  /** The waiters in order of arrival. `wake` makes the waiter try. */
   readonly #waiters = new Map<Waiter, { readonly waiter: LockWaiter; readonly wake: () => void }>();
   #timer: Timer | undefined;
   #refreshing = false;
@@ -26,7 +30,7 @@ export class QueuedLine {
   constructor(
     private readonly clock: LeaseClock,
     private readonly longWaits: LongWaits,
-    /** How often the places are refreshed. */
+    /** Interval between two refreshes, in ms. */
     private readonly refreshMs: number,
     readonly key: string,
     private readonly queue: WaitQueue,
@@ -41,7 +45,10 @@ export class QueuedLine {
     return undefined;
   }
 
-  /** Whether another that surely has a place before it still waits. Should that be lost, the next refresh tells both. */
+  /**
+   * Whether another waiter of this client certainly has an earlier place and still waits. If Redis has lost that place,
+   * the reply to the next refresh tells both waiters to try.
+   */
   isBehind({ queuedAt = NaN }: LockWaiter): boolean {
     for (const { waiter } of this.#waiters.values()) if ((waiter.queuedAt ?? NaN) < queuedAt) return true;
     return false;
@@ -66,7 +73,10 @@ export class QueuedLine {
     });
   }
 
-  /** Unanswered it is not repeated but asked anew: `fairWaiterTimeout` has room for a few that fail. */
+  /**
+   * Refreshes the places. After a failed refresh, the client only waits for the next one: `fairWaiterTimeout` leaves
+   * room for a few failures.
+   */
   async #refresh(): Promise<void> {
     this.#refreshing = true;
     const asked = [...this.#waiters.values()];

@@ -1,7 +1,8 @@
 /*
- * Who gets the lock: the waiter whose try was granted, the successor that a tenure hands it to when it ends, or, of what
- * several can have at once, all whom one answer lets in, and who comes next when permits are given back. What is granted
- * to somebody who is not there any more goes on to the next. A message grants nothing: channels know no databases.
+ * Turns replies into grants. The waiter whose try succeeded gets the lock, or a tenure that ends hands the lock over to
+ * its successor. One reply can let several waiters through an open latch. Released permits go to the next waiters in
+ * line. If a waiter has left before its grant, the grant goes on to the next waiter. A message grants nothing, because
+ * all databases of a server share its channels.
  */
 import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -24,7 +25,7 @@ import { LockWaiter, type Waiter } from './waiter.js';
 
 type GrantRequest = ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
 
-/** What the grants of one client share. */
+/** The services that the grants of one client share. */
 export interface GrantServices {
   readonly clock: LeaseClock;
   readonly options: { readonly commandTimeout: number; readonly handOff: ResolvedOptions['handOff'] };
@@ -35,15 +36,15 @@ export interface GrantServices {
 
 /** The line that the grants are for. */
 export interface GrantingLine extends TenureHost<Tenure> {
-  /** Whether calls of this client wait in the other line of this lock, as readers do beside writers. */
+  /** Whether calls of this client wait in the other line of this lock. Readers and writers wait in two lines. */
   othersWait(protocol: LockProtocol): boolean;
 }
 
 export class Grants {
-  /** The waiters that are being handed the lock. */
+  /** Waiters with a pending hand-over. */
   readonly successors = new Set<LockWaiter>();
   readonly #streak: HandOffStreak;
-  /** Permits that this client has taken here and not given back. */
+  /** Number of permits that this client has acquired here and not released. */
   #permits = 0;
 
   constructor(
@@ -52,13 +53,16 @@ export class Grants {
     private readonly line: LocalLine,
     private readonly schedule: RetrySchedule,
     private readonly wakeUps: WakeUps,
-    /** The calls that wait here can hold together. */
+    /** Whether the waiters of this line can hold the lock at the same time. */
     private readonly concurrent: boolean,
   ) {
     this.#streak = new HandOffStreak(services.options.handOff, services.clock);
   }
 
-  /** True if the try was granted, to whomever. `taken`: Redis says so, but it may have come too late. */
+  /**
+   * Returns `true` if the grant was used, also when it goes on to another waiter because this one has left. `taken`:
+   * the reply confirms an acquisition, which may have come too late.
+   */
   tried(
     waiter: Waiter,
     request: ScriptRequest<AcquireReply>,
@@ -84,7 +88,10 @@ export class Grants {
     return false;
   }
 
-  /** The lock is the waiter's owner's. If nobody wants it any more it goes on to the next. */
+  /**
+   * Creates the tenure of the waiter's owner, which has the lock now. If the waiter no longer wants the lock, the
+   * tenure ends and the lock goes on to the next waiter.
+   */
   #grant(
     waiter: LockWaiter,
     request: GrantRequest,
@@ -109,12 +116,13 @@ export class Grants {
     const record = tenure.open(waiter.terms, sentAt, now);
     if (request.reply !== undefined) record.token = tenure.token = waiter.protocol.tokenIn?.(request.reply);
     tellAcquired(tenure, record, handedOff);
-    // The hold may be of an attempt that came after it was forced open: then nobody would give it back.
+    // A forced unlock named this owner while the reply was pending. An attempt that ran after the forced unlock may
+    // have acquired the lock again. Without a release here, that field would stay in Redis without a hold.
     if (waiter.forced === waiter.owner) tenure.force(true);
     waiter.resolve(tenure, record);
   }
 
-  /** The waiter has what it came for, and others may have the same. */
+  /** Grants the waiter its request. Other waiters can be granted at the same time. */
   #share(waiter: SharedWaiter, request: ScriptRequest<AcquireReply>, sentAt: number, sequence: number): void {
     this.line.remove(waiter);
     this.schedule.granted();
@@ -125,16 +133,19 @@ export class Grants {
       this.#permits += waiter.takes;
       waiter.granted(request);
     }
-    // The next in line tries at once, unless this answer says when there will be something for it.
+    // The next waiter tries at once, unless the reply says when something will be free for that waiter.
     const freeIn = waiter.nextFreeIn(request.reply);
     if (freeIn !== undefined) this.schedule.learn(freeIn, sentAt, sequence);
     else this.schedule.wakeUpPending = true;
   }
 
-  /** True if the answer lets in `asker`, whose try it answers. It lets in others that came before that try as well. */
+  /**
+   * Applies the reply to every waiter that came before the try was sent. Returns whether the reply lets in `asker`,
+   * which sent the try.
+   */
   #tellAll(asker: SharedWaiter, reply: AcquireReply, sequence: number): boolean {
     const open = asker.letInBy(reply);
-    // Many single looks at a closed latch, beside many who wait, would go through the whole line each.
+    // Skip the loop for a single try on a closed latch. Otherwise each of many such calls would walk the whole line.
     if (!open && !this.line.has(asker)) return false;
     for (const waiter of [...this.line]) {
       if (!(waiter instanceof SharedWaiter) || waiter === asker || waiter.cameAfter >= sequence) continue;
@@ -148,12 +159,12 @@ export class Grants {
   }
 
   /**
-   * Permits that are given back here go to whoever is first in line here, without being free in between: to Redis
-   * nothing changes. Returns how many are left to give back there.
+   * Passes released permits to the first waiters of this line. The permits are never free in between, so nothing
+   * changes in Redis. Returns the number of permits that remain to be released in Redis.
    */
   passOn(permits: number): number {
     let left = permits;
-    // What nobody here has taken is new: Redis has to learn of it.
+    // Permits that this client has not acquired are new, so Redis has to count them.
     if (permits <= this.#permits) {
       for (let waiter = this.line.head; waiter !== undefined; waiter = this.line.head) {
         if (!(waiter instanceof SharedWaiter) || waiter.takes === 0 || waiter.takes > left) break;
@@ -165,7 +176,7 @@ export class Grants {
         this.#streak.count();
         left -= waiter.takes;
         this.line.remove(waiter);
-        // Redis may be granting it the same just now; it is served first all the same, for nobody is to overtake it.
+        // Redis may be granting a pending try of this waiter. Serve the waiter all the same: no other may overtake it.
         waiter.served = waiter.busy;
         waiter.trying?.abandon();
         waiter.granted(undefined);
@@ -177,7 +188,10 @@ export class Grants {
     return left;
   }
 
-  /** What a try took for somebody who had been served by then goes to the next in line, as if by a try of its own. */
+  /**
+   * Passes on permits that a try acquired for a waiter that had been served meanwhile. The head of the line gets the
+   * permits as if by a try of its own. Returns `false` if the head cannot take them.
+   */
   passTaken({ takes }: SharedWaiter): boolean {
     const { head } = this.line;
     if (takes === 0 || !(head instanceof SharedWaiter) || head.takes !== takes) return false;
@@ -185,19 +199,24 @@ export class Grants {
     return this.passOn(takes) === 0;
   }
 
-  /** Who gets the lock when `tenure` ends, without it being free in between. Its lease is the key's until `leaseEnd`. */
+  /**
+   * Returns the waiter that gets the lock by hand-over when a tenure ends. `leaseEnd`: lease-clock time, in ms, at
+   * which the current lease of the key ends.
+   */
   successorFor(leaseEnd: number): LockWaiter | undefined {
     const { head } = this.line;
     if (!(head instanceof LockWaiter) || head.busy || !head.protocol.handsOff) return undefined;
-    // Others sleep until the end that they have learned. A shorter lease might end, with its process, in silence.
+    // Other clients sleep until the lease end that they know. If the successor's process died, its shorter lease would
+    // end earlier, and no message would wake those clients.
     if (this.services.clock.now() + head.leaseMs < leaseEnd) return undefined;
     this.#streak.begin();
     return this.#streak.mayGoOn() ? head : undefined;
   }
 
   /**
-   * One script gives the lock to the successor. Its lease counts from the first attempt: a repeat writes nothing. `released`
-   * tells listeners of the hold before: that comes before they hear of the next one.
+   * Hands the lock over to the successor in one script. The successor's lease counts from the first attempt, because a
+   * repeat writes nothing. `released` reports the release of the hold before. Listeners must get that report before the
+   * next `acquired` event.
    */
   async handOff(tenure: Tenure, successor: LockWaiter, released: () => void): Promise<TenureEnd> {
     const { clock } = this.services;
@@ -223,7 +242,7 @@ export class Grants {
       return { kind: 'handed' };
     }
     const until = latestEnd(this.services, leaseMs);
-    // The name is spent: somebody may still act on it.
+    // An attempt may still write the old owner id to Redis, so the waiter needs a new one.
     successor.owner = this.services.newOwner();
     successor.doubts(request);
     if (successor.leaving !== undefined) successor.reject(successor.leaving);
@@ -241,7 +260,7 @@ export class Grants {
     return { kind: 'handed' };
   }
 
-  /** A tenure of ours does not have the lock any more. */
+  /** Called when a tenure of this client no longer has the lock. */
   ended(tenure: Tenure, how: Ended): void {
     this.line.ended(tenure);
     if (how === 'handed') return;

@@ -1,10 +1,13 @@
 import type { LeaseClock } from '../clock.js';
 import type { ResolvedOptions } from '../options.js';
 
-/** In a cluster without sharded pub/sub, subscribers at other nodes are not seen: no streak may go on for ever. */
+/**
+ * Limits of every streak. In a cluster without sharded pub/sub, the script does not see subscribers at other nodes.
+ * Without these limits, a streak could then last for ever.
+ */
 const HARD_LIMIT = { sections: 256, ms: 1_000 };
 
-/** How long the lock has been going from hand to hand inside this process. */
+/** Counts the sections, and the time, for which hand-overs keep the lock in this process. */
 export class HandOffStreak {
   #sections = 0;
   #startedAt: number | undefined;
@@ -14,13 +17,13 @@ export class HandOffStreak {
     private readonly clock: LeaseClock,
   ) {}
 
-  /** The lock came from Redis, or went back there. */
+  /** Ends the streak: the client acquired the lock in Redis, or released the lock there. */
   reset(): void {
     this.#sections = 0;
     this.#startedAt = undefined;
   }
 
-  /** Its time counts from the first release that a local waiter was there for. */
+  /** Starts the time of the streak at the first release that finds a local waiter. */
   begin(): void {
     this.#startedAt ??= this.clock.now();
   }
@@ -34,7 +37,7 @@ export class HandOffStreak {
     return this.#sections < HARD_LIMIT.sections && this.#lastedMs() < HARD_LIMIT.ms;
   }
 
-  /** From here on it goes on only if nobody else waits. */
+  /** Whether the streak may continue only if no other client waits. */
   asksForOthers(): boolean {
     if (this.limit === undefined) return true;
     return this.#sections >= this.limit.maxSections || this.#lastedMs() >= this.limit.maxTimeMs;

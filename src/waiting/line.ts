@@ -7,14 +7,17 @@ import type { QueuedLine } from './fair-places.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter, type Waiter } from './waiter.js';
 
-/** What the lines of one client share. */
+/** The services that the lines of one client share. */
 export interface LineServices {
   readonly clock: LeaseClock;
   readonly events: EventSource;
   readonly longWaits: LongWaits;
 }
 
-/** The calls of this client that wait in one line, in the order in which they came, and the tenures that have the lock. */
+/**
+ * The calls of this client that wait in one line, in order of arrival, and the tenures of this client that have the
+ * lock.
+ */
 export class LocalLine {
   readonly #waiters = new LightSet<Waiter>();
   /** Tenures of this client that have the lock. */
@@ -22,9 +25,9 @@ export class LocalLine {
 
   constructor(
     private readonly services: LineServices,
-    /** The line in Redis that the one waiter of this entry stands in. */
+    /** The queue in Redis in which the only waiter of this line has a place. Absent for a kind without such a queue. */
     readonly queue: QueuedLine | undefined,
-    /** Told when nobody waits any more. */
+    /** Called when the last waiter has left. */
     private readonly lastLeft: () => void,
   ) {}
 
@@ -36,7 +39,7 @@ export class LocalLine {
     return this.#waiters.first;
   }
 
-  /** The head, if it waits for a lock. */
+  /** The head, if the head waits for a lock. */
   get first(): LockWaiter | undefined {
     const { head } = this;
     return head instanceof LockWaiter ? head : undefined;
@@ -54,7 +57,7 @@ export class LocalLine {
     this.#waiters.add(waiter);
   }
 
-  /** From here on the call really waits. `wake` makes it try. */
+  /** Called when the call starts to wait. `wake` makes the waiter try. */
   stand(waiter: Waiter, wake: () => void): void {
     if (waiter instanceof LockWaiter) this.queue?.join(waiter, wake);
     this.services.longWaits.waiting(this.queue ?? this);
@@ -77,30 +80,39 @@ export class LocalLine {
     this.queue?.holders.add(tenure);
   }
 
-  /** The tenure does not have the lock any more. */
+  /** Called when the tenure no longer has the lock. */
   ended(tenure: Tenure): void {
     this.holders.delete(tenure);
     this.queue?.holders.delete(tenure);
   }
 
-  /** Has each tenure of this client that has the lock look at the clock: one whose deadline has passed reports its loss. */
+  /**
+   * Checks the lease of each tenure of this client that has the lock. A tenure whose deadline has passed reports its
+   * loss.
+   */
   checkHolders(): void {
     for (const tenure of this.holders) if (tenure.state === 'held') tenure.lease.check();
   }
 
-  /** When to look again while a tenure of this client has the lock: at its deadline. 0 without one. */
+  /**
+   * Lease-clock time, in ms, of the next step while a tenure of this client has the lock: the deadline of that tenure.
+   * 0 if no tenure of this client has the lock.
+   */
   holdersDeadline(now: number): number {
     let latest = 0;
     for (const tenure of this.holders) {
       const sure = tenure.state === 'held' && tenure.lease.statusAt(now) === 'valid' && tenure.holds.length > 0;
-      // The end of the tenure, or the answer that confirms it, makes the next step.
+      // The end of the tenure, or the reply that confirms its lease, causes a step before this time.
       if (sure) latest = Math.max(latest, tenure.lease.deadline);
       else if (tenure.state !== 'over') latest = Math.max(latest, now + YIELD_MS);
     }
     return latest;
   }
 
-  /** Another of this client still waits in Redis before the head of this line: so nobody has told it to come. */
+  /**
+   * Whether another waiter of this client has an earlier place in the Redis queue. Redis has then not announced the
+   * turn of this line's head.
+   */
   get isBehind(): boolean {
     const { head } = this;
     return head instanceof LockWaiter && this.queue?.isBehind(head) === true;

@@ -1,6 +1,6 @@
 /*
- * A process that waits for itself: a call that waits long behind a hold of its own process may be what the holder waits
- * for. Any client of the process can have that hold, through any kind of lock of the name.
+ * Detects a process that waits for itself. If a call waits long behind a hold of its own process, the holder may be
+ * waiting for that call. The hold can belong to any client of the process and to any kind of lock with that name.
  */
 import type { LeaseClock, Timer } from '../clock.js';
 import { supportsBoundPromises } from '../ownership/bound-promise.js';
@@ -9,34 +9,34 @@ import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { processHolds, warned, type ProcessHold } from '../ownership/process-holds.js';
 
 export const LONG_WAIT_MS = 5_000;
-/** Lines that are due within this time are looked at together, because a look goes through all holds of the process. */
+/** Lines that are due within this time, in ms, are checked together, because a check walks all holds of the process. */
 const TOGETHER_MS = 100;
 
 export interface WaitingCall {
   readonly protocol: LockProtocol;
-  /** Where it was made. */
+  /** The call site. */
   readonly site: CallSite | undefined;
 }
 
 interface WaitingLine {
-  /** Absent: nobody waits for a lock there. */
+  /** Absent: no call waits for a lock in the line. */
   readonly first: WaitingCall | undefined;
 }
 
-/** Warns once per name when calls of one client wait long behind one hold of the process. */
+/** Warns once per lock when calls of one client wait for `LONG_WAIT_MS` behind a hold of this process. */
 export class LongWaits {
-  /** When each line is looked at (lease clock ms). */
+  /** Lease-clock time, in ms, of the next check of each line. */
   readonly #lines = new Map<WaitingLine, number>();
   #timer: Timer | undefined;
 
   constructor(
     private readonly clientId: string,
     private readonly clock: LeaseClock,
-    /** The fields of a hash in Redis; those of a lock name its owners. */
+    /** Reads the fields of a hash in Redis. The fields of a lock name its owners. */
     private readonly fieldsOf: (key: string) => Promise<readonly string[]>,
   ) {}
 
-  /** A call stands in the line. */
+  /** Called when a call starts to wait in the line. */
   waiting(line: WaitingLine): void {
     if (this.#lines.has(line)) return;
     const { first } = line;
@@ -45,16 +45,19 @@ export class LongWaits {
     if (this.#timer === undefined) this.#lookIn(LONG_WAIT_MS);
   }
 
-  /** No call waits in the line any more. */
+  /** Called when the last waiter has left the line. */
   stop(line: WaitingLine): void {
     if (this.#lines.delete(line) && this.#lines.size === 0) this.#stopTimer();
   }
 
-  /** For a call that has waited long: warns if it waits behind a hold that is as old. Returns ms until the next look. */
+  /**
+   * Checks a call that has waited for `LONG_WAIT_MS`. Warns if the call waits behind a hold that is at least as old.
+   * Returns the time until the next check, in ms.
+   */
   look(call: WaitingCall, holds: readonly ProcessHold[] = processHolds()): number {
     const { key, parts } = call.protocol;
     if (warned.has(key)) return LONG_WAIT_MS;
-    // A call for some values of a group waits for no other values, and for no plain lock of that name.
+    // A call for some values of a group waits neither for other values nor for a plain lock with the same name.
     const around = holds.filter((hold) => {
       return hold.key === key && (parts === undefined || hold.parts?.overlaps(parts) === true);
     });
@@ -65,14 +68,17 @@ export class LongWaits {
     return old.length > 0 ? LONG_WAIT_MS : Math.min(...around.map(({ age }) => LONG_WAIT_MS - age), LONG_WAIT_MS);
   }
 
-  /** Another client may have its key on another server, or in another database. The owners in Redis tell. */
+  /**
+   * Warns if another client of this process holds this lock. Another client may use another server or another database,
+   * so the owners in Redis decide.
+   */
   async #warnIfHeld(call: WaitingCall, holds: readonly ProcessHold[]): Promise<void> {
     try {
       const fields = await this.fieldsOf(call.protocol.key);
       const held = holds.find(({ owner }) => fields.some((field) => `:${field}:`.includes(`:${owner}:`)));
       if (held !== undefined) warnLongWait(call, held, ' by another client');
     } catch {
-      // Redis is unavailable or refuses the command. The next look asks again.
+      // Redis is unavailable or refuses the command. The next check asks again.
     }
   }
 
@@ -118,7 +124,7 @@ function holdsByKey(): Map<string, ProcessHold[]> {
   return byKey;
 }
 
-/** `by`: which client, if not the one that waits. */
+/** `by`: names the client that has the hold, if that is not the client of the waiting call. */
 export function warnLongWait(
   { protocol: { name, key }, site }: WaitingCall,
   held: Pick<ProcessHold, 'site'>,
@@ -128,7 +134,8 @@ export function warnLongWait(
   warned.add(key);
   const where = site === undefined ? '' : ` at ${site.toString()}`;
   const since = held.site === undefined ? '' : ` since ${held.site.toString()}`;
-  // There code that takes a lock by `acquire` and calls another that wants it always comes here.
+  // In such a runtime, code that acquires a lock with `acquire()` and calls other code that wants the same lock always
+  // gets here.
   const outside =
     supportsBoundPromises() === false
       ? 'In this runtime the code that awaited acquire() is outside of its hold: use withLock() or hold.run(). '

@@ -9,15 +9,18 @@ interface Leaving {
   sent(done: Promise<Request>): void;
 }
 
-/** Most owners in one request. The server does nothing else while it runs, and Lua passes on fewer than 8,000 values. */
+/**
+ * Maximum number of owners in one request. The server does nothing else while the script runs, and Lua can pass fewer
+ * than 8,000 values to one call.
+ */
 const MAX_OWNERS = 4_000;
 
 /**
- * Releases the places of owners in the queue of a lock. All owners that leave in the same turn of the event loop go in
- * one request: the script walks along the whole queue, so one request for each would cost the server O(n^2).
+ * Releases the places of owners in the queue of a lock. One request releases all owners that leave in the same turn of
+ * the event loop. The script walks the whole queue, so one request per owner would cost the server O(n^2).
  */
 export class QueueReleases {
-  /** By key, those that leave in this turn. */
+  /** The owners that leave in this turn of the event loop, by key. */
   readonly #leaving = new Map<string, Leaving[]>();
 
   release(protocol: LockProtocol, owner: string): SentRequest {
@@ -31,14 +34,15 @@ export class QueueReleases {
   #nextTurn(protocol: LockProtocol): Leaving[] {
     const leaving: Leaving[] = [];
     this.#leaving.set(protocol.key, leaving);
-    // Timers that fire together and listeners of one signal all run before it. No caller's flow is that of the others.
+    // Timers that fire together and all listeners of one signal run before `setImmediate`. The request serves several
+    // callers, so it runs outside the flow of each caller.
     runOutside(() => setImmediate(() => this.#send(protocol, leaving)));
     return leaving;
   }
 
   #send(protocol: LockProtocol, leaving: Leaving[]): void {
     this.#leaving.delete(protocol.key);
-    // The last go first: then the script has no scores to lower of owners that the next request removes.
+    // Send the last owners first. Otherwise the script would lower the scores of owners that the next request removes.
     while (leaving.length > 0) {
       const together = leaving.splice(-MAX_OWNERS);
       const { done } = protocol.release(together.map(({ owner }) => owner));

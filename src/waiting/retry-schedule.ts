@@ -1,48 +1,58 @@
 import type { LeaseClock, Timer } from '../clock.js';
 
-/** The lease ends in Redis at some moment of its last millisecond; looking sooner would find it busy once more. */
+/**
+ * Extra wait after the TTL, in ms. Redis ends a lease at some moment of its last millisecond, and an earlier try would
+ * find the lock busy once more.
+ */
 const AFTER_LEASE_MS = 2;
-/** A ttl of 0: the key is in its last millisecond. */
+/** Wait after a TTL of 0, in ms: the key is in its last millisecond. */
 const TTL_ZERO_MS = 10;
-/** After a lock was published the local head leaves others this much time from the message, or from the release. */
+/**
+ * Time, in ms, that the local head leaves to other clients after a published release. The time counts from the message,
+ * or, with `YIELD_MS`, from the release.
+ */
 const YIELD_AFTER_MESSAGE_MS = 2;
 export const YIELD_MS = 20;
 const PAUSE_MS = { first: 100, longest: 1_000 };
-/** Between looks of a head that is not subscribed yet, or cut off: nobody can tell it that the lock is free. */
+/**
+ * Time, in ms, between probes of a head that is not subscribed yet or is disconnected: no message can tell this head
+ * that the lock is free.
+ */
 const UNHEARD_MS = { least: 1_000, most: 2_000 };
 
 /**
- * When the head of a line looks again whether the lock is free: at once while a wake-up is pending or the holder's ttl
- * is not known, else when the lease ends, or sooner while no message can arrive. All times are lease clock ms.
+ * Decides when the head of a line tries again. The head tries at once while a wake-up is pending or the holder's TTL is
+ * unknown. Otherwise the head tries when the lease ends, or sooner while no message can arrive. All times are
+ * lease-clock times in ms.
  */
 export class RetrySchedule {
-  /** A wake-up came since the last try was sent: the next head tries. */
+  /** A wake-up came after the last try was sent. The head tries, whichever waiter is the head by then. */
   wakeUpPending = false;
-  /** Of waiters that can hold together one was granted just now: the others try beside one another. */
+  /** A waiter of a concurrent kind was just granted the lock. The other waiters of the line try at the same time. */
   admitAll = false;
-  /** When to look again without a wake-up; undefined: not known. */
+  /** Time of the next try without a wake-up. `undefined`: the holder's TTL is unknown. */
   #lookAt: number | undefined;
-  /** While nothing can be heard: when to look in between. */
+  /** Time of the next probe while no message can arrive. `Infinity`: no probe is scheduled. */
   #unheardUntil = Infinity;
-  /** The number of the last try that was sent. */
+  /** Sequence number of the newest try. */
   newestTry = 0;
   #pausedUntil = 0;
   #pauseMs = PAUSE_MS.first;
   #yielding = false;
-  /** The end of the pause, if others have it to themselves. */
+  /** End of the newest pause for other clients. If `#pausedUntil` differs, the current pause has another reason. */
   #yieldUntil = 0;
   #timer: Timer | undefined;
   #timerAt = Infinity;
 
   constructor(
     private readonly clock: LeaseClock,
-    /** ms that the holder is taken to have where Redis does not know its lease. */
+    /** TTL that the client assumes, in ms, if Redis does not know the holder's lease. */
     private readonly unknownLeaseMs: number,
     private readonly line: { readonly waiterCount: number },
     private readonly step: () => void,
   ) {}
 
-  /** Nothing says to wait. */
+  /** Whether neither a pause nor a known TTL delays the next try. */
   get isDue(): boolean {
     return this.#pausedUntil === 0 && this.#lookAt === undefined;
   }
@@ -58,18 +68,21 @@ export class RetrySchedule {
     if (this.#lookAt !== undefined && now >= this.#lookAt) this.#lookAt = undefined;
   }
 
-  /** No waiter is to try before the end of the pause. */
+  /** Whether all waiters have to wait for the end of a pause. */
   get isPaused(): boolean {
     return this.#pausedUntil > 0;
   }
 
-  /** The end of the pause makes the next step. */
+  /** Schedules the next step for the end of the pause. */
   wakeAfterPause(): void {
-    // A waiter pauses where Redis is unavailable, so there may be no connection that keeps the process alive.
+    // A waiter pauses while Redis is unavailable. There may be no connection that keeps the process alive, so the timer
+    // does.
     this.wakeAt(this.#pausedUntil, true);
   }
 
-  /** A try is about to be sent. Gives its number, to be told with what it teaches. */
+  /**
+   * Called before a try is sent. Returns the sequence number of the try. `learn()` expects that number with the reply.
+   */
   trying(inLine: boolean): number {
     if (inLine) {
       this.wakeUpPending = false;
@@ -79,7 +92,10 @@ export class RetrySchedule {
     return ++this.newestTry;
   }
 
-  /** The holder's lease, from the newest try; an older answer says nothing about now. */
+  /**
+   * Records the holder's TTL from the reply to the newest try. The reply to an older try says nothing about the
+   * present.
+   */
   learn(ttl: number, sentAt: number, sequence: number): void {
     this.admitAll = false;
     if (sequence !== this.newestTry || this.line.waiterCount === 0) return;
@@ -88,16 +104,19 @@ export class RetrySchedule {
     this.#lookAt = Math.max(sentAt + waitMs, this.clock.now() + 1);
   }
 
-  /** Of a kind that polls: nobody will tell it when the lock is free. */
+  /** Limits the wait of a kind that polls: no message says when such a lock is free. */
   noLaterThan(at: number): void {
     if (this.#lookAt !== undefined) this.#lookAt = Math.min(this.#lookAt, at);
   }
 
-  /** Until the lease ends. False: nothing has been heard for a while, and it is time for a look in between. */
+  /**
+   * Schedules the next step for the end of the lease. `isHeard`: a message can arrive. Returns `false` if no message
+   * could arrive for 1 to 2 s: the head then probes.
+   */
   park(now: number, isHeard: boolean): boolean {
     const { least, most } = UNHEARD_MS;
     if (isHeard) this.#unheardUntil = Infinity;
-    // Of many that are cut off together not all look at once.
+    // The random part spreads the probes of many heads that were disconnected together.
     else if (this.#unheardUntil === Infinity) this.#unheardUntil = now + least + Math.random() * (most - least);
     if (now >= this.#unheardUntil) {
       this.#unheardUntil = Infinity;
@@ -107,34 +126,40 @@ export class RetrySchedule {
     return true;
   }
 
-  /** Somebody got what he came for. */
+  /** Called when a waiter was granted: the known TTL no longer applies. */
   granted(): void {
     this.#lookAt = undefined;
     this.#pauseMs = PAUSE_MS.first;
   }
 
-  /** Redis is away, or answers too late: each time it is left alone for longer. */
+  /** Pauses all tries: Redis is unavailable or replies too late. Each further pause is twice as long, up to 1 s. */
   pause(): void {
     this.admitAll = false;
     this.#pausedUntil = this.clock.now() + this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
   }
 
-  /** The lock was published: others get their chance before the local head, which is a round trip ahead of them. */
+  /**
+   * Pauses after a published release. The local head knows of the release one round trip before other clients. The
+   * pause gives those clients a chance.
+   */
   yield(): void {
     this.#yielding = true;
     this.wakeUpPending = true;
     this.#pausedUntil = this.#yieldUntil = this.clock.now() + YIELD_MS;
   }
 
-  /** A message came: the others have it, too. */
+  /**
+   * Called when a message arrives. Other clients receive the message at about the same time, so a short pause is
+   * enough.
+   */
   published(): void {
     if (!this.#yielding) return;
     this.#yielding = false;
     this.#pausedUntil = this.#yieldUntil = this.clock.now() + YIELD_AFTER_MESSAGE_MS;
   }
 
-  /** No other client is subscribed: the local head need not leave one a chance. */
+  /** Called when no other client is subscribed: the pause for other clients ends. */
   noOtherSubscriber(): void {
     if (this.#pausedUntil !== this.#yieldUntil) return;
     this.#yielding = false;
@@ -158,7 +183,7 @@ export class RetrySchedule {
     this.#timer = this.clock.setTimer(at, fire, keepsAlive);
   }
 
-  /** The last waiter has left: forgets what was known of the holder. */
+  /** Called when the last waiter has left: forgets the holder's TTL and cancels the timer. */
   reset(): void {
     this.#lookAt = undefined;
     this.#unheardUntil = Infinity;
@@ -167,7 +192,7 @@ export class RetrySchedule {
     this.#timerAt = Infinity;
   }
 
-  /** From now on no message of the lock arrives. */
+  /** Called when the subscription ends. No message arrives from now on, so the next waiter has to try. */
   unsubscribed(): void {
     this.wakeUpPending = false;
     this.#lookAt = undefined;

@@ -5,20 +5,23 @@ import type { CallSite } from '../ownership/call-site.js';
 import type { LeaseClock } from '../clock.js';
 import { Waiter, type WaitLimit } from './waiter.js';
 
-/** Longer than any answer takes: what has no lease does not end by itself. */
+/** Lease, in ms, for a grant without a lease. No reply takes this long, so no such grant comes too late. */
 export const NO_LEASE_MS = Number.MAX_SAFE_INTEGER;
 
 /**
- * A call that waits for what several can have at once and no owner stands for: permits, an open latch. What it gets
- * has no tenure, and nothing renews it.
+ * A call that waits for something that several callers can have at the same time and that has no owner: permits, or an
+ * open latch. The grant creates no tenure, and the watchdog does not renew it.
  */
 export abstract class SharedWaiter extends Waiter {
-  /** It has what it came for, and not by the try that is under way: what that one takes is one too many. */
+  /** A release or another try served the waiter while its own try was pending. The grant of its own try is surplus. */
   served = false;
-  /** Told when the call begins to stand in line, and when that is over. */
+  /** Called when the call starts to wait, and when the wait ends. */
   watch: { waitBegins(): void; waitEnds(): void } | undefined;
   #isWatched = false;
-  /** The newest try of this client when the call came. An answer to that one, or an older one, may be of a time before. */
+  /**
+   * Sequence number of the line's newest try when the call came. The reply to that try, or to an older one, may
+   * describe a time before the call.
+   */
   cameAfter = 0;
 
   constructor(
@@ -32,26 +35,41 @@ export abstract class SharedWaiter extends Waiter {
     super(clock, name, limit, leaseMs, site);
   }
 
-  /** How many it wants: what is too little for it may be enough for who wants less. */
+  /**
+   * Number of permits that the call wants. A number that is too small for this call may be enough for a call that wants
+   * fewer.
+   */
   readonly wants: number = 0;
 
-  /** How many of them anybody may give back for anybody else; 0: it cannot be given to it like that. */
+  /**
+   * Number of permits that another caller's release can pass on to this waiter. 0: no permits can be passed on to this
+   * waiter.
+   */
   get takes(): number {
     return 0;
   }
 
-  /** An answer to the try of one counts for all that came before that try was sent. */
+  /** Whether the reply to one waiter's try counts for all waiters that came before that try was sent. */
   readonly forAll: boolean = false;
 
-  /** The call has what it waited for. `request`: the try that got it, unless another's did. */
+  /**
+   * Resolves the call. `request`: the try of this call. `undefined`: the reply to another try, or a release, granted
+   * the call.
+   */
   abstract granted(request: ScriptRequest<AcquireReply> | undefined): void;
 
-  /** With `forAll`: told of every answer to a try that was sent after it came. Whether the answer ends the wait. */
+  /**
+   * With `forAll`: called with every reply to a try that was sent after the call came. Returns whether the reply ends
+   * the wait.
+   */
   letInBy(_reply: AcquireReply): boolean {
     return false;
   }
 
-  /** ms until there may be something for the next in line, by the answer that granted this call; undefined: maybe now. */
+  /**
+   * Time, in ms, until something may be free for the next waiter, by the reply that granted this call. `undefined`:
+   * maybe now.
+   */
   nextFreeIn(_reply: AcquireReply): number | undefined {
     return undefined;
   }
@@ -75,6 +93,6 @@ export abstract class SharedWaiter extends Waiter {
   }
 }
 
-/** Something that was too little for `waiter` may be enough for whoever is next. */
+/** Whether `next` wants fewer permits: a number that was too small for `waiter` may be enough for `next`. */
 export const wantsLess = (next: Waiter | undefined, waiter: Waiter): boolean =>
   next instanceof SharedWaiter && waiter instanceof SharedWaiter && next.wants < waiter.wants;

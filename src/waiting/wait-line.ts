@@ -1,14 +1,14 @@
 /*
- * All local waiters of one channel, and the one wait loop. Only the head contends in Redis:
+ * All local waiters of one channel, and the one wait loop. Only the head sends acquire requests to Redis:
  *
  *   try -> busy: subscribe -> confirmed: try again -> busy: park
- *   park until a message, the end of the holder's lease, the waiter's own time, or its signal; and no longer than a
- *   second or two while no message can be heard
+ *   The head parks until a message, the end of the holder's lease, the end of its own time limit, or its signal.
+ *   While no message can arrive, the head parks for at most 1 to 2 s.
  *
- * A wake-up is pending until the head tries, whichever waiter that is. Sending a try clears it and forgets the holder's
- * ttl; only the answer to the newest try makes the ttl known again. No waiter parks while a wake-up is pending or the ttl
- * is unknown (retry-schedule.ts), so no wake-up is lost with a waiter that leaves, or under a reply.
- * tests/verification/model/Waiting.tla is both files.
+ * A wake-up is pending until the head tries, whichever waiter is the head by then. Sending a try clears the wake-up and
+ * forgets the holder's TTL. Only the reply to the newest try makes the TTL known again. No waiter parks while a wake-up
+ * is pending or the TTL is unknown (retry-schedule.ts). So no wake-up is lost when a waiter leaves, or while a reply is
+ * on its way. tests/verification/model/Waiting.tla models both files.
  */
 import { ClientClosedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -28,17 +28,21 @@ import type { TenureEnd } from '../holding/tenure-end.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter, type Waiter } from './waiter.js';
 
-/** What the lines of one client need of it. */
+/** The services of the client that its lines use. */
 export interface WaitServices extends LineServices, GrantServices {
   readonly client: { readonly closed: boolean };
   readonly options: GrantServices['options'] & { readonly lockWatchdogTimeout: number };
 }
 
-/** The lines of one client, as each of them sees the others. */
+/** The registry of all lines of one client. */
 export interface LineRegistry {
-  /** Whether a call waits in the line: only then is the subscription connection watched. */
+  /**
+   * Records whether a call waits in the line. The client checks the subscription connection only while a call waits.
+   */
   attend(line: WaitLine, attended: boolean): void;
-  /** Ends the subscription of the line some time after it was last needed. */
+  /**
+   * Schedules the end of the line's subscription, or the removal of a line for a Redis queue, once the line is idle.
+   */
   linger(line: WaitLine): void;
   /** Whether calls wait in the other line of this lock. */
   waitsBeside(protocol: LockProtocol): boolean;
@@ -50,7 +54,7 @@ export class WaitLine implements GrantingLine {
   readonly #line: LocalLine;
   readonly #schedule: RetrySchedule;
   readonly #wakeUps: WakeUps;
-  /** Waiters that have a try under way. */
+  /** Waiters with a pending try. */
   readonly #trying = new LightSet<Waiter>();
   #onIdle: (() => void) | undefined;
 
@@ -59,9 +63,15 @@ export class WaitLine implements GrantingLine {
     private readonly registry: LineRegistry,
     subscriber: ChannelSource,
     channel: string,
-    /** The calls that wait here can hold together: a holder of this client keeps none out. */
+    /**
+     * Whether the waiters of this line can hold the lock at the same time. A holder of this client then keeps no waiter
+     * out.
+     */
     private readonly concurrent: boolean,
-    /** The queue in Redis that the one waiter of this line has its place in; its channel is its owner's. */
+    /**
+     * The queue in Redis in which the only waiter of this line has a place. `channel` then belongs to the waiter's
+     * owner.
+     */
     readonly queue?: QueuedLine,
   ) {
     const line = new LocalLine(services, queue, () => {
@@ -92,7 +102,7 @@ export class WaitLine implements GrantingLine {
     return this.#line.waiterCount === 0 && this.holders.size === 0 && this.#trying.size === 0;
   }
 
-  /** Those of this client who ask Redis for it just now, or whom it is being handed to. */
+  /** Waiters with a pending try or a pending hand-over. */
   get coming(): Waiter[] {
     return [...this.#trying, ...this.#grants.successors];
   }
@@ -105,9 +115,12 @@ export class WaitLine implements GrantingLine {
     return this.#wakeUps.wanted;
   }
 
-  /** Takes the lock for `waiter`, in its turn. A call that does not wait makes one try beside the line. */
+  /**
+   * Acquires the lock for `waiter` when the waiter is the head. A call that does not wait sends one try beside the
+   * line.
+   */
   acquire(waiter: Waiter): void {
-    // A call over several locks may come here when close() has rejected all who wait, and looks at nobody new.
+    // A call over several locks may come here after close() has rejected all waiters. close() does not look again.
     if (this.services.client.closed) return waiter.reject(new ClientClosedError());
     waiter.watchSignal((reason) => this.#leave(waiter, reason));
     if (waiter instanceof SharedWaiter) waiter.cameAfter = this.#schedule.newestTry;
@@ -120,7 +133,7 @@ export class WaitLine implements GrantingLine {
     }
   }
 
-  /** From here on the call really waits. */
+  /** Starts the wait: the waiter's timer runs from now on, and listeners get the `waiting` event. */
   standInLine(waiter: Waiter): void {
     if (waiter.inLine) return;
     waiter.inLine = true;
@@ -128,16 +141,17 @@ export class WaitLine implements GrantingLine {
     this.#line.stand(waiter, () => this.#schedule.wake());
   }
 
-  /** The waiter's time is up or its signal fired. */
+  /** Removes a waiter whose time limit has passed, whose signal has fired, or whose line rejects all waiters. */
   #leave(waiter: Waiter, reason: LockError): void {
     waiter.leaving = reason;
     waiter.unwatch();
     const wasHead = this.#line.head === waiter;
     this.#line.remove(waiter);
     if (wasHead && wantsLess(this.#line.head, waiter)) this.#schedule.wakeUpPending = true;
-    // A try or hand-off that is under way settles the call; until then it could still be granted.
+    // A pending try or hand-over settles the call, because the call may still be granted until then.
     if (!waiter.busy) waiter.reject(reason);
-    // Others may leave by the same signal: none of them is to become the head, and try, on the way.
+    // Other waiters may leave by the same signal. The delay keeps each of them from becoming the head, and trying,
+    // before it leaves.
     queueMicrotask(() => {
       waiter.trying?.abandon();
       this.step();
@@ -145,7 +159,7 @@ export class WaitLine implements GrantingLine {
     this.#rest();
   }
 
-  /** Does what there is to do next, if anything; called whenever something has changed. */
+  /** Takes the next action of the line, if there is one. Every change of state calls this method. */
   step(): void {
     const schedule = this.#schedule;
     if (this.#line.waiterCount === 0) return;
@@ -156,7 +170,7 @@ export class WaitLine implements GrantingLine {
     const now = this.services.clock.now();
     schedule.advance(now);
     if (schedule.isPaused) return schedule.wakeAfterPause();
-    // First: a loss that is reported makes a step of its own, which may have the head try.
+    // Check before reading the deadline: the report of a loss causes a step of its own, in which the head may try.
     if (!this.concurrent) this.#line.checkHolders();
     if (head.busy) return;
     const localDeadline = this.concurrent ? 0 : this.#line.holdersDeadline(now);
@@ -165,7 +179,7 @@ export class WaitLine implements GrantingLine {
     this.registry.attend(this, true);
     if (!this.wanted && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#wakeUps.begin();
     if (localDeadline > 0) return schedule.wakeAt(localDeadline);
-    // A waiter that queues in Redis shows regularly that it is alive, and the answer tells it all.
+    // A waiter in a Redis queue needs no probe: the reply to its regular refresh says when to try.
     const isHeard = !this.wanted || this.queue !== undefined || this.#wakeUps.isConfirmed;
     if (!schedule.park(now, isHeard)) this.#try(head, true);
   }
@@ -179,7 +193,7 @@ export class WaitLine implements GrantingLine {
     waiter.inBetween = inBetween;
     waiter.again = false;
     waiter.busy = true;
-    this.services.clock.now(); // a jump while nobody asked for the time is none of this try
+    this.services.clock.now(); // records a jump from before this try, so that `jumped` includes the jump
     const { jumped } = this.services.clock;
     const request = waiter.try();
     waiter.trying = request;
@@ -197,7 +211,7 @@ export class WaitLine implements GrantingLine {
   }
 
   #tried(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): void {
-    // A single try stands in no line that close() could end.
+    // close() rejects the waiters of the line. A call with a single try is not among them.
     if (this.services.client.closed) waiter.leaving ??= new ClientClosedError();
     const taken = waiter.took(request);
     const served = waiter instanceof SharedWaiter && waiter.served;
@@ -215,7 +229,7 @@ export class WaitLine implements GrantingLine {
     return this.#grants.handOff(tenure, successor, released);
   }
 
-  /** A tenure of this client does not have the lock any more. */
+  /** Called when a tenure of this client no longer has the lock. */
   ended(tenure: Tenure, how: Ended): void {
     this.#grants.ended(tenure, how);
     this.step();
@@ -223,7 +237,7 @@ export class WaitLine implements GrantingLine {
     this.#tellQuiet();
   }
 
-  /** Gives permits to those in line here. Returns how many are left to give back in Redis. */
+  /** Passes released permits to the waiters of this line. Returns the number that remains to be released in Redis. */
   passOn(permits: number): number {
     const left = this.#grants.passOn(permits);
     this.step();
@@ -231,7 +245,7 @@ export class WaitLine implements GrantingLine {
     return left;
   }
 
-  /** The message of a release in Redis went to no other client. */
+  /** Called when no other client received the message of a release. */
   noOtherSubscriber(): void {
     this.#schedule.noOtherSubscriber();
   }
@@ -240,31 +254,31 @@ export class WaitLine implements GrantingLine {
     for (const waiter of [...this.#line]) this.#leave(waiter, error);
   }
 
-  /** The waiter has a fresh owner, which is told elsewhere. */
+  /** Moves the subscription to the channel of the waiter's new owner. */
   follow({ ownChannel }: LockWaiter): void {
     if (ownChannel === undefined || this.#wakeUps.isAt(ownChannel)) return;
     this.forgetChannel();
     this.#wakeUps.moveTo(ownChannel);
   }
 
-  /** What nobody uses any more goes, sooner or later. */
+  /** Schedules an idle subscription, or an idle line for a Redis queue, for removal. */
   #rest(): void {
     if (this.wanted || this.queue !== undefined) this.registry.linger(this);
   }
 
-  /** The lingering subscription is over. */
+  /** Ends the subscription. */
   forgetChannel(): void {
     if (!this.wanted) return;
     this.#schedule.unsubscribed();
     this.#wakeUps.end();
   }
 
-  /** Tries under way are repeated no more: what they took can be given back the sooner. */
+  /** Stops the repetition of pending tries, so that the client can sooner release what they acquired. */
   abandonTries(): void {
     for (const waiter of this.#trying) waiter.trying?.abandon();
   }
 
-  /** Resolves when no request that may take, pass on or free the lock is under way any more. */
+  /** Resolves when no request that may acquire, hand over or free the lock is pending. */
   whenQuiet(): Promise<void> {
     return new Promise((resolve) => {
       this.#onIdle = resolve;

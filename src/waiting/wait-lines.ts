@@ -7,30 +7,38 @@ import type { LockProtocol, WaitQueue } from '../protocols/lock-protocol.js';
 import { QueuedLine } from './fair-places.js';
 import { LockWaiter } from './waiter.js';
 
-/** A subscription outlives its last waiter by this much: a hot lock must not subscribe once per section. */
+/**
+ * Time, in ms, for which a subscription outlives its last waiter. Otherwise a busy lock would subscribe once per
+ * section.
+ */
 const LINGER_MS = 500;
 const KEPT_IDLE = 1_024;
 
 /**
- * Names one line of waiters. Redisson puts braces around a name that has none, so `x` and `{x}` share a channel but no
- * key: they are two locks. All other keys have a channel of their own.
+ * Returns the name of a line. Redisson puts braces around a name that has none, so `x` and `{x}` share a channel but no
+ * key: they are two locks. Every other key has a channel of its own.
  */
 function lineOf(key: string, channel: string, part: string | undefined): string {
   const place = key.includes('{') ? `{} ${channel}` : channel;
   return part === undefined ? place : `${part} ${place}`;
 }
 
-/** Key (and half) -> line, at least for as long as anybody of this client holds, waits or listens there. */
-/** What all lines of one client need of it. */
+/** The services of the client that its lines use. */
 interface LinesServices extends WaitServices {
   readonly options: WaitServices['options'] & { readonly fairRefreshMs: number };
 }
 
+/**
+ * All lines of one client, by key and half. A line exists at least as long as a call of this client holds the lock or
+ * waits for it, or the line is subscribed.
+ */
 export class WaitLines implements LineRegistry {
   readonly #lines = new Map<string, WaitLine>();
-  /** Of owners that queue in Redis, until they have left: nobody else ever listens on their channels. */
+  /**
+   * Lines of owners in a Redis queue, until the owner has left. No other line listens on the channel of such an owner.
+   */
   readonly #own = new Set<WaitLine>();
-  /** By what is locked. */
+  /** By key of the lock. */
   readonly #queues = new Map<string, QueuedLine>();
   readonly #attended = new Set<WaitLine>();
   readonly #lingering = new Map<WaitLine, Timer>();
@@ -41,14 +49,17 @@ export class WaitLines implements LineRegistry {
     private readonly subscriber: ChannelSource,
   ) {}
 
-  /** The line of those that wait for the same as this protocol, but for those that queue in Redis. */
+  /**
+   * Returns the line of the calls that wait for the same as this protocol. Calls in a Redis queue have lines of their
+   * own.
+   */
   lineFor({ key, channel, line, concurrent }: LockProtocol): WaitLine {
     return this.line(key, channel, line, concurrent);
   }
 
   /**
-   * Readers and writers of one lock listen to the same channel and wait in lines of their own, as do calls that poll and
-   * calls for other parts of the lock: `part` names the line.
+   * Returns the line with the name `part`. Readers and writers of one lock listen to the same channel and wait in
+   * separate lines. Calls that poll, and calls for other parts of the lock, also wait in separate lines.
    */
   line(key: string, channel: string, part?: string, concurrent = false): WaitLine {
     const name = lineOf(key, channel, part);
@@ -61,7 +72,7 @@ export class WaitLines implements LineRegistry {
     return line;
   }
 
-  /** For an owner that queues in Redis: it waits alone. */
+  /** Creates the line of an owner in a Redis queue. The owner's waiter is the only one of the line. */
   ownLine(channel: string, { key, queue }: LockProtocol): WaitLine {
     const { clock, longWaits, options } = this.services;
     let places = this.#queues.get(key);
@@ -75,14 +86,17 @@ export class WaitLines implements LineRegistry {
     return line;
   }
 
-  /** What this client has of a lock. */
+  /** The tenures of this client that have a hold of this key. */
   *holdersOf(key: string): Iterable<Tenure> {
     for (const line of this) {
       for (const tenure of line.holders) if (tenure.protocol.key === key) yield tenure;
     }
   }
 
-  /** This client has forced what these owners have open, or may have: also what one of them is told of later is lost. */
+  /**
+   * Called when a forced unlock of this client released these owners, or may have released them. Their tenures are
+   * lost. A tenure whose grant is still pending is lost as soon as the reply arrives.
+   */
   force({ key, parts }: LockProtocol, owners: readonly string[], inDoubt: boolean): void {
     const isMeant = ({ protocol, owner }: Tenure | LockWaiter): boolean =>
       protocol.key === key &&
@@ -95,7 +109,7 @@ export class WaitLines implements LineRegistry {
     }
   }
 
-  /** Entries in use. */
+  /** Number of lines in use. */
   get size(): number {
     let inUse = 0;
     for (const line of this) if (!line.idle || line.wanted) inUse += 1;
@@ -107,7 +121,6 @@ export class WaitLines implements LineRegistry {
     yield* this.#own;
   }
 
-  /** Whether somebody waits at the line: only then is the subscription connection watched. */
   attend(line: WaitLine, attended: boolean): void {
     if (attended === this.#attended.has(line)) return;
     if (attended) this.#attended.add(line);
@@ -115,22 +128,22 @@ export class WaitLines implements LineRegistry {
     this.subscriber.attend(this.#attended.size > 0);
   }
 
-  /** Ends the line's subscription some time after it was last needed. */
+  /** Removes an idle line for a Redis queue at once. Ends every other idle subscription after `LINGER_MS`. */
   linger(line: WaitLine): void {
-    // A release that close() did not wait for may end after everything else.
+    // close() does not wait for every release, so a tenure may end after close(). Start no timer then.
     if (this.services.client.closed || !line.idle) return;
     if (line.queue !== undefined) return this.#drop(line, line.queue);
     if (!line.wanted || this.#lingering.has(line)) return;
     const timer = this.services.clock.clock.setTimer(LINGER_MS, () => {
       this.#lingering.delete(line);
-      // In use again: whoever leaves last starts another linger.
+      // The line is in use again. The last waiter that leaves starts another timer.
       if (line.waiterCount > 0) return;
       line.forgetChannel();
     });
     this.#lingering.set(line, timer);
   }
 
-  /** No section to come has its owner. */
+  /** Removes the line of an owner in a Redis queue: no later section uses the same owner. */
   #drop(line: WaitLine, places: QueuedLine): void {
     if (!this.#own.delete(line)) return;
     line.forgetChannel();
@@ -138,7 +151,10 @@ export class WaitLines implements LineRegistry {
     if (places.lines === 0) this.#queues.delete(places.key);
   }
 
-  /** Idle entries are kept for the next section on their lock, up to a number that grows with those in use. */
+  /**
+   * Removes idle lines. The client keeps idle lines for the next section on their lock, up to a number that grows with
+   * the number of lines in use.
+   */
   #sweep(): void {
     for (const [name, line] of this.#lines) if (line.idle && !line.wanted) this.#lines.delete(name);
     this.#sweepAt = Math.max(KEPT_IDLE, 2 * this.#lines.size);

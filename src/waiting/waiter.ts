@@ -14,9 +14,9 @@ import type { MakeHold, SingleHold } from '../holding/single-hold.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 
-/** How long a call waits, and what ends it before. */
+/** How long a call waits, and the signal that ends the wait earlier. */
 export interface WaitLimit {
-  /** Lease clock ms; Infinity without a limit. */
+  /** Lease-clock time, in ms, at which the wait ends. `Infinity`: no limit. `-Infinity`: the call does not wait. */
   readonly until: number;
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
@@ -27,71 +27,82 @@ export function waitLimitOf(clock: LeaseClock, waitTime: number, signal: AbortSi
   return { until, waitTime, signal };
 }
 
-/** Told once how a call ended. */
+/** Receives the outcome of a call, once. */
 export interface Settle {
   granted(hold: SingleHold): void;
   failed(error: unknown): void;
 }
 
 /**
- * One call that stands in line for something that Redis has one, or some, of. It says what a try is and what becomes
- * of its answer; when to try is the entry's business. Its promise settles once; a call that has given up while a
- * request of it is under way settles when that request can take effect no more.
+ * One call that waits in a line. The waiter sends a try and interprets its reply; the line decides when to try. The
+ * call settles once. A call that gives up while a request is pending settles when that request can no longer take
+ * effect.
  */
 export abstract class Waiter {
-  /** A try or a hand-off to it is under way. */
+  /** A try of this waiter, or a hand-over to it, is pending. */
   busy = false;
-  /** Its try, which need not be repeated once the waiter has left. */
+  /** The pending try. The client need not repeat the try once the waiter has left. */
   trying: ScriptRequest<AcquireReply> | undefined;
-  /** Its last try failed: it tries again even if nothing woke it. */
+  /** The last try failed: the waiter tries again without a wake-up. */
   again = false;
-  /** Its try is a look while it sleeps, because nothing can be heard. */
+  /** The pending try is a probe of a parked waiter, because no message can arrive. */
   inBetween = false;
-  /** It stands in line: it was busy at its first try, or others were there before. */
+  /** The call waits in line: its first try found the lock busy, or other waiters came before. */
   inLine = false;
-  /** It has given up, for this reason, and may not have settled yet. */
+  /** The reason for which the waiter has given up. The call may not have settled yet. */
   leaving: LockError | undefined;
-  /** Why its last try failed, if it did: then nobody can say that the lock is busy. */
+  /**
+   * The error of the last try, if that try failed. A timeout then reports this error, because the client does not know
+   * whether the lock is busy.
+   */
   unavailable: LockError | undefined;
-  /** Lease clock ms since when it was granted the lock only after the lease had ended. */
+  /** Lease-clock time, in ms, of the first grant in a series of grants that came after their lease had ended. */
   lateSince: number | undefined;
-  /** A try that a message or a timer causes is to an agent the work of the call all the same. */
+  /**
+   * Runs a try in the async context of the call. A monitoring agent then assigns the try to the call, also when a
+   * message or a timer causes the try.
+   */
   readonly #asCaller = isAnyObserved() ? callerContext() : undefined;
   #timer: Timer | undefined;
   #unwatchSignal: (() => void) | undefined;
-  /** Requests for it of which an attempt may still run: it does not fail before. */
+  /**
+   * Requests for this call of which an attempt may still run in Redis. The call does not fail before that is ruled out.
+   */
   #doubtful: RequestAttempts[] | undefined;
 
   constructor(
     protected readonly clock: LeaseClock,
-    /** As the caller gave it. */
+    /** The name that the caller passed. */
     readonly name: string,
     readonly limit: WaitLimit,
-    /** ms for which what was taken is the caller's: an answer that comes later than that grants nothing. */
+    /** Lease of the grant, in ms. A reply that comes after the end of this lease grants nothing. */
     readonly leaseMs: number,
     readonly site: CallSite | undefined,
   ) {}
 
-  /** Sends a try. A number in answer: busy, for so many ms, -1: nobody knows. */
+  /** Sends a try. A number as the reply means that the lock is busy: its TTL in ms, or -1 if the TTL is unknown. */
   try(): ScriptRequest<AcquireReply> {
     return this.#asCaller === undefined ? this.send() : this.#asCaller(() => this.send());
   }
   protected abstract send(): ScriptRequest<AcquireReply>;
-  /** Calls `fn` when it is known what became of the try. */
+  /** Calls `fn` when the request of the try has settled. */
   whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
     request.onDone(fn);
   }
-  /** Whether it is known to have taken something that has to be granted, or given back. */
+  /** Whether the reply confirms an acquisition, which has to be granted or released. */
   took({ error, reply }: ScriptRequest<AcquireReply>): boolean {
     return error === undefined && typeof reply !== 'number';
   }
-  /** What the request took, or may have taken, is nobody's: it goes back in the background. Resolves when it has. */
+  /**
+   * Releases in the background what the request acquired, or may have acquired: no caller gets it. Resolves when that
+   * is done. Returns `undefined` if nothing has to be released.
+   */
   abstract takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined;
-  /** The failure of the call, when nothing of it can take effect any more. */
+  /** Rejects the call. No request of the call can take effect any more. */
   protected abstract failed(error: unknown): void;
-  /** The try is answered or given up, and what it took is granted or being taken back. */
+  /** Called when the try is over: the client has granted what the try acquired, or has started its release. */
   over(): void {
-    // Nothing is kept for it.
+    // By default, a waiter keeps nothing for a try.
   }
 
   get unlimited(): boolean {
@@ -105,7 +116,7 @@ export abstract class Waiter {
     this.#unwatchSignal = onAbort(signal, () => leave(abortedBy(signal, this.name)));
   }
 
-  /** Calls `leave` when the time is up. Not needed for a first try, which a command deadline ends. */
+  /** Calls `leave` when the time limit passes. A first try needs no timer, because its command deadline ends it. */
   watchTime(leave: (reason: LockError) => void): void {
     const { until, waitTime } = this.limit;
     if (until === Infinity || this.#timer !== undefined) return;
@@ -119,7 +130,10 @@ export abstract class Waiter {
     this.#unwatchSignal = undefined;
   }
 
-  /** A grant counts even if the time is up; a call that was aborted wants nothing any more. */
+  /**
+   * Whether the call still accepts a grant. A call whose time limit has passed does. An aborted call, or a call of a
+   * closed client, does not.
+   */
   get wantsGrant(): boolean {
     return !(this.leaving instanceof LockAbortedError || this.leaving instanceof ClientClosedError);
   }
@@ -129,7 +143,7 @@ export abstract class Waiter {
     if (request.inDoubt) (this.#doubtful ??= []).push(request);
   }
 
-  /** Settles when nothing that was sent for this call can take effect any more. */
+  /** Rejects the call when no request that was sent for the call can take effect any more. */
   reject(error: LockError): void {
     this.unwatch();
     this.leaving ??= error;
@@ -139,17 +153,17 @@ export abstract class Waiter {
   }
 }
 
-/** What the calls share that want a hold of a lock of one client. */
+/** The services that the lock waiters of one client share. */
 export interface LockWaiterServices {
   readonly clock: LeaseClock;
   readonly options: { readonly commandTimeout: number; readonly fairWaiterTimeout: number };
   readonly compensations: Compensations;
   readonly queueReleases: QueueReleases;
-  /** `<client id>:<number>`, never given twice. */
+  /** Returns `<client id>:<number>`, never the same twice. */
   newOwner(): string;
 }
 
-/** What a call wants a hold for, and for how long it waits. */
+/** The lock and the hold that a call asks for, and the time limit of the call. */
 interface LockCallTerms {
   readonly protocol: LockProtocol;
   readonly terms: HoldTerms;
@@ -157,23 +171,29 @@ interface LockCallTerms {
   readonly makeHold: MakeHold;
 }
 
-/** A call that wants an outermost hold of a lock. */
+/** A call that waits for an outermost hold of a lock. */
 export class LockWaiter extends Waiter {
   readonly protocol: LockProtocol;
   readonly terms: HoldTerms;
   readonly #makeHold: MakeHold;
-  /** The owner its requests name; a fresh one whenever the old one's state is in doubt. */
+  /** The owner id in the requests. The waiter gets a new owner id when the state of the old one in Redis is unknown. */
   owner: string;
-  /** The owner whose hold this client has forced open before the answer that grants it came. */
+  /** The owner that a forced unlock of this client named while the reply that grants the lock was pending. */
   forced: string | undefined;
-  /** For a kind that polls: its last pause, and how many tries have failed. */
+  /** For a kind that polls: the last pause, in ms, and the number of failed tries. */
   pauseMs = 0;
   failures = 0;
-  /** Its owner may have a place in the lock's queue in Redis. */
+  /** The owner may have a place in the Redis queue of the lock. */
   #queued = false;
-  /** When the try was sent that gave its owner this place (monotonic ms); NaN: it has one, since nobody knows when. */
+  /**
+   * Monotonic time, in ms, at which the client sent the try that gave the owner its place. `NaN`: the owner has a
+   * place, and the time is unknown.
+   */
   queuedAt: number | undefined;
-  /** Monotonic ms until which tries that were answered, though not each of their attempts, may take it for its owner. */
+  /**
+   * Monotonic time, in ms, until which an unanswered attempt of an answered try may still acquire the lock for the
+   * owner.
+   */
   #strayUntil = 0;
 
   constructor(
@@ -188,7 +208,9 @@ export class LockWaiter extends Waiter {
     this.owner = terms.owner ?? services.newOwner();
   }
 
-  /** Where it is told that it is its turn, if that concerns nobody else. */
+  /**
+   * The channel on which Redis announces the turn of this owner alone. `undefined` for a kind without a Redis queue.
+   */
   get ownChannel(): string | undefined {
     return this.protocol.queue?.channelOf(this.owner);
   }
@@ -203,9 +225,9 @@ export class LockWaiter extends Waiter {
   override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
     if (this.protocol.queue === undefined) return super.whenTried(request, fn);
     super.whenTried(request, () => {
-      // An attempt whose reply was lost may have got the place, at a time that nobody knows.
+      // An attempt whose reply was lost may have got the place, so the time is unknown.
       if (typeof request.reply === 'number') this.queuedAt ??= request.inDoubt ? NaN : request.sentAt;
-      // Refused before anything was written: it has no place that could be released.
+      // Redis refused the request before the script wrote anything, so the owner has no place to release.
       if (request.error instanceof RefusedError && !request.inDoubt && this.queuedAt === undefined)
         this.#queued = false;
       fn();
@@ -214,7 +236,7 @@ export class LockWaiter extends Waiter {
 
   takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {
     this.#strayUntil = this.grantOpenUntil(request);
-    // It keeps its place: what an attempt takes late is its own, and its next try is told so.
+    // Keep the place and the owner id. If a late attempt acquires the lock, the next try of this owner gets the grant.
     if (this.#queued && typeof request.reply === 'number') return undefined;
     const givenBack = this.#giveBack(this.#strayUntil, this.terms.leaseMs);
     this.#strayUntil = 0;
@@ -224,12 +246,12 @@ export class LockWaiter extends Waiter {
     return givenBack;
   }
 
-  /** Monotonic ms until which something that was sent for its owner may still take the lock. */
+  /** Monotonic time, in ms, until which an attempt for this owner may still acquire the lock. */
   grantOpenUntil({ openUntil }: RequestAttempts): number {
     return Math.max(openUntil, this.#strayUntil);
   }
 
-  /** Its owner has the lock, and left the queue with that. */
+  /** Called when the owner has the lock. With the grant, the owner left the queue. */
   hasLock(): void {
     this.#queued = false;
   }
@@ -250,7 +272,9 @@ export class LockWaiter extends Waiter {
   }
 
   protected failed(error: unknown): void {
-    // Whoever stands behind it must not wait for it. Unanswered for so long, nobody takes it for alive any more.
+    // Release the place: the waiters behind this owner must not wait for a call that has failed. The release may stop
+    // after `fairWaiterTimeout`, when every client treats the owner as dead. If a late attempt may acquire the lock,
+    // the release continues for the lease, if that is longer.
     const { fairWaiterTimeout } = this.services.options;
     const lastsMs = this.#strayUntil > 0 ? Math.max(fairWaiterTimeout, this.terms.leaseMs) : fairWaiterTimeout;
     if (this.#queued) void this.#giveBack(0, lastsMs);

@@ -5,14 +5,14 @@ import type { RetrySchedule } from './retry-schedule.js';
 
 /** The line that a message wakes. */
 interface WokenLine {
-  /** Does what there is to do next, if anything. */
+  /** Takes the next action of the line, if there is one. */
   step(): void;
   rejectAll(error: LockError): void;
 }
 
 /**
- * The subscription of one line, and what its messages cause. It begins for the first call that has to wait and is kept
- * for a while after the last has left.
+ * The subscription of one line, and the effects of its messages. The subscription begins for the first call that has to
+ * wait. The client keeps the subscription for a while after the last waiter has left.
  */
 export class WakeUps implements ChannelListener {
   #wanted = false;
@@ -47,18 +47,24 @@ export class WakeUps implements ChannelListener {
     return channel === this.channel;
   }
 
-  /** The one waiter of the line hears of its turn on another channel from now on. */
+  /** From now on, Redis announces the turn of the line's only waiter on `channel`. */
   moveTo(channel: string): void {
     this.channel = channel;
   }
 
-  /** Channels know no databases, and any client may publish: whatever a message says, it is only a reason to look. */
+  /**
+   * A message is only a reason to try, whatever its content: all databases of a server share its channels, and any
+   * client may publish.
+   */
   message(): void {
     this.schedule.published();
     this.schedule.wake();
   }
 
-  /** A message published before the subscription stood was missed: the head looks again, unless it is not its turn. */
+  /**
+   * A message published before the confirmation was missed, so the head tries again. The head does not try if another
+   * waiter of this client has an earlier place in the Redis queue.
+   */
   confirmed(): void {
     if (!this.line.isBehind) this.schedule.wakeUpPending = true;
     this.host.step();

@@ -30,15 +30,15 @@ export const SHARING = [
   without(
     'permits for whoever is first, even while it asks Redis',
     grants,
-    '        // Redis may be granting it the same just now; it is served first all the same, for nobody is to overtake it.\n',
+    '        // Redis may be granting a pending try of this waiter. Serve the waiter all the same: no other may overtake it.\n',
     '        if (waiter.busy) continue;\n',
     'tests/integration/semaphore',
   ),
   without(
     'what Redis grants to who has been served already goes back',
     grants,
-    'for nobody is to overtake it.\n        waiter.served = waiter.busy;',
-    'for nobody is to overtake it.',
+    'no other may overtake it.\n        waiter.served = waiter.busy;',
+    'no other may overtake it.',
     'tests/integration/semaphore',
   ),
   without(
