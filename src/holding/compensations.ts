@@ -1,31 +1,37 @@
 import type { LeaseClock } from '../clock.js';
 import { RedisUnavailableError, RefusedError, type LockError } from '../errors.js';
 
-/** A request under way, of which only the end matters. */
+/** A pending request. `done` resolves when it has settled. */
 export interface SentRequest {
   readonly done: Promise<{ readonly error: LockError | undefined }>;
 }
 
-/** A request that has to be made sure of: somebody was told that nothing is held, or may be. */
+/** A release that the client repeats until Redis replies: a caller was told that it holds nothing, or may hold nothing. */
 export interface Compensation {
   send(): SentRequest;
-  /** Monotonic ms up to which a request that creates or moves the field may still run: not to be overtaken by it. */
+  /**
+   * Monotonic time, in ms, up to which a request that creates or moves the field may still run. A release before that time
+   * could run first and miss the field.
+   */
   readonly notBefore: number;
-  /** Monotonic ms at which the last lease that any request can have set is over. Redis knows of no jump of our clock. */
+  /**
+   * Monotonic time, in ms, at which the last lease that any request can have set has ended. The time is not on the lease
+   * clock, because a jump of the local clock does not end a lease in Redis.
+   */
   readonly until: number;
 }
 
-/** What the end of a request depends on. */
+/** The clock and the command deadline, in ms, that limit a request. */
 export interface RequestTiming {
   readonly clock: LeaseClock;
   readonly options: { readonly commandTimeout: number };
 }
 
-/** Monotonic ms by which a lease has ended that a request sent by `now` asks for, whichever of its attempts sets it. */
+/** Monotonic time, in ms, by which a lease has ended that any attempt of a request can set, if it was sent by `now`. */
 export const latestEnd = ({ clock, options }: RequestTiming, leaseMs: number, now = clock.clock.monotonic()): number =>
   now + options.commandTimeout + leaseMs;
 
-/** The error of a release that goes on in the background, as its caller is told it. */
+/** The error that the caller gets for a failed release. It continues in the background, so its outcome is unknown. */
 export const releaseGoesOn = (error: LockError): LockError =>
   error instanceof RedisUnavailableError
     ? new RedisUnavailableError(error.message, 'unknown', { cause: error.cause })
@@ -34,7 +40,10 @@ export const releaseGoesOn = (error: LockError): LockError =>
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
-/** Gives back, in the background, what nobody owns. Each goes on until it is answered or its last lease has ended. */
+/**
+ * Releases, in the background, owners that no caller has any more. The client repeats each release until Redis replies or
+ * the last possible lease has ended.
+ */
 export class Compensations {
   readonly #open = new Map<Compensation, Promise<void>>();
   readonly #pausing = new Set<() => void>();
@@ -47,7 +56,7 @@ export class Compensations {
     return this.#open.size;
   }
 
-  /** Resolves when it is done with. */
+  /** Resolves when the compensation has ended. */
   add(compensation: Compensation): Promise<void> {
     const run = this.#run(compensation).finally(() => this.#open.delete(compensation));
     this.#open.set(compensation, run);
@@ -60,24 +69,24 @@ export class Compensations {
     for (let pauseMs = FIRST_PAUSE_MS; !this.#closed; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       const request = await send().done;
       if (request.error === undefined || clock.monotonic() >= until) return;
-      // close() does not wait for a permission: Redis would refuse the next one, too.
+      // close() does not wait until a missing permission is granted: Redis would refuse the next attempt, too.
       if (this.#hurried && request.error instanceof RefusedError) return;
       await this.#pause(this.#hurried ? FIRST_PAUSE_MS : pauseMs);
     }
   }
 
-  /** The client closes: each is sent once more without a long pause, and ends even if Redis refuses it. */
+  /** The client closes. It sends each release without a long pause, and a refusal by Redis ends the release, too. */
   hurry(): void {
     this.#hurried = true;
     for (const wake of [...this.#pausing]) wake();
   }
 
-  /** Resolves when all are done with. */
+  /** Resolves when all compensations have ended. */
   async whenDone(): Promise<void> {
     while (this.#open.size > 0) await Promise.all(this.#open.values());
   }
 
-  /** Sends nothing any more. */
+  /** Stops all compensations: the client sends no further release. */
   close(): void {
     this.#closed = true;
     for (const wake of [...this.#pausing]) wake();

@@ -4,28 +4,28 @@ import type { Half, LockProtocol } from '../protocols/lock-protocol.js';
 import { runOutside } from '../ownership/flow.js';
 import type { LightSet } from '../light-set.js';
 
-/** A hold ends, for us, this much before its lease does in Redis: max(5 ms, 1 %). */
+/** Time, in ms, by which the client ends a hold before its lease ends in Redis: 1 % of the lease, at least 5 ms. */
 const marginMs = (leaseMs: number): number => Math.max(5, leaseMs / 100);
 
-/** What a hold is asked for with. */
+/** The terms of one acquisition. */
 export interface HoldTerms {
   readonly leaseMs: number;
-  /** No lease was given: the watchdog renews. */
+  /** The caller gave no lease: the watchdog renews the hold. */
   readonly watched: boolean;
   readonly bare: boolean;
   readonly site: CallSite | undefined;
-  /** The owner to begin with, shared by the members of a multi-lock; absent: a fresh one. */
+  /** The owner id of the first request. The members of a multi-lock share it. Absent: a new one. */
   readonly owner?: string;
-  /** ms that a lease counts less here than at its server. */
+  /** Time, in ms, by which the client ends a hold before its lease ends at the server, for servers whose clocks drift. */
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
-/** A branch has the lock for itself. */
+/** Value of `occupied` while one branch has the lock exclusively. */
 const EXCLUSIVE = -1;
 
 /**
- * What the client knows of one hold. The tenure keeps it; the caller's {@link Hold} only points here, so that a hold
- * nobody can give back any more is noticed.
+ * The state of one hold. The tenure keeps the record, and the caller's {@link Hold} refers to it. So the garbage collector
+ * can free a {@link Hold} that the caller has dropped, and the client warns of the leak.
  *
  * `open` -> `lost` -> `closed`, or `open` -> `closed`.
  */
@@ -33,29 +33,29 @@ export class HoldRecord {
   state: 'open' | 'lost' | 'closed' = 'open';
   loss: LockLostError | ClientClosedError | undefined;
   leaseMs: number;
-  /** Renewed by the watchdog; otherwise the caller gave the lease. */
+  /** The watchdog renews the hold. `false`: the caller gave the lease. */
   watched: boolean;
-  /** Taken by lock() or tryLock(), so that unlock() releases it. */
+  /** `lock()` or `tryLock()` opened the hold, so `unlock()` releases it. */
   readonly bare: boolean;
   readonly site: CallSite | undefined;
-  /** Lease clock ms at which the lease that this hold asked for ends in Redis, by the last confirmation. */
+  /** Lease clock time, in ms, at which the lease of this hold ends in Redis, by the last confirmation. */
   leaseEnd: number;
-  /** The longest lease asked for: clocks that drift apart have moved furthest by the end of that one. */
+  /** The longest lease that the hold has asked for, in ms. Clocks that drift have moved furthest apart at its end. */
   longestLeaseMs: number;
-  /** Branches directly inside this hold that have the lock, or are about to; the others wait in `branches`. */
+  /** Number of branches directly inside this hold that have or acquire the lock. The others wait in `branches`. */
   occupied = 0;
   branches: LightSet<(unavailable?: RedisUnavailableError) => void> | undefined;
-  /** The release that is under way or over. */
+  /** The pending or settled release. */
   released: Promise<void> | undefined;
-  /** A release of unknown outcome that goes on in the background; an `unlock()` that follows waits for it. */
+  /** The release of unknown outcome that continues in the background. A later `unlock()` waits for it. */
   givingBack: Promise<void> | undefined;
-  /** Lets go of a hold that has been given back: set where somebody keeps it. */
+  /** Removes the released hold from the registry that keeps it, if one does. */
   forget: (() => void) | undefined;
-  /** The caller's {@link Hold}, until it is watched for a leak: then only its users keep it alive. */
+  /** The caller's {@link Hold}, until the client watches it for a leak. From then on only its users keep it alive. */
   hold: object | undefined;
-  /** The hold of several locks that this one is part of: it looks at all its parts when this one is lost. */
+  /** The hold of several locks that this hold is a member of. It checks all its members when this hold is lost. */
   jointHold: { check(): void } | undefined;
-  /** Drawn with the acquire of a fenced lock. */
+  /** Fencing token of the acquire of a fenced lock. */
   token: bigint | undefined;
   #controller: AbortController | undefined;
 
@@ -64,7 +64,7 @@ export class HoldRecord {
     terms: HoldTerms,
     sentAt: number,
     readonly openedAt: number,
-    /** The kind that it was asked for as; nested holds of one tenure may differ in it. */
+    /** The kind of lock that the call asked for. Nested holds of one tenure may be of different kinds. */
     readonly protocol: LockProtocol,
   ) {
     this.leaseMs = terms.leaseMs;
@@ -80,37 +80,37 @@ export class HoldRecord {
     return this.protocol.half;
   }
 
-  /** Lease clock ms from which on this hold alone does not count any more. */
+  /** Lease clock time, in ms, at which this hold expires. Other holds of the tenure may last longer. */
   get deadline(): number {
     const margin = marginMs(this.longestLeaseMs);
     return this.leaseEnd - (this.drift === undefined ? margin : Math.max(margin, this.drift(this.longestLeaseMs)));
   }
 
-  /** ms by which the clocks of independent servers may drift apart within a lease; more than the margin. */
+  /** Time, in ms, by which the clocks of independent servers may drift apart within a lease. Counts if above the margin. */
   readonly drift: ((leaseMs: number) => number) | undefined;
 
-  /** What the listeners of the client were told of it last. */
+  /** The last event of this hold that the client has emitted. */
   told: 'nothing' | 'acquired' | 'ended' = 'nothing';
 
-  /** Its release has not been settled yet. */
+  /** The release of the hold is pending. */
   releasing = false;
 
-  /** Whether it stays around its flow: also a lost one does until it is given back, and one that is being given back. */
+  /** Whether the flow is still inside. A flow stays inside a lost hold, and until a pending release has settled. */
   get aroundItsFlow(): boolean {
     return this.state !== 'closed' || this.releasing || this.givingBack !== undefined;
   }
 
-  /** Whether an `unlock()` of its flow means this hold. */
+  /** Whether an `unlock()` in the flow of this hold releases it. */
   get unlockable(): boolean {
     return this.bare && this.state !== 'closed';
   }
 
-  /** Whether an `unlock()` that means no hold waits for what became of this one. */
+  /** Whether an `unlock()` that finds no hold to release waits for the background release of this one. */
   get awaitable(): boolean {
     return this.bare && this.givingBack !== undefined;
   }
 
-  /** Whether what `protocol` asks for is held here, or by a hold around this one. */
+  /** Whether this hold, or a hold around it, already holds the kind and the values that `protocol` asks for. */
   holds(protocol: LockProtocol): boolean {
     const { family, parts } = protocol;
     // All holds of one tree are of one family.
@@ -126,7 +126,7 @@ export class HoldRecord {
     return this.#controller.signal;
   }
 
-  /** Its release has found it lost: the signal aborts all the same. */
+  /** The release found the hold lost. The signal aborts. */
   lostAtRelease(loss: LockLostError): void {
     this.loss ??= loss;
     this.tellLost();
@@ -137,7 +137,7 @@ export class HoldRecord {
     this.loss = error;
   }
 
-  /** Whoever listens, or waits inside, hears that it is lost. */
+  /** Aborts the signal, and wakes the joint hold and the branches that wait inside. */
   tellLost(): void {
     const controller = this.#controller;
     if (controller !== undefined) runOutside(() => controller.abort(this.loss));
@@ -152,11 +152,11 @@ export class HoldRecord {
   close(): void {
     this.state = 'closed';
     this.#wakeBranches();
-    // A child that outlives its parent keeps the parent's place: the branches beside it go on waiting.
+    // A nested hold that outlives this hold keeps this hold's place: the branches beside this hold keep waiting.
     if (this.occupied === 0) this.parent?.leave();
   }
 
-  /** A branch directly inside has ended: the next one may try. */
+  /** A branch directly inside this hold has ended, and the next branch may try. */
   leave(): void {
     const alone = this.occupied === EXCLUSIVE;
     this.occupied = alone ? 0 : this.occupied - 1;
@@ -168,12 +168,12 @@ export class HoldRecord {
     this.#admitNext();
   }
 
-  /** Whether a branch directly inside this hold keeps another from its place; concurrent ones share it. */
+  /** Whether a branch of this protocol has to wait for another branch. Concurrent branches share the lock. */
   keepsOut({ concurrent }: LockProtocol): boolean {
     return concurrent ? this.occupied === EXCLUSIVE : this.occupied !== 0;
   }
 
-  /** Takes a place inside this hold. */
+  /** Takes a place inside this hold for a branch. `false`: the branch has to wait. */
   enter(protocol: LockProtocol): boolean {
     if (this.keepsOut(protocol)) return false;
     this.occupied = protocol.concurrent ? this.occupied + 1 : EXCLUSIVE;
@@ -181,14 +181,14 @@ export class HoldRecord {
     return true;
   }
 
-  /** Whether a branch beside this hold, or beside a concurrent one around it, shares the lock as well. */
+  /** Whether another branch beside this hold, or beside a concurrent hold around it, shares the lock. */
   get besideConcurrent(): boolean {
     return [...this.#aroundConcurrent()].some(({ occupied }) => occupied > 1);
   }
 
   /**
-   * The holds in which an exclusive branch inside this hold needs all places: those around this one, as long as this one
-   * and they are concurrent, up to an exclusive hold.
+   * The holds in which an exclusive branch inside this hold needs all places. The list goes outwards from a concurrent
+   * hold, and ends at the first exclusive hold.
    */
   *#aroundConcurrent(): Iterable<HoldRecord> {
     if (!this.protocol.concurrent || this.parent === undefined) return;
@@ -202,7 +202,7 @@ export class HoldRecord {
   }
 
   #admitNext(): void {
-    // Nearly always the first one gets in alone: then the others need not be looked at.
+    // The first branch nearly always gets exclusive use, so the loop over all branches is rare.
     this.branches?.first?.();
     if (this.occupied === EXCLUSIVE) return;
     for (const wake of [...(this.branches ?? [])]) {
@@ -211,7 +211,7 @@ export class HoldRecord {
     }
   }
 
-  /** The branch that the others wait for has found Redis unavailable. */
+  /** Redis was unavailable to the branch that the other branches wait for. They fail with its error. */
   redisUnavailable(error: RedisUnavailableError): void {
     for (const wake of [...(this.branches ?? [])]) wake(error);
   }
@@ -221,7 +221,7 @@ export class HoldRecord {
   }
 }
 
-/** When a hold asked for at `sentAt` must have been granted to count at all. */
+/** Latest time, in ms, of a grant that counts, for an acquire that was sent at `sentAt`. Both are lease clock times. */
 export const grantDeadline = (sentAt: number, leaseMs: number): number => sentAt + leaseMs - marginMs(leaseMs);
 
 export const answeredTooLate = (): RedisUnavailableError =>

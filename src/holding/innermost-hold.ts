@@ -1,4 +1,4 @@
-/* Which hold of a lock the calling code, or a context, is inside of. */
+/* Finds the hold of a lock that the calling code, or a context, is inside of. */
 import { LockUpgradeError } from '../errors.js';
 import { currentHolds, type FlowHold } from '../ownership/flow.js';
 import { holdsOf, type LockContext } from '../ownership/lock-context.js';
@@ -7,7 +7,7 @@ import type { HoldRecord } from './hold-record.js';
 import { SingleHold } from './single-hold.js';
 import type { TenureServices } from './tenure.js';
 
-/** Tells the holds of one client from those of others. */
+/** The client that a hold belongs to. */
 export interface HoldOwner {
   readonly clientId: string;
   readonly tenures: TenureServices;
@@ -15,7 +15,7 @@ export interface HoldOwner {
 
 const notClosed = (record: HoldRecord): boolean => record.state !== 'closed';
 
-/** The innermost hold of this lock that the calling code, or the context, is inside of; it may be lost. */
+/** Returns the innermost hold of this lock around the calling code, or of the context. The hold may be lost. */
 export function innermostHold(
   client: HoldOwner,
   protocol: LockProtocol,
@@ -53,9 +53,14 @@ function innermostOf(holds: readonly FlowHold[], accepts: (hold: SingleHold) => 
 }
 
 /**
- * Refuses a call that would wait for itself: one that is inside no hold that it could re-enter, but inside a hold of
- * another family. Refuses a call for some of the values that its flow holds and for others besides, which would wait for
- * a flow that may wait for it. A call for values of which its flow holds none is a stranger.
+ * Refuses a call that would cause a deadlock:
+ *
+ * - The flow is inside a hold of another family, and inside no hold that the call could re-enter. The call would wait for
+ *   itself.
+ * - The call asks for some of the values that its flow holds, and for further values. The call would wait for a flow that
+ *   may wait for it.
+ *
+ * A call for values of which its flow holds none is a stranger.
  */
 export function checkHoldsAround(client: HoldOwner, protocol: LockProtocol, context: LockContext | undefined): void {
   const { family, parts, name } = protocol;

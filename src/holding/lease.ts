@@ -1,7 +1,7 @@
 /*
- * How long a tenure lasts, by what Redis has confirmed. Each hold has a lease of its own, which counts from the sending
- * of the request that asked for it, and ends for us a little before it does in Redis. An error is not a loss: only an
- * answer of Redis, or the deadline, says that the lock is lost; after a jump of the clock only Redis can.
+ * The time for which Redis has confirmed a tenure. Each hold has its own lease. The lease counts from the sending of its
+ * request, and the client ends it a margin before Redis does. An error is not a loss: only a reply of Redis or the
+ * deadline ends the tenure. After a jump of the clock the client asks Redis first.
  */
 import { NotOwnerError, type LockError, type LockLostError, type LossReason } from '../errors.js';
 import type { LeaseClock } from '../clock.js';
@@ -14,13 +14,13 @@ import type { LockProtocol, RenewalItem } from '../protocols/lock-protocol.js';
 import { orByKey } from './split-renewal.js';
 import type { RequestTurns } from './request-turns.js';
 
-/** What the leases of one client share. */
+/** The clock and the options, in ms, that all leases of a client share. */
 export interface LeaseServices {
   readonly clock: LeaseClock;
   readonly options: { readonly commandTimeout: number; readonly lockWatchdogTimeout: number };
 }
 
-/** What a lease reads of its tenure, and reports to it. */
+/** The tenure, as its lease uses it. */
 export interface LeasedTenure {
   readonly protocol: LockProtocol;
   readonly owner: string;
@@ -34,14 +34,14 @@ export interface LeasedTenure {
   lose(reason: LossReason): LockLostError;
   /** The deadline has passed. */
   expire(cause?: unknown): void;
-  /** The deadline is another one now: the watchdog has to look at it. */
+  /** The deadline has changed: the watchdog has to check it. */
   deadlineMoved(): void;
 }
 
-/** `unconfirmed`: only the wall clock jumped, and Redis has to say whether the lock is still held. */
+/** `unconfirmed`: the lease has ended only by the clock that jumped. Redis has to confirm that the lock is held. */
 export type LeaseStatus = 'valid' | 'unconfirmed' | 'lost';
 
-/** What a renewal has to know again when its answer comes. */
+/** The state at the sending of a renewal. The client compares it when the reply arrives. */
 export interface RenewalTicket {
   readonly partials: number;
   readonly confirms: boolean;
@@ -49,7 +49,7 @@ export interface RenewalTicket {
 }
 
 export class Lease {
-  /** Partial releases begun and ended: a renewal that was under way meanwhile proves no deadline. */
+  /** Number of begun plus ended partial releases. A renewal that was pending during one confirms no deadline. */
   #partials = 0;
   #lastEnd = 0;
   #confirmedAtJump: number;
@@ -63,7 +63,7 @@ export class Lease {
     this.#confirmedAtJump = jumpedAtSending;
   }
 
-  /** Lease clock ms at which the last of the open holds stops to count. What nobody holds any more cannot be lost. */
+  /** Lease clock time, in ms, at which the last open hold expires. `Infinity` when no hold is open. */
   get deadline(): number {
     const { holds } = this.tenure;
     if (holds.length === 0) return Infinity;
@@ -72,34 +72,34 @@ export class Lease {
     return latest;
   }
 
-  /** The deadline, as if the clock had not jumped since Redis confirmed the tenure. */
+  /** The deadline plus the jump of the clock since Redis confirmed the tenure: by then the lease has ended by any clock. */
   get deadlineByAnyClock(): number {
     return this.deadline + this.services.clock.jumped - this.#confirmedAtJump;
   }
 
-  /** The watchdog renews it. */
+  /** Whether the watchdog renews the tenure. */
   get watched(): boolean {
     for (const hold of this.tenure.holds) if (hold.watched) return true;
     return false;
   }
 
-  /** The latest end of any lease that a request of this tenure can have set (monotonic ms). */
+  /** Monotonic time, in ms, at which the last lease that any request of this tenure can have set has ended. */
   get lastEnd(): number {
     return this.#lastEnd;
   }
 
-  /** A request that may set such a lease was sent before `now` (monotonic ms), or is about to be sent. */
+  /** Records a request that may set such a lease. It is sent at `now` (monotonic ms) at the latest. */
   mayLast(leaseMs: number, now?: number): void {
     this.#lastEnd = Math.max(this.#lastEnd, latestEnd(this.services, leaseMs, now));
   }
 
-  /** ms for which the lock is surely held; 0 if it is not, or if Redis has to confirm it first. Reports no loss. */
+  /** Time, in ms, for which the lock is surely held. 0 when it is lost or unconfirmed. Reports no loss. */
   validFor(now = this.services.clock.now()): number {
     if (this.tenure.state !== 'held' || this.statusAt(now) !== 'valid') return 0;
     return Math.max(0, this.deadline - now);
   }
 
-  /** What the clock says. Changes nothing and reports nothing; {@link check} does. */
+  /** The status by the clock alone. Has no side effect, in contrast to {@link check}. */
   statusAt(now: number): LeaseStatus {
     const { state, loss } = this.tenure;
     if (state !== 'held') return loss === undefined ? 'valid' : 'lost';
@@ -109,19 +109,19 @@ export class Lease {
   }
 
   /**
-   * Looks at the clock and reports a loss, before the caller relies on the lock: after a blocked event loop this comes
-   * before any timer. If only the clock jumped, a renewal asks Redis.
+   * Checks the clock and reports a loss before the caller relies on the lock. After a blocked event loop the check runs
+   * before any timer does. If only the clock jumped, a renewal asks Redis.
    */
   check(now = this.services.clock.now()): LeaseStatus {
     const status = this.statusAt(now);
     if (this.tenure.state !== 'held') return status;
-    // A machine that slept or a clock that was set: the server knows which.
+    // The machine slept, or the clock was set. Only Redis knows which of the two happened.
     if (status === 'unconfirmed') void this.confirm();
     else if (status === 'lost') this.tenure.expire();
     return status;
   }
 
-  /** The deadline is here, or as good as: lost, unless only the clock jumped. */
+  /** The deadline has passed, or is less than a timer's slack from now. The tenure is lost unless only the clock jumped. */
   expire(): 'unconfirmed' | 'lost' {
     if (this.check() === 'unconfirmed') return 'unconfirmed';
     this.tenure.expire();
@@ -129,8 +129,8 @@ export class Lease {
   }
 
   /**
-   * Settles a doubt that a jump of the clock has raised: Redis confirms the tenure, or it is lost. Resolves with the
-   * error for which it could not be settled.
+   * Asks Redis after a jump of the clock: Redis confirms the tenure, or the tenure is lost. Resolves with the error if Redis
+   * could not be asked, and the tenure stays unconfirmed.
    */
   confirm(): Promise<LockError | undefined> {
     this.#confirming ??= this.#confirm().finally(() => (this.#confirming = undefined));
@@ -140,7 +140,7 @@ export class Lease {
   async #confirm(): Promise<LockError | undefined> {
     const { tenure } = this;
     const { clock, options } = this.services;
-    // 1 ms extends nothing: a lease that the caller gave stays what it was.
+    // A renewal for 1 ms extends nothing, so a lease that the caller gave does not change.
     const leaseMs = this.watched ? options.lockWatchdogTimeout : 1;
     const ticket = this.renewalTicket(leaseMs);
     const { jumped } = ticket;
@@ -149,7 +149,7 @@ export class Lease {
     const request = await orByKey(renewal, item, await renewal.renew([item]).done);
     if (tenure.state !== 'held') return undefined;
     const left = request.reply?.[0] ?? 0;
-    // Unanswered, and by neither clock is the lease over: the doubt remains, the next look asks again.
+    // The request failed, and the lease has not ended by either clock. It stays unconfirmed, and the next check asks again.
     if (request.error !== undefined && clock.now() < this.deadline) {
       tenure.deadlineMoved();
       return request.error;
@@ -159,7 +159,7 @@ export class Lease {
       else tenure.expire(request.error);
       return undefined;
     }
-    // That attempt of a partial release may run last, with what was left by the clock that has jumped.
+    // An attempt of the partial release may run after the renewal, with the time left by the clock that has jumped.
     if (this.#mayShorten(ticket)) {
       if (clock.now() < this.deadline) this.#confirmedAtJump = jumped;
       return undefined;
@@ -175,7 +175,7 @@ export class Lease {
     return undefined;
   }
 
-  /** For `only` this hold, or for all that the watchdog renews. */
+  /** The arguments of a renewal of `only` this hold. Without `only`: of all holds that the watchdog renews. */
   renewalItem(leaseMs: number, only?: HoldRecord): RenewalItem {
     const { protocol, owner } = this.tenure;
     const item = { key: protocol.key, owner, leaseMs };
@@ -189,39 +189,39 @@ export class Lease {
     return { ...item, holds };
   }
 
-  /** To be taken right before a renewal of this tenure is sent. */
+  /** The caller takes the ticket right before it sends a renewal of this tenure. */
   renewalTicket(leaseMs: number): RenewalTicket {
     this.mayLast(leaseMs);
     const partialOpen = this.#partials % 2 === 1 || this.tenure.strayIsOpen;
     return { partials: this.#partials, confirms: !partialOpen, jumped: this.services.clock.jumped };
   }
 
-  /** What Redis answered: `left` ms from `sentAt` (monotonic), 0 if the owner does not hold the lock. */
+  /** Redis replied: the lock lasts `left` ms from `sentAt` (monotonic ms). 0: the owner does not hold the lock. */
   renewed(ticket: RenewalTicket, sentAt: number, left: number, only?: HoldRecord): void {
     const { tenure } = this;
-    // Given back or lost while the renewal was under way: then "gone" is no news.
+    // The tenure was released or lost while the renewal was pending, so a reply of 0 is no loss.
     if (tenure.state !== 'held') return;
     if (left === 0) {
       tenure.lose('gone');
       return;
     }
-    // That attempt of a partial release may run last, with the shorter lease.
+    // An attempt of the partial release may run after the renewal, with the shorter lease.
     if (this.#mayShorten(ticket)) return;
     this.#confirmedAtJump = Math.max(this.#confirmedAtJump, ticket.jumped);
     if (only !== undefined) only.longestLeaseMs = Math.max(only.longestLeaseMs, left);
     for (const hold of only === undefined ? tenure.holds : [only]) {
-      // The key may have longer, for another hold; that is not this one's to count on.
+      // The key may last longer for another hold. This hold counts on its own lease alone.
       const leaseMs = only === undefined ? Math.min(left, hold.leaseMs) : left;
       if (only !== undefined || hold.watched) hold.leaseEnd = Math.max(hold.leaseEnd, sentAt + ticket.jumped + leaseMs);
     }
   }
 
-  /** An attempt of a partial release was unanswered at some time while the renewal was under way. */
+  /** Whether an attempt of a partial release was unanswered at any time while the renewal was pending. */
   #mayShorten(ticket: RenewalTicket): boolean {
     return !ticket.confirms || ticket.partials !== this.#partials;
   }
 
-  /** Raises the lease of a hold that the caller wants longer; never shortens it. */
+  /** Extends the lease of a hold to at least `leaseMs` from now. Never shortens the lease. */
   extend(hold: HoldRecord, leaseMs: number): Promise<void> {
     const { tenure } = this;
     const { protocol, turns } = tenure;
@@ -247,8 +247,8 @@ export class Lease {
   }
 
   /**
-   * Gives a hold that the watchdog has kept the lease that was asked for, counted from now. With other holds around it
-   * the key lasts as long as theirs. It is over at `settleBy` (lease clock ms), done or failed.
+   * Starts the lease that the caller asked for, on a hold that the watchdog has renewed until now. The key lasts as long as
+   * the longest lease of the holds around this hold. The call settles by `settleBy` (lease clock ms).
    */
   begin(hold: HoldRecord, leaseMs: number, settleBy: number): Promise<void> {
     const { tenure } = this;
@@ -260,7 +260,7 @@ export class Lease {
       const { clock } = this.services;
       const jumped = clock.jumped;
       const now = clock.now();
-      // It may be shorter from the moment on that the request runs.
+      // The lease may be shorter from the moment when the request runs, so the new deadline counts before the reply.
       hold.watched = false;
       hold.leaseMs = leaseMs;
       hold.longestLeaseMs = leaseMs;
@@ -275,7 +275,7 @@ export class Lease {
     });
   }
 
-  /** A partial release: sets what the open holds have left, as absolute counts and times. */
+  /** A partial release: sets the counts and the remaining times, in ms, of the open holds as absolute values. */
   async setRemaining(settleBy: number, now = this.services.clock.now()): Promise<ScriptRequest<HeldReply>> {
     const { tenure } = this;
     const remaining = tenure.holds.map(({ half, protocol, leaseEnd }) => ({

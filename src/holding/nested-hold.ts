@@ -1,6 +1,6 @@
 /*
- * A nested hold: the acquire of a call from inside a hold of the same lock. It takes its turn among the requests of the
- * tenure (request-turns.ts) and carries the hold count as an absolute number.
+ * A nested hold: the acquire of a call from inside a hold of the same lock. The acquire takes its turn among the requests
+ * of the tenure (request-turns.ts). It carries the hold count as an absolute number.
  */
 import { ClientClosedError } from '../errors.js';
 import { answeredTooLate, grantDeadline, type HoldRecord, type HoldTerms } from './hold-record.js';
@@ -13,13 +13,13 @@ export interface NestedCall {
   readonly terms: HoldTerms;
   readonly signal: AbortSignal | undefined;
   readonly client: { readonly closed: boolean };
-  /** If it throws, nothing is sent. */
+  /** Runs right before the acquire is sent. If `begins` throws, the client sends nothing. */
   begins(): void;
 }
 
 /**
- * A hold inside `parent`, or undefined if that was released meanwhile. A hold whose call was aborted before the answer
- * came is not told to listeners: its caller does not get it.
+ * Opens a hold inside `parent`. Resolves with `undefined` if `parent` was released first. If the call was aborted before
+ * the reply, the client emits no event for the hold, because the caller does not get it.
  */
 export function openNested(
   tenure: Tenure,
@@ -44,8 +44,8 @@ export function openNested(
       tenure.throwIfLost();
       if (request.error !== undefined) return await turns.failed(request, parent);
       if (request.reply === 'gone') throw tenure.lose('gone');
-      // From here on nothing is released: the next request carries an absolute count, or the release of the outer
-      // hold, which waits, frees the lock.
+      // A failure from here on releases nothing. The next request of the tenure carries an absolute count, or the release
+      // of the outer hold, which waits for this turn, frees the lock.
       parent.throwIfLost();
       if (client.closed) throw new ClientClosedError();
       const sentAt = request.sentAt + jumped;
@@ -57,7 +57,7 @@ export function openNested(
       if (signal?.aborted !== true) tellAcquired(tenure, hold);
       return hold;
     } catch (error) {
-      // Nobody fails while an attempt may still run.
+      // The call does not reject while an attempt may still run.
       await request.whenQuiet();
       throw error;
     }

@@ -1,35 +1,35 @@
 /*
- * The long way of a release: of one hold among several, or of a hold whose tenure has another request under way, or a
- * lease that Redis has to confirm. The release of the only hold goes the short way (tenure.ts).
+ * The release of one hold among several, of a hold whose tenure has a pending request, or of a hold whose lease Redis has
+ * to confirm. tenure.ts releases the only hold of an idle tenure in a shorter way.
  */
 import { LockLostError, RedisUnavailableError, type LockError, type LossReason } from '../errors.js';
 import type { HoldRecord } from './hold-record.js';
 import type { Lease } from './lease.js';
 import { unsent, type RequestTurns } from './request-turns.js';
 
-/** What a release reads of its tenure, and how it ends the tenure or reports to it. */
+/** The tenure, as a release in turn uses it. */
 export interface ReleasingTenure {
   readonly state: 'held' | 'releasing' | 'over';
   readonly holds: HoldRecord[];
   readonly lease: Lease;
   readonly turns: RequestTurns;
-  /** A request of the tenure is under way. */
+  /** A request of the tenure is pending. */
   readonly busy: boolean;
   throwIfLost(): void;
   lose(reason: LossReason): LockLostError;
   deadlineMoved(): void;
-  /** Frees the lock, or hands it over. `deadline`: up to when the holds that are released surely had it. */
+  /** Frees the lock, or hands it over. `deadline`: lease clock time, in ms, up to which the released holds surely had it. */
   end(hold: HoldRecord | undefined, deadline: number): Promise<void>;
-  /** What a release that failed rejects with. Without open holds the lock is released in the background. */
+  /** Returns the error of a failed release. Without open holds, the client releases the lock in the background. */
   unreleased(error: LockError, hold: HoldRecord, deadline: number): LockError;
   failedToLeave(hold: HoldRecord, error: unknown): never;
   tellEnded(hold?: HoldRecord, holdCount?: number): void;
 }
 
 export class ReleasesInTurn {
-  /** Releases that wait for their turn, or for the answer to a partial release. */
+  /** Number of releases that wait for their turn, or for the reply to a partial release. */
   #pending = 0;
-  /** Releases that were begun together end the tenure together. */
+  /** The end of the tenure. Releases that began together share it. */
   #ending: Promise<void> | undefined;
 
   constructor(private readonly tenure: ReleasingTenure) {}
@@ -47,15 +47,16 @@ export class ReleasesInTurn {
       throw hold.loss;
     }
     const deadline = lease.deadline;
-    // Closed before anything is sent: what the caller does next without awaiting the release is outside of the hold.
+    // Close the hold before the request is sent. A call that the caller makes without awaiting the release is then
+    // outside of the hold.
     tenure.holds.splice(tenure.holds.indexOf(hold), 1);
     hold.close();
-    tenure.deadlineMoved(); // what the others have left may be less
+    tenure.deadlineMoved(); // the other holds may have less time left
     const giveUp = (error: RedisUnavailableError): never => {
       throw tenure.unreleased(error, hold, deadline);
     };
     const failed = (error: unknown): never => tenure.failedToLeave(hold, error);
-    // The confirmation has taken a whole command deadline: the release itself does not take another.
+    // The confirmation has used up the command deadline, so the release sends no request in the foreground.
     if (unconfirmed instanceof RedisUnavailableError)
       return tenure.turns
         .take(() => Promise.reject(tenure.unreleased(unsent(unconfirmed), hold, deadline)), giveUp)
@@ -68,7 +69,7 @@ export class ReleasesInTurn {
       .finally(() => this.#settled());
   }
 
-  /** If the other holds were lost before the last release had settled, what the key has left belongs to no hold. */
+  /** Frees a lock that belongs to no hold: the other holds were lost before the last pending release had settled. */
   #settled(): Promise<void> | undefined {
     this.#pending -= 1;
     const { tenure } = this;
@@ -86,8 +87,8 @@ export class ReleasesInTurn {
     if (tenure.holds.length > 0) await tenure.turns.whenNoStray();
     if (this.#ending !== undefined) return this.#ending.then(() => tenure.tellEnded(hold));
     tenure.throwIfLost();
-    // If the other holds have nothing left, this look reports their loss before anybody else can be inside, and the
-    // lock is freed. After a jump of the clock Redis says what is left.
+    // If the other holds have expired, this check reports their loss before another owner can acquire the lock, and
+    // the release frees the lock. After a jump of the clock Redis has to confirm the tenure first.
     while (tenure.holds.length > 0 && lease.check() === 'unconfirmed') {
       const error = await lease.confirm();
       tenure.throwIfLost();
@@ -98,7 +99,7 @@ export class ReleasesInTurn {
     const holdCount = tenure.holds.length;
     const request = await lease.setRemaining(settleBy);
     if (request.error !== undefined) {
-      // No undoing: the next request carries an absolute count again.
+      // The failed release needs no correction, because the next request carries an absolute count again.
       return tenure.turns.failed(request).catch((error: unknown) => {
         throw tenure.unreleased(error as LockError, hold, deadline);
       });

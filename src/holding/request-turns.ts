@@ -3,34 +3,34 @@ import { RedisUnavailableError, type LockError } from '../errors.js';
 import type { RequestAttempts } from '../redis/requests/request-attempts.js';
 import type { HoldRecord } from './hold-record.js';
 
-/** What the requests of one client's tenures share. */
+/** The clock and the options, in ms, that the requests of a client's tenures share. */
 export interface TurnServices {
   readonly clock: LeaseClock;
   readonly options: { readonly commandTimeout: number; readonly attemptMs: number };
 }
 
-/** What a request has to know of its tenure before it is sent. */
+/** The tenure, as its requests use it. */
 export interface TurnsTenure {
   readonly lease: {
     check(): 'valid' | 'unconfirmed' | 'lost';
-    /** Resolves with the error for which Redis could not confirm the tenure. */
+    /** Resolves with the error if Redis could not confirm the tenure. */
     confirm(): Promise<LockError | undefined>;
   };
   throwIfLost(): void;
 }
 
-/** A call that has waited for less has waited for nothing. */
+/** A call that has waited for less than 5 ms keeps its whole command deadline. */
 const ROUNDING_MS = 5;
 
 /**
- * The requests that change a tenure while it is held: one after the other, and none beside an attempt of one before
- * that may still run. So the client always knows the hold count, and sends it as an absolute number.
+ * The requests that change a tenure while it is held. The client sends them one after the other, and none while an attempt
+ * of an earlier request may still run. So the client always knows the hold count, and sends it as an absolute number.
  */
 export class RequestTurns {
   #last: Promise<unknown> | undefined;
-  /** A nested acquire or partial release of which an attempt may still run. */
+  /** The nested acquire or partial release of which an attempt may still run. */
   #stray: RequestAttempts | undefined;
-  /** Why the request that others wait in turn for has failed, if Redis was away for its whole deadline. */
+  /** The error of a request that other requests wait for, if Redis was unavailable for its whole command deadline. */
   #away: RedisUnavailableError | undefined;
 
   constructor(
@@ -43,8 +43,8 @@ export class RequestTurns {
   }
 
   /**
-   * One after the other. One command deadline without Redis is enough for all that wait: they do not take one each.
-   * `work` is told when its call has to settle (lease clock ms).
+   * Runs `work` after all earlier work. If Redis is unavailable for one command deadline, all waiting work fails, so that it
+   * does not take a command deadline each. `settleBy`: lease clock time, in ms, by which the call has to settle.
    */
   take<T>(
     work: (settleBy: number) => Promise<T>,
@@ -74,12 +74,12 @@ export class RequestTurns {
     return run;
   }
 
-  /** Before a request: what a jump of the clock has put in doubt is settled, and no attempt of one before may run. */
+  /** Resolves when a request may be sent: the lease is confirmed, and no attempt of an earlier request can still run. */
   async ready(parent?: HoldRecord): Promise<void> {
     const { lease } = this.tenure;
     if (lease.check() === 'unconfirmed') {
       const error = await lease.confirm();
-      // Not one command deadline more for the request itself.
+      // The confirmation has used up the command deadline, so the request itself is not sent.
       if (error instanceof RedisUnavailableError) {
         this.#isAway(error, parent);
         throw unsent(error);
@@ -94,7 +94,7 @@ export class RequestTurns {
     if (this.#stray === stray) this.#stray = undefined;
   }
 
-  /** What comes next waits for the request, if it may still take effect. */
+  /** Records a settled request. If it may still take effect, the next request waits for it. */
   doubt(request: RequestAttempts): void {
     if (request.inDoubt) this.#stray = request;
   }
@@ -104,23 +104,23 @@ export class RequestTurns {
     return stray?.inDoubt === true && stray.openUntil >= this.services.clock.clock.monotonic();
   }
 
-  /** Monotonic ms. */
+  /** Monotonic time, in ms, up to which an attempt may still run. */
   get strayUntil(): number {
     return this.#stray?.openUntil ?? 0;
   }
 
-  /** The request, answered or failed. What its call has waited for before comes off its deadline: fewer attempts. */
+  /** Resolves with the settled request. The time that its call has waited shortens the command deadline. */
   async answered<R extends RequestAttempts & { readonly done: Promise<R> }>(request: R, settleBy: number): Promise<R> {
     const { clock, options } = this.services;
     if (clock.now() + options.commandTimeout < settleBy + ROUNDING_MS) return request.done;
-    // The attempt that is under way by then is the last.
+    // The attempt that is pending at that time is the last one.
     const last = clock.setTimer(settleBy - options.attemptMs, () => request.abandon());
     const done = await request.done;
     last.cancel();
     return done;
   }
 
-  /** Nobody fails while an attempt may still run. */
+  /** Rejects with the error of the request, but not while an attempt may still run. */
   async failed(
     request: RequestAttempts & { readonly error: LockError | undefined },
     parent?: HoldRecord,

@@ -4,7 +4,7 @@ import type { Tenure } from './tenure.js';
 import { checkLease } from '../lease-time.js';
 
 /**
- * Told when a hold can no longer be given back because nothing refers to it. It only warns: a lock kept for the life
+ * Warns when the caller has dropped a hold without a release. The client only warns, because to keep a lock for the life
  * of the process is a legitimate use.
  */
 const leaked = new FinalizationRegistry<HoldRecord>((record) => {
@@ -17,7 +17,7 @@ const leaked = new FinalizationRegistry<HoldRecord>((record) => {
   );
 });
 
-/** From the first renewal on: watching every short section would cost it more than the rest of its bookkeeping. */
+/** Starts at the first renewal: to watch every short section would cost more than the rest of its bookkeeping. */
 export function watchForLeak(record: HoldRecord): void {
   if (record.hold === undefined) return;
   leaked.register(record.hold, record);
@@ -86,7 +86,7 @@ export class SingleHold extends Hold {
   }
 }
 
-/** Makes what the caller gets for a hold that was opened. */
+/** Creates the {@link Hold} that the caller gets for an open record. */
 export type MakeHold = (tenure: Tenure, record: HoldRecord) => SingleHold;
 
 export const singleHold: MakeHold = (tenure, record) => new SingleHold(tenure, record);

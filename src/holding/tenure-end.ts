@@ -9,9 +9,9 @@ export type TenureEnd =
   | {
       readonly kind: 'failed';
       readonly error: LockError;
-      /** A hand-off may have made this owner the holder. */
+      /** A hand-over may have given the lock to one of these owners. */
       readonly alsoOwners: readonly string[];
-      /** Monotonic ms until which the request may still run, and the end of the lease that it may set. */
+      /** Monotonic times, in ms: up to when the request may still run, and when the lease that it may set has ended. */
       readonly openUntil: number;
       readonly until: number;
     };
@@ -19,14 +19,14 @@ export type TenureEnd =
 const FREED = { kind: 'freed' } as const;
 
 /**
- * Redis refused the request for its state, as it refuses a hand-off at maxmemory. Freeing needs no memory, so a plain
- * release follows. It also names the next owner: an earlier attempt of the hand-off may have run. A missing permission
- * is another matter: the error says what to allow.
+ * Whether Redis refused the request because of its own state, as it refuses a hand-over at `maxmemory`. A plain release
+ * needs no memory, so the tenure sends one. The release also names the next owner, because an earlier attempt of the
+ * hand-over may have run. A missing permission is no such refusal: the error names the permission.
  */
 export const isRefused = (end: TenureEnd): end is TenureEnd & { kind: 'failed' } =>
   end.kind === 'failed' && end.error instanceof RefusedError && end.error.rule === undefined;
 
-/** Settles when Redis has answered the release. `ended` says what the caller's promise rejects with, if anything. */
+/** Settles when Redis has answered the release. Rejects with the error that `ended` returns, if any. */
 export const whenFreed = (
   request: ScriptRequest<ReleaseReply>,
   ended: (end: TenureEnd) => LockError | undefined,
@@ -42,11 +42,11 @@ export const whenFreed = (
 function freeingEnd({ error, reply, inDoubt }: ScriptRequest<ReleaseReply>): TenureEnd {
   if (error !== undefined) return failedEnd(error);
   if (reply === 'freed') return FREED;
-  // What is given back now cannot have been by an earlier attempt.
+  // `partly`: this attempt released a part, so no earlier attempt has released the owner.
   return { kind: 'gone', inDoubt: inDoubt && reply !== 'partly' };
 }
 
-/** Of a request that gives nobody a lease, or that was not even sent. */
+/** The end by a request that sets no lease, or that was not sent. */
 export const failedEnd = (error: LockError): TenureEnd => ({
   kind: 'failed',
   error,

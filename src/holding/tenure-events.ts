@@ -3,7 +3,7 @@ import type { EventSource } from '../events.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { HoldRecord } from './hold-record.js';
 
-/** What the events of a tenure name. */
+/** The tenure, as its events name it. */
 interface EventfulTenure {
   readonly services: { readonly events: EventSource };
   readonly protocol: LockProtocol;
@@ -12,11 +12,11 @@ interface EventfulTenure {
 }
 
 /*
- * Listeners hear of each hold that its caller gets: once that it was acquired, and then once that it was released or
- * lost. `told` of its record says which of them came last. A hold that its caller does not get causes no event.
+ * The client emits two events for each hold that its caller gets: `acquired`, and then either `released` or `leaseLost`.
+ * `told` of the record says which came last. A hold that its caller does not get causes no event.
  */
 
-/** The caller gets the hold. It may have been lost on the way. */
+/** The caller gets the hold. The hold may already be lost. */
 export function tellAcquired(
   { services, protocol, owner, holds }: EventfulTenure,
   hold: HoldRecord,
@@ -29,7 +29,7 @@ export function tellAcquired(
   }
 }
 
-/** The hold was released. `holdCount`: holds that its owner has left. */
+/** The hold was released. `holdCount`: number of open holds that its owner has left. */
 export function tellReleased({ services, protocol, owner }: EventfulTenure, hold: HoldRecord, holdCount: number): void {
   if (hold.told !== 'acquired') return;
   hold.told = 'ended';
@@ -37,7 +37,7 @@ export function tellReleased({ services, protocol, owner }: EventfulTenure, hold
   if (events.heard('released')) events.emit('released', { lockName: protocol.name, owner, holdCount });
 }
 
-/** The hold was lost, before its release or noticed by its release. */
+/** The hold was lost. Its release may have found the loss. */
 export function tellLoss({ services, protocol, owner }: EventfulTenure, hold: HoldRecord, loss: LockLostError): void {
   if (hold.told !== 'acquired') return;
   hold.told = 'ended';

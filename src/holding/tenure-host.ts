@@ -3,34 +3,34 @@ import type { EventSource } from '../events.js';
 import type { Compensations } from './compensations.js';
 import type { TenureEnd } from './tenure-end.js';
 
-/** A local waiter that can be handed the lock. Only the host that named it knows more. */
+/** A local waiter that can get the lock by a hand-over. */
 interface Successor {
   readonly owner: string;
 }
 
-/** Why a tenure does not have the lock any more; `unknown`: its release was not answered. */
+/** How a tenure ended. `unknown`: its release failed, and may or may not have run. */
 export type Ended = 'freed' | 'handed' | 'lost' | 'unknown';
 
-/** What a tenure asks of the line of waiters that it came from, and reports to it. */
+/** The line of waiters, as a tenure uses it. */
 export interface TenureHost<T> {
-  /** The local waiter that gets the lock when a tenure ends. `leaseEnd`: lease clock ms at which the key expires. */
+  /** Returns the waiter that gets the lock when a tenure ends. `leaseEnd`: lease clock time, in ms, of the key's end. */
   successorFor(leaseEnd: number): Successor | undefined;
   /**
-   * One script moves the lock from the tenure to the successor. `released` reports the release to listeners, before the
-   * acquisition of the successor is reported.
+   * One script moves the lock from the tenure to the successor. `released` emits the release of the tenure's hold, before the
+   * client emits the acquisition of the successor.
    */
   handOff(tenure: T, successor: Successor, released: () => void): Promise<TenureEnd>;
   ended(tenure: T, how: Ended): void;
 }
 
-/** Renews tenures, and has each report its loss at its deadline. */
+/** Renews tenures, and checks the deadline of each. */
 interface TenureWatch<T> {
   add(tenure: T): void;
   remove(tenure: T): void;
   deadlineMoved(tenure: T): void;
 }
 
-/** What the tenures of one client share. */
+/** The parts of a client that its tenures share. Times of the options are in ms. */
 export interface ServicesOf<T> {
   readonly clock: LeaseClock;
   readonly options: {

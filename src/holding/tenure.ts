@@ -1,7 +1,7 @@
 /*
- * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Requests
- * take turns (request-turns.ts) and ask for a lease (lease.ts). When the count is 0, the lock is lost or its state in
- * doubt, the tenure is over, and its owner id is never used again: no request under way names an owner that exists.
+ * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Its requests
+ * take turns (request-turns.ts) and ask for a lease (lease.ts). The tenure is over when the count is 0, the lock is lost or
+ * its state is unknown. The client never uses its owner id again, so a late request cannot change a later tenure.
  */
 import { LockLostError, type ClientClosedError, type LockError, type LossReason } from '../errors.js';
 import { HoldRecord, type HoldTerms } from './hold-record.js';
@@ -13,26 +13,26 @@ import { tellLoss, tellReleased } from './tenure-events.js';
 import type { ServicesOf, TenureHost } from './tenure-host.js';
 import { RequestTurns, type TurnsTenure } from './request-turns.js';
 
-/** What the tenures of one client share. */
+/** The parts of a client that its tenures share. */
 export type TenureServices = ServicesOf<Tenure>;
 
 export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   /** Open holds, outermost first. */
   holds: HoldRecord[] = [];
-  /** `held` -> `releasing` -> `over`; `held` -> `over` when it is lost. */
+  /** `held` -> `releasing` -> `over`, or `held` -> `over` when the lock is lost. */
   state: 'held' | 'releasing' | 'over' = 'held';
   loss: LockLostError | undefined;
   readonly lease: Lease;
-  /** The newest fencing token of its holds, open or not. */
+  /** The newest fencing token of all holds of the tenure, open or not. */
   token: bigint | undefined;
   #abandoned: ClientClosedError | undefined;
-  /** Attempts of the first acquire that were unanswered at the grant may run until then (monotonic ms). */
+  /** Monotonic time, in ms, up to which an unanswered attempt of the first acquire may still run. */
   readonly #strayUntil: number;
   #turns: RequestTurns | undefined;
   #releases: ReleasesInTurn | undefined;
-  /** Holds that are over for their callers, and not known to be released in Redis: reported with the next answer. */
+  /** Holds that have ended for their callers, but whose release is unknown. The next reply of Redis reports them. */
   #untold: HoldRecord[] | undefined;
-  /** The release that goes on in the background. */
+  /** The release that continues in the background. */
   #ends: Promise<void> | undefined;
 
   constructor(
@@ -47,12 +47,12 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     this.lease = new Lease(services, this, jumpedAtSending);
   }
 
-  /** The last hold has been given back, and Redis has not answered yet. */
+  /** The last hold was released, and Redis has not answered yet. */
   get ending(): boolean {
     return this.state === 'releasing' || (this.state === 'held' && this.holds.length === 0);
   }
 
-  /** Made by the first request that others may have to wait for: most tenures have none but their first and last. */
+  /** Created for the first request that others may wait for: most tenures send only an acquire and a release. */
   get turns(): RequestTurns {
     return (this.#turns ??= new RequestTurns(this.services, this));
   }
@@ -66,10 +66,10 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     return this.#turns?.strayIsOpen === true;
   }
 
-  /** The first hold; the acquire that it came from was sent at `sentAt` (lease clock ms). */
+  /** Opens a hold: the first one, or one nested in `parent`. Its acquire was sent at `sentAt` (lease clock ms). */
   open(terms: HoldTerms, sentAt: number, now: number, parent?: HoldRecord, protocol = this.protocol): HoldRecord {
     const hold = new HoldRecord(parent, terms, sentAt, now, protocol);
-    // Not pushed: a list that grows makes itself room for sixteen more, and nearly always it is the only one.
+    // A push would make V8 reserve room for 16 more holds, and nearly every tenure has only one.
     if (this.holds.length === 0) this.holds = [hold];
     else this.holds.push(hold);
     this.lease.mayLast(terms.leaseMs, now - this.services.clock.jumped);
@@ -77,7 +77,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     return hold;
   }
 
-  /** Gives one hold back. Rejects if it was lost, or if nobody can say what became of the release. */
+  /** Releases one hold. Rejects if the hold was lost, or if the outcome of the release is unknown. */
   release(hold: HoldRecord): Promise<void> {
     if (hold.released !== undefined) return hold.released;
     hold.released = this.#isLast(hold) ? this.#releaseLast(hold) : this.#releaseInTurn(hold);
@@ -86,7 +86,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     return hold.released;
   }
 
-  /** Nothing to wait for and nothing in doubt: the short way of an uncontended section. */
+  /** Whether the release can be sent at once: the hold is the only one, the lease is valid and no request is pending. */
   #isLast(hold: HoldRecord): boolean {
     return !this.busy && this.holds.length === 1 && hold.state === 'open' && this.lease.check() === 'valid';
   }
@@ -108,7 +108,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     this.services.watchdog.deadlineMoved(this);
   }
 
-  /** Told to listeners: at once if it was lost, else when Redis is known to have released it. */
+  /** A lost hold is reported at once. A failed release is reported when Redis is known to have released the hold. */
   failedToLeave(hold: HoldRecord, error: unknown): never {
     if (error instanceof LockLostError) this.#lostAtRelease(hold, error);
     else if (this.#abandoned === undefined || this.state !== 'over') {
@@ -123,7 +123,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     tellLoss(this, hold, loss);
   }
 
-  /** Redis has released `hold`, if any, and all whose release had failed. */
+  /** Redis has released `hold`, if given, and all holds whose release had failed before. */
   tellEnded(hold?: HoldRecord, holdCount = 0): void {
     const untold = this.#untold;
     this.#untold = undefined;
@@ -131,7 +131,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     if (hold !== undefined) tellReleased(this, hold, holdCount);
   }
 
-  /** What a release that failed rejects with. If nobody holds the lock any more it is given back in the background. */
+  /** Returns the error of a failed release. Without open holds, the client releases the lock in the background. */
   unreleased(error: LockError, hold: HoldRecord, deadline: number): LockError {
     if (this.holds.length > 0 || this.state !== 'held') return error;
     this.services.watchdog.remove(this);
@@ -139,15 +139,15 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   /**
-   * The last of the open holds has reached its deadline. Whoever is giving back a hold of its own at that time has lost
-   * nothing: its release frees the lock.
+   * The last open hold has reached its deadline. If the release of another hold is pending, the tenure itself is not lost:
+   * that release frees the lock.
    */
   expire(cause?: unknown): void {
     if ((this.#releases?.pending ?? 0) === 0) return void this.lose('expired', cause);
     this.#loseHolds(this.#lossBy('expired', cause));
   }
 
-  /** Gives the lock on, or back, when nobody holds it: it was granted to somebody who is not there any more. */
+  /** Hands over or frees a lock that no hold uses: Redis granted it to a call that had already ended. */
   endUnclaimed(leaseMs: number): void {
     this.lease.mayLast(leaseMs);
     this.free(this.services.clock.now() + leaseMs);
@@ -171,13 +171,13 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   #free(owners: readonly string[], hold: HoldRecord | undefined, deadline: number): Promise<void> {
-    // Sent first: what is left to do here is done while the server works.
+    // Send the request first. The client does the rest of its work while Redis runs the release.
     const request = this.protocol.release(owners, hold?.protocol);
     this.services.watchdog.remove(this);
     return whenFreed(request, (end) => this.#ended(end, hold, deadline));
   }
 
-  /** What the release must reject with, if anything. */
+  /** Returns the error that the release rejects with, if any. */
   #ended(end: TenureEnd, hold: HoldRecord | undefined, deadline: number): LockError | undefined {
     this.state = 'over';
     if (hold !== undefined) hold.releasing = false;
@@ -197,7 +197,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
       return end.error;
     }
     if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
-    // A repeat that finds the field gone: an earlier attempt of ours removed it, unless the lease had ended by now.
+    // A repeat that finds no field: an earlier attempt of this release removed the field, unless the lease has ended.
     if (end.kind === 'gone' && !(end.inDoubt && this.services.clock.now() < deadline)) {
       this.loss = this.#lossBy('gone');
       this.host.ended(this, 'lost');
@@ -210,7 +210,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     return undefined;
   }
 
-  /** The lock is not ours any more, or nobody can say that it is. Every open hold is told, once. */
+  /** The lock is lost, or its state is unknown. Ends every open hold once and aborts its signal. */
   lose(reason: LossReason, cause?: unknown): LockLostError {
     if (this.loss !== undefined) return this.loss;
     const loss = this.#lossBy(reason, cause);
@@ -220,32 +220,32 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     this.host.ended(this, 'lost');
     this.#loseHolds(loss);
     this.tellEnded();
-    // A renewal or nested acquire whose answer was lost may have set a longer lease than we know of; and who has lost
-    // one part still has the others.
+    // An unanswered renewal or nested acquire may have set a longer lease than this client knows of. An owner that has
+    // lost one part of the lock may still have the other parts.
     if (reason === 'expired' || this.protocol.parts !== undefined)
       void this.#compensate([this.owner], this.#turns?.strayUntil ?? 0, 0);
     else if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
     return loss;
   }
 
-  /** This client forced the lock open, or may have: then what nobody holds any more is given back all the same. */
+  /** This client forced the release. `inDoubt`: it may not have run, so the client also releases in the background. */
   force(inDoubt: boolean): void {
     if (this.state !== 'held') return;
     this.lose('forced');
     if (inDoubt) void this.#compensate([this.owner], 0, 0);
   }
 
-  /** The client is closed: holds are told. What Redis has of them ends with its lease, or with `free()`. */
+  /** The client is closed, and the signals of the holds abort. Redis has the lock until its lease ends, or `free()`. */
   abandon(error: ClientClosedError, isFreed = false): void {
     this.state = isFreed ? 'releasing' : 'over';
     this.#abandoned = error;
     this.services.watchdog.remove(this);
-    // What close() frees is told as released when it is.
+    // `close()` frees these holds, and the client emits `released` when Redis has replied.
     if (isFreed) this.#untold = [...(this.#untold ?? []), ...this.holds];
     this.#loseHolds(error);
   }
 
-  /** In the background. A release that fails is compensated. */
+  /** Releases the lock in the background. A failed release becomes a compensation. */
   free(leaseEnd = Infinity): void {
     this.end(undefined, Infinity, leaseEnd).catch(() => undefined);
   }
@@ -259,7 +259,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     if (error !== undefined) throw error;
   }
 
-  /** All are lost before anybody hears of it: who hears of one may call on another. */
+  /** Marks all holds as lost before it reports any loss, because a listener of one hold may use another hold. */
   #loseHolds(loss: LockLostError | ClientClosedError): void {
     const lost = this.holds.splice(0);
     for (const hold of lost) hold.lose(loss);
@@ -277,14 +277,14 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     });
   }
 
-  /** Resolves when no attempt of the first acquire may run any more. */
+  /** Resolves when no attempt of the first acquire can run any more. */
   async whenNoStray(): Promise<void> {
     const { clock } = this.services.clock;
     const over = (resume: () => void) => clock.setTimer(this.#strayUntil - clock.monotonic() + 1, resume);
     while (this.#strayIsDue()) await new Promise<void>(over);
   }
 
-  /** Another attempt of the first acquire may still run, and create the key anew. */
+  /** Whether another attempt of the first acquire may still run, and create the key again. */
   #strayIsDue(): boolean {
     return this.#strayUntil > 0 && this.#strayUntil >= this.services.clock.clock.monotonic();
   }

@@ -1,6 +1,6 @@
 /*
- * The one renewal loop. One timer per client: it fires for the next tick (a third of the watchdog timeout), for a
- * batch that has to be repeated, and for the earliest deadline of any hold, whether renewed or not.
+ * The one renewal loop. A client has one timer. The timer fires for the next tick (a third of `lockWatchdogTimeout`), for a
+ * batch that has to be repeated, and for the earliest deadline of all holds, renewed or not.
  */
 import type { LeaseClock, Timer } from '../clock.js';
 import { RefusedError } from '../errors.js';
@@ -14,17 +14,17 @@ import { orByKey } from './split-renewal.js';
 import type { Tenure } from './tenure.js';
 
 const BATCH = 100;
-/** With a hundred thousand locks the event loop turns some hundred times before all are on their way. */
+/** A client with 100,000 locks sends their renewals over more than 100 turns of the event loop. */
 const BATCHES_A_TURN = 8;
 const RETRY_MS = 1_000;
-/** Deadlines this close together are looked at in one go. */
+/** The watchdog checks deadlines within 2 ms of each other together. */
 const SLACK_MS = 2;
 
 export class Watchdog {
   readonly #tenures = new LightSet<Tenure>();
   readonly #retries = new Set<Tenure>();
   #timer: Timer | undefined;
-  /** Monotonic ms; the other times are of the lease clock. */
+  /** Monotonic time, in ms, at which the timer fires. The other times are lease clock times, in ms. */
   #firesAt = Infinity;
   #armedAtJump = 0;
   #nextTick = Infinity;
@@ -47,13 +47,13 @@ export class Watchdog {
     yield* this.#tenures;
   }
 
-  /** A hold was opened: its deadline is watched, and if it has no lease of its own it is renewed. */
+  /** A hold was opened. The watchdog checks its deadline, and renews it if it has no lease of its own. */
   add(tenure: Tenure): void {
     if (this.#closed) return;
     this.#tenures.add(tenure);
     this.deadlineMoved(tenure);
-    // The tick is not stopped by the last release: it stops itself when it finds nothing. A section without lease
-    // would otherwise start and stop a timer.
+    // The last release does not stop the tick. The tick stops when it finds no watched tenure. Otherwise every section
+    // without a lease would start and stop a timer.
     if (this.#nextTick === Infinity && tenure.lease.watched) {
       this.#nextTick = this.clock.now() + this.everyMs;
       this.#arm();
@@ -67,7 +67,7 @@ export class Watchdog {
 
   deadlineMoved(tenure: Tenure): void {
     const deadline = tenure.lease.deadline;
-    // After a jump the next deadline known may be over, and its timer far from due.
+    // After a jump of the clock the next known deadline may have passed, although its timer is not due yet.
     if (deadline >= this.#nextDeadline && this.clock.jumped === this.#armedAtJump) return;
     this.#nextDeadline = Math.min(this.#nextDeadline, deadline);
     this.#arm();
@@ -83,7 +83,7 @@ export class Watchdog {
   #arm(): void {
     const at = Math.min(this.#nextTick, this.#nextRetry, this.#nextDeadline - SLACK_MS);
     if (at === Infinity || this.#closed) return;
-    // A timer knows nothing of a jump: one that was set before fires later than its time on the lease clock.
+    // A timer does not follow a jump of the clock: a timer that was set before the jump fires too late by the lease clock.
     const firesAt = this.clock.clock.monotonic() + at - this.clock.now();
     this.#armedAtJump = this.clock.jumped;
     if (firesAt >= this.#firesAt) return;
@@ -95,7 +95,7 @@ export class Watchdog {
   #fire(): void {
     this.#firesAt = Infinity;
     const now = this.clock.now();
-    // Losses first: after a blocked event loop no renewal may come between a caller and the news.
+    // Report losses first. After a blocked event loop a renewal must not delay the report to a caller.
     if (now >= this.#nextDeadline - SLACK_MS) this.#checkDeadlines(now);
     if (now >= this.#nextTick) {
       const watched = [...this.#tenures].filter((tenure) => tenure.lease.watched);
@@ -112,18 +112,18 @@ export class Watchdog {
   }
 
   #checkDeadlines(now: number): void {
-    // Whoever is told of a loss may give back a hold of another tenure: what is left to that one counts from here on.
+    // A listener of a loss may release a hold of another tenure, and so move a deadline during this loop.
     this.#nextDeadline = Infinity;
     const notAfter = (deadline: number): number => (this.#nextDeadline = Math.min(this.#nextDeadline, deadline));
     for (const tenure of [...this.#tenures]) {
       const deadline = tenure.lease.deadline;
       if (deadline > now + SLACK_MS) notAfter(deadline);
-      // Its confirmation moves the deadline, or loses it; by neither clock does the doubt last longer than the lease.
+      // The confirmation moves the deadline or ends the tenure. Check again when the lease has ended by any clock.
       else if (tenure.lease.expire() === 'unconfirmed') notAfter(tenure.lease.deadlineByAnyClock + SLACK_MS);
     }
   }
 
-  /** No batch waits for the answer of another, so each fails alone. */
+  /** No batch waits for the reply to another batch, so a batch that fails delays no other. */
   async #renew(tenures: readonly Tenure[]): Promise<void> {
     let sent = 0;
     for (const [script, group] of this.#groups(tenures)) {
@@ -164,12 +164,13 @@ export class Watchdog {
     if (only !== undefined && others.length === 0) request = await orByKey(script, only, request);
     if (this.#closed) return;
     if (batch.length > 1 && failedBySplit(request.error)) {
-      // Each key alone is found, wherever it is by now.
+      // A request for one key finds the server that has the key now.
       for (const tenure of batch) void this.#renewBatch(script, [tenure]);
       return;
     }
     if (batch.length > 1 && request.error instanceof RefusedError) {
-      // One key that is forbidden, or that holds something else, refuses the whole batch. The others must not be lost.
+      // One key without a permission, or of another type, makes Redis refuse the whole batch. Halve the batch, so that
+      // the tenures of the other keys are not lost.
       const half = Math.ceil(batch.length / 2);
       void this.#renewBatch(script, batch.slice(0, half));
       void this.#renewBatch(script, batch.slice(half));

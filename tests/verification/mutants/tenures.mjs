@@ -263,7 +263,7 @@ export const TENURES = [
   without(
     'a watched deadline of what remains',
     releases,
-    '    tenure.deadlineMoved(); // what the others have left may be less\n',
+    '    tenure.deadlineMoved(); // the other holds may have less time left\n',
     '',
     'tests/faults/nested-holds',
     PROPERTIES,
