@@ -31,12 +31,14 @@ async function stage(name: string, options: ClientOptions = {}): Promise<Stage> 
   return { ...red, proxies };
 }
 
-/** Two have granted it; what the third says to it is on its way. */
+/** Two servers have granted the lock. The third has executed the script, and the proxy holds its reply. */
 async function heldByTwo({ lock, proxies }: Stage) {
   const last = proxies[2]!;
   const before = scriptsSeen(last).length;
   const held = last.holdReply({ ...ACQUIRE, times: Infinity });
   const hold = await inFlow(async () => lock.acquire());
+  // Two grants settle the call: without this wait the release could come before the third server has the script.
+  await held.executed;
   return { last, before, held, hold };
 }
 
