@@ -30,7 +30,8 @@ export type { AcquireOptions, ContextOptions, LockOptions } from './locks/argume
 export type { CallOptions } from './locks/lock-call.js';
 export type { UserConnection } from './redis/connections/user-connection.js';
 export type { FairLock } from './locks/fair-lock.js';
-export type { FencedHold, FencedLock, FencedLockOptions, TokenSource } from './locks/fenced-lock.js';
+export type { FencedHold, FencedLock, FencedLockOptions } from './locks/fenced-lock.js';
+export type { TokenSource } from './redis/scripts/fenced-lock.js';
 export type { MultiHold } from './several/joint-hold.js';
 export type { MultiLock } from './several/multi-lock.js';
 export type { RedLock, RedLockOptions } from './several/red-lock.js';

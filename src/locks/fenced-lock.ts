@@ -1,20 +1,12 @@
 import { boundRejection } from '../ownership/bound-promise.js';
-import type { LockProtocol } from '../protocols/lock-protocol.js';
+import type { FencedLockProtocol } from '../protocols/fenced-lock-protocol.js';
 import { SingleHold, type MakeHold } from '../holding/single-hold.js';
 import { InvalidArgumentError } from '../errors.js';
-import { tokenKey } from '../redis/keys.js';
-import type { ScriptRequest } from '../redis/requests/script-request.js';
-import * as scripts from '../redis/scripts/fenced-lock.js';
-import type { AcquireReply, HandOffReply, HeldReply } from '../redis/scripts/replies.js';
 import * as reads from '../redis/scripts/reads.js';
 import type { AcquireOptions, ContextOptions, LockOptions } from './arguments.js';
+import type { TokenSource } from '../redis/scripts/fenced-lock.js';
 import type { CallOptions } from './lock-call.js';
-import { PlainLockProtocol } from '../protocols/plain-lock-protocol.js';
-import type { ProtocolPort } from '../protocols/protocol-port.js';
 import { SingleLock } from './single-lock.js';
-
-/** How a fenced lock draws its tokens. See `tokens` in {@link FencedLockOptions}. */
-export type TokenSource = 'counter' | 'clock';
 
 /** The options of a fenced lock's handle. */
 export interface FencedLockOptions extends ContextOptions {
@@ -27,45 +19,6 @@ export interface FencedLockOptions extends ContextOptions {
    * @defaultValue `'counter'`
    */
   tokens?: TokenSource | undefined;
-}
-
-/** The plain lock with a counter. The script of every acquisition increments the counter. */
-export class FencedLockProtocol extends PlainLockProtocol {
-  readonly tokenKey: string;
-
-  constructor(
-    port: ProtocolPort,
-    name: string,
-    private readonly tokens: TokenSource,
-  ) {
-    super(port, name);
-    this.tokenKey = tokenKey(this.key);
-  }
-
-  override acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
-    return this.port.executor.run(scripts.acquire, [this.key, this.tokenKey], [owner, leaseMs, this.tokens]);
-  }
-
-  tokenIn(reply: AcquireReply | HeldReply | HandOffReply): bigint | undefined {
-    return typeof reply === 'bigint' ? reply : undefined;
-  }
-
-  override acquireNested(
-    owner: string,
-    holdCount: number,
-    leaseMs: number,
-    _open?: readonly LockProtocol[],
-    token?: bigint,
-  ): ScriptRequest<HeldReply> {
-    const args = [owner, holdCount, leaseMs, this.tokens, String(token ?? '')] as const;
-    return this.port.executor.run(scripts.acquireNested, [this.key, this.tokenKey], [...args]);
-  }
-
-  override handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
-    const { executor, publish } = this.port;
-    const args = [from, to, leaseMs, publish, this.channel, ours, this.tokens] as const;
-    return executor.run(scripts.handOff, [this.key, this.tokenKey], [...args]);
-  }
 }
 
 /** A hold of a fenced lock. */

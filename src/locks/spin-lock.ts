@@ -1,11 +1,7 @@
 import { InvalidArgumentError } from '../errors.js';
 import { refuseUnknown } from '../options.js';
-import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { ReleaseReply } from '../redis/scripts/replies.js';
-import * as scripts from '../redis/scripts/spin-lock.js';
+import type { Pauses } from '../protocols/spin-lock-protocol.js';
 import type { ContextOptions } from './arguments.js';
-import { PlainLockProtocol } from '../protocols/plain-lock-protocol.js';
-import type { ProtocolPort } from '../protocols/protocol-port.js';
 
 /** The pauses of a spin lock's waiter between two tries. All times are milliseconds. */
 export type BackOff =
@@ -32,29 +28,6 @@ export interface SpinLockOptions extends ContextOptions {
    * @redisson `LockOptions.BackOff`
    */
   backOff?: BackOff | undefined;
-}
-
-/** Computes the next pause from the pause before it and the number of failed tries. */
-export type Pauses = (before: number, failures: number) => number;
-
-/**
- * Redisson's RSpinLock: the key and values of the plain lock without its channel. Waiters poll, and a release publishes no
- * message.
- */
-export class SpinLockProtocol extends PlainLockProtocol {
-  override readonly handsOff = false;
-  /** Beside the line of those who wait for a message on the same name. */
-  override readonly line = 'spin';
-  readonly polls: Pauses;
-
-  constructor(port: ProtocolPort, name: string, pauses: Pauses) {
-    super(port, name);
-    this.polls = pauses;
-  }
-
-  override release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
-    return this.port.executor.run(scripts.release, [this.key], [...owners]);
-  }
 }
 
 export function pausesOf(backOff: unknown): Pauses {

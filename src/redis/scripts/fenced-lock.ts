@@ -5,8 +5,8 @@ import releaseSource from '../../../lua/lock/release.lua';
 import { defineScript, replyInt } from './script.js';
 import type { AcquireReply, HandOffReply, HeldReply } from './replies.js';
 
-/** How tokens are generated: counted as in Redisson, or never below the server time in microseconds. */
-type TokenSource = 'counter' | 'clock';
+/** How a fenced lock draws its tokens. See `tokens` in `FencedLockOptions`. */
+export type TokenSource = 'counter' | 'clock';
 
 /** A token is text in the reply, because it may exceed the safe integers. Every other value is an integer. */
 const tokenOr = <T>(raw: unknown, other: (n: number) => T): bigint | T =>

@@ -1,4 +1,4 @@
-import { PlainLockProtocol } from '../protocols/plain-lock-protocol.js';
+import { PlainLockProtocol } from './plain-lock-protocol.js';
 
 /**
  * Redisson's RNonReentrantLock. It uses the scripts of the plain lock. Every outermost hold has its own owner id, so the

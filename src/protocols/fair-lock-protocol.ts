@@ -1,0 +1,61 @@
+import type { ResolvedOptions } from '../options.js';
+import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../redis/keys.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import * as scripts from '../redis/scripts/fair-lock.js';
+import type { AcquireReply, ReleaseReply } from '../redis/scripts/replies.js';
+import type { WaitQueue } from './lock-protocol.js';
+import { PlainLockProtocol } from './plain-lock-protocol.js';
+import type { ProtocolPort } from './protocol-port.js';
+
+/**
+ * The plain lock's hash with Redisson's queue of waiters. A JVM removes a dead waiter by Redisson's timeouts. A sorted set
+ * of Holdfast's own records which waiters of Holdfast clients are alive.
+ */
+export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
+  // The next owner is the head of the queue, which may wait in another process.
+  override readonly handsOff = false;
+  readonly #keys: readonly [lock: string, queue: string, timeouts: string, alive: string];
+
+  constructor(
+    port: ProtocolPort,
+    name: string,
+    private readonly options: Pick<ResolvedOptions, 'fairLockWaitTimeout' | 'fairWaiterTimeout'>,
+    override readonly reentrant = true,
+  ) {
+    super(port, name);
+    this.#keys = [this.key, fairQueueKey(this.key), fairTimeoutsKey(this.key), fairAliveKey(this.key)];
+  }
+
+  get queue(): WaitQueue {
+    return this;
+  }
+
+  channelOf(owner: string): string {
+    return fairChannel(this.key, owner);
+  }
+
+  override acquire(owner: string, leaseMs: number, waits: boolean): ScriptRequest<AcquireReply> {
+    const { fairLockWaitTimeout, fairWaiterTimeout } = this.options;
+    const { executor, publish } = this.port;
+    const waiterTimeoutMs = waits ? fairWaiterTimeout : 0;
+    const terms = [leaseMs, fairLockWaitTimeout, waiterTimeoutMs] as const;
+    return executor.run(scripts.acquire, this.#keys, [owner, ...terms, publish, this.channel]);
+  }
+
+  override release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.release, this.#keys, [
+      publish,
+      this.channel,
+      this.options.fairLockWaitTimeout,
+      ...owners,
+    ]);
+  }
+
+  refresh(owners: readonly string[]): ScriptRequest<scripts.RefreshReply> {
+    const { fairLockWaitTimeout, fairWaiterTimeout } = this.options;
+    const { executor, publish } = this.port;
+    const terms = [fairLockWaitTimeout, fairWaiterTimeout] as const;
+    return executor.run(scripts.refresh, this.#keys, [...terms, publish, this.channel, ...owners]);
+  }
+}

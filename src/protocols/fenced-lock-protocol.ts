@@ -1,0 +1,46 @@
+import { tokenKey } from '../redis/keys.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import * as scripts from '../redis/scripts/fenced-lock.js';
+import type { AcquireReply, HandOffReply, HeldReply } from '../redis/scripts/replies.js';
+import type { LockProtocol } from './lock-protocol.js';
+import { PlainLockProtocol } from './plain-lock-protocol.js';
+import type { ProtocolPort } from './protocol-port.js';
+
+/** The plain lock with a counter. The script of every acquisition increments the counter. */
+export class FencedLockProtocol extends PlainLockProtocol {
+  readonly tokenKey: string;
+
+  constructor(
+    port: ProtocolPort,
+    name: string,
+    private readonly tokens: scripts.TokenSource,
+  ) {
+    super(port, name);
+    this.tokenKey = tokenKey(this.key);
+  }
+
+  override acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
+    return this.port.executor.run(scripts.acquire, [this.key, this.tokenKey], [owner, leaseMs, this.tokens]);
+  }
+
+  tokenIn(reply: AcquireReply | HeldReply | HandOffReply): bigint | undefined {
+    return typeof reply === 'bigint' ? reply : undefined;
+  }
+
+  override acquireNested(
+    owner: string,
+    holdCount: number,
+    leaseMs: number,
+    _open?: readonly LockProtocol[],
+    token?: bigint,
+  ): ScriptRequest<HeldReply> {
+    const args = [owner, holdCount, leaseMs, this.tokens, String(token ?? '')] as const;
+    return this.port.executor.run(scripts.acquireNested, [this.key, this.tokenKey], [...args]);
+  }
+
+  override handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
+    const { executor, publish } = this.port;
+    const args = [from, to, leaseMs, publish, this.channel, ours, this.tokens] as const;
+    return executor.run(scripts.handOff, [this.key, this.tokenKey], [...args]);
+  }
+}

@@ -1,0 +1,168 @@
+import { readHoldBase, readHoldKey, readWriteChannel } from '../redis/keys.js';
+import type { ScriptExecutor } from '../redis/requests/script-executor.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
+import * as scripts from '../redis/scripts/read-write-lock.js';
+import type { Half, LockProtocol, RemainingHold, Renewal, RenewalItem, RenewalScript } from './lock-protocol.js';
+import { isOwner } from './plain-lock-protocol.js';
+import type { ProtocolPort } from './protocol-port.js';
+
+const WRITE = ':write';
+const isWriter = (field: string): boolean => field.endsWith(WRITE);
+
+/** The common part of both halves of Redisson's RReadWriteLock: one hash, one channel and one release. */
+abstract class HalfProtocol implements LockProtocol {
+  readonly key: string;
+  readonly channel: string;
+  readonly base: string;
+  readonly reentrant = true;
+  readonly family = 'read-write lock';
+  abstract readonly handsOff: boolean;
+  abstract readonly half: Half;
+  abstract readonly concurrent: boolean;
+
+  constructor(
+    protected readonly port: ProtocolPort,
+    readonly name: string,
+  ) {
+    this.key = port.keyPrefix + name;
+    this.channel = readWriteChannel(this.key);
+    this.base = readHoldBase(this.key);
+  }
+
+  get renewal(): RenewalScript {
+    return this.port.renewals.readWrite;
+  }
+
+  abstract acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply>;
+  abstract acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply>;
+  abstract fieldOf(owner: string): string;
+  abstract holdersAmong(fields: readonly string[]): string[];
+
+  releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply> {
+    const reads = remaining.filter(({ half }) => half === 'read');
+    const writes = remaining.length - reads.length;
+    const { executor, publish } = this.port;
+    return executor.run(
+      scripts.releasePartial,
+      [this.key],
+      [this.base, owner, writes, leaseMs, publish, this.channel, ...reads.map(({ leftMs }) => Math.max(0, leftMs))],
+    );
+  }
+
+  release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.release, [this.key], [this.base, publish, this.channel, ...owners]);
+  }
+
+  handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.handOff, [this.key], [this.base, from, to, leaseMs, publish, this.channel, ours]);
+  }
+}
+
+export class ReadProtocol extends HalfProtocol {
+  readonly half = 'read';
+  readonly concurrent = true;
+  readonly line = 'read';
+  /** Readers do not wait for one another, so a reader has nothing to hand over. */
+  readonly handsOff = false;
+
+  acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
+    return this.port.executor.run(scripts.acquireRead, [this.key], [this.base, owner, leaseMs]);
+  }
+
+  acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply> {
+    return this.port.executor.run(scripts.nestRead, [this.key], [this.base, owner, holdCount, leaseMs]);
+  }
+
+  fieldOf(owner: string): string {
+    return owner;
+  }
+
+  holdersAmong(fields: readonly string[]): string[] {
+    // A hash without a `mode` field belongs to another kind of lock.
+    return fields.includes('mode') ? fields.filter(isOwner) : [];
+  }
+
+  /** `forceUnlock()` of the read half leaves an owner alone that writes as well. */
+  forceableAmong(fields: readonly string[]): string[] {
+    return fields.some(isWriter) ? [] : this.holdersAmong(fields);
+  }
+}
+
+export class WriteProtocol extends HalfProtocol {
+  readonly half = 'write';
+  readonly concurrent = false;
+  readonly line = 'write';
+  readonly otherLine = 'read';
+  readonly handsOff = true;
+
+  acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
+    return this.port.executor.run(scripts.acquireWrite, [this.key], [this.fieldOf(owner), leaseMs]);
+  }
+
+  acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply> {
+    return this.port.executor.run(scripts.nestWrite, [this.key], [this.fieldOf(owner), holdCount, leaseMs]);
+  }
+
+  fieldOf(owner: string): string {
+    return owner + WRITE;
+  }
+
+  holdersAmong(fields: readonly string[]): string[] {
+    return fields.filter(isWriter).map((field) => field.slice(0, -WRITE.length));
+  }
+}
+
+/** Renews the holds of one owner per lock. Only the holds that the watchdog watches are extended. */
+export function readWriteRenewal(executor: ScriptExecutor, slotGroup: (key: string) => string | number): RenewalScript {
+  return {
+    groupOf: (item) => slotGroup(item.key),
+    renew(items: readonly RenewalItem[]) {
+      return executor.run(
+        scripts.renew,
+        items.map(({ key }) => key),
+        items.flatMap(({ key, owner, leaseMs, holds = [] }) => {
+          const reads = holds.filter(({ half }) => half === 'read');
+          const write = holds.some(({ half, renewed }) => half === 'write' && renewed);
+          return [
+            readHoldBase(key),
+            owner,
+            leaseMs,
+            Number(write),
+            reads.length,
+            ...reads.map(({ renewed }) => Number(renewed)),
+          ];
+        }),
+      );
+    },
+    renewByKey: (item) => renewByKey(executor, item),
+  };
+}
+
+/** The keys of its read holds first: the hash lasts as long as the longest of them, and no longer. */
+async function renewByKey(
+  executor: ScriptExecutor,
+  { key, owner, leaseMs, holds = [] }: RenewalItem,
+): Promise<Renewal> {
+  const reads = holds.filter(({ half }) => half === 'read');
+  const writes = holds.filter(({ half }) => half === 'write');
+  // 1 ms extends nothing: what is left is all that is asked.
+  const leaseOf = ({ renewed }: { renewed: boolean }): number => (renewed ? leaseMs : 1);
+  const requests = await Promise.all(
+    reads.map((hold, i) => executor.run(scripts.renewKey, [readHoldKey(key, owner, i + 1)], ['', leaseOf(hold)]).done),
+  );
+  const failed = requests.find(({ error }) => error !== undefined);
+  if (failed !== undefined) return { error: failed.error, reply: undefined, sentAt: failed.sentAt };
+  const longest = Math.max(0, ...requests.map(({ reply }) => reply ?? 0), ...writes.map(leaseOf));
+  const sentAt = Math.min(...requests.map((request) => request.sentAt), Infinity);
+  if (longest === 0) return { error: undefined, reply: [0], sentAt };
+  const hash = await executor.run(scripts.renewKey, [key], [owner, longest]).done;
+  const left = writes.length > 0 ? hash.reply : Math.min(longest, hash.reply ?? 0);
+  return {
+    error: hash.error,
+    reply: left === undefined ? undefined : [left],
+    sentAt: Math.min(sentAt, hash.sentAt),
+  };
+}

@@ -1,0 +1,28 @@
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import type { ReleaseReply } from '../redis/scripts/replies.js';
+import * as scripts from '../redis/scripts/spin-lock.js';
+import { PlainLockProtocol } from './plain-lock-protocol.js';
+import type { ProtocolPort } from './protocol-port.js';
+
+/** Computes the next pause from the pause before it and the number of failed tries. */
+export type Pauses = (before: number, failures: number) => number;
+
+/**
+ * Redisson's RSpinLock: the key and values of the plain lock without its channel. Waiters poll, and a release publishes no
+ * message.
+ */
+export class SpinLockProtocol extends PlainLockProtocol {
+  override readonly handsOff = false;
+  /** Beside the line of those who wait for a message on the same name. */
+  override readonly line = 'spin';
+  readonly polls: Pauses;
+
+  constructor(port: ProtocolPort, name: string, pauses: Pauses) {
+    super(port, name);
+    this.polls = pauses;
+  }
+
+  override release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
+    return this.port.executor.run(scripts.release, [this.key], [...owners]);
+  }
+}
