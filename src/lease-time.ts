@@ -23,5 +23,7 @@ export function checkLease(value: unknown, alternative = ''): number {
 /** Rounding errors of sums of fractional milliseconds are smaller than this. */
 const ROUNDING_MS = 1e-6;
 
-/** The time between two moments in whole milliseconds, as Redis takes it: rounded up, but never beyond a whole lease. */
+/**
+ * The time between two moments in whole milliseconds, as Redis takes it: rounded up, but never beyond a whole lease.
+ */
 export const wholeMs = (from: number, until: number): number => Math.ceil(until - from - ROUNDING_MS);

@@ -6,17 +6,19 @@ export interface SentRequest {
   readonly done: Promise<{ readonly error: LockError | undefined }>;
 }
 
-/** A release that the client repeats until Redis replies: a caller was told that it holds nothing, or may hold nothing. */
+/**
+ * A release that the client repeats until Redis replies: a caller was told that it holds nothing, or may hold nothing.
+ */
 export interface Compensation {
   send(): SentRequest;
   /**
-   * Monotonic time, in ms, up to which a request that creates or moves the field may still run. A release before that time
-   * could run first and miss the field.
+   * Monotonic time, in ms, up to which a request that creates or moves the field may still run. A release before that
+   * time could run first and miss the field.
    */
   readonly notBefore: number;
   /**
-   * Monotonic time, in ms, at which the last lease that any request can have set has ended. The time is not on the lease
-   * clock, because a jump of the local clock does not end a lease in Redis.
+   * Monotonic time, in ms, at which the last lease that any request can have set has ended. The time is not on the
+   * lease clock, because a jump of the local clock does not end a lease in Redis.
    */
   readonly until: number;
 }
@@ -41,8 +43,8 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
 /**
- * Releases, in the background, owners that no caller has any more. The client repeats each release until Redis replies or
- * the last possible lease has ended.
+ * Releases, in the background, owners that no caller has any more. The client repeats each release until Redis replies
+ * or the last possible lease has ended.
  */
 export class Compensations {
   readonly #open = new Map<Compensation, Promise<void>>();

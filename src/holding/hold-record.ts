@@ -16,7 +16,9 @@ export interface HoldTerms {
   readonly site: CallSite | undefined;
   /** The owner id of the first request. The members of a multi-lock share it. Absent: a new one. */
   readonly owner?: string;
-  /** Time, in ms, by which the client ends a hold before its lease ends at the server, for servers whose clocks drift. */
+  /**
+   * Time, in ms, by which the client ends a hold before its lease ends at the server, for servers whose clocks drift.
+   */
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
@@ -24,8 +26,8 @@ export interface HoldTerms {
 const EXCLUSIVE = -1;
 
 /**
- * The state of one hold. The tenure keeps the record, and the caller's {@link Hold} refers to it. So the garbage collector
- * can free a {@link Hold} that the caller has dropped, and the client warns of the leak.
+ * The state of one hold. The tenure keeps the record, and the caller's {@link Hold} refers to it. So the garbage
+ * collector can free a {@link Hold} that the caller has dropped, and the client warns of the leak.
  *
  * `open` -> `lost` -> `closed`, or `open` -> `closed`.
  */
@@ -86,7 +88,9 @@ export class HoldRecord {
     return this.leaseEnd - (this.drift === undefined ? margin : Math.max(margin, this.drift(this.longestLeaseMs)));
   }
 
-  /** Time, in ms, by which the clocks of independent servers may drift apart within a lease. Counts if above the margin. */
+  /**
+   * Time, in ms, by which the clocks of independent servers may drift apart within a lease. Counts if above the margin.
+   */
   readonly drift: ((leaseMs: number) => number) | undefined;
 
   /** The last event of this hold that the client has emitted. */

@@ -8,21 +8,21 @@ export abstract class Hold implements AsyncDisposable {
   abstract get lockName(): string;
 
   /**
-   * The owner id in Redis: `<client id>:<number>`. Nested holds share it. A hold of locks of several clients has one owner
-   * id per client, separated by commas.
+   * The owner id in Redis: `<client id>:<number>`. Nested holds share it. A hold of locks of several clients has one
+   * owner id per client, separated by commas.
    */
   abstract get owner(): string;
 
   /**
-   * A signal that aborts when the hold is lost (`reason` is the `LockLostError`) or the client is closed (`reason` is the
-   * `ClientClosedError`). It aborts before another owner can acquire the lock, as far as this client can know. The getter
-   * checks the clock first, so it notices an ended lease even after a blocked event loop.
+   * A signal that aborts when the hold is lost (`reason` is the `LockLostError`) or the client is closed (`reason` is
+   * the `ClientClosedError`). It aborts before another owner can acquire the lock, as far as this client can know. The
+   * getter checks the clock first, so it notices an ended lease even after a blocked event loop.
    */
   abstract get signal(): AbortSignal;
 
   /**
-   * The time, in whole milliseconds, for which Redis has confirmed the hold, counted from now. 0 if the hold has ended or
-   * is unconfirmed. `AbortSignal.timeout(hold.validFor())` ends work in time even if every later renewal fails.
+   * The time, in whole milliseconds, for which Redis has confirmed the hold, counted from now. 0 if the hold has ended
+   * or is unconfirmed. `AbortSignal.timeout(hold.validFor())` ends work in time even if every later renewal fails.
    */
   abstract validFor(): number;
 
@@ -33,7 +33,8 @@ export abstract class Hold implements AsyncDisposable {
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `leaseTime` is invalid. No command was sent.
    * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost.
    * @throws {NotOwnerError} `ERR_LOCK_NOT_OWNER`: the hold was released before.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The lease is unchanged or longer.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The lease is unchanged or
+   *   longer.
    * @example
    * await hold.extend(60_000);
    */

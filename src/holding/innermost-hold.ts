@@ -55,10 +55,10 @@ function innermostOf(holds: readonly FlowHold[], accepts: (hold: SingleHold) => 
 /**
  * Refuses a call that would cause a deadlock:
  *
- * - The flow is inside a hold of another family, and inside no hold that the call could re-enter. The call would wait for
- *   itself.
- * - The call asks for some of the values that its flow holds, and for further values. The call would wait for a flow that
- *   may wait for it.
+ * - The flow is inside a hold of another family, and inside no hold that the call could re-enter. The call would wait
+ *   for itself.
+ * - The call asks for some of the values that its flow holds, and for further values. The call would wait for a flow
+ *   that may wait for it.
  *
  * A call for values of which its flow holds none is a stranger.
  */

@@ -1,6 +1,6 @@
 /*
- * The time for which Redis has confirmed a tenure. Each hold has its own lease. The lease counts from the sending of its
- * request, and the client ends it a margin before Redis does. An error is not a loss: only a reply of Redis or the
+ * The time for which Redis has confirmed a tenure. Each hold has its own lease. The lease counts from the sending of
+ * its request, and the client ends it a margin before Redis does. An error is not a loss: only a reply of Redis or the
  * deadline ends the tenure. After a jump of the clock the client asks Redis first.
  */
 import { NotOwnerError, type LockError, type LockLostError, type LossReason } from '../errors.js';
@@ -72,7 +72,9 @@ export class Lease {
     return latest;
   }
 
-  /** The deadline plus the jump of the clock since Redis confirmed the tenure: by then the lease has ended by any clock. */
+  /**
+   * The deadline plus the jump of the clock since Redis confirmed the tenure: by then the lease has ended by any clock.
+   */
   get deadlineByAnyClock(): number {
     return this.deadline + this.services.clock.jumped - this.#confirmedAtJump;
   }
@@ -121,7 +123,9 @@ export class Lease {
     return status;
   }
 
-  /** The deadline has passed, or is less than a timer's slack from now. The tenure is lost unless only the clock jumped. */
+  /**
+   * The deadline has passed, or is less than a timer's slack from now. The tenure is lost unless only the clock jumped.
+   */
   expire(): 'unconfirmed' | 'lost' {
     if (this.check() === 'unconfirmed') return 'unconfirmed';
     this.tenure.expire();
@@ -129,8 +133,8 @@ export class Lease {
   }
 
   /**
-   * Asks Redis after a jump of the clock: Redis confirms the tenure, or the tenure is lost. Resolves with the error if Redis
-   * could not be asked, and the tenure stays unconfirmed.
+   * Asks Redis after a jump of the clock: Redis confirms the tenure, or the tenure is lost. Resolves with the error if
+   * Redis could not be asked, and the tenure stays unconfirmed.
    */
   confirm(): Promise<LockError | undefined> {
     this.#confirming ??= this.#confirm().finally(() => (this.#confirming = undefined));
@@ -149,7 +153,8 @@ export class Lease {
     const request = await orByKey(renewal, item, await renewal.renew([item]).done);
     if (tenure.state !== 'held') return undefined;
     const left = request.reply?.[0] ?? 0;
-    // The request failed, and the lease has not ended by either clock. It stays unconfirmed, and the next check asks again.
+    // The request failed, and the lease has not ended by either clock. It stays unconfirmed, and the next check asks
+    // again.
     if (request.error !== undefined && clock.now() < this.deadline) {
       tenure.deadlineMoved();
       return request.error;
@@ -247,8 +252,8 @@ export class Lease {
   }
 
   /**
-   * Starts the lease that the caller asked for, on a hold that the watchdog has renewed until now. The key lasts as long as
-   * the longest lease of the holds around this hold. The call settles by `settleBy` (lease clock ms).
+   * Starts the lease that the caller asked for, on a hold that the watchdog has renewed until now. The key lasts as
+   * long as the longest lease of the holds around this hold. The call settles by `settleBy` (lease clock ms).
    */
   begin(hold: HoldRecord, leaseMs: number, settleBy: number): Promise<void> {
     const { tenure } = this;

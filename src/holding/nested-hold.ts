@@ -1,6 +1,6 @@
 /*
- * A nested hold: the acquire of a call from inside a hold of the same lock. The acquire takes its turn among the requests
- * of the tenure (request-turns.ts). It carries the hold count as an absolute number.
+ * A nested hold: the acquire of a call from inside a hold of the same lock. The acquire takes its turn among the
+ * requests of the tenure (request-turns.ts). It carries the hold count as an absolute number.
  */
 import { ClientClosedError } from '../errors.js';
 import { answeredTooLate, grantDeadline, type HoldRecord, type HoldTerms } from './hold-record.js';
@@ -18,8 +18,8 @@ export interface NestedCall {
 }
 
 /**
- * Opens a hold inside `parent`. Resolves with `undefined` if `parent` was released first. If the call was aborted before
- * the reply, the client emits no event for the hold, because the caller does not get it.
+ * Opens a hold inside `parent`. Resolves with `undefined` if `parent` was released first. If the call was aborted
+ * before the reply, the client emits no event for the hold, because the caller does not get it.
  */
 export function openNested(
   tenure: Tenure,
@@ -44,8 +44,8 @@ export function openNested(
       tenure.throwIfLost();
       if (request.error !== undefined) return await turns.failed(request, parent);
       if (request.reply === 'gone') throw tenure.lose('gone');
-      // A failure from here on releases nothing. The next request of the tenure carries an absolute count, or the release
-      // of the outer hold, which waits for this turn, frees the lock.
+      // A failure from here on releases nothing. The next request of the tenure carries an absolute count, or the
+      // release of the outer hold, which waits for this turn, frees the lock.
       parent.throwIfLost();
       if (client.closed) throw new ClientClosedError();
       const sentAt = request.sentAt + jumped;

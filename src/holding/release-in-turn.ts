@@ -1,6 +1,6 @@
 /*
- * The release of one hold among several, of a hold whose tenure has a pending request, or of a hold whose lease Redis has
- * to confirm. tenure.ts releases the only hold of an idle tenure in a shorter way.
+ * The release of one hold among several, of a hold whose tenure has a pending request, or of a hold whose lease Redis
+ * has to confirm. tenure.ts releases the only hold of an idle tenure in a shorter way.
  */
 import { LockLostError, RedisUnavailableError, type LockError, type LossReason } from '../errors.js';
 import type { HoldRecord } from './hold-record.js';
@@ -18,7 +18,10 @@ export interface ReleasingTenure {
   throwIfLost(): void;
   lose(reason: LossReason): LockLostError;
   deadlineMoved(): void;
-  /** Frees the lock, or hands it over. `deadline`: lease clock time, in ms, up to which the released holds surely had it. */
+  /**
+   * Frees the lock, or hands it over. `deadline`: lease clock time, in ms, up to which the released holds surely had
+   * it.
+   */
   end(hold: HoldRecord | undefined, deadline: number): Promise<void>;
   /** Returns the error of a failed release. Without open holds, the client releases the lock in the background. */
   unreleased(error: LockError, hold: HoldRecord, deadline: number): LockError;

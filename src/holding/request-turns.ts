@@ -23,8 +23,9 @@ export interface TurnsTenure {
 const ROUNDING_MS = 5;
 
 /**
- * The requests that change a tenure while it is held. The client sends them one after the other, and none while an attempt
- * of an earlier request may still run. So the client always knows the hold count, and sends it as an absolute number.
+ * The requests that change a tenure while it is held. The client sends them one after the other, and none while an
+ * attempt of an earlier request may still run. So the client always knows the hold count, and sends it as an absolute
+ * number.
  */
 export class RequestTurns {
   #last: Promise<unknown> | undefined;
@@ -43,8 +44,9 @@ export class RequestTurns {
   }
 
   /**
-   * Runs `work` after all earlier work. If Redis is unavailable for one command deadline, all waiting work fails, so that it
-   * does not take a command deadline each. `settleBy`: lease clock time, in ms, by which the call has to settle.
+   * Runs `work` after all earlier work. If Redis is unavailable for one command deadline, all waiting work fails, so
+   * that it does not take a command deadline each. `settleBy`: lease clock time, in ms, by which the call has to
+   * settle.
    */
   take<T>(
     work: (settleBy: number) => Promise<T>,
@@ -74,7 +76,9 @@ export class RequestTurns {
     return run;
   }
 
-  /** Resolves when a request may be sent: the lease is confirmed, and no attempt of an earlier request can still run. */
+  /**
+   * Resolves when a request may be sent: the lease is confirmed, and no attempt of an earlier request can still run.
+   */
   async ready(parent?: HoldRecord): Promise<void> {
     const { lease } = this.tenure;
     if (lease.check() === 'unconfirmed') {

@@ -4,8 +4,8 @@ import type { Tenure } from './tenure.js';
 import { checkLease } from '../lease-time.js';
 
 /**
- * Warns when the caller has dropped a hold without a release. The client only warns, because to keep a lock for the life
- * of the process is a legitimate use.
+ * Warns when the caller has dropped a hold without a release. The client only warns, because to keep a lock for the
+ * life of the process is a legitimate use.
  */
 const leaked = new FinalizationRegistry<HoldRecord>((record) => {
   if (record.state !== 'open') return;

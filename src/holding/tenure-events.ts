@@ -12,8 +12,8 @@ interface EventfulTenure {
 }
 
 /*
- * The client emits two events for each hold that its caller gets: `acquired`, and then either `released` or `leaseLost`.
- * `told` of the record says which came last. A hold that its caller does not get causes no event.
+ * The client emits two events for each hold that its caller gets: `acquired`, and then either `released` or
+ * `leaseLost`. `told` of the record says which came last. A hold that its caller does not get causes no event.
  */
 
 /** The caller gets the hold. The hold may already be lost. */

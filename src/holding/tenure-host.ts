@@ -13,11 +13,13 @@ export type Ended = 'freed' | 'handed' | 'lost' | 'unknown';
 
 /** The line of waiters, as a tenure uses it. */
 export interface TenureHost<T> {
-  /** Returns the waiter that gets the lock when a tenure ends. `leaseEnd`: lease clock time, in ms, of the key's end. */
+  /**
+   * Returns the waiter that gets the lock when a tenure ends. `leaseEnd`: lease clock time, in ms, of the key's end.
+   */
   successorFor(leaseEnd: number): Successor | undefined;
   /**
-   * One script moves the lock from the tenure to the successor. `released` emits the release of the tenure's hold, before the
-   * client emits the acquisition of the successor.
+   * One script moves the lock from the tenure to the successor. `released` emits the release of the tenure's hold,
+   * before the client emits the acquisition of the successor.
    */
   handOff(tenure: T, successor: Successor, released: () => void): Promise<TenureEnd>;
   ended(tenure: T, how: Ended): void;

@@ -1,7 +1,8 @@
 /*
- * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Its requests
- * take turns (request-turns.ts) and ask for a lease (lease.ts). The tenure is over when the count is 0, the lock is lost or
- * its state is unknown. The client never uses its owner id again, so a late request cannot change a later tenure.
+ * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Its
+ * requests take turns (request-turns.ts) and ask for a lease (lease.ts). The tenure is over when the count is 0, the
+ * lock is lost or its state is unknown. The client never uses its owner id again, so a late request cannot change a
+ * later tenure.
  */
 import { LockLostError, type ClientClosedError, type LockError, type LossReason } from '../errors.js';
 import { HoldRecord, type HoldTerms } from './hold-record.js';
@@ -86,7 +87,9 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     return hold.released;
   }
 
-  /** Whether the release can be sent at once: the hold is the only one, the lease is valid and no request is pending. */
+  /**
+   * Whether the release can be sent at once: the hold is the only one, the lease is valid and no request is pending.
+   */
   #isLast(hold: HoldRecord): boolean {
     return !this.busy && this.holds.length === 1 && hold.state === 'open' && this.lease.check() === 'valid';
   }
@@ -139,8 +142,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   /**
-   * The last open hold has reached its deadline. If the release of another hold is pending, the tenure itself is not lost:
-   * that release frees the lock.
+   * The last open hold has reached its deadline. If the release of another hold is pending, the tenure itself is not
+   * lost: that release frees the lock.
    */
   expire(cause?: unknown): void {
     if ((this.#releases?.pending ?? 0) === 0) return void this.lose('expired', cause);

@@ -1,6 +1,6 @@
 /*
- * The one renewal loop. A client has one timer. The timer fires for the next tick (a third of `lockWatchdogTimeout`), for a
- * batch that has to be repeated, and for the earliest deadline of all holds, renewed or not.
+ * The one renewal loop. A client has one timer. The timer fires for the next tick (a third of `lockWatchdogTimeout`),
+ * for a batch that has to be repeated, and for the earliest deadline of all holds, renewed or not.
  */
 import type { LeaseClock, Timer } from '../clock.js';
 import { RefusedError } from '../errors.js';
@@ -83,7 +83,8 @@ export class Watchdog {
   #arm(): void {
     const at = Math.min(this.#nextTick, this.#nextRetry, this.#nextDeadline - SLACK_MS);
     if (at === Infinity || this.#closed) return;
-    // A timer does not follow a jump of the clock: a timer that was set before the jump fires too late by the lease clock.
+    // A timer does not follow a jump of the clock: a timer that was set before the jump fires too late by the lease
+    // clock.
     const firesAt = this.clock.clock.monotonic() + at - this.clock.now();
     this.#armedAtJump = this.clock.jumped;
     if (firesAt >= this.#firesAt) return;
