@@ -286,7 +286,7 @@ export function notOwnerText(name: string, held: HoldRecord | undefined, family 
       'leaves it at a yield. Keep the Hold instead: ' +
       'const hold = await lock.acquire(); ... await hold.release().';
   }
-  return `${message} Details: README, "Who owns a lock".`;
+  return `${message} See docs/ownership.md.`;
 }
 
 const isOfThisLock = (record: HoldRecord, { half, parts }: LockProtocol): boolean =>

@@ -72,9 +72,9 @@ export function refusal(operation: string, error: Error, request: RefusedRequest
   const rule = missingRule(message, request);
   let hint = '';
   if (rule !== undefined) {
-    hint = `; grant ${rule} to the user of this connection (ACL SETUSER); see README, "What Redis must allow"`;
+    hint = `; grant ${rule} to the user of this connection (ACL SETUSER); see docs/permissions.md`;
   } else if (/NOPERM|permission/i.test(message)) {
-    hint = '; grant the user of this connection the permission that README lists under "What Redis must allow"';
+    hint = '; grant the user of this connection the permission that docs/permissions.md lists';
   } else if (/\bOOM\b/.test(message)) {
     hint = '; the server has reached its maxmemory, so free memory or raise the limit';
   } else if (/WRONGTYPE|not an integer/.test(message)) {

@@ -60,7 +60,7 @@ type Round = { readonly hold: MultiHold } | { readonly votes: readonly ServerVot
  *   lost that there is none, it rejects with `LockLostError`.
  *
  * It survives servers that crash and lose nothing but the lock's key on a minority of them. It does not make a lock safe
- * against a holder that pauses for longer than its lease, nor against clocks that jump. README, "RedLock".
+ * against a holder that pauses for longer than its lease, nor against clocks that jump. See docs/redlock.md.
  *
  * @redisson `RedissonClient#getRedLock(RLock...)`. Differs: servers are asked at once and not one after the other,
  * and the drift counts.

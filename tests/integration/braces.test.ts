@@ -16,7 +16,7 @@ import { until } from '../support/time/until.js';
 
 /*
  * Redisson puts braces around a name that has none. `x` and `{x}` then share a channel, but they are two keys and so two
- * locks. A fair lock's queue and the leases of permits with ids share more than that, as in Redisson: README says so.
+ * locks. A fair lock's queue and the leases of permits with ids share more than that, as in Redisson: docs/choosing.md says so.
  */
 
 afterEach(async () => {
@@ -117,7 +117,7 @@ test('a latch named {x} does not open because the one named x has opened', async
   await waiting;
 });
 
-describe('what Redisson keeps under one key for both, as README says', () => {
+describe('what Redisson keeps under one key for both, as the guide says', () => {
   test('fair locks named q and {q} exclude nobody from each other, but have one queue', async () => {
     const [client, other] = [await openClient(), await openClient()];
     const name = freshName();

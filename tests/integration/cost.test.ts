@@ -3,7 +3,7 @@ import { createClient, type LockClient } from '../../src/client/create-client.js
 import * as fairLock from '../../src/redis/scripts/fair-lock.js';
 import { inFlow } from '../support/clients/lock-clients.js';
 import { ALL_SCRIPTS } from '../support/lua/lock-scripts.js';
-import { codeIn, declarations, publicMembers, readme, tableUnder } from '../support/project/readme.js';
+import { codeIn, declarations, page, publicMembers, tableUnder } from '../support/project/guide.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
 import { until } from '../support/time/until.js';
 
@@ -26,7 +26,7 @@ interface Row {
 const ACQUIRE = fairLock.acquire.script!.sha;
 const VALUES = Array.from({ length: 500 }, (_, at) => `order ${at}`);
 
-/** The rows of README's table of costs. */
+/** The rows of the table of costs of docs/choosing.md. */
 const ROWS: Record<string, Row> = {
   '`getLock`': { section: async (client, name) => giving(await client.getLock(name).acquire()) },
   '`getNonReentrantLock`': {
@@ -125,7 +125,7 @@ async function open(count = 1): Promise<LockClient> {
   return client;
 }
 
-const rows = tableUnder('Primitive');
+const rows = tableUnder('Primitive', page('docs/choosing.md'));
 test('the table has the primitives that are measured, and every one that there is', () => {
   expect(rows.map(([name]) => name)).toEqual(Object.keys(ROWS));
   const named = new Set(rows.flatMap(([name]) => codeIn(name!)));
@@ -136,7 +136,7 @@ test('the table has the primitives that are measured, and every one that there i
   expect(factories.filter((name) => !named.has(name))).toEqual([]);
 });
 
-test.each(Object.entries(ROWS))('a section of %s sends as many commands as README says', async (name, row) => {
+test.each(Object.entries(ROWS))('a section of %s sends as many commands as the guide says', async (name, row) => {
   const [, free, more] = rows.find(([cell]) => cell === name)!;
   const { section, holder = section, servers: over = 1, tries = 2, reads } = row;
   const [mine, other] = [await open(over), await open(over)];
@@ -178,7 +178,7 @@ test.each(Object.entries(ROWS))('a section of %s sends as many commands as READM
   if (!more!.startsWith('at least')) expect(await sent()).toBe(expected);
 });
 
-test('what README says of single calls: one command each', async () => {
+test('what the guide says of single calls: one command each', async () => {
   const client = await open();
   const latch = client.getCountDownLatch('cost:latch');
   const permits = client.getPermitExpirableSemaphore('cost:permits');
@@ -191,7 +191,8 @@ test('what README says of single calls: one command each', async () => {
     countDown: () => latch.countDown(),
     await: () => latch.await(),
   };
-  const [sentence = ''] = /`trySetPermits`, `acquireMany`,[^.]* one command each\./.exec(readme) ?? [];
+  const [sentence = ''] =
+    /`trySetPermits`, `acquireMany`,[^.]* one command each\./.exec(page('docs/choosing.md')) ?? [];
   expect(codeIn(sentence)).toEqual(Object.keys(calls));
   for (const [name, call] of Object.entries(calls)) {
     // To await is to read; the scripts of the others read as well.
@@ -205,7 +206,7 @@ test('what README says of single calls: one command each', async () => {
 test('the fair lock: a call that waits, and one that gives up, with their subscriptions', async () => {
   const [, entering, leaving] =
     /^\| a call that waits, with its unlock \| (\d+): .*; (\d+) where it gives up; \d+ less behind another .* \|$/m.exec(
-      readme,
+      page('docs/fair-lock.md'),
     )!;
   const [mine, other] = [await open(), await open()];
   const [lock, theirs] = [mine.getFairLock('cost:queue'), other.getFairLock('cost:queue')];
@@ -227,7 +228,7 @@ test('the fair lock: a call that waits, and one that gives up, with their subscr
 });
 
 test('the fair lock: who has a place behind another waiter of its client asks once less', async () => {
-  const [, less] = /(\d+) less behind another/.exec(readme)!;
+  const [, less] = /(\d+) less behind another/.exec(page('docs/fair-lock.md'))!;
   const [mine, other] = [await open(), await open()];
   const name = 'cost:behind';
   const hold = await inFlow(async () => other.getFairLock(name).acquire());

@@ -3,11 +3,11 @@ import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
 import { elapsed } from '../support/time/elapsed.js';
 import { answered, closeClients, inFlow, openClient } from '../support/clients/lock-clients.js';
-import { codeIn, tableUnder } from '../support/project/readme.js';
+import { codeIn, page, tableUnder } from '../support/project/guide.js';
 import { admin, freshName } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
-/* README, "One name, one kind": which waiters of a name a release wakes. */
+/* docs/choosing.md, "One name, one kind": which waiters of a name a release wakes. */
 
 afterEach(() => closeClients());
 
@@ -34,7 +34,9 @@ const LEASE_MS = 4_000;
 /** A fair lock's waiter looks once a second. */
 const SOON_MS = 3_000;
 const woken = new Map(
-  tableUnder('A release of').flatMap(([of, wakes]) => codeIn(of!).map((factory) => [factory, codeIn(wakes!)] as const)),
+  tableUnder('A release of', page('docs/choosing.md')).flatMap(([of, wakes]) =>
+    codeIn(of!).map((factory) => [factory, codeIn(wakes!)] as const),
+  ),
 );
 
 interface Entered {
@@ -77,7 +79,7 @@ async function enters(
   };
 }
 
-test('a release wakes the waiters that the README names; those of other kinds sleep until the lease ends', async () => {
+test('a release wakes the waiters that the guide names; those of other kinds sleep until the lease ends', async () => {
   expect([...woken.keys()].sort()).toEqual([...new Set(KINDS.map(({ factory }) => factory))].sort());
   const clients = [await openClient(), await openClient()] as const;
   const pairs = KINDS.flatMap((held) => KINDS.map((waits) => enters(clients, held, waits)));

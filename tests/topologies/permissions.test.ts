@@ -47,7 +47,7 @@ describe.each([
         },
       ),
   ],
-])('with what the README lists for %s, and nothing else', (factory, contract) => {
+])('with what the guide lists for %s, and nothing else', (factory, contract) => {
   beforeAll(async () => {
     const listed = [...EVERY, factory, 'inspect', ...(factory === 'getFencedLock' ? ['getLock'] : [])];
     await allow(permissionsFor(listed, `${mark}*`));
@@ -131,7 +131,7 @@ describe('one permission is missing', () => {
     for (const error of refused) {
       expect(error.rule?.split(' ')).toContain(rule);
       expect(error.message).toContain(rule);
-      expect(error.message).toContain('What Redis must allow');
+      expect(error.message).toContain('docs/permissions.md');
     }
   });
 

@@ -7,7 +7,7 @@ import { until } from '../support/time/until.js';
 /*
  * Several flows through failovers. With both replicas asked for every grant no grant can be lost, whichever of them takes
  * over: so nobody may ever be inside together with another one, as long as nobody has to renew. A renewal that the old
- * master was the last to know of ends the lease sooner than its holder was told, whatever `acks` says (README); what
+ * master was the last to know of ends the lease sooner than its holder was told, whatever `acks` says (docs/topologies.md); what
  * follows from that is the nemesis's business.
  */
 

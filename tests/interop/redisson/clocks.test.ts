@@ -8,7 +8,7 @@ import { until } from '../../support/time/until.js';
 import { fairOrder } from '../../support/java/fair-order.js';
 import { Jvm, ms, REDISSON_VERSIONS } from './jvm.js';
 
-/* A JVM whose clock is off by more than any lease here (README, "Sharing locks with Java"). */
+/* A JVM whose clock is off by more than any lease here (docs/java.md). */
 
 const version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];
 const FAIR_WAIT_MS = 300_000;

@@ -9,7 +9,7 @@ import { Jvm, REDISSON_VERSIONS, type JvmObject } from './jvm.js';
 import { expectWoken } from './limits.js';
 import { HoldfastActor } from './wire/holdfast-actor.js';
 
-/* Settings that have to agree on both sides (README, "Sharing locks with Java"), with each kind of channel. */
+/* Settings that have to agree on both sides (docs/java.md), with each kind of channel. */
 
 interface Kind {
   readonly kind: string;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import ts from 'typescript';
 import { projectFiles } from '../../support/project/project-files.js';
-import { declarations, exportedNames } from '../../support/project/readme.js';
+import { declarations, exportedNames } from '../../support/project/guide.js';
 
 /** The public surface: the members of the client and of each exported class of the folders that users call. */
 const exported = new Set(exportedNames('src/index.ts'));

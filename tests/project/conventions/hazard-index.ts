@@ -1,6 +1,6 @@
 /**
  * What can go wrong with locks of this wire protocol, by the numbers of section 18 of the wire document, and what shows
- * that it does not here: a file of tests and part of a title in it, or a sentence of the README.
+ * that it does not here: a file of tests and part of a title in it, or a sentence of the guide.
  */
 export interface Hazard {
   readonly number: number;
@@ -28,7 +28,6 @@ const FAIR_SCRIPTS = 'tests/lua/fair-lock.test.ts';
 const READ_WRITE = 'tests/integration/read-write-lock.test.ts';
 const MULTI = 'tests/integration/multi-lock.test.ts';
 const CLUSTER = 'tests/topologies/cluster.test.ts';
-const README = 'README.md';
 
 const hazard = (number: number, title: string, ...answers: Hazard['answers']): Hazard => ({ number, title, answers });
 
@@ -124,7 +123,7 @@ export const HAZARDS: readonly Hazard[] = [
   hazard(
     29,
     'messages of two kinds on one key',
-    [README, 'Messages of the one kind do not reach the other'],
+    ['docs/java.md', 'Messages of the one kind do not reach the other'],
     ['tests/interop/redisson/settings.test.ts', 'a cluster with sharded channels'],
   ),
   hazard(30, 'a message of fewer permits than none', [EXPIRABLE_SCRIPTS, '(hazard 30)']),
@@ -169,7 +168,7 @@ export const HAZARDS: readonly Hazard[] = [
   hazard(
     43,
     'permits of the dead',
-    [README, '**stays taken**'],
+    ['docs/choosing.md', '**stays taken**'],
     [EXPIRABLE, 'R16: kill -9 of a process with a permit'],
   ),
   hazard(44, 'a lease converted with every round', [OWN, 'hazards 44 and 45:'], [MULTI, 'is exact for every member']),
@@ -183,6 +182,6 @@ export const HAZARDS: readonly Hazard[] = [
     'one replica that confirms, another that takes over',
     ['tests/topologies/sentinel-flows.test.ts', 'R3: flows exclude each other while Sentinel fails over'],
     [REPLICAS, 'with more acknowledgements asked for than there are replicas nothing is granted'],
-    [README, 'with `n` the number of all replicas, always'],
+    ['docs/topologies.md', 'with `n` the number of all replicas, always'],
   ),
 ];

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { withoutComments } from '../../support/project/import-graph.js';
+import { guide } from '../../support/project/guide.js';
 import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
 interface Manifest {
@@ -8,7 +9,14 @@ interface Manifest {
 }
 
 const TOP_LEVEL = ['lua', 'src', 'tests', 'examples', 'bench', 'docs', '.ci', '.gitignore'];
-const TOP_LEVEL_FILES = ['package.json', 'package-lock.json', 'tsconfig.json', 'README.md', 'LICENSE'];
+const TOP_LEVEL_FILES = [
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'README.md',
+  'LICENSE',
+  ...['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+];
 
 const code = ['src', 'tests', 'examples', 'bench'].flatMap((folder) => projectFiles(folder, 'ts'));
 const manifest = JSON.parse(readProjectFile('package.json')) as Manifest;
@@ -75,8 +83,8 @@ test('nothing is put off in a comment, and no test is skipped or run alone', () 
   expect(offences).toEqual([]);
 });
 
-test('every script that the README names is there', () => {
-  const named = [...readProjectFile('README.md').matchAll(/\bnpm (?:run )?(?:--silent |-s )?([a-z][\w:-]*)/g)];
+test('every script that a page names is there', () => {
+  const named = [...guide.matchAll(/\bnpm (?:run )?(?:--silent |-s )?([a-z][\w:-]*)/g)];
   const builtIn = new Set(['ci', 'i', 'install', 'pack', 'publish', 'version', 'packages', 'package']);
   const missing = named.flatMap(([call, script]) =>
     call.startsWith('npm run') || !builtIn.has(script!) ? (manifest.scripts[script!] ? [] : [call]) : [],

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { readScript, SCRIPT_FILES } from '../../support/lua/script-files.js';
 import { permissionsFor } from '../../support/servers/user.js';
 
-/** The scripts that each row of the README's table of permissions is for, and what is read without a script. */
+/** The scripts that each row of the table of docs/permissions.md is for, and what is read without a script. */
 const READS = ['exists', 'pttl', 'hexists', 'hget', 'hkeys'];
 const ROWS: Readonly<Record<string, { scripts: readonly string[]; reads: readonly string[]; as?: string }>> = {
   getLock: { scripts: ['lock/'], reads: READS },

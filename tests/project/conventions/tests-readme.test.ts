@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
-import { tableUnder } from '../../support/project/readme.js';
+import { tableUnder } from '../../support/project/guide.js';
 import { HAZARDS } from './hazard-index.js';
 
 const text = readProjectFile('tests/README.md');
@@ -27,7 +27,7 @@ test('every requirement of the table is cited by a test', () => {
 
 test('the table of hazards is that of the index', () => {
   const [, table] = text.split('\n## Hazards\n');
-  expect(tableUnder('Number', table)).toEqual(HAZARDS.map(({ number, title }) => [String(number), title]));
+  expect(tableUnder('Number', table!)).toEqual(HAZARDS.map(({ number, title }) => [String(number), title]));
 });
 
 test('every folder of tests has its question', () => {

@@ -97,7 +97,7 @@ function failAnyway(test) {
 let survived = 0;
 let undecided = 0;
 try {
-  for (const part of ['dist', 'src', 'lua', 'tests', '.ci', 'package.json', 'tsconfig.json', 'README.md']) {
+  for (const part of ['dist', 'src', 'lua', 'tests', '.ci', 'package.json', 'tsconfig.json', 'README.md', 'docs']) {
     cpSync(join(root, part), join(copy, part), { recursive: true });
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));

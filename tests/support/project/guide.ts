@@ -1,39 +1,55 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import ts from 'typescript';
-import { PROJECT_ROOT, readProjectFile } from './project-files.js';
+import { PROJECT_ROOT, projectFiles, readProjectFile } from './project-files.js';
 
-/* The README, cut into what tests can compare with the sources. */
+/* The README and the pages of the guide, cut into parts that tests compare with the source. */
 
-export const readme = readProjectFile('README.md');
+/** Everything that users and contributors read, without what stands beside the code. */
+export const PAGES: readonly string[] = [
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md'],
+  ...projectFiles('docs', '.md'),
+].filter((path) => existsSync(join(PROJECT_ROOT, path)));
+
+const texts = new Map(PAGES.map((path) => [path, readProjectFile(path)]));
+
+export function page(path: string): string {
+  const text = texts.get(path);
+  if (text === undefined) throw new Error(`the guide has no page ${path}`);
+  return text;
+}
+
+/** All pages, one after the other. */
+export const guide = [...texts.values()].join('\n');
 
 export interface Snippet {
+  readonly page: string;
   readonly language: string;
   readonly code: string;
-  /** Of its first line, from 1. */
+  /** Line number of the first line, from 1. */
   readonly line: number;
+  /** The reason why the snippet is only type-checked: `<!-- type-checked only: reason -->` above it. */
+  readonly notRun: string | undefined;
 }
+
+const FENCED = /(?:^<!-- type-checked only: (.+) -->\n)?^```(\w+)\n([\s\S]*?)^```$/gm;
 
 export function snippets(...languages: string[]): Snippet[] {
-  return [...readme.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
-    .map(({ 1: language = '', 2: code = '', index }) => ({
-      language,
-      code,
-      line: readme.slice(0, index).split('\n').length + 1,
-    }))
-    .filter(({ language }) => languages.includes(language));
-}
-
-/** From one heading of the second level to the next. */
-export function section(title: string): string {
-  const [, text] = readme.split(`\n## ${title}\n`);
-  if (text === undefined) throw new Error(`the README has no section "${title}"`);
-  return text.split('\n## ')[0]!;
+  return [...texts].flatMap(([path, text]) =>
+    [...text.matchAll(FENCED)]
+      .map(({ 0: all, 1: notRun, 2: language = '', 3: code = '', index }) => {
+        const before = index + all.indexOf('```');
+        return { page: path, language, code, notRun, line: text.slice(0, before).split('\n').length + 1 };
+      })
+      .filter(({ language }) => languages.includes(language)),
+  );
 }
 
 /** The cells of the table whose head begins with this one, without head and rule. */
-export function tableUnder(head: string, text = readme): string[][] {
+export function tableUnder(head: string, text: string): string[][] {
   const lines = text.split('\n');
   const first = lines.findIndex((line) => line.startsWith(`| ${head} |`));
-  if (first < 0) throw new Error(`the README has no table "${head}"`);
+  if (first < 0) throw new Error(`there is no table "${head}"`);
   const rows = lines.slice(first + 2);
   const end = rows.findIndex((line) => !line.startsWith('|'));
   return rows.slice(0, end < 0 ? undefined : end).map((line) =>
@@ -44,10 +60,10 @@ export function tableUnder(head: string, text = readme): string[][] {
   );
 }
 
-/** Without what is fenced. */
-export const prose = readme.replace(/^```[^]*?^```$/gm, '');
+/** A text without its fenced snippets. */
+export const proseOf = (text: string): string => text.replace(/^```[^]*?^```$/gm, '');
 
-/** What stands between backticks. */
+/** The texts between backticks. */
 export const codeIn = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
 /** What follows `// ` on a line that prints. */

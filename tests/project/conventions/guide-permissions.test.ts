@@ -1,57 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { build } from 'esbuild';
-import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
-import ts from 'typescript';
+import { describe, expect, test } from '@jest/globals';
 import { createClient, type Lock, type LockClient } from '../../../src/index.js';
-import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
-import {
-  codeIn,
-  promisedOutput,
-  readme,
-  section,
-  snippets,
-  typeErrors,
-  type Snippet,
-} from '../../support/project/readme.js';
+import { codeIn, page, snippets } from '../../support/project/guide.js';
+import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 import { admin, freshName, testRedisUrl } from '../../support/redis.js';
 import { until } from '../../support/time/until.js';
-
-const exec = promisify(execFile);
-const ESM = join(PROJECT_ROOT, 'dist/index.mjs');
-const CJS = join(PROJECT_ROOT, 'dist/index.cjs');
-
-/** What a snippet that makes no client of its own takes for granted. */
-const BEFORE = `import { createClient } from 'holdfast';
-const client = createClient({ url: 'redis://127.0.0.1:6379' });
-const lock = client.getLock('order:42');
-const fetchReport = async (options: { signal: AbortSignal }) => (options.signal.aborted ? 'stopped' : 'done');
-`;
-const AFTER = `await client.close();\n`;
-
-/** It stands at its own lines, so that what the compiler says leads to the README. */
-function program({ code, line }: Snippet): string {
-  if (/\bcreateClient\(/.test(code)) return '\n'.repeat(line - 1) + code;
-  return BEFORE + '\n'.repeat(line - BEFORE.split('\n').length) + code + AFTER;
-}
-
-const typescript = snippets('ts');
-const javascript = snippets('js');
-
-// In node_modules, where what is written finds the packages that it imports, and no tool looks at it.
-let folder: string;
-beforeAll(() => {
-  const cache = join(PROJECT_ROOT, 'node_modules/.cache/holdfast');
-  mkdirSync(cache, { recursive: true });
-  folder = mkdtempSync(join(cache, 'readme-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-afterEach(async () => {
-  await admin().del('seats'); // a semaphore stays when nobody uses it any more
-});
 
 /** One section of everything that there is, and of what several can have also with somebody who waits. */
 async function eachOfTheFamily(client: LockClient, other: LockClient): Promise<void> {
@@ -95,79 +47,9 @@ async function eachOfTheFamily(client: LockClient, other: LockClient): Promise<v
   await admin().del(name, expirable.name);
 }
 
-function written(name: string, code: string): string {
-  const path = join(folder, name);
-  writeFileSync(path, code.replace('redis://127.0.0.1:6379', testRedisUrl()));
-  return path;
-}
-
-async function printed(path: string): Promise<string[]> {
-  const { stdout, stderr } = await exec(process.execPath, [path], { timeout: 20_000 });
-  expect(stderr).toBe('');
-  return stdout.split('\n').filter((line) => line !== '');
-}
-
-const asModule = (snippet: Snippet): string =>
-  ts.transpileModule(program(snippet), {
-    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },
-  }).outputText;
-
-describe('snippets', () => {
-  test('all are TypeScript, JavaScript, shell or text', () => {
-    expect(typescript.length).toBeGreaterThan(5);
-    expect(javascript.length).toBeGreaterThan(0);
-    const known = [...typescript, ...javascript, ...snippets('sh', 'text')].length;
-    expect((readme.match(/^```/gm) ?? []).length).toBe(2 * known);
-  });
-
-  test('type-check under the settings of this project', () => {
-    expect(typeErrors(new Map(typescript.map((each) => [`readme-${each.line}.ts`, program(each)])))).toEqual([]);
-  });
-
-  test.each(typescript.map((each) => [each.line, each] as const))(
-    'the one in line %i runs and prints what its comments say',
-    async (line, snippet) => {
-      const lines = await printed(
-        written(`${line}.mjs`, asModule(snippet).replaceAll("'holdfast'", `'${pathToFileURL(ESM).href}'`)),
-      );
-      expect(promisedOutput(snippet.code)).not.toEqual([]);
-      expect([...new Set(lines)].sort()).toEqual([...new Set(promisedOutput(snippet.code))].sort());
-    },
-  );
-
-  test.each(javascript.map((each) => [each.line, each] as const))(
-    'the CommonJS one in line %i runs and prints what its comments say',
-    async (line, { code }) => {
-      const path = written(`${line}.cjs`, code.replace("'holdfast'", JSON.stringify(CJS)));
-      expect(await printed(path)).toEqual(promisedOutput(code));
-    },
-  );
-});
-
-test('with the banner a bundle in ESM format runs, and without it not', async () => {
-  const [snippet] = typescript;
-  const entry = written('bundled.mjs', asModule(snippet!));
-  const banner = /--banner:js="([^"]+)"/.exec(readme)![1]!;
-  const bundled = async (name: string, js: string): Promise<string> => {
-    const outfile = join(folder, name);
-    const alias = { holdfast: ESM };
-    await build({
-      entryPoints: [entry],
-      alias,
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      outfile,
-      banner: { js },
-    });
-    return outfile;
-  };
-  expect(await printed(await bundled('with.mjs', banner))).toEqual(promisedOutput(snippet!.code));
-  await expect(printed(await bundled('without.mjs', ''))).rejects.toThrow('Dynamic require');
-});
-
 describe('the permissions', () => {
   const setUser = snippets('text')
+    .filter((each) => each.page === 'docs/permissions.md')
     .map(({ code }) => code.trim())
     .find((code) => code.startsWith('ACL SETUSER'))!;
   const allowed = [...setUser.matchAll(/ \+(\S+)/g)].map(([, command]) => command!.split('|')[0]!);
@@ -184,10 +66,10 @@ describe('the permissions', () => {
     const connections = ['evalsha', 'eval', 'time', 'subscribe', 'unsubscribe', 'ping', 'select'];
     const used = [...scripts, ...reads.map(([, command]) => command!), ...connections];
     expect([...allowed].sort()).toEqual([...new Set(used.map((command) => command.toLowerCase()))].sort());
-    expect(codeIn(section('What Redis must allow'))).toContain(`+select`);
+    expect(codeIn(page('docs/permissions.md'))).toContain(`+select`);
   });
 
-  /** A user of Redis with the rules of the README, but for some. */
+  /** A user of Redis with the rules of docs/permissions.md, without some of them. */
   async function allow(...without: string[]): Promise<{ url: string; forget(): Promise<unknown> }> {
     const user = freshName('user').replaceAll(':', '-');
     const version = /redis_version:(\d+\.\d+)/.exec(await admin().info('server'))![1]!;
@@ -208,7 +90,7 @@ describe('the permissions', () => {
     const held = command === 'subscribe' ? await elsewhere.getLock(name).acquire() : undefined;
     await expect(client.getLock(name).lock()).rejects.toMatchObject({
       code: 'ERR_LOCK_REFUSED',
-      message: expect.stringContaining('What Redis must allow'),
+      message: expect.stringContaining('docs/permissions.md'),
     });
     await held?.release();
     await forget();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import ts from 'typescript';
 import { resolveOptions, type ClientOptions } from '../../../src/options.js';
 import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
@@ -9,12 +9,13 @@ import {
   declarations,
   exportedNames,
   nestedMembers,
-  prose,
+  guide,
+  page,
+  PAGES,
+  proseOf,
   publicMembers,
-  readme,
-  section,
   tableUnder,
-} from '../../support/project/readme.js';
+} from '../../support/project/guide.js';
 
 const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort();
 const matches = (text: string, pattern: RegExp): string[] => sorted([...text.matchAll(pattern)].map(([all]) => all));
@@ -27,7 +28,7 @@ const membersOf = (file: string, name: string): string[] =>
 const clientMembers = publicMembers(declarations('src/client/lock-client.ts').get('LockClient'));
 
 describe('error codes', () => {
-  const rows = tableUnder('Code', section('Error codes'));
+  const rows = tableUnder('Code', page('docs/errors.md'));
   const code = (declared: ts.Node): string | undefined => {
     if (!ts.isClassDeclaration(declared)) return undefined;
     const property = declared.members.find((member) => member.name?.getText() === 'code');
@@ -35,11 +36,11 @@ describe('error codes', () => {
     return property.initializer?.getText().slice(1, -1);
   };
 
-  test('the table has every code that there is, once, and the README names no other', () => {
+  test('the table has every code once, and the guide names no other code', () => {
     const known = matches(errors.get('LockErrorCode')!.getText(), /ERR_LOCK_\w+/g);
     expect(known.length).toBeGreaterThan(10);
     expect(rows.map(([cell]) => codeIn(cell!)[0]!).sort()).toEqual(known);
-    expect(matches(readme, /ERR_LOCK_\w+/g)).toEqual(known);
+    expect(matches(guide, /ERR_LOCK_\w+/g)).toEqual(known);
   });
 
   test('each code has its class, with all fields of it; a code without a class is called reserved', () => {
@@ -65,13 +66,13 @@ describe('error codes', () => {
 
   test('every warning is listed', () => {
     const emitted = projectFiles('src', '.ts').flatMap((path) => matches(readProjectFile(path), /\bHOLDFAST_[A-Z_]+/g));
-    const listed = tableUnder('Code', section('Events and warnings')).map(([cell]) => codeIn(cell!)[0]!);
+    const listed = tableUnder('Code', page('docs/events.md')).map(([cell]) => codeIn(cell!)[0]!);
     expect(sorted(listed)).toEqual(sorted(emitted));
   });
 });
 
 describe('options', () => {
-  const rows = tableUnder('Option');
+  const rows = tableUnder('Option', page('docs/options.md'));
   const byName = new Map(rows.map(([cell, ...rest]) => [codeIn(cell!)[0]!, rest]));
   const options = declarations('src/options.ts');
 
@@ -106,7 +107,10 @@ describe('options', () => {
 });
 
 test('every event is in the table with its payload, and nothing else is', () => {
-  const rows = tableUnder('Event').map(([name, payload]) => [codeIn(name!)[0], codeIn(payload!)]);
+  const rows = tableUnder('Event', page('docs/events.md')).map(([name, payload]) => [
+    codeIn(name!)[0],
+    codeIn(payload!),
+  ]);
   const known = [...nestedMembers(declarations('src/events.ts').get('LockEvents'))];
   expect(known.length).toBeGreaterThan(5);
   expect(rows).toEqual(known);
@@ -115,21 +119,17 @@ test('every event is in the table with its payload, and nothing else is', () => 
 test('everything that the package exports is mentioned', () => {
   const names = exportedNames('src/index.ts');
   expect(names.length).toBeGreaterThan(20);
-  const said = sorted([...codeIn(prose).join(' ').matchAll(/\w+/g)].map(([word]) => word));
+  const said = sorted([...codeIn(proseOf(guide)).join(' ').matchAll(/\w+/g)].map(([word]) => word));
   expect(names.filter((name) => !said.includes(name))).toEqual([]);
 });
 
 test.each([
-  ['locks', lockMembers, section('Which primitive to choose')],
-  ['holds', holdMembers, section('Which primitive to choose')],
-  ['clients', clientMembers, section('Client')],
-  ['semaphores', membersOf('semaphore', 'Semaphore'), section('Which primitive to choose')],
-  [
-    'expirable permits',
-    membersOf('expirable-semaphore', 'PermitExpirableSemaphore'),
-    section('Which primitive to choose'),
-  ],
-  ['latches', membersOf('latch', 'CountDownLatch'), section('Which primitive to choose')],
+  ['locks', lockMembers, page('docs/reference.md')],
+  ['holds', holdMembers, page('docs/reference.md')],
+  ['clients', clientMembers, page('docs/reference.md')],
+  ['semaphores', membersOf('semaphore', 'Semaphore'), page('docs/reference.md')],
+  ['expirable permits', membersOf('expirable-semaphore', 'PermitExpirableSemaphore'), page('docs/reference.md')],
+  ['latches', membersOf('latch', 'CountDownLatch'), page('docs/reference.md')],
 ])('every public member of %s is in its table', (_what, members, text) => {
   const first = text.split('\n').flatMap((line) => codeIn(line.split(' | ')[0]!.replace(/^\| /, '')));
   const said = first.map((code) => code.replace(/\(.*$/, ''));
@@ -146,8 +146,8 @@ const RLOCK = [
   ...['remainTimeToLiveAsync', 'tryLockAsync', 'unlockAsync'],
 ];
 
-test('whoever knows RLock finds each of its methods, and what is named instead of it exists', () => {
-  const rows = tableUnder('Redisson `RLock`');
+test('the table of RLock has each of its methods, and each replacement that it names exists', () => {
+  const rows = tableUnder('Redisson `RLock`', page('docs/coming-from-redisson.md'));
   const theirs = rows.flatMap(([cell]) => codeIn(cell!).map((code) => code.replace(/\(.*$/, '')));
   expect(RLOCK.filter((name) => !theirs.includes(name))).toEqual([]);
   const known = [
@@ -161,7 +161,7 @@ test('whoever knows RLock finds each of its methods, and what is named instead o
 
 test('every script of package.json is explained', () => {
   const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Record<string, string> };
-  const text = section('Development');
+  const text = page('CONTRIBUTING.md');
   const unexplained = Object.keys(scripts).filter((name) => !new RegExp(`\`npm (run )?${name}(?![\\w:])`).test(text));
   expect(unexplained).toEqual([]);
 });
@@ -174,8 +174,8 @@ test('versions are those of package.json', () => {
     devDependencies: { ioredis: string };
   };
   const [oldest, newest] = peerDependencies.ioredis.split(' || ');
-  expect(section('Release notes')).toContain(`### ${version}\n`);
-  const text = section('Using it: modules, types, bundlers, versions');
+  expect(page('CHANGELOG.md')).toMatch(new RegExp(`^## \\[?${version.replaceAll('.', '\\.')}\\b`, 'm'));
+  const text = page('docs/compatibility.md');
   expect(text).toContain(`${engines.node.slice(2)} or later`);
   expect(text).toContain(
     `${newest!.slice(1).split('.')[0]}, or ${oldest!.slice(1).split('.')[0]} from ${oldest!.slice(1)} on`,
@@ -183,31 +183,69 @@ test('versions are those of package.json', () => {
   expect(text).toContain(`run with ${devDependencies.ioredis}`);
 });
 
-test('links lead somewhere, and each example is linked', () => {
-  const slug = (heading: string): string =>
-    heading
-      .toLowerCase()
-      .replace(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-');
-  const anchors = [...readme.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => `#${slug(heading!)}`);
-  const links = [...readme.matchAll(/\]\(([^)]+)\)/g)].map(([, target]) => target!);
-  const broken = links.filter((target) =>
-    target.startsWith('#') ? !anchors.includes(target) : !existsSync(join(PROJECT_ROOT, target)),
+/** The anchor that a heading has on GitHub. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+
+const anchorsOf = (path: string): string[] =>
+  [
+    ...readProjectFile(path)
+      .replace(/^```[^]*?^```$/gm, '')
+      .matchAll(/^#+ (.+)$/gm),
+  ].map(([, heading]) => anchorOf(heading!));
+
+describe('links', () => {
+  const links = PAGES.flatMap((path) =>
+    [...proseOf(page(path)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => {
+      const [file, anchor] = target!.split('#');
+      return { path, target: target!, file: file === '' ? path : posix.join(posix.dirname(path), file!), anchor };
+    }),
   );
-  expect(broken).toEqual([]);
-  const examples = projectFiles('examples', '.ts').filter((path) => path.split('/').length === 2);
-  expect(examples.length).toBeGreaterThan(5);
-  expect(examples.filter((path) => !links.includes(path))).toEqual([]);
+  const local = links.filter(({ target }) => !/^https?:/.test(target));
+
+  test('each leads to a file and to a heading of it', () => {
+    expect(local.length).toBeGreaterThan(50);
+    const broken = local.filter(
+      ({ file, anchor }) =>
+        !existsSync(join(PROJECT_ROOT, file)) || (anchor !== undefined && !anchorsOf(file).includes(anchor)),
+    );
+    expect(broken.map(({ path, target }) => `${path}: ${target}`)).toEqual([]);
+  });
+
+  test('each example and each page can be reached', () => {
+    const linked = new Set(local.map(({ file }) => file));
+    const examples = projectFiles('examples', '.ts').filter((path) => path.split('/').length === 2);
+    expect(examples.length).toBeGreaterThan(5);
+    const wanted = [...examples, ...PAGES.filter((path) => path !== 'README.md')];
+    expect(wanted.filter((path) => !linked.has(path))).toEqual([]);
+  });
 });
 
-test('messages that send people to the README name a section of it', () => {
+test('the README is short: at most 250 lines', () => {
+  expect(page('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(250);
+});
+
+test('a page has one title, and its first line is the title', () => {
+  const wrong = PAGES.filter((path) => {
+    const [first = ''] = page(path).split('\n');
+    return !first.startsWith('# ') || proseOf(page(path)).match(/^# /gm)!.length !== 1;
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('each page of the guide that a message or a comment of the source names is there', () => {
   const named = projectFiles('src', '.ts').flatMap((path) =>
-    [...readProjectFile(path).matchAll(/README, "([^"]+)"/g)].map(([, title]) => title!),
+    [...readProjectFile(path).matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([name]) => name),
   );
   expect(named.length).toBeGreaterThan(0);
-  for (const title of named) expect(readme).toContain(`\n## ${title}\n`);
+  expect(named.filter((name) => !PAGES.includes(name))).toEqual([]);
+  const old = projectFiles('src', '.ts').filter((path) => /README[,:] "/.test(readProjectFile(path)));
+  expect(old).toEqual([]);
 });
 
 test('the place for the figures of the bench is marked', () => {
-  expect(readme).toMatch(/<!-- bench:start -->\n[^]*<!-- bench:end -->/);
+  expect(page('docs/performance.md')).toMatch(/<!-- bench:start -->\n[^]*<!-- bench:end -->/);
 });

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { build } from 'esbuild';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import ts from 'typescript';
+import { PROJECT_ROOT } from '../../support/project/project-files.js';
+import { guide, promisedOutput, snippets, typeErrors, type Snippet } from '../../support/project/guide.js';
+import { leavesKeys, testRedisUrl } from '../../support/redis.js';
+
+const exec = promisify(execFile);
+const ESM = join(PROJECT_ROOT, 'dist/index.mjs');
+const CJS = join(PROJECT_ROOT, 'dist/index.cjs');
+
+/** Precedes each snippet that creates no client. */
+const BEFORE = `import { createClient } from 'holdfast';
+const client = createClient({ url: 'redis://127.0.0.1:6379' });
+const lock = client.getLock('order:42');
+const fetchReport = async (options: { signal: AbortSignal }) => (options.signal.aborted ? 'stopped' : 'done');
+`;
+const AFTER = `await client.close();\n`;
+
+/** The program keeps the line numbers of its page, so that messages of the compiler lead there. */
+function program({ code, line }: Snippet): string {
+  if (/\bcreateClient\(/.test(code)) return '\n'.repeat(line - 1) + code;
+  return BEFORE + '\n'.repeat(line - BEFORE.split('\n').length) + code + AFTER;
+}
+
+const typescript = snippets('ts');
+const javascript = snippets('js');
+const place = ({ page, line }: Snippet): string => `${page}:${line}`;
+/** A file name for the program of a snippet. */
+const fileOf = (snippet: Snippet): string => place(snippet).replace(/\W/g, '-');
+
+// In node_modules, where what is written finds the packages that it imports, and no tool looks at it.
+let folder: string;
+beforeAll(() => {
+  const cache = join(PROJECT_ROOT, 'node_modules/.cache/holdfast');
+  mkdirSync(cache, { recursive: true });
+  folder = mkdtempSync(join(cache, 'guide-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+leavesKeys('semaphores, latches and locks with a lease outlive their snippets');
+
+function written(name: string, code: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, code.replaceAll('redis://127.0.0.1:6379', testRedisUrl()));
+  return path;
+}
+
+async function printed(path: string): Promise<string[]> {
+  const { stdout, stderr } = await exec(process.execPath, [path], { timeout: 20_000 });
+  expect(stderr).toBe('');
+  return stdout.split('\n').filter((line) => line !== '');
+}
+
+const asModule = (snippet: Snippet): string =>
+  ts.transpileModule(program(snippet), {
+    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },
+  }).outputText;
+
+describe('snippets', () => {
+  test('all are TypeScript, JavaScript, shell or text', () => {
+    expect(typescript.length).toBeGreaterThan(5);
+    expect(javascript.length).toBeGreaterThan(0);
+    const known = [...typescript, ...javascript, ...snippets('sh', 'text')].length;
+    expect((guide.match(/^```/gm) ?? []).length).toBe(2 * known);
+  });
+
+  test('type-check under the settings of this project', () => {
+    expect(typeErrors(new Map(typescript.map((each) => [`${fileOf(each)}.ts`, program(each)])))).toEqual([]);
+  });
+
+  test.each(typescript.filter(({ notRun }) => notRun === undefined).map((each) => [place(each), each] as const))(
+    '%s runs and prints what its comments say',
+    async (_place, snippet) => {
+      const lines = await printed(
+        written(`${fileOf(snippet)}.mjs`, asModule(snippet).replaceAll("'holdfast'", `'${pathToFileURL(ESM).href}'`)),
+      );
+      expect(promisedOutput(snippet.code)).not.toEqual([]);
+      expect([...new Set(lines)].sort()).toEqual([...new Set(promisedOutput(snippet.code))].sort());
+    },
+  );
+
+  test.each(javascript.map((each) => [place(each), each] as const))(
+    'the CommonJS snippet %s runs and prints what its comments say',
+    async (_place, snippet) => {
+      const { code } = snippet;
+      const path = written(`${fileOf(snippet)}.cjs`, code.replace("'holdfast'", JSON.stringify(CJS)));
+      expect(await printed(path)).toEqual(promisedOutput(code));
+    },
+  );
+});
+
+test('a bundle in ESM format runs with the banner, and fails without it', async () => {
+  const [snippet] = typescript;
+  const entry = written('bundled.mjs', asModule(snippet!));
+  const banner = /--banner:js="([^"]+)"/.exec(guide)![1]!;
+  const bundled = async (name: string, js: string): Promise<string> => {
+    const outfile = join(folder, name);
+    const alias = { holdfast: ESM };
+    await build({
+      entryPoints: [entry],
+      alias,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      outfile,
+      banner: { js },
+    });
+    return outfile;
+  };
+  expect(await printed(await bundled('with.mjs', banner))).toEqual(promisedOutput(snippet!.code));
+  await expect(printed(await bundled('without.mjs', ''))).rejects.toThrow('Dynamic require');
+});
