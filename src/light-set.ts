@@ -1,15 +1,17 @@
 /**
- * A set that is empty most of the time, or has one element: as long as it never has two it allocates nothing. A `Set`
- * makes a new table whenever it becomes empty; with four of them that was 465 bytes for every section. In the order of
- * insertion; who goes through it while it has one element sees that one alone, whatever is added meanwhile.
+ * A set that is usually empty or has one element. It allocates memory only for a second element, while a `Set`
+ * allocates a new table each time it becomes empty: four of them cost 465 bytes for every section. Iterates in the
+ * order of insertion. An iteration that starts with one element does not see elements that are added later.
  */
 export class LightSet<T extends object> implements Iterable<T> {
   #only: T | undefined;
-  /** All of them, from the second one on until there is none. */
+  /** All elements, from the second `add()` until the set is empty. */
   #all: Set<T> | undefined;
-  /** The first of `#all`, once it was asked for and until it is deleted. */
+  /** The first element of `#all`, from the first read of `first` until its deletion. */
   #first: T | undefined;
-  /** Stands behind `#first`. A fresh iterator would step over every element that was deleted at the front. */
+  /**
+   * Iterator positioned behind `#first`. A new iterator would step over every element that was deleted at the front.
+   */
   #behindFirst: Iterator<T> | undefined;
 
   get size(): number {
@@ -38,7 +40,7 @@ export class LightSet<T extends object> implements Iterable<T> {
     }
   }
 
-  /** Whether it was there. */
+  /** Returns whether the set contained the element. */
   delete(element: T): boolean {
     if (this.#all === undefined) {
       const found = this.#only === element;

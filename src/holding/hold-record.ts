@@ -229,4 +229,4 @@ export class HoldRecord {
 export const grantDeadline = (sentAt: number, leaseMs: number): number => sentAt + leaseMs - marginMs(leaseMs);
 
 export const answeredTooLate = (): RedisUnavailableError =>
-  new RedisUnavailableError('the answer came after the lease that was asked for had ended', 'none');
+  new RedisUnavailableError('Redis replied after the requested lease had ended; use a longer leaseTime', 'none');

@@ -234,7 +234,7 @@ export class Lease {
       await turns.ready();
       hold.throwIfLost();
       if (hold.state !== 'open') {
-        throw new NotOwnerError(protocol.name, `extend(): this hold of "${protocol.name}" was given back.`);
+        throw new NotOwnerError(protocol.name, `extend(): this hold of "${protocol.name}" was released before.`);
       }
       const ticket = this.renewalTicket(leaseMs);
       const item = this.renewalItem(leaseMs, hold);

@@ -11,8 +11,8 @@ const leaked = new FinalizationRegistry<HoldRecord>((record) => {
   if (record.state !== 'open') return;
   const since = record.site === undefined ? '' : ` taken at ${record.site.toString()}`;
   process.emitWarning(
-    `the hold on "${record.protocol.name}"${since} can no longer be given back: nothing refers to it. ` +
-      'It is kept and renewed until close().',
+    `the hold on lock "${record.protocol.name}"${since} can no longer be released: nothing refers to it. ` +
+      'The client renews it until close(). Keep the Hold and call its release() in a finally block.',
     { code: 'HOLDFAST_HOLD_LEAKED' },
   );
 });

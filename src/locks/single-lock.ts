@@ -281,9 +281,9 @@ export function notOwnerText(name: string, held: HoldRecord | undefined, family 
   } else if (held !== undefined) {
     message +=
       ` It is held in this process${held.site === undefined ? '' : ` since ${held.site.toString()}`}.` +
-      ' A hold can be given back by the code that awaited lock() or tryLock() and what that code calls; an async ' +
-      'helper that locks and returns, Promise.all and Promise.race keep it for themselves, and an async generator ' +
-      'leaves it at a yield. Keep the Hold instead: ' +
+      ' Only the code that awaited lock() or tryLock(), and the code that it calls, can release it. The hold does not ' +
+      'reach the caller of an async function that locks and returns, nor the code after Promise.all, Promise.race or ' +
+      'the yield of an async generator. Keep the Hold instead: ' +
       'const hold = await lock.acquire(); ... await hold.release().';
   }
   return `${message} See docs/ownership.md.`;

@@ -148,7 +148,7 @@ async function renewByKey(
 ): Promise<Renewal> {
   const reads = holds.filter(({ half }) => half === 'read');
   const writes = holds.filter(({ half }) => half === 'write');
-  // 1 ms extends nothing: what is left is all that is asked.
+  // A lease of 1 ms extends nothing: the script only returns the remaining lease.
   const leaseOf = ({ renewed }: { renewed: boolean }): number => (renewed ? leaseMs : 1);
   const requests = await Promise.all(
     reads.map((hold, i) => executor.run(scripts.renewKey, [readHoldKey(key, owner, i + 1)], ['', leaseOf(hold)]).done),

@@ -13,7 +13,7 @@ export type Pauses = (before: number, failures: number) => number;
  */
 export class SpinLockProtocol extends PlainLockProtocol {
   override readonly handsOff = false;
-  /** Beside the line of those who wait for a message on the same name. */
+  /** A line of its own. Other kinds of locks with the same name wait for messages in another line. */
   override readonly line = 'spin';
   readonly polls: Pauses;
 

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from '../errors.js';
 
-/** How far the clocks of independent servers may drift apart within a lease: this part of it, and at least so many ms. */
+/** Assumed drift between the clocks of independent servers within a lease: `factor` times the lease, plus `leastMs`. */
 export const DRIFT = { factor: 0.01, leastMs: 2 };
 
 export function checkDriftFactor(value: unknown): number {

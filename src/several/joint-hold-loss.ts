@@ -4,16 +4,16 @@ import type { HoldRecord } from '../holding/hold-record.js';
 import type { Tenure } from '../holding/tenure.js';
 
 /**
- * Whether a hold of several locks is lost. Its parts tell it, so it knows them and not the hold, which nothing but its
- * users may keep alive: that it is out of their reach is to be noticed.
+ * Whether a hold of several locks is lost. The records of its parts refer to this object, and this object does not
+ * refer to the {@link Hold}. So the garbage collector can free a {@link Hold} that the caller has dropped, and the
+ * client warns of the leak.
  */
 export class MultiHoldLoss {
-  // Not the holds: a record keeps this object, and a hold that the caller has dropped must be noticed.
   readonly records: HoldRecord[] = [];
-  /** Of each record, its tenure. */
+  /** The tenure of each record, in the order of `records`. */
   readonly tenures: Tenure[] = [];
   error: LockLostError | ClientClosedError | undefined;
-  /** It is being given back: from here on that tells what was lost. */
+  /** Whether the release of the hold has begun. From then on the release reports the losses. */
   over = false;
   #controller: AbortController | undefined;
 
@@ -38,7 +38,7 @@ export class MultiHoldLoss {
     record.jointHold = this;
   }
 
-  /** Looks at every part's clock; with too few of them left the whole is lost. */
+  /** Checks the deadline of every part. If fewer parts than the quorum are left, the hold is lost. */
   check(): void {
     if (this.error !== undefined || this.over) return;
     for (let i = 0; i < this.records.length; i += 1) {
@@ -47,7 +47,7 @@ export class MultiHoldLoss {
     let left = 0;
     for (const { state } of this.records) if (state === 'open') left += 1;
     if (this.#isLost || left >= this.quorum) return;
-    // Where a client was closed its part may have gone on for a while; what was lost ends the whole.
+    // Report a lost lock before a closed client: the part of a closed client may have stayed valid for a while.
     const losses = this.records.flatMap(({ loss }) => loss ?? []);
     const first = losses.find((loss) => loss instanceof LockLostError) ?? losses[0];
     if (first === undefined) return;
@@ -58,7 +58,7 @@ export class MultiHoldLoss {
     this.#abort();
   }
 
-  /** Its release has found it lost. */
+  /** The release has found that the hold was lost. */
   lostAtRelease(error: LockLostError): void {
     this.error ??= error;
     this.#abort();
@@ -69,7 +69,7 @@ export class MultiHoldLoss {
     if (controller !== undefined) runOutside(() => controller.abort(this.error));
   }
 
-  /** A part that was found lost may have told so meanwhile. */
+  /** `error` is set when the check of a part above has reported a loss and has called `check()` again. */
   get #isLost(): boolean {
     return this.error !== undefined;
   }

@@ -5,21 +5,21 @@ import { MultiHoldLoss } from './joint-hold-loss.js';
 import { SingleHold } from '../holding/single-hold.js';
 
 export interface MultiHoldTerms {
-  /** The same for all locks over the same members. */
+  /** Equal for all locks over the same members. */
   readonly identity: string;
   readonly lockName: string;
-  /** How many members there can be, and how many make a hold. */
+  /** The number of members, and the number that makes a hold. */
   readonly of: number;
   readonly quorum: number;
-  /** `unlock()` gives it back. */
+  /** Whether `unlock()` releases the hold. */
   readonly bare: boolean;
-  /** Where a member could not be given back, and the whole does not fail for it. */
+  /** Reports a failed release of one member when the release of the whole hold does not fail for it. */
   releaseFailed(member: SingleHold, cause: unknown): void;
 }
 
 /**
- * Holds of several locks that count as one: of all for a multi-lock, of a majority for a RedLock. It is lost when fewer
- * than that are left.
+ * Holds of several locks that count as one hold: of all locks for a multi-lock, of a majority for a RedLock. The hold
+ * is lost when fewer members than that are left.
  */
 export class MultiHold extends Hold {
   readonly #members: SingleHold[] = [];
@@ -57,7 +57,7 @@ export class MultiHold extends Hold {
     return valid[this.terms.quorum - 1] ?? 0;
   }
 
-  /** @internal Whether enough of it is held, as far as the clock says. */
+  /** @internal Whether enough members are held, according to the local clock. */
   get counts(): boolean {
     let valid = 0;
     for (const member of this.#members) if (member.validFor() > 0) valid += 1;
@@ -70,7 +70,8 @@ export class MultiHold extends Hold {
     const members = [...this.#members];
     const failures: unknown[] = [];
     let extended = 0;
-    // A server that hangs delays no majority. Without one all are waited for: none may be extended after the rejection.
+    // A server that hangs does not delay a majority. Without a majority, wait for all members: after the rejection no
+    // member may be extended any more.
     await new Promise<void>((settled) => {
       const look = (): void => {
         if (extended === this.terms.quorum || extended + failures.length === members.length) settled();
@@ -83,7 +84,7 @@ export class MultiHold extends Hold {
       }
     });
     if (extended >= this.terms.quorum) return;
-    // A member that is over does not make the whole so.
+    // Prefer other errors: the loss of one member is not a loss of the whole hold.
     const isOver = (error: unknown): boolean => error instanceof LockLostError || error instanceof ClientClosedError;
     throw this.#lost.error ?? failures.find((error) => !isOver(error)) ?? failures[0];
   }
@@ -97,7 +98,10 @@ export class MultiHold extends Hold {
     return this.#released;
   }
 
-  /** Every member is tried, all at once. Of a RedLock the rest goes on in the background once a majority has answered. */
+  /**
+   * Releases all members at the same time. The release of a RedLock settles when a majority has replied, and the other
+   * releases continue in the background.
+   */
   #release(): Promise<void> {
     const { of, quorum } = this.terms;
     const { loss } = this;
@@ -107,7 +111,7 @@ export class MultiHold extends Hold {
     let kept = 0;
     let lost = 0;
     let settled = false;
-    // Nobody had noticed yet that the hold was over.
+    // The release found losses that no check had reported before.
     const tooFew = (): boolean => members.length - lost < quorum;
     const enough = (): boolean => kept >= quorum && !tooFew();
     return new Promise((resolve, reject) => {
@@ -164,22 +168,23 @@ export class MultiHold extends Hold {
     return givingBack.length === 0 ? this.#released : Promise.all(givingBack).then(() => undefined);
   }
 
-  /** @internal Called once, when it begins to be given back. */
+  /** @internal Calls `fn` once, when the release of the hold begins. */
   whenReleased(fn: () => void): void {
     this.#onReleased = fn;
   }
 
-  /** @internal One more has been granted, be it late. */
+  /** @internal Adds a member that was granted. A grant that comes after the release is released. */
   join(member: SingleHold): void {
     if (this.#released !== undefined) {
-      member.release().catch(() => undefined); // the whole has been given back; what fails goes on in the background
+      // The whole hold has been released. A failed release of this member continues in the background.
+      member.release().catch(() => undefined);
       return;
     }
     this.#members.push(member);
     this.#lost.joined(SingleHold.tenureOf(member), SingleHold.recordOf(member));
   }
 
-  /** @internal Who is inside is inside of each. */
+  /** @internal A flow inside this hold is inside the hold of each member. */
   get members(): readonly SingleHold[] {
     return this.#members;
   }
@@ -189,7 +194,7 @@ export class MultiHold extends Hold {
     return this.#members.some(({ open }) => open);
   }
 
-  /** @internal Whether it was lost, and by what. */
+  /** @internal The error of the loss, if the hold is lost. */
   get loss(): LockLostError | ClientClosedError | undefined {
     this.#lost.check();
     return this.#lost.error;
@@ -200,17 +205,20 @@ export class MultiHold extends Hold {
     return this.terms.identity === identity && this.open;
   }
 
-  /** @internal Whether an `unlock()` means it. */
+  /** @internal Whether an `unlock()` releases this hold. */
   get unlockable(): boolean {
     return this.terms.bare && this.#released === undefined;
   }
 
-  /** @internal Whether an `unlock()` that means no hold waits for what became of it. */
+  /**
+   * @internal Whether an `unlock()` that finds no hold to release waits for the pending release of this one and
+   * reports its outcome.
+   */
   get awaitable(): boolean {
     return this.terms.bare && this.#lost.records.some((record) => record.givingBack !== undefined);
   }
 
-  /** @internal Not given back yet; maybe lost. */
+  /** @internal Whether the hold has not been released yet. It may be lost. */
   get current(): boolean {
     return this.#released === undefined;
   }

@@ -19,21 +19,21 @@ import { Lock } from '../locks/lock.js';
 import { identityOf, type Member, type Members } from './members.js';
 import { notOwnerText, type MemberCall } from '../locks/single-lock.js';
 
-/** Holds that were taken under a context, outermost first. */
+/** The holds of each context, outermost first. */
 const held = new WeakMap<LockContext, MultiHold[]>();
-/** Locks that are being acquired under a context right now. */
+/** The locks that a pending call acquires for each context. */
 const acquiring = new WeakMap<LockContext, Set<string>>();
 
 /**
- * What locks over several locks have in common: how the members are put in order, the hold that stands for all, and the
- * reads. A member counts for itself; `quorum` of them count for the whole.
+ * Base class of the locks over several locks. It has the order of the members, the hold that stands for all of them,
+ * and the reads. A hold needs `quorum` of the members.
  */
 export abstract class JointLock extends Lock<MultiHold> {
-  /** @internal In the order in which all who lock the same lock them. */
+  /** @internal In the order in which every process locks these members. */
   protected readonly members: Members;
   readonly #identity: string;
   readonly #name: string;
-  /** Some of the members are of the same client. */
+  /** Whether at least two members belong to the same client. */
   readonly #ofOneClient: boolean;
 
   /** @internal */
@@ -50,15 +50,18 @@ export abstract class JointLock extends Lock<MultiHold> {
     this.#ofOneClient = new Set(members.map(({ inner }) => inner.runtime)).size < members.length;
   }
 
-  /** The names of the members, in the order in which they are locked, with commas between. Redisson gives none. */
+  /**
+   * The names of the members, in the order in which they are locked, separated by `, `. Redisson's multi-lock has no
+   * name.
+   */
   override get name(): string {
     return this.#name;
   }
 
   /**
-   * Frees every member, whoever holds it.
+   * Releases every member, regardless of its owner. Redisson's multi-lock does not support this call.
    *
-   * @returns whether any was held. Redisson has no such call here.
+   * @returns `true` if at least one member was held.
    */
   override async forceUnlock(): Promise<boolean> {
     this.checkOpen();
@@ -68,7 +71,10 @@ export abstract class JointLock extends Lock<MultiHold> {
     );
   }
 
-  /** Whether so many members are held, by whomever, that it cannot be had. Redisson has no such call here. */
+  /**
+   * Whether so many members are held, by any owner, that the lock cannot be acquired. Redisson's multi-lock does not
+   * support this call.
+   */
   override async isLocked(): Promise<boolean> {
     this.checkOpen();
     const tooMany = (locked: readonly boolean[]): boolean =>
@@ -76,7 +82,12 @@ export abstract class JointLock extends Lock<MultiHold> {
     return this.ask((member) => member.isLocked(), tooMany, [false, true]);
   }
 
-  /** ms until enough members are free if nobody renews them; -2: they are, -1: never. Redisson has no such call here. */
+  /**
+   * Reads the time, in ms, after which enough members are free if no owner renews them. Redisson's multi-lock does not
+   * support this call.
+   *
+   * @returns -2 if enough members are free now; -1 if too many of them have no expiry.
+   */
   override async remainTimeToLive(): Promise<number> {
     this.checkOpen();
     const order = (left: number): number => (left === -1 ? Infinity : left);
@@ -88,7 +99,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   }
 
   /**
-   * Whether this owner holds the members, or a majority of them.
+   * Whether this owner holds all members of a multi-lock, or a majority of the members of a RedLock.
    *
    * @redisson `RLock#isHeldByThread(long)`
    */
@@ -100,7 +111,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     const owners = typeof owner === 'string' ? owner.split(', ') : [];
     const isHeld = (member: Member): Promise<boolean> => {
       if (typeof owner !== 'string') return member.isHeldBy(owner);
-      // Of an owner with a part for each client the one of this client; one part alone stands for all.
+      // `hold.owner` of several clients has one part for each client: look for the part of this member's client.
       const own = owners.find((part) => part.startsWith(`${member.inner.runtime.clientId}:`)) ?? owner;
       return member.isHeldBy(own);
     };
@@ -116,7 +127,10 @@ export abstract class JointLock extends Lock<MultiHold> {
     return (await this.getHoldCount()) > 0;
   }
 
-  /** The least that the caller's owner has of any member, or of a majority of them. Redisson has no such call here. */
+  /**
+   * Reads the hold count of the caller's owner: the lowest count of all members of a multi-lock, or of the best
+   * majority of a RedLock. Redisson's multi-lock does not support this call.
+   */
   override async getHoldCount(): Promise<number> {
     this.checkOpen();
     const hold = this.currentHold();
@@ -130,8 +144,8 @@ export abstract class JointLock extends Lock<MultiHold> {
   }
 
   /**
-   * @internal What the answers of all members mean. A subclass may do with fewer, if it is told between which two an
-   * answer that it does not wait for would lie.
+   * @internal Sends `question` to all members and combines their answers with `meaning`. A subclass may settle with
+   * fewer answers: `between` has the lowest and the highest answer that a missing member could give.
    */
   protected async ask<T, V>(
     question: (member: Member) => Promise<T>,
@@ -145,7 +159,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   protected override take(call: LockCall, settle: LockSettle): void {
     const { signal, context } = call;
     if (signal?.aborted === true) return settle.failed(new LockAbortedError(this.name, signal.reason));
-    // Nobody goes on inside what was lost.
+    // Refuse to nest in a lost hold.
     const loss = this.innermost(context, (hold) => hold.current)?.loss;
     if (loss !== undefined) return settle.failed(loss);
     if (context === undefined) this.takeMembers(call, settle);
@@ -153,7 +167,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   }
 
   async #takeFor(context: LockContext, call: LockCall): Promise<MultiHold> {
-    // Members know only of requests to them: one of a call that is over may still be under way there.
+    // Check here: a member only knows its own requests, and a request of an earlier call may still be pending there.
     const underWay = acquiring.get(context) ?? new Set();
     acquiring.set(context, underWay);
     if (underWay.has(this.#identity)) throw new ConcurrentContextError(this.name, context.id);
@@ -169,7 +183,10 @@ export abstract class JointLock extends Lock<MultiHold> {
     }
   }
 
-  /** @internal Fails with `LockTimeoutError` if it stays busy; what was granted on the way has been given back. */
+  /**
+   * @internal Acquires the members. Fails with `LockTimeoutError` if they stay busy. Before it fails, it releases every
+   * member that was granted.
+   */
   protected abstract takeMembers(call: LockCall, settle: LockSettle): void;
 
   /** @internal */
@@ -190,7 +207,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     );
   }
 
-  /** @internal One owner for all members of one client. */
+  /** @internal Returns a function that gives all members of one client the same new owner. */
   protected owners(): (member: Member) => string {
     if (!this.#ofOneClient) return ownOwner;
     const owners = new Map<object, string>();
@@ -246,11 +263,11 @@ export abstract class JointLock extends Lock<MultiHold> {
 
 const ownOwner = ({ inner }: Member): string => inner.runtime.newOwner();
 
-/** ms in which every request to any of them has settled. */
+/** Time, in ms, within which every request to a member settles: the longest command deadline. */
 export const longestDeadline = (members: Members): number =>
   Math.max(...members.map(({ inner }) => inner.runtime.options.commandTimeout));
 
-/** What is wrong with the call, whatever the other members say. */
+/** Whether the error rejects the call itself, regardless of the other members. */
 export const isMisuse = (error: unknown): boolean =>
   error instanceof ConcurrentContextError ||
   error instanceof LockUpgradeError ||
@@ -259,19 +276,20 @@ export const isMisuse = (error: unknown): boolean =>
   error instanceof InvalidArgumentError;
 
 /**
- * A server that hangs may still have a request of a call before under this context, which has ended without it. And one
- * that has lost its part of a hold around the call leaves a majority to be nested in.
+ * Whether the error concerns one server only. A server that hangs may still have a pending request of an earlier call
+ * with this context. If a server has lost its part of the hold around the call, a majority of that hold may be left.
  */
 export const isOfOneServer = (error: unknown): boolean =>
   error instanceof ConcurrentContextError || error instanceof LockLostError;
 
-/** The locks of a variadic call, and the options that may follow them. */
+/** Splits the arguments of a variadic call into the locks and the options that may follow them. */
 export function locksAndOptions<T extends object>(
   given: readonly unknown[],
   known: readonly (keyof T & string)[],
 ): { readonly locks: readonly unknown[]; readonly options: Partial<T> } {
   const last = given.at(-1);
-  // What has a name is no options, but a semaphore, both halves of a lock, or a lock of another copy of the package.
+  // An object with a name is not an options object. It is a lock, also from another copy of the package, a read-write
+  // lock or a semaphore.
   if (given.length === 0 || typeof last !== 'object' || last === null || 'name' in last) {
     return { locks: given, options: {} };
   }

@@ -8,14 +8,17 @@ interface MajorityRead<T, V> {
   readonly quorum: number;
   readonly question: (member: Member) => Promise<T>;
   readonly meaning: (answers: readonly T[]) => V;
-  /** The least and the most that a server can answer. Without it the read waits for each server's command deadline. */
+  /**
+   * The lowest and the highest answer that a server can give. Without it the read waits for every server, up to the
+   * command deadline.
+   */
   readonly between: readonly [T, T] | undefined;
   readonly noQuorum: (votes: readonly VoteSummary[]) => Error;
 }
 
 /**
- * Asks all servers. Settles when a majority has answered and the other answers can change nothing, or the other servers
- * are unresponsive.
+ * Sends the question to all servers. Settles when a majority has answered and either no missing answer can change the
+ * result, or all servers that have not answered are unresponsive.
  */
 export function readFromMajority<T, V>(terms: MajorityRead<T, V>): Promise<V> {
   const { members, quorum, question, meaning, between, noQuorum } = terms;

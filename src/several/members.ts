@@ -1,4 +1,4 @@
-/* The locks that a lock over several is made of. */
+/* The member locks of a multi-lock or RedLock. */
 import type { LockContext } from '../ownership/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
 import { GroupMultiLock } from '../locks/group-lock.js';
@@ -13,15 +13,18 @@ const kindOf = ({ inner: { protocol } }: Member): string =>
 export const identityOf = (member: Member): string =>
   `${member.inner.runtime.clientId} ${member.inner.protocol.key} ${kindOf(member)}`;
 
-/** By key, then by server: not by kind, for another process may have another kind of lock of the same name. */
+/**
+ * Sort key of a member: its key, and then its server. The kind is left out, because another process may use another
+ * kind of lock with the same name.
+ */
 const orderOf = ({ inner: { protocol, runtime } }: Member): string => JSON.stringify([protocol.key, runtime.server]);
 
 /**
- * Members in the order that all processes lock them in, whatever order they were given in. The same lock twice counts
- * once. Two locks that would wait for one another are refused.
+ * Sorts the members into the order in which every process locks them. Drops duplicates. Refuses two locks that would
+ * wait for each other.
  *
- * Two group multi-locks of one group have no such order: the values of one may overlap with both of another process. So
- * a multi-lock locks all values of a group by one script.
+ * Group locks of one group cannot be sorted like that: the values of one lock may overlap with the values of two locks
+ * in another process. So a multi-lock merges them and locks all values of a group with one script.
  */
 export function orderedMembers(given: Members, groups: 'together' | 'refused'): Members {
   const members = new Map(given.map((member) => [identityOf(member), member]));
@@ -44,7 +47,7 @@ export function checkMembers(given: readonly unknown[]): Members {
   return given as Members;
 }
 
-/** Two locks of one key at one server. */
+/** Refuses `b` if both locks have the same key at the same server and must not be members of one lock. */
 function checkBeside(a: Member, b: Member, groups: 'together' | 'refused'): void {
   const [one, other] = [a.inner, b.inner];
   const { parts } = one.protocol;
@@ -70,8 +73,8 @@ function together([first, ...others]: Members): Member {
 }
 
 /**
- * Whom a lock over several acts for: the context of its own options, or the one that all of its members name. It is one
- * owner: members that name another context are refused.
+ * The context of a lock over several locks: the one in its own options, or else the one that all members name.
+ * Members with a different context are refused, because the lock acts for one owner.
  */
 export function contextOf(members: Members, own: LockContext | undefined): LockContext | undefined {
   const context = own ?? members[0].inner.context;

@@ -9,22 +9,28 @@ import type { LockCall, LockSettle } from '../locks/lock-call.js';
 import { checkMembers, contextOf, orderedMembers } from './members.js';
 
 /**
- * Several locks as one: Redisson's `RedissonMultiLock`. They may have different names, kinds and clients; all are held
- * or none.
+ * Several locks as one: Redisson's `RedissonMultiLock`. The members may have different names, kinds and clients. A
+ * call acquires all members or none.
  *
- * - First all are asked at once. If some are busy, nothing is kept, and they are waited for one after the other, in an
- *   order that does not depend on how they were given: two multi-locks of the same names never wait for each other.
- *   Members at several servers are ordered by the address in the configuration; name servers alike in all processes.
- * - Group multi-locks of one group are locked together, as one lock of all their values: the order cannot help there.
- * - The context is that of its options, or the one that all members name. Members that name different ones are refused.
- * - The lease is the same for all members and counts from when the last one was granted; until then they are renewed.
- * - A hold that loses a member is lost. `unlock()` tries every member, and what failed is told by one error:
- *   `LockLostError`, whose `cause` is a `MultiUnlockError`, if a member had been lost, else `MultiUnlockError`.
- * - A call inside a hold re-enters each member that is held, also one that was locked by itself. Holding some of the
- *   members and asking for all of them is to wait while holding: the order cannot help there.
+ * - A call first tries all members at the same time. If some are busy, the call releases the others and waits for one
+ *   member after the other. The order of the members is the same in all processes, so two multi-locks over the same
+ *   names do not deadlock. The order of members at different servers follows the server addresses in the configuration:
+ *   write the address of a server alike in all processes.
+ * - Group locks of one group are locked together, as one lock of all their values.
+ * - The context is the one in the options of the multi-lock, or the one that all members name. Members with a different
+ *   context are refused.
+ * - The lease is the same for all members. It starts when the last member is granted. Until then the watchdog renews
+ *   the members that were granted before.
+ * - The hold is lost when one member is lost.
+ * - `unlock()` releases every member, even if the release of another member fails. It then rejects with one error: with
+ *   `LockLostError` if a member had been lost, and otherwise with `MultiUnlockError`. If releases failed, the `cause`
+ *   of the `LockLostError` is a `MultiUnlockError`.
+ * - A call inside a hold re-enters each member that the hold has, also a member that was locked on its own. Do not
+ *   acquire a multi-lock while you hold only some of its members: the order of the members does not prevent a deadlock
+ *   then.
  *
- * @redisson `RedissonClient#getMultiLock(RLock...)`. Differs: the order, the lease, every member is unlocked, and the
- * same lock twice counts once.
+ * @redisson `RedissonClient#getMultiLock(RLock...)`. Differs: the order, the start of the lease, the release of every
+ * member, and a lock that is given twice counts once.
  */
 export class MultiLock extends JointLock {
   /** @internal */
@@ -45,7 +51,7 @@ export class MultiLock extends JointLock {
     const now = clock.now();
     const until = waitTime > 0 ? now + waitTime : -Infinity;
     const settleBy = Math.max(now, until) + longestDeadline(this.members);
-    // Without a limit of its own what is asked for at once takes one command deadline.
+    // Without a wait time, limit the round that tries all members at once to one command deadline.
     const atOnceBy = settleBy === Infinity ? now + longestDeadline(this.members) : settleBy;
     if (this.members.length > 1 && !this.members.some((member) => member.isKnownBusy(call.context))) {
       const hold = await this.#atOnce(call, until, atOnceBy);
@@ -56,13 +62,16 @@ export class MultiLock extends JointLock {
       const hold = await this.#inOrder(call, until, settleBy);
       if (hold instanceof MultiHold) return hold;
       lateMs += hold;
-      // For a whole command deadline it is a lease too short for the way to Redis.
+      // Leases that ended before their replies for a whole command deadline are too short for the way to Redis.
       const limit = until === Infinity ? lateMs >= longestDeadline(this.members) : clock.now() >= until;
       if (hold > 0 && limit) throw answeredTooLate();
     }
   }
 
-  /** One round trip, if all are free. Undefined: some are busy, or were over before the last came; nothing is held. */
+  /**
+   * Tries all members at the same time: one round trip if all are free. Returns `undefined`, and holds nothing, if some
+   * members are busy or a lease ended before the last grant arrived.
+   */
   async #atOnce(call: LockCall, until: number, settleBy: number): Promise<MultiHold | undefined> {
     const owner = this.owners();
     const results = await Promise.allSettled(
@@ -80,14 +89,15 @@ export class MultiLock extends JointLock {
   }
 
   /**
-   * A number: there is none, as one was lost while we waited for another (0), or as the lease was over when it had begun
-   * everywhere, so many ms later.
+   * Waits for one member after the other. Returns a number if the call holds nothing in the end: 0 if a member was
+   * lost while the call waited for another one, or the time, in ms, after which all leases had begun and one had
+   * already ended.
    */
   async #inOrder(call: LockCall, until: number, settleBy: number): Promise<MultiHold | number> {
     const { clock } = this.members[0].inner.runtime;
     const owner = this.owners();
     const taken: SingleHold[] = [];
-    // Whoever waits for further members keeps what it has by the watchdog; the lease begins when all are there.
+    // The watchdog renews the granted members while the call waits for others. The lease begins with the last grant.
     const leaseTime = this.members.length === 1 ? call.leaseTime : undefined;
     const isOver = (hold: SingleHold): boolean => hold.validFor() === 0;
     let begunAt = Infinity;
@@ -132,7 +142,10 @@ export class MultiLock extends JointLock {
   }
 }
 
-/** Inside no hold of the caller's, who has nothing to lose yet. */
+/**
+ * Whether the call itself took the lost member. Otherwise it re-entered a hold of the caller, and the caller has lost
+ * it.
+ */
 const wasTakenHere = (taken: readonly SingleHold[], lost: LockLostError): boolean =>
   taken.some((hold) => {
     const { loss, parent } = SingleHold.recordOf(hold);
@@ -140,9 +153,9 @@ const wasTakenHere = (taken: readonly SingleHold[], lost: LockLostError): boolea
   });
 
 /**
- * All at once. What is not given back at `settleBy` (lease clock ms), or cannot be, goes on being given back in the
- * background. Where an attempt to take one may still run, and take it anew for a moment, that is waited for: the call is
- * about to say that it has nothing.
+ * Releases holds at the same time. A release that has failed, or is pending at `settleBy` (ms on the lease clock),
+ * continues in the background. If an unanswered attempt may still run and acquire a lock again, waits until it no
+ * longer can: the call is about to report that it holds nothing.
  */
 export async function giveBack(holds: readonly SingleHold[], settleBy: number): Promise<void> {
   const [first] = holds;

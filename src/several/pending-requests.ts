@@ -1,6 +1,6 @@
 import type { Member } from './members.js';
 
-/** The requests of all rounds of one call whose end is not known yet, by server. */
+/** The pending requests of all rounds of one call, by server. */
 export class PendingRequests {
   readonly #counts = new Map<Member, number>();
   // Most calls need neither of these maps.

@@ -12,51 +12,54 @@ import type { PendingRequests } from './pending-requests.js';
 import { ServerVote } from './server-vote.js';
 import { isUnresponsive, noteAnswer, noteUnanswered } from './unresponsive.js';
 
-/** The reason of an internal abort, which no caller sees: without it each abort would create an error with a stack. */
+/** Reason of internal aborts, which no caller sees. Without it each abort would create an error with a stack. */
 const OVER = 'the round is over';
 
-/** What a round is begun with. */
+/** The parameters of a round. */
 export interface RoundTerms {
   readonly members: readonly [Member, ...Member[]];
   readonly quorum: number;
   readonly call: LockCall;
   readonly owners: () => (member: Member) => string;
   readonly drift: (leaseMs: number) => number;
-  /** Of earlier rounds of the call and of this one. */
+  /** The pending requests of this round and of earlier rounds of the call. */
   readonly requests: PendingRequests;
-  /** The server to wait at first, for `waitTime` ms. Each other server may then take `othersMs` to become free. */
+  /**
+   * The server in whose line the round waits first, for `waitTime` ms. After its grant, the round waits up to
+   * `othersMs` ms for each other server to become free.
+   */
   readonly gate?: { readonly member: Member; readonly waitTime: number; readonly othersMs: number } | undefined;
-  /** A server that has already been asked, and failed. */
+  /** A server whose request has already failed. The round sends it no request. */
   readonly failed?: { readonly member: Member; readonly error: unknown } | undefined;
 }
 
 export type GateTerms = Pick<RoundTerms, 'gate' | 'failed'>;
 
 /**
- * Asks all servers at once and decides as soon as the answers allow. With a gate it waits in that server's line first,
- * and asks the others when the gate has granted.
+ * Sends requests to all servers at the same time and decides as soon as their replies allow. With a gate, the round
+ * first waits in the line of that server, and sends requests to the others when the gate has granted.
  *
- * A server with a pending request of an earlier round is asked when that request has ended. A grant that comes after the
- * round has been closed joins the hold that was made of the round, or is released if there is none.
+ * If a server has a pending request of an earlier round, its new request waits until that one has ended. A grant that
+ * arrives after the round was closed joins the hold that the round became. Without such a hold the grant is released.
  */
 export class QuorumRound {
   readonly #terms: RoundTerms;
-  /** Lease-clock ms. */
+  /** Lease-clock time, in ms. */
   readonly #begunAt: number;
   readonly #votes: readonly ServerVote[];
   readonly #gate: ServerVote | undefined;
   readonly #owner: (member: Member) => string;
-  /** Only with a gate: single tries end without it. */
+  /** Present only with a gate: requests without a gate are single tries, which end on their own. */
   readonly #abort: AbortController | undefined;
   #state: 'at the gate' | 'asking' | 'decided' = 'at the gate';
-  /** The others were asked. */
+  /** Whether the requests to the servers other than the gate were sent. */
   #asked = false;
   #closed = false;
-  /** The holds that the call was made in. */
+  /** The holds around the call. */
   #around: readonly FlowHold[] = [];
   #joint: MultiHold | undefined;
   #timer: Timer | undefined;
-  /** Lease-clock ms at which the round stops waiting for the others. */
+  /** Lease-clock time, in ms, at which the round stops waiting for the others. */
   #endsAt = Infinity;
   #unwatch: (() => void) | undefined;
   #onDecided: ((round: this) => void) | undefined;
@@ -75,7 +78,7 @@ export class QuorumRound {
     this.#abort = new AbortController();
   }
 
-  /** Lease-clock ms until which a call waits for what it releases after this round. */
+  /** Lease-clock time, in ms, until which the call waits for the releases after this round. */
   get settleBy(): number {
     const { members, gate } = this.#terms;
     return this.#begunAt + (gate?.waitTime ?? 0) + longestDeadline(members);
@@ -85,7 +88,7 @@ export class QuorumRound {
     return this.#votes;
   }
 
-  /** The gate, if the round ended there. */
+  /** The vote of the gate, if the round ended before it sent requests to the other servers. */
   get stoppedAt(): ServerVote | undefined {
     return this.#asked ? undefined : this.#gate;
   }
@@ -100,7 +103,10 @@ export class QuorumRound {
     else void this.#passGate(this.#gate);
   }
 
-  /** Asks the others in the flow of the call: a hand-over settles the gate in the flow of the hold before. */
+  /**
+   * Waits for the gate. `await` continues in the flow of the call, while a hand-over settles the gate in the flow of
+   * the previous hold.
+   */
   async #passGate(gate: ServerVote): Promise<void> {
     await new Promise<void>((settled) => {
       this.#gateSettled = settled;
@@ -118,7 +124,7 @@ export class QuorumRound {
     this.#state = 'asking';
     this.#around = currentHolds();
     this.#asked = true;
-    // A server that has not answered an attempt by then counts as unavailable.
+    // A server that has not replied to an attempt by then counts as unavailable.
     const now = gate === undefined ? this.#begunAt : clock.now();
     this.#timer = clock.setTimer(now + options.attemptMs + waitTime, () => this.#attemptOver());
     this.#endsAt = now + options.commandTimeout;
@@ -131,7 +137,7 @@ export class QuorumRound {
     this.#look();
   }
 
-  /** The server has not answered the request of an earlier round either. */
+  /** The server has not replied to the request of an earlier round: send no further request to it. */
   #stillUnanswered(vote: ServerVote): void {
     noteUnanswered(vote.member);
     vote.outcome = 'failed';
@@ -141,15 +147,19 @@ export class QuorumRound {
     if (this.#state !== 'decided') this.#tryFirst(vote, waitTime);
   }
 
-  /** A single try runs right behind a release of this client. In line it would leave others their chance first. */
+  /**
+   * Sends a single try before the round stands in line. The try runs right after a pending release of this client,
+   * while the line would let other clients try first.
+   */
   #tryFirst(vote: ServerVote, waitTime: number): void {
-    // The second request needs an owner of its own: an unanswered attempt of the first one is released in the background.
+    // A second request needs a new owner: the client releases unanswered attempts of the first request in the
+    // background.
     if (!this.#hasOwnerEach) return this.#send(vote, waitTime);
     vote.waitIfBusyMs = waitTime;
     this.#send(vote, 0);
   }
 
-  /** Each request has a new owner. Members of one client share one. */
+  /** Whether each request has its own new owner. Members of one client share an owner. */
   get #hasOwnerEach(): boolean {
     const { members } = this.#terms;
     return new Set(members.map(({ inner }) => inner.runtime)).size === members.length;
@@ -200,7 +210,7 @@ export class QuorumRound {
     this.#look();
   }
 
-  /** Until the unwanted hold has been released its server is not asked again. */
+  /** Releases an unwanted hold. The release is pending for the server, so a new request to it waits. */
   #release(member: Member, hold: SingleHold): void {
     const { requests } = this.#terms;
     requests.begin(member);
@@ -214,7 +224,7 @@ export class QuorumRound {
     const { quorum } = this.#terms;
     const count = { acquired: 0, busy: 0, failed: 0, pending: 0 };
     for (const { outcome } of this.#votes) count[outcome] += 1;
-    // A busy minority and a failed minority together do not tell which of them prevents the majority.
+    // A minority of busy servers and a minority of failed servers do not show yet which of them prevents the majority.
     const minority = this.#votes.length - quorum;
     const open = count.acquired < quorum && count.busy <= minority && count.failed <= minority;
     const awaited = count.pending > 0 && !this.#isHeldUpByOthers(count.acquired, count.busy);
@@ -223,8 +233,8 @@ export class QuorumRound {
   }
 
   /**
-   * Another owner prevents the majority, and only unresponsive servers have not answered. Two owners that split the
-   * servers would otherwise wait for an unavailable server while each keeps the other one out.
+   * Whether another owner prevents the majority and only unresponsive servers have not replied. Without this check, two
+   * owners that split the servers would wait for an unavailable server while each keeps the other one out.
    */
   #isHeldUpByOthers(acquired: number, busy: number): boolean {
     if (busy === 0 || acquired + busy < this.#terms.quorum) return false;
@@ -240,21 +250,22 @@ export class QuorumRound {
 
   #attemptOver(): void {
     for (const { outcome, member } of this.#votes) if (outcome === 'pending') noteUnanswered(member);
-    // A call that failed would wait for the same answers. If no other owner is in the way they may still grant the lock.
+    // If no other owner holds a server, wait for the missing replies: they may still grant the lock, and a new round
+    // would wait for the same servers.
     const alone = this.#votes.every(({ outcome }) => outcome !== 'busy');
     const { clock } = this.#terms.members[0].inner.runtime;
     if (alone) this.#timer = clock.setTimer(this.#endsAt, () => this.#end());
     else this.#end();
   }
 
-  /** Each server that has not answered has failed. */
+  /** Ends the round. Each server that has not replied counts as failed. */
   #end(): void {
     if (this.#state === 'decided') return;
     for (const vote of this.#votes) if (vote.outcome === 'pending') vote.outcome = 'failed';
     this.#decide();
   }
 
-  /** The call itself was wrong, and would be at every server. */
+  /** The error of a call that every server would refuse. */
   get misuse(): unknown {
     if (this.#votes.every(({ error }) => error === undefined)) return undefined;
     const { members, quorum } = this.#terms;
@@ -263,21 +274,21 @@ export class QuorumRound {
     return here ?? (members.length - wrong.length < quorum ? wrong[0] : undefined);
   }
 
-  /** Returns what was granted so far. */
+  /** Closes the round and returns the holds that were granted so far. */
   close(): SingleHold[] {
     this.#closed = true;
     return this.#votes.flatMap(({ hold }) => (hold === undefined ? [] : [hold]));
   }
 
-  /** Grants from now on join `joint`. */
+  /** Adds later grants to `joint`. */
   becomes(joint: MultiHold): void {
     this.#joint = joint;
     if (this.#abort !== undefined) joint.whenReleased(() => this.abandon());
   }
 
-  /** The round came to nothing, or its hold is over: pending requests in a line are aborted. */
+  /** Aborts the requests that wait in a line: the round has no hold, or its hold is being released. */
   abandon(): void {
-    // An aborted request does not report that the server has not answered it.
+    // Note missing replies now: an aborted request does not report that its server has not replied.
     for (const { sent, outcome, member } of this.#votes) {
       if (sent && outcome === 'pending' && isUnresponsive(member)) noteUnanswered(member);
     }

@@ -23,51 +23,53 @@ import { QuorumRound, type GateTerms } from './quorum-round.js';
 import type { ServerVote, VoteSummary } from './server-vote.js';
 import { isUnresponsive, noteUnanswered } from './unresponsive.js';
 
-/** Options of a RedLock's handle. */
+/** Options of `getRedLock()`. */
 export interface RedLockOptions extends ContextOptions {
   /**
-   * How far the servers' clocks may drift apart, as a part of the lease; 2 ms are added. A hold counts for so much less
-   * than its lease. Default 0.01.
+   * Assumed drift between the servers' clocks, as a fraction of the lease: at least 0 and less than 1. A hold ends this
+   * fraction of its lease, plus 2 ms, before the lease does.
+   *
+   * @defaultValue 0.01
    */
   driftFactor?: number | undefined;
 }
 
-/** The owner of the first server waits so long for each other server: the releases of the hold before may be pending. */
+/** Time to wait at each other server after the first one: releases of the previous hold may still be pending there. */
 const OTHERS_MS = 100;
-/** Longest wait at one server: it may be held for long by a minority while a majority becomes free. */
+/** Longest wait at one server: a minority may hold that server for long while a majority becomes free. */
 const GATE_MS = 2_000;
-/** Between rounds that ended without a majority, so that two owners do not split the servers again. */
+/** Random pause between rounds that ended without a majority, so that two owners do not split the servers again. */
 const PAUSE_MS = { least: 5, most: 50 };
-/** After the first round in a row without enough answers, and at most. */
+/** Pauses after rounds with too few replies: the pause after the first such round in a row, and the longest one. */
 const OUTAGE_MS = { first: 100, longest: 1_000 };
 
 const ALL_AT_ONCE: GateTerms = {};
-/** A round's result: a majority, or each server's answer. */
+/** The result of a round: a hold of a majority, or the vote of each server. */
 type Round = { readonly hold: MultiHold } | { readonly votes: readonly ServerVote[] };
 
 /**
- * A lock that a majority of independent servers grants: Redisson's `RedissonRedLock`, one lock at a client of each
- * server.
+ * A lock that a majority of independent servers grants: Redisson's `RedissonRedLock`. It has one member lock for each
+ * server, and each member belongs to a client of its own server.
  *
- * - All servers are asked at once, and a majority is enough: a server that is down or hangs does not delay the call.
- *   Its late grant joins the hold, or is released if the hold is over.
- * - A grant counts for what is left of the lease at a majority, less the drift of the clocks.
- * - While the lock is busy, waiters stand in line at the first server that answers, woken by messages. The owner of that
- *   server asks the others.
- * - Each server's part is renewed by its client. When the majority is gone, or its deadline has passed, the hold is lost:
- *   `hold.signal` aborts. The event `leaseLost` of a client tells of its own server alone.
- * - `unlock()` asks all servers that are held, and ends when a majority has given its part back. If so many parts were
- *   lost that there is none, it rejects with `LockLostError`.
+ * - A call sends its request to all servers at the same time and needs a majority. A server that is down or hangs does
+ *   not delay the call. A late grant joins the hold. If the hold has been released, the client releases the late grant.
+ * - The hold is valid while a majority of its leases is valid, less the drift of the clocks.
+ * - While the lock is busy, waiters stand in line at the first server that replies, and messages wake them. The waiter
+ *   that acquires that server sends requests to the others.
+ * - The client of each server renews its part. When the majority is lost, or its deadline has passed, the hold is lost
+ *   and `hold.signal` aborts. The event `leaseLost` of a client reports its own server only.
+ * - `unlock()` releases the lock at all servers that hold it, and resolves when a majority has replied. It rejects with
+ *   `LockLostError` if so many parts were lost that no majority was left.
  *
- * It survives servers that crash and lose nothing but the lock's key on a minority of them. It does not make a lock safe
- * against a holder that pauses for longer than its lease, nor against clocks that jump. See docs/redlock.md.
+ * The lock survives crashes of a minority of the servers, also crashes that lose the key of the lock. It is not safe if
+ * a holder pauses for longer than its lease, or if a clock jumps. See docs/redlock.md.
  *
- * @redisson `RedissonClient#getRedLock(RLock...)`. Differs: servers are asked at once and not one after the other,
- * and the drift counts.
+ * @redisson `RedissonClient#getRedLock(RLock...)`. Differs: all servers at the same time; the drift of the clocks
+ * counts.
  */
 export class RedLock extends JointLock {
   readonly #driftFactor: number;
-  /** Where each member was among the locks given. */
+  /** The index of each member among the locks that the caller passed. */
   readonly #places: ReadonlyMap<Member, number>;
 
   /** @internal */
@@ -85,7 +87,7 @@ export class RedLock extends JointLock {
     const { context, waitTime } = call;
     const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
     const requests = new PendingRequests();
-    // Of those who come at the same moment one asks everywhere: they would only split the servers among themselves.
+    // If calls of this client want a majority already, stand in line: concurrent rounds would only split the servers.
     let wanted = 0;
     for (const member of this.members) if (member.isWanted(context)) wanted += 1;
     if (until !== -Infinity && wanted > this.members.length - this.quorum) {
@@ -93,18 +95,18 @@ export class RedLock extends JointLock {
       this.#settle(this.#standInLine(call, requests, until, gate, undefined), call, requests, settle);
       return;
     }
-    // Nearly every call ends with this round: promises on the way would cost it more than the bookkeeping.
+    // Most calls end with this round, so it uses callbacks: promises would add latency to each of these calls.
     const around = currentHolds();
     this.#round(call, requests, ALL_AT_ONCE).begin((round) => {
       const hold = this.#holdOf(round, call);
       if (hold !== undefined) return settle.granted(hold);
-      // What it asks for later is nested where the caller is, too.
+      // Later requests must nest in the holds around the caller, too.
       const later = runAmong(around, () => this.#afterFirst(round, call, requests, until));
       this.#settle(later, call, requests, settle);
     });
   }
 
-  /** None of its requests may take effect once the call has failed. */
+  /** Fails the call only when all its requests have ended: none may take effect after the failure. */
   #settle(taken: Promise<MultiHold>, { signal }: LockCall, requests: PendingRequests, settle: LockSettle): void {
     taken.then(settle.granted, async (error: unknown) => {
       await requests.whenAllIdle();
@@ -123,7 +125,7 @@ export class RedLock extends JointLock {
     return this.#standInLine(call, requests, until, this.#gateAmong(votes), unavailable);
   }
 
-  /** Waits at one server after the other. `failed`: the error of the round before, if it had one. */
+  /** Waits at one server after the other. `failed` is the error of the previous round, if it had one. */
   async #standInLine(
     call: LockCall,
     requests: PendingRequests,
@@ -141,7 +143,7 @@ export class RedLock extends JointLock {
       // The call stands in each line for less time than what counts as long there.
       if (clock.now() >= longAt) longAt = clock.now() + gate.waitedLong(call.site);
       const through = await this.#throughGate(gate, call, requests, until);
-      // Nothing newer than the round before is known of the others.
+      // The gate stayed busy, so the newest result of the other servers is that of the previous round.
       if (through === undefined && clock.now() >= until) throw unavailable ?? new LockTimeoutError(this.name, waitTime);
       const round = through ?? (await this.#askAll(call, requests));
       if ('hold' in round) return round.hold;
@@ -171,7 +173,7 @@ export class RedLock extends JointLock {
     return this.members[0];
   }
 
-  /** Waits in line at one server and asks the others when that server grants. Undefined: it stayed busy. */
+  /** Waits in line at one server, and then sends requests to the others. Returns `undefined` if it stayed busy. */
   async #throughGate(
     gate: Member,
     call: LockCall,
@@ -187,9 +189,9 @@ export class RedLock extends JointLock {
     const { outcome, error } = stoppedAt;
     if (outcome === 'busy') return undefined;
     if (isMisuse(error) && !isOfOneServer(error)) throw error;
-    // The server is unavailable, or has lost its part: the others decide.
+    // The server is unavailable, or has lost its part: send requests to the others.
     if (!(error instanceof LockLostError)) noteUnanswered(gate);
-    // Another round could take one more command deadline.
+    // Start no further round: it could take one more command deadline.
     if (clock.now() >= until) return this.#conclude(round, call);
     return this.#askAll(call, requests, { member: gate, error });
   }
@@ -226,7 +228,7 @@ export class RedLock extends JointLock {
     return joint;
   }
 
-  /** Releases what a round without a majority was granted. */
+  /** Releases the grants of a round without a majority. */
   async #giveUp(round: QuorumRound, { signal }: LockCall): Promise<readonly ServerVote[]> {
     const { misuse } = round;
     round.abandon();
@@ -236,9 +238,9 @@ export class RedLock extends JointLock {
     return round.votes;
   }
 
-  /** The error of a round in which too few servers answered; undefined: another owner prevented the majority. */
+  /** Returns the error of a round with too few replies, or `undefined` if another owner prevented the majority. */
   #unavailable(votes: readonly ServerVote[]): Error | undefined {
-    // If busy servers leave no majority, the round has not waited for the others.
+    // If the busy servers leave no majority, the round ended without waiting for the pending ones.
     const decided = votes.filter(({ outcome }) => outcome === 'busy').length > votes.length - this.quorum;
     const failed = votes.filter(({ outcome }) => outcome === 'failed' || (outcome === 'pending' && !decided));
     const late = votes.filter(({ outcome }) => outcome === 'acquired').length >= this.quorum;
@@ -248,7 +250,7 @@ export class RedLock extends JointLock {
     return this.#noQuorum(votes);
   }
 
-  /** Adds the errors of servers that the round did not wait for. */
+  /** Adds the errors of servers whose replies came after the round was decided. */
   #completed(error: NoQuorumError, requests: PendingRequests): NoQuorumError {
     const results = error.results.map((result): ServerResult => {
       const member = this.members.find((each) => this.#placeOf(each) === result.server) as Member;
@@ -258,9 +260,9 @@ export class RedLock extends JointLock {
   }
 
   /**
-   * The server to wait at: the first busy one, if another owner may hold a majority. Otherwise several owners have split
-   * the servers, and the first server that answered decides between them: at different servers each owner would keep
-   * the others out.
+   * Chooses the server to wait at: the first busy one if another owner may hold a majority. Otherwise several owners
+   * have split the servers, and all of them wait at the first server that replied: at different servers, each owner
+   * would keep the others out.
    */
   #gateAmong(votes: readonly ServerVote[]): Member {
     const busy = votes.filter(({ outcome }) => outcome === 'busy');
@@ -271,10 +273,7 @@ export class RedLock extends JointLock {
 
   readonly #drift = (leaseMs: number): number => leaseMs * this.#driftFactor + DRIFT.leastMs;
 
-  /**
-   * @internal A majority has to answer. With `between` it is enough that the others can change nothing, or have not
-   * answered an attempt; without, each server is waited for, up to its command deadline.
-   */
+  /** @internal A majority has to answer: see {@link readFromMajority}. */
   protected override ask<T, V>(
     question: (member: Member) => Promise<T>,
     meaning: (answers: readonly T[]) => V,

@@ -8,16 +8,16 @@ interface Round {
   failed(vote: ServerVote, error: unknown): void;
 }
 
-/** What one server has answered to a round, or to a read. */
+/** The outcome of one server in a round or in a read. */
 export type VoteSummary = Pick<ServerVote, 'member' | 'outcome' | 'error'>;
 
-/** The request of a round to one server, and its answer. */
+/** The request of a round to one server, and its outcome. */
 export class ServerVote implements Settle {
   outcome: ServerResult['outcome'] | 'pending' = 'pending';
   hold: SingleHold | undefined;
   error: unknown;
   sent = false;
-  /** How long to wait in the server's line if the first try finds it busy. */
+  /** Time, in ms, to wait in the line of the server if the first try finds it busy. */
   waitIfBusyMs = 0;
 
   constructor(

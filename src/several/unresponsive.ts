@@ -2,7 +2,7 @@ import type { Member } from './members.js';
 
 const UNRESPONSIVE_MS = 5_000;
 
-/** Lease-clock time at which a server last left a request unanswered, by client. */
+/** Lease-clock time, in ms, at which a server last left a request unanswered, by client. */
 const unansweredAt = new WeakMap<object, number>();
 
 export function noteUnanswered({ inner: { runtime } }: Member): void {
@@ -13,7 +13,7 @@ export function noteAnswer({ inner: { runtime } }: Member): void {
   unansweredAt.delete(runtime);
 }
 
-/** The server has left a request unanswered in the last 5 s, and has answered none since. */
+/** Whether the server has left a request unanswered in the last 5 s and has answered none since. */
 export function isUnresponsive({ inner: { runtime } }: Member): boolean {
   const since = unansweredAt.get(runtime);
   return since !== undefined && runtime.clock.now() < since + UNRESPONSIVE_MS;
