@@ -5,7 +5,7 @@ export type RequestArgs = readonly (string | number)[];
 
 /** The arguments of the command: the script (a plain read has none), the keys, and the arguments of the operation. */
 export function commandArgsOf<Reply>(
-  { script, args: counted }: Operation<readonly string[], RequestArgs, Reply>,
+  { script, notAfter: place }: Operation<readonly string[], RequestArgs, Reply>,
   keys: readonly string[],
   args: RequestArgs,
   routes: CommandRoutes,
@@ -24,12 +24,12 @@ export function commandArgsOf<Reply>(
     commandArgs[at++] = keys.length === 1 ? '1' : String(keys.length);
   }
   for (const key of keys) commandArgs[at++] = key;
-  if (notAfter !== undefined && counted === 'variable') commandArgs[at++] = notAfter;
+  if (notAfter !== undefined && place === 'first') commandArgs[at++] = notAfter;
   for (const arg of args) {
     if (arg === PUBLISH_COMMAND) commandArgs[at++] = routes.publish;
     else commandArgs[at++] = typeof arg === 'string' ? arg : String(arg);
   }
-  if (notAfter !== undefined && counted !== 'variable') commandArgs[at] = notAfter;
+  if (notAfter !== undefined && place === 'last') commandArgs[at] = notAfter;
   return commandArgs;
 }
 

@@ -95,9 +95,10 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   #send(connection: CommandPort, sentAt = this.executor.clock.monotonic(), asking = false): void {
     const { operation, keys, args } = this;
     const deadline = Math.min(sentAt + this.executor.attemptMs, this.#until);
-    const { text, openUntil } = operation.notAfter
-      ? connection.notAfter(sentAt, deadline)
-      : { text: undefined, openUntil: deadline };
+    const { text, openUntil } =
+      operation.notAfter === undefined
+        ? { text: undefined, openUntil: deadline }
+        : connection.notAfter(sentAt, deadline);
     const commandArgs = commandArgsOf(operation, keys, args, this.executor.routes, this.#useSource, text);
     if (this.#written === 0) this.firstSentAt = sentAt;
     this.#written += 1;
@@ -113,7 +114,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   }
 
   answered(attempt: RequestAttempt<Sent<Reply>>, raw: unknown): void {
-    if (raw === TOO_LATE && attempt.operation.notAfter) {
+    if (raw === TOO_LATE && attempt.operation.notAfter !== undefined) {
       // By the local estimate of the server clock, the attempt was in time, so the estimate is wrong. Refresh it.
       const surprising = this.executor.clock.monotonic() <= attempt.openUntil;
       this.#answeredWith(attempt, new TooLateError('the server got the request after its deadline and did not run it'));
@@ -145,7 +146,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   }
 
   isGrant({ operation }: RequestAttempt<Sent<Reply>>, raw: unknown): boolean {
-    if (raw === TOO_LATE && operation.notAfter) return false;
+    if (raw === TOO_LATE && operation.notAfter !== undefined) return false;
     try {
       return operation.confirmed?.(operation.reply(raw)) ?? false;
     } catch {

@@ -1,9 +1,9 @@
 import acquireSource from '../../../lua/fair-lock/acquire.lua';
 import refreshSource from '../../../lua/fair-lock/refresh.lua';
 import releaseSource from '../../../lua/fair-lock/release.lua';
-import { defineScript, replyInt, replyInts } from './script.js';
 import { release as releaseHash } from './lock.js';
-import type { AcquireReply, ReleaseReply } from './replies.js';
+import { isGrant, replyAcquire, replyRelease, type AcquireReply, type ReleaseReply } from './replies.js';
+import { defineScript, replyInts } from './script.js';
 
 type FairKeys = [lock: string, queue: string, timeouts: string, alive: string];
 
@@ -24,11 +24,9 @@ export const acquire = defineScript<
 >({
   file: 'fair-lock/acquire',
   source: acquireSource,
-  keys: 4,
-  args: 6,
-  notAfter: true,
-  reply: (raw) => (raw === null ? undefined : replyInt(raw)),
-  confirmed: (reply) => reply === undefined,
+  notAfter: 'last',
+  reply: replyAcquire,
+  confirmed: isGrant,
 });
 
 export const release = defineScript<
@@ -38,10 +36,7 @@ export const release = defineScript<
 >({
   file: 'fair-lock/release',
   source: releaseSource,
-  keys: 4,
-  args: 'variable',
-  notAfter: false,
-  reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+  reply: replyRelease,
   // The queue may be at the other node, or may not exist. The head of the queue tries again with its next refresh.
   ifSplit: ([lock], [publish, channel, , ...owners]) => ({
     operation: releaseHash,
@@ -57,9 +52,7 @@ export const refresh = defineScript<
 >({
   file: 'fair-lock/refresh',
   source: refreshSource,
-  keys: 4,
-  args: 'variable',
-  notAfter: true,
+  notAfter: 'first',
   reply(raw) {
     const [lookInMs = -1, ...numbers] = replyInts(raw);
     return { lookInMs, toTry: numbers.map((number) => number - 1) };

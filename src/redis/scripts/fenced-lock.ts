@@ -2,8 +2,8 @@ import acquireSource from '../../../lua/fenced-lock/acquire.lua';
 import acquireNestedSource from '../../../lua/fenced-lock/acquire-nested.lua';
 import handOffSource from '../../../lua/fenced-lock/hand-off.lua';
 import releaseSource from '../../../lua/lock/release.lua';
+import { isGrant, type AcquireReply, type HandOffReply, type HeldReply } from './replies.js';
 import { defineScript, replyInt } from './script.js';
-import type { AcquireReply, HandOffReply, HeldReply } from './replies.js';
 
 /** How a fenced lock draws its tokens. See `tokens` in `FencedLockOptions`. */
 export type TokenSource = 'counter' | 'clock';
@@ -19,11 +19,9 @@ export const acquire = defineScript<
 >({
   file: 'fenced-lock/acquire',
   source: acquireSource,
-  keys: 2,
-  args: 3,
-  notAfter: true,
+  notAfter: 'last',
   reply: (raw) => tokenOr(raw, (ttl) => ttl),
-  confirmed: (reply) => typeof reply === 'bigint',
+  confirmed: isGrant,
 });
 
 export const acquireNested = defineScript<
@@ -33,9 +31,7 @@ export const acquireNested = defineScript<
 >({
   file: 'fenced-lock/acquire-nested',
   source: acquireNestedSource,
-  keys: 2,
-  args: 5,
-  notAfter: true,
+  notAfter: 'last',
   reply: (raw) => tokenOr(raw, () => 'gone' as const),
 });
 
@@ -47,9 +43,6 @@ const releaseInstead = defineScript<
 >({
   file: 'lock/release',
   source: releaseSource,
-  keys: 1,
-  args: 'variable',
-  notAfter: false,
   reply: (raw) => (replyInt(raw) === 1 ? 'published' : 'gone'),
   publishedPayload: (reply) => (reply === 'published' ? '0' : undefined),
 });
@@ -61,9 +54,7 @@ export const handOff = defineScript<
 >({
   file: 'fenced-lock/hand-off',
   source: handOffSource,
-  keys: 2,
-  args: 7,
-  notAfter: true,
+  notAfter: 'last',
   reply: (raw) => tokenOr(raw, (n) => (n === 2 ? 'published' : 'gone')),
   confirmed: (reply) => typeof reply === 'bigint',
   publishedPayload: (reply) => (reply === 'published' ? '0' : undefined),

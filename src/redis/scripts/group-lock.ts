@@ -4,8 +4,8 @@ import releaseSource from '../../../lua/group-lock/release.lua';
 import releasePartialSource from '../../../lua/group-lock/release-partial.lua';
 import renewSource from '../../../lua/group-lock/renew.lua';
 import stateSource from '../../../lua/group-lock/state.lua';
+import { isGrant, replyAcquire, replyHeld, type AcquireReply, type HeldReply, type ReleaseReply } from './replies.js';
 import { defineScript, replyInt, replyInts } from './script.js';
-import type { AcquireReply, HeldReply, ReleaseReply } from './replies.js';
 
 export interface GroupState {
   /** Time, in ms, until the last of the values is free; -2: all values are free. */
@@ -14,8 +14,6 @@ export interface GroupState {
   readonly owners: readonly string[];
 }
 
-const heldReply = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');
-
 export const acquire = defineScript<
   [group: string],
   [owner: string, leaseMs: number, ...values: string[]],
@@ -23,11 +21,9 @@ export const acquire = defineScript<
 >({
   file: 'group-lock/acquire',
   source: acquireSource,
-  keys: 1,
-  args: 'variable',
-  notAfter: true,
-  reply: (raw) => (raw === null ? undefined : replyInt(raw)),
-  confirmed: (reply) => reply === undefined,
+  notAfter: 'first',
+  reply: replyAcquire,
+  confirmed: isGrant,
 });
 
 export const acquireNested = defineScript<
@@ -37,10 +33,8 @@ export const acquireNested = defineScript<
 >({
   file: 'group-lock/acquire-nested',
   source: acquireNestedSource,
-  keys: 1,
-  args: 'variable',
-  notAfter: true,
-  reply: heldReply,
+  notAfter: 'first',
+  reply: replyHeld,
 });
 
 export const releasePartial = defineScript<
@@ -50,10 +44,8 @@ export const releasePartial = defineScript<
 >({
   file: 'group-lock/release-partial',
   source: releasePartialSource,
-  keys: 1,
-  args: 'variable',
-  notAfter: true,
-  reply: heldReply,
+  notAfter: 'first',
+  reply: replyHeld,
   publishedPayload: (reply) => (reply === 'held' ? '0' : undefined),
 });
 
@@ -64,9 +56,6 @@ export const release = defineScript<
 >({
   file: 'group-lock/release',
   source: releaseSource,
-  keys: 1,
-  args: 'variable',
-  notAfter: false,
   reply(raw) {
     const n = replyInt(raw);
     return n === 1 ? 'freed' : n === 2 ? 'partly' : 'gone';
@@ -78,18 +67,13 @@ export const release = defineScript<
 export const renew = defineScript<string[], (string | number)[], number[]>({
   file: 'group-lock/renew',
   source: renewSource,
-  keys: 'variable',
-  args: 'variable',
-  notAfter: true,
+  notAfter: 'first',
   reply: replyInts,
 });
 
 export const state = defineScript<[group: string], [owner: string, ...values: string[]], GroupState>({
   file: 'group-lock/state',
   source: stateSource,
-  keys: 1,
-  args: 'variable',
-  notAfter: false,
   reply(raw) {
     const [leftMs, holdCount, ...owners] = raw as [unknown, unknown, ...string[]];
     return { leftMs: replyInt(leftMs), holdCount: replyInt(holdCount), owners };

@@ -1,8 +1,8 @@
 import countDownSource from '../../../lua/latch/count-down.lua';
 import deleteSource from '../../../lua/latch/delete.lua';
 import trySetSource from '../../../lua/latch/try-set.lua';
+import { replyDone, type AcquireReply } from './replies.js';
 import { defineRead, defineScript, replyInt } from './script.js';
-import type { AcquireReply } from './replies.js';
 
 type LatchKeys = [latch: string, requests: string];
 type OpenedKeys = [...LatchKeys, opened: string];
@@ -15,9 +15,7 @@ export const countDown = defineScript<
 >({
   file: 'latch/count-down',
   source: countDownSource,
-  keys: 3,
-  args: 4,
-  notAfter: true,
+  notAfter: 'last',
   reply: replyInt,
   publishedPayload: (left) => (left === 0 ? '0' : undefined),
 });
@@ -29,10 +27,8 @@ export const trySet = defineScript<
 >({
   file: 'latch/try-set',
   source: trySetSource,
-  keys: 2,
-  args: 5,
-  notAfter: true,
-  reply: (raw) => replyInt(raw) === 1,
+  notAfter: 'last',
+  reply: replyDone,
 });
 
 export const remove = defineScript<
@@ -42,10 +38,8 @@ export const remove = defineScript<
 >({
   file: 'latch/delete',
   source: deleteSource,
-  keys: 3,
-  args: 4,
-  notAfter: true,
-  reply: (raw) => replyInt(raw) === 1,
+  notAfter: 'last',
+  reply: replyDone,
   publishedPayload: (opened) => (opened ? '0' : undefined),
 });
 
@@ -54,13 +48,8 @@ export const remove = defineScript<
  * is n µs of the server clock, and -1 is unknown. A waiter thereby notices that the latch was opened and closed again
  * between two reads.
  */
-export const look = defineRead<[], AcquireReply, [latch: string, opened: string]>(
-  'mget',
-  0,
-  (raw) => {
-    const [count, openedAt] = raw as readonly unknown[];
-    if (count === null || replyInt(count) <= 0) return undefined;
-    return openedAt === null ? -1 : -replyInt(openedAt);
-  },
-  2,
-);
+export const look = defineRead<[], AcquireReply, [latch: string, opened: string]>('mget', (raw) => {
+  const [count, openedAt] = raw as readonly unknown[];
+  if (count === null || replyInt(count) <= 0) return undefined;
+  return openedAt === null ? -1 : -replyInt(openedAt);
+});

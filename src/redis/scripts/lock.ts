@@ -4,19 +4,25 @@ import handOffSource from '../../../lua/lock/hand-off.lua';
 import releaseSource from '../../../lua/lock/release.lua';
 import releasePartialSource from '../../../lua/lock/release-partial.lua';
 import renewSource from '../../../lua/lock/renew.lua';
-import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from './replies.js';
-import { defineScript, replyHandOff, replyInt, replyInts } from './script.js';
-
-const heldReply = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');
+import {
+  isGrant,
+  replyAcquire,
+  replyHandOff,
+  replyHeld,
+  replyRelease,
+  type AcquireReply,
+  type HandOffReply,
+  type HeldReply,
+  type ReleaseReply,
+} from './replies.js';
+import { defineScript, replyInts } from './script.js';
 
 export const acquire = defineScript<[lock: string], [owner: string, leaseMs: number], AcquireReply>({
   file: 'lock/acquire',
   source: acquireSource,
-  keys: 1,
-  args: 2,
-  notAfter: true,
-  reply: (raw) => (raw === null ? undefined : replyInt(raw)),
-  confirmed: (reply) => reply === undefined,
+  notAfter: 'last',
+  reply: replyAcquire,
+  confirmed: isGrant,
 });
 
 export const acquireNested = defineScript<
@@ -26,10 +32,8 @@ export const acquireNested = defineScript<
 >({
   file: 'lock/acquire-nested',
   source: acquireNestedSource,
-  keys: 1,
-  args: 3,
-  notAfter: true,
-  reply: heldReply,
+  notAfter: 'last',
+  reply: replyHeld,
 });
 
 export const releasePartial = defineScript<
@@ -39,10 +43,8 @@ export const releasePartial = defineScript<
 >({
   file: 'lock/release-partial',
   source: releasePartialSource,
-  keys: 1,
-  args: 3,
-  notAfter: true,
-  reply: heldReply,
+  notAfter: 'last',
+  reply: replyHeld,
 });
 
 export const release = defineScript<
@@ -52,10 +54,7 @@ export const release = defineScript<
 >({
   file: 'lock/release',
   source: releaseSource,
-  keys: 1,
-  args: 'variable',
-  notAfter: false,
-  reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+  reply: replyRelease,
   publishedPayload: (reply) => (reply === 'freed' ? '0' : undefined),
 });
 
@@ -66,9 +65,7 @@ export const handOff = defineScript<
 >({
   file: 'lock/hand-off',
   source: handOffSource,
-  keys: 1,
-  args: 6,
-  notAfter: true,
+  notAfter: 'last',
   reply: replyHandOff,
   confirmed: (reply) => reply === 'handed',
   publishedPayload: (reply) => (reply === 'published' ? '0' : undefined),
@@ -78,9 +75,7 @@ export const handOff = defineScript<
 export const renew = defineScript<string[], (string | number)[], number[]>({
   file: 'lock/renew',
   source: renewSource,
-  keys: 'variable',
-  args: 'variable',
-  notAfter: true,
+  notAfter: 'first',
   reply: replyInts,
   // The caller continues with one key at a time. A single key is on one node, so its TRYAGAIN has another cause.
   ifSplit: (keys) => (keys.length > 1 ? 'fail' : 'retry'),

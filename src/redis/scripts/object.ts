@@ -15,9 +15,6 @@ export interface InspectReply {
 export const inspect = defineScript<[object: string, queue: string, token: string, taken: string], [], InspectReply>({
   file: 'object/inspect',
   source: inspectSource,
-  keys: 4,
-  args: 0,
-  notAfter: false,
   reply(raw) {
     const [type, pttl, content, queue, token, permits] = raw as [string, unknown, string[], string[], string, string[]];
     return { type, pttl: replyInt(pttl), content, queue, token, permits };

@@ -4,22 +4,20 @@ import leaseSource from '../../../lua/permit-expirable-semaphore/lease.lua';
 import releaseSource from '../../../lua/permit-expirable-semaphore/release.lua';
 import setSource from '../../../lua/permit-expirable-semaphore/set.lua';
 import updateLeaseSource from '../../../lua/permit-expirable-semaphore/update-lease.lua';
+import { isGrant, replyDone, type AcquireReply } from './replies.js';
 import { defineScript, replyInt, replyInts } from './script.js';
-import type { AcquireReply } from './replies.js';
 
 type Keys = [semaphore: string, taken: string];
 
 export const acquire = defineScript<Keys, readonly (string | number)[], AcquireReply>({
   file: 'permit-expirable-semaphore/acquire',
   source: acquireSource,
-  keys: 2,
-  args: 'variable',
-  notAfter: true,
+  notAfter: 'first',
   reply(raw) {
     const [granted = 0, free = 0, freeIn = -1] = replyInts(raw);
     return granted === 1 ? { free, freeIn } : freeIn;
   },
-  confirmed: (reply) => typeof reply === 'object',
+  confirmed: isGrant,
 });
 
 /** `mixed`: some of the permits are not taken, and no permit was released. `unknown`: none of the permits is taken. */
@@ -29,9 +27,6 @@ const RELEASED: Readonly<Record<number, ReleaseReply>> = { 1: 'released', 2: 'mi
 export const release = defineScript<Keys, readonly (string | number)[], ReleaseReply>({
   file: 'permit-expirable-semaphore/release',
   source: releaseSource,
-  keys: 2,
-  args: 'variable',
-  notAfter: false,
   reply: (raw) => RELEASED[replyInt(raw)] ?? 'unknown',
   publishedPayload: (reply) => (reply === 'released' ? '1' : undefined),
 });
@@ -45,9 +40,6 @@ export interface PermitCount {
 export const count = defineScript<Keys, [publish: string, channel: string], PermitCount>({
   file: 'permit-expirable-semaphore/count',
   source: countSource,
-  keys: 2,
-  args: 2,
-  notAfter: false,
   reply(raw) {
     const [exists = 0, free = 0, taken = 0] = replyInts(raw);
     return { exists: exists === 1, free, taken };
@@ -61,10 +53,8 @@ export const set = defineScript<
 >({
   file: 'permit-expirable-semaphore/set',
   source: setSource,
-  keys: 3,
-  args: 5,
-  notAfter: true,
-  reply: (raw) => replyInt(raw) === 1,
+  notAfter: 'last',
+  reply: replyDone,
   publishedPayload: (done) => (done ? '1' : undefined),
 });
 
@@ -73,10 +63,8 @@ export const updateLease = defineScript<Keys, [id: string, leaseMs: number, publ
   {
     file: 'permit-expirable-semaphore/update-lease',
     source: updateLeaseSource,
-    keys: 2,
-    args: 4,
-    notAfter: true,
-    reply: (raw) => replyInt(raw) === 1,
+    notAfter: 'last',
+    reply: replyDone,
   },
 );
 
@@ -84,8 +72,5 @@ export const updateLease = defineScript<Keys, [id: string, leaseMs: number, publ
 export const lease = defineScript<Keys, [id: string, publish: string, channel: string], number>({
   file: 'permit-expirable-semaphore/lease',
   source: leaseSource,
-  keys: 2,
-  args: 3,
-  notAfter: false,
   reply: replyInt,
 });

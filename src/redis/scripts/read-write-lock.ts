@@ -7,30 +7,33 @@ import releasePartialSource from '../../../lua/read-write-lock/release-partial.l
 import releaseSource from '../../../lua/read-write-lock/release.lua';
 import renewSource from '../../../lua/read-write-lock/renew.lua';
 import renewKeySource from '../../../lua/read-write-lock/renew-key.lua';
-import { defineScript, replyHandOff, replyInt, replyInts } from './script.js';
-import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from './replies.js';
-
-const acquireReply = (raw: unknown): AcquireReply => (raw === null ? undefined : replyInt(raw));
-const heldReply = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');
+import {
+  isGrant,
+  replyAcquire,
+  replyHandOff,
+  replyHeld,
+  replyRelease,
+  type AcquireReply,
+  type HandOffReply,
+  type HeldReply,
+  type ReleaseReply,
+} from './replies.js';
+import { defineScript, replyInt, replyInts } from './script.js';
 
 export const acquireRead = defineScript<[lock: string], [base: string, owner: string, leaseMs: number], AcquireReply>({
   file: 'read-write-lock/acquire-read',
   source: acquireReadSource,
-  keys: 1,
-  args: 3,
-  notAfter: true,
-  reply: acquireReply,
-  confirmed: (reply) => reply === undefined,
+  notAfter: 'last',
+  reply: replyAcquire,
+  confirmed: isGrant,
 });
 
 export const acquireWrite = defineScript<[lock: string], [writer: string, leaseMs: number], AcquireReply>({
   file: 'read-write-lock/acquire-write',
   source: acquireWriteSource,
-  keys: 1,
-  args: 2,
-  notAfter: true,
-  reply: acquireReply,
-  confirmed: (reply) => reply === undefined,
+  notAfter: 'last',
+  reply: replyAcquire,
+  confirmed: isGrant,
 });
 
 export const nestRead = defineScript<
@@ -40,19 +43,15 @@ export const nestRead = defineScript<
 >({
   file: 'read-write-lock/nest-read',
   source: nestReadSource,
-  keys: 1,
-  args: 4,
-  notAfter: true,
-  reply: heldReply,
+  notAfter: 'last',
+  reply: replyHeld,
 });
 
 export const nestWrite = defineScript<[lock: string], [writer: string, holdCount: number, leaseMs: number], HeldReply>({
   file: 'read-write-lock/nest-write',
   source: nestWriteSource,
-  keys: 1,
-  args: 3,
-  notAfter: true,
-  reply: heldReply,
+  notAfter: 'last',
+  reply: replyHeld,
 });
 
 export const releasePartial = defineScript<
@@ -62,10 +61,8 @@ export const releasePartial = defineScript<
 >({
   file: 'read-write-lock/release-partial',
   source: releasePartialSource,
-  keys: 1,
-  args: 'variable',
-  notAfter: true,
-  reply: heldReply,
+  notAfter: 'first',
+  reply: replyHeld,
 });
 
 export const release = defineScript<
@@ -75,10 +72,7 @@ export const release = defineScript<
 >({
   file: 'read-write-lock/release',
   source: releaseSource,
-  keys: 1,
-  args: 'variable',
-  notAfter: false,
-  reply: (raw) => (replyInt(raw) === 1 ? 'freed' : 'gone'),
+  reply: replyRelease,
 });
 
 /** Hands the write lock to the next writer. */
@@ -89,9 +83,7 @@ export const handOff = defineScript<
 >({
   file: 'read-write-lock/hand-off',
   source: handOffSource,
-  keys: 1,
-  args: 7,
-  notAfter: true,
+  notAfter: 'last',
   reply: replyHandOff,
   confirmed: (reply) => reply === 'handed',
 });
@@ -100,9 +92,7 @@ export const handOff = defineScript<
 export const renew = defineScript<string[], (string | number)[], number[]>({
   file: 'read-write-lock/renew',
   source: renewSource,
-  keys: 'variable',
-  args: 'variable',
-  notAfter: true,
+  notAfter: 'first',
   reply: replyInts,
   // The caller continues with one key at a time, even for a single lock: its read holds have keys of their own.
   ifSplit: () => 'fail',
@@ -112,8 +102,6 @@ export const renew = defineScript<string[], (string | number)[], number[]>({
 export const renewKey = defineScript<[key: string], [owner: string, leaseMs: number], number>({
   file: 'read-write-lock/renew-key',
   source: renewKeySource,
-  keys: 1,
-  args: 2,
-  notAfter: true,
+  notAfter: 'last',
   reply: replyInt,
 });

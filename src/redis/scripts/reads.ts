@@ -1,13 +1,13 @@
 import { defineRead, replyInt } from './script.js';
 
-export const exists = defineRead<[], boolean>('exists', 0, (raw) => replyInt(raw) === 1);
+export const exists = defineRead<[], boolean>('exists', (raw) => replyInt(raw) === 1);
 /** Remaining time, in ms. -1: the key does not expire. -2: the key does not exist. */
-export const pttl = defineRead<[], number>('pttl', 0, replyInt);
-export const hexists = defineRead<[field: string], boolean>('hexists', 1, (raw) => replyInt(raw) === 1);
+export const pttl = defineRead<[], number>('pttl', replyInt);
+export const hexists = defineRead<[field: string], boolean>('hexists', (raw) => replyInt(raw) === 1);
 /** A counter in a hash; 0 if the field does not exist. */
-export const hgetCount = defineRead<[field: string], number>('hget', 1, (raw) => (raw === null ? 0 : replyInt(raw)));
-export const hkeys = defineRead<[], string[]>('hkeys', 0, (raw) => (Array.isArray(raw) ? raw.map(String) : []));
+export const hgetCount = defineRead<[field: string], number>('hget', (raw) => (raw === null ? 0 : replyInt(raw)));
+export const hkeys = defineRead<[], string[]>('hkeys', (raw) => (Array.isArray(raw) ? raw.map(String) : []));
 /** A fencing token; 0 if none was generated yet. */
-export const getToken = defineRead<[], bigint>('get', 0, (raw) => (raw === null ? 0n : BigInt(raw as string)));
+export const getToken = defineRead<[], bigint>('get', (raw) => (raw === null ? 0n : BigInt(raw as string)));
 /** A number in a string key; 0 if the key does not exist. */
-export const getCount = defineRead<[], number>('get', 0, (raw) => (raw === null ? 0 : replyInt(raw)));
+export const getCount = defineRead<[], number>('get', (raw) => (raw === null ? 0 : replyInt(raw)));

@@ -4,12 +4,13 @@ import { createHash } from 'node:crypto';
 export interface Operation<Keys extends readonly string[], Args extends readonly (string | number)[], Reply> {
   /** Name of the script, such as `lock/acquire` for lua/lock/acquire.lua, or of the command of a plain read. */
   readonly name: string;
-  readonly keys: number | 'variable';
-  readonly args: number | 'variable';
   /** Source and SHA-1 digest of the script; `undefined` for a plain read. */
   readonly script: { readonly source: string; readonly sha: string } | undefined;
-  /** Whether the client adds the not-after argument: the server time after which the script changes nothing. */
-  readonly notAfter: boolean;
+  /**
+   * Where the client adds the not-after argument: the server time after which the script changes nothing. It comes first
+   * where the number of arguments varies. Absent for an operation that is never too late.
+   */
+  readonly notAfter?: 'first' | 'last' | undefined;
   reply(raw: unknown): Reply;
   /** Whether the reply is a grant, which replicas may have to confirm. Absent if no reply is a grant. */
   readonly confirmed?: ((reply: Reply) => boolean) | undefined;
@@ -33,17 +34,10 @@ export interface InsteadOf<Reply> {
  */
 type IfSplit<Reply> = InsteadOf<Reply> | 'fail' | 'retry';
 
-type Counted<T extends readonly unknown[]> = number extends T['length'] ? 'variable' : T['length'];
-
 interface ScriptDefinition<Keys extends readonly string[], Args extends readonly (string | number)[], Reply> {
   file: string;
   source: string;
-  keys: Counted<Keys>;
-  /**
-   * Does not count the not-after. The client adds it as the last argument, or as the first if the number is variable.
-   */
-  args: Counted<Args>;
-  notAfter: boolean;
+  notAfter?: number extends Args['length'] ? 'first' : 'last';
   reply(raw: unknown): Reply;
   confirmed?: (reply: Reply) => boolean;
   publishedPayload?: (reply: Reply) => string | undefined;
@@ -53,19 +47,16 @@ interface ScriptDefinition<Keys extends readonly string[], Args extends readonly
 export function defineScript<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
   definition: ScriptDefinition<Keys, Args, Reply>,
 ): Operation<Keys, Args, Reply> {
-  const { file, source, keys, args, notAfter, reply, confirmed, publishedPayload, ifSplit } = definition;
+  const { file, source, ...operation } = definition;
   const sha = createHash('sha1').update(source).digest('hex');
-  const script = { source, sha };
-  return { name: file, keys, args, script, notAfter, reply, confirmed, publishedPayload, ...(ifSplit && { ifSplit }) };
+  return { name: file, script: { source, sha }, ...operation };
 }
 
 export function defineRead<Args extends readonly string[], Reply, Keys extends readonly string[] = readonly [string]>(
   command: string,
-  args: Counted<Args>,
   reply: (raw: unknown) => Reply,
-  keys: number = 1,
 ): Operation<Keys, Args, Reply> {
-  return { name: command, keys, args, script: undefined, notAfter: false, reply };
+  return { name: command, script: undefined, reply };
 }
 
 /** Stands for PUBLISH or SPUBLISH in the arguments until the servers have replied which one they support. */
@@ -80,12 +71,6 @@ export function replyInt(raw: unknown): number {
   // Accept unsafe integers: the milliseconds of a very long lease may be rounded.
   if (!Number.isInteger(n)) throw new TypeError(`expected an integer from Redis, got ${JSON.stringify(raw)}`);
   return n;
-}
-
-/** Decodes the reply of a script that hands a lock to the next owner or frees it. */
-export function replyHandOff(raw: unknown): 'handed' | 'published' | 'gone' {
-  const n = replyInt(raw);
-  return n === 1 ? 'handed' : n === 2 ? 'published' : 'gone';
 }
 
 export function replyInts(raw: unknown): number[] {

@@ -4,8 +4,8 @@ import cancelSource from '../../../lua/semaphore/cancel.lua';
 import drainSource from '../../../lua/semaphore/drain.lua';
 import releaseSource from '../../../lua/semaphore/release.lua';
 import trySetSource from '../../../lua/semaphore/try-set.lua';
+import { isGrant, replyDone, type AcquireReply } from './replies.js';
 import { defineScript, replyInt } from './script.js';
-import type { AcquireReply } from './replies.js';
 
 /** -1: too few permits are free, and it is unknown when more will be. */
 export const acquire = defineScript<
@@ -15,14 +15,12 @@ export const acquire = defineScript<
 >({
   file: 'semaphore/acquire',
   source: acquireSource,
-  keys: 2,
-  args: 3,
-  notAfter: true,
+  notAfter: 'last',
   reply(raw) {
     const free = replyInt(raw);
     return free >= 0 ? { free, freeIn: -1 } : -1;
   },
-  confirmed: (reply) => typeof reply === 'object',
+  confirmed: isGrant,
 });
 
 type ReleaseReply = 'none' | 'released' | 'unheard';
@@ -36,9 +34,6 @@ export const release = defineScript<
 >({
   file: 'semaphore/release',
   source: releaseSource,
-  keys: 2,
-  args: 6,
-  notAfter: false,
   reply: (raw) => RELEASED[replyInt(raw)] ?? 'none',
   publishedPayload: (reply) => (reply === 'none' ? undefined : '1'),
 });
@@ -46,9 +41,7 @@ export const release = defineScript<
 export const drain = defineScript<[semaphore: string, requests: string], [lane: number, sequence: number], number>({
   file: 'semaphore/drain',
   source: drainSource,
-  keys: 2,
-  args: 2,
-  notAfter: true,
+  notAfter: 'last',
   reply: replyInt,
 });
 
@@ -59,10 +52,8 @@ export const add = defineScript<
 >({
   file: 'semaphore/add',
   source: addSource,
-  keys: 2,
-  args: 5,
-  notAfter: true,
-  reply: (raw) => replyInt(raw) === 1,
+  notAfter: 'last',
+  reply: replyDone,
   publishedPayload: (done) => (done ? '1' : undefined),
 });
 
@@ -73,10 +64,8 @@ export const trySet = defineScript<
 >({
   file: 'semaphore/try-set',
   source: trySetSource,
-  keys: 2,
-  args: 6,
-  notAfter: true,
-  reply: (raw) => replyInt(raw) === 1,
+  notAfter: 'last',
+  reply: replyDone,
   publishedPayload: (done) => (done ? '1' : undefined),
 });
 
@@ -88,9 +77,6 @@ export const cancel = defineScript<
 >({
   file: 'semaphore/cancel',
   source: cancelSource,
-  keys: 2,
-  args: 5,
-  notAfter: false,
-  reply: (raw) => replyInt(raw) === 1,
+  reply: replyDone,
   publishedPayload: (done) => (done ? '1' : undefined),
 });

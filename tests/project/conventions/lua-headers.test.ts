@@ -1,25 +1,26 @@
 import { describe, expect, test } from '@jest/globals';
 import { scriptText } from '../../../.ci/script-text.cjs';
+import { bindingCounts } from '../../support/lua/binding-counts.js';
 import { bodyDepartures, parseLuaHeader } from '../../support/lua/lua-header.js';
 import { INCLUDED_FILES, readScript, SCRIPT_FILES } from '../../support/lua/script-files.js';
 import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
 interface Binding {
   readonly name: string;
-  readonly keys: number | 'variable';
-  readonly args: number | 'variable';
-  readonly notAfter: boolean;
+  readonly notAfter?: 'first' | 'last';
   readonly script: { readonly source: string };
 }
 
 const isBinding = (value: unknown): value is Binding =>
-  typeof value === 'object' && value !== null && 'script' in value && value.script !== undefined && 'keys' in value;
+  typeof value === 'object' && value !== null && 'script' in value && value.script !== undefined;
 
 const bindings = new Map<string, Binding>();
 for (const path of projectFiles('src/redis/scripts', '.ts')) {
   const module = (await import(`../../../${path}`)) as Record<string, unknown>;
   for (const [name, value] of Object.entries(module)) if (isBinding(value)) bindings.set(`${path} (${name})`, value);
 }
+
+const counts = bindingCounts();
 
 test('every script is bound, and every binding has its script', () => {
   expect(SCRIPT_FILES.length).toBeGreaterThan(0);
@@ -43,12 +44,12 @@ describe.each(SCRIPT_FILES)('%s', (path) => {
       const binding = bindings.get(user)!;
       expect(user.startsWith(`src/redis/scripts/${name.split('/')[0]!}.ts`)).toBe(true);
       expect(binding.script.source).toBe(scriptText(readProjectFile(path)));
-      expect(keys.at(-1)?.variable ? 'variable' : keys.length).toBe(binding.keys);
+      const { keys: boundKeys, args: boundArgs } = counts.get(user)!;
+      expect(keys.at(-1)?.variable ? 'variable' : keys.length).toBe(boundKeys);
       const given = args.filter(({ name }) => name !== 'notAfter');
-      expect(given.at(-1)?.variable ? 'variable' : given.length).toBe(binding.args);
-      // The executor puts it last, or first where the rest has no fixed length.
+      expect(given.at(-1)?.variable ? 'variable' : given.length).toBe(boundArgs);
       const place = args.findIndex(({ name }) => name === 'notAfter');
-      expect(place).toBe(!binding.notAfter ? -1 : binding.args === 'variable' ? 0 : binding.args);
+      expect(place).toBe(binding.notAfter === undefined ? -1 : binding.notAfter === 'first' ? 0 : given.length);
     }
   });
 });

@@ -5,13 +5,12 @@ type AnyOperation = Operation<readonly string[], readonly (string | number)[], u
 
 /** A script or a read without anything of the client around it, never too late; what the client would make of the reply. */
 export async function runOperation<Reply>(
-  operation: Pick<Operation<never, never, Reply>, 'script' | 'name' | 'notAfter' | 'args' | 'reply'>,
+  operation: Pick<Operation<never, never, Reply>, 'script' | 'name' | 'notAfter' | 'reply'>,
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<Reply> {
   const { script, name, notAfter } = operation as AnyOperation;
   if (script === undefined) return operation.reply(await admin().call(name, ...keys, ...args));
-  const limit = notAfter ? ['0'] : [];
-  const all = operation.args === 'variable' ? [...limit, ...args] : [...args, ...limit];
+  const all = [...(notAfter === 'first' ? ['0'] : []), ...args, ...(notAfter === 'last' ? ['0'] : [])];
   return operation.reply(await admin().eval(script.source, keys.length, ...keys, ...all));
 }
