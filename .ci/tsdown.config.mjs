@@ -1,7 +1,11 @@
 // @ts-check
-import { readFileSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { scriptText } from './script-text.cjs';
+import { SUBPATHS } from './subpaths.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
 
 const scripts = {
   name: 'lua',
@@ -12,8 +16,23 @@ const scripts = {
       : null,
 };
 
+/** What a subpath imports of the root or of another subpath stays an import: a class must exist once for `instanceof`. */
+const ownPackage = {
+  name: 'own-package',
+  /** @param {string} id @param {string | undefined} importer */
+  resolveId: (id, importer) => {
+    if (importer === undefined || !id.startsWith('.')) return null;
+    const path = relative(join(root, 'src'), resolve(dirname(importer), id))
+      .replace(/\.[jt]s$/, '')
+      .replaceAll('\\', '/');
+    if (path === 'index') return { id: 'holdfast', external: true };
+    const subpath = /^integrations\/([^/]+)\/index$/.exec(path)?.[1];
+    return subpath === undefined ? null : { id: `holdfast/${subpath}`, external: true };
+  },
+};
+
 const common = {
-  cwd: fileURLToPath(new URL('..', import.meta.url)),
+  cwd: root,
   platform: 'node',
   target: 'node20',
   dts: true,
@@ -48,4 +67,21 @@ export default [
     clean: false,
     deps: { alwaysBundle: INLINED, onlyBundle: false },
   },
+  ...Object.keys(SUBPATHS).flatMap((name) => {
+    const subpath = { ...common, entry: { [name]: `src/integrations/${name}/index.ts` }, clean: false };
+    return [
+      { ...subpath, format: 'esm', plugins: [ownPackage], onSuccess: () => copyTypes(name) },
+      { ...subpath, format: 'cjs', plugins: [ownPackage], dts: false },
+    ];
+  }),
 ];
+
+/**
+ * The types of a subpath are the same text for both formats: they import the root by the name of the package. For CJS,
+ * tsdown would inline the types of the root, and its classes would not be those of the root.
+ *
+ * @param {string} name
+ */
+function copyTypes(name) {
+  copyFileSync(join(root, 'dist', `${name}.d.mts`), join(root, 'dist', `${name}.d.cts`));
+}

@@ -48,6 +48,10 @@ describe('the rules', () => {
     'src/index.ts': `export * from './client/create-client.js';`,
     'src/client/create-client.ts': `import { Lock } from '../locks/lock.js';`,
     'src/errors.ts': '',
+    'src/integrations/nest/index.ts': `import { L } from '../decorators/index.js';\nimport { m } from './module.js';`,
+    'src/integrations/nest/module.ts': `import { E } from '../../index.js';`,
+    'src/integrations/decorators/index.ts': '',
+    'src/integrations/decorators/run.ts': '',
     'src/options.ts': `import { E } from './errors.js';`,
     'src/locks/lock.ts': `import { s } from '../redis/scripts/lock.js';\nimport { w } from '../holding/watchdog.js';\nimport type { E } from '../redis/requests/executor.js';`,
     'src/holding/watchdog.ts': `import { k } from '../redis/keys.js';\nimport { E } from '../errors.js';`,
@@ -77,6 +81,11 @@ describe('the rules', () => {
     ['src/holding/watchdog.ts', `import source from '../../../lua/lock/renew.lua';`, 'bound in src/redis/scripts'],
     ['src/client/create-client.ts', `import { x } from './missing.js';`, 'no such file'],
     ['src/client/create-client.ts', `import { x } from '../index.js';`, 'the way in for users'],
+    ['src/client/create-client.ts', `import { x } from '../integrations/nest/index.js';`, 'imports point down'],
+    ['src/index.ts', `export * from './integrations/nest/index.js';`, 'the root loads no subpath'],
+    ['src/integrations/nest/module.ts', `import { E } from '../../errors.js';`, 'a subpath imports the root'],
+    ['src/integrations/nest/module.ts', `import { r } from '../decorators/run.js';`, 'a subpath imports the root'],
+    ['src/integrations/nest/module.ts', `import type { L } from '../../locks/lock.js';`, 'a subpath imports the root'],
   ])('%s with %s is refused', (path, line, why) => {
     expect(forbiddenImports(after(path, line))).toEqual([expect.stringContaining(why)]);
   });

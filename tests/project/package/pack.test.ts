@@ -1,80 +1,70 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { build } from 'esbuild';
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { INLINED } from '../../../.ci/tsdown.config.mjs';
+import { SUBPATHS } from '../../../.ci/subpaths.mjs';
+import { readImports } from '../../support/project/import-graph.js';
 import { PROJECT_ROOT, projectFiles } from '../../support/project/project-files.js';
+import { copyInto, packPackage, type Packed } from '../../support/project/scratch-project.js';
 import { freshName, testRedisUrl } from '../../support/redis.js';
 
-interface Manifest {
-  dependencies?: Record<string, string>;
-}
-
 const exec = promisify(execFile);
-const npm = (args: string[], cwd: string) => exec('npm', args, { cwd, shell: process.platform === 'win32' });
-const read = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as Manifest;
 
+let pack: Packed;
 let scratch: string;
 let project: string;
-let packed: string[];
-let packedBytes: number;
-
-/** The folders of packages and all that they need, as they are installed here: nothing is fetched. */
-function closure(names: string[], from: string, found = new Map<string, string>()): Map<string, string> {
-  for (const name of names) {
-    const folders = createRequire(join(from, 'package.json')).resolve.paths(name) ?? [];
-    const folder = folders.map((path) => join(path, name)).find((path) => existsSync(join(path, 'package.json')));
-    if (!folder) throw new Error(`${name} is not installed`);
-    if (found.has(name)) continue;
-    found.set(name, folder);
-    closure(Object.keys(read(join(folder, 'package.json')).dependencies ?? {}), folder, found);
-  }
-  return found;
-}
+let packed: readonly string[];
 
 beforeAll(async () => {
-  scratch = realpathSync(mkdtempSync(join(tmpdir(), 'holdfast-pack-')));
-  project = join(scratch, 'project');
-  cpSync(join(PROJECT_ROOT, 'tests/project/package/fixtures'), project, { recursive: true });
-  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', scratch];
-  const [report] = JSON.parse((await npm(args, PROJECT_ROOT)).stdout) as [
-    { filename: string; size: number; files: { path: string }[] },
-  ];
-  packed = report.files.map(({ path }) => path);
-  packedBytes = report.size;
-
-  const dependencies = Object.keys(read(join(PROJECT_ROOT, 'package.json')).dependencies ?? {});
-  const installed = closure([...dependencies, 'ioredis', '@types/node'], PROJECT_ROOT);
-  const specifiers = [...installed].map(([name, folder]): [string, string] => [name, `file:${folder}`]);
-  writeFileSync(
-    join(project, 'package.json'),
-    JSON.stringify({
-      name: 'consumer',
-      private: true,
-      dependencies: { ...Object.fromEntries(specifiers), holdfast: `file:${join(scratch, report.filename)}` },
-    }),
-  );
-  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'];
-  await npm(['install', '--offline', '--install-links', ...quiet], project);
+  pack = await packPackage();
+  ({ scratch, files: packed } = pack);
+  project = await pack.project('project', []);
+  copyInto(project, 'tests/project/package/fixtures/root');
 }, 120_000);
 
-afterAll(() => rmSync(scratch, { recursive: true }));
+afterAll(() => pack.remove());
+
+const ROOT_ESM = ['index.mjs', 'client.mjs', 'errors.mjs', 'lock-context.mjs'].map((file) => `dist/${file}`);
+/** Parts of the ESM build that two of its files share. */
+const SHARED = /^dist\/(create-client|lock-context)-[\w-]+\.mjs$/;
+const ofSubpath = (name: string): string[] =>
+  ['mjs', 'cjs', 'd.mts', 'd.cts'].map((ending) => `dist/${name}.${ending}`);
+
+const shipped = (file: string): string => readFileSync(join(project, 'node_modules/holdfast', file), 'utf8');
+const bytesOf = (files: readonly string[]): number => files.reduce((sum, file) => sum + shipped(file).length, 0);
+const rootEsm = (): string[] => packed.filter((path) => ROOT_ESM.includes(path) || SHARED.test(path));
 
 test('issue 20.27: the package holds both builds with their types and the licences, and nothing that nothing reads', () => {
   const expected = [
-    ...['index.mjs', 'client.mjs', 'errors.mjs', 'lock-context.mjs'].map((file) => `dist/${file}`),
+    ...ROOT_ESM,
     ...['index.cjs', 'index.d.mts', 'index.d.cts'].map((file) => `dist/${file}`),
     ...['package.json', 'README.md', 'LICENSE', 'THIRD-PARTY-LICENSES'],
+    ...Object.keys(SUBPATHS).flatMap(ofSubpath),
   ];
   expect(expected.filter((path) => !packed.includes(path))).toEqual([]);
-  // Parts of the ESM build that two of its files share.
-  const shared = /^dist\/(create-client|lock-context)-[\w-]+\.mjs$/;
-  expect(packed.filter((path) => !expected.includes(path) && !shared.test(path))).toEqual([]);
-  expect(packedBytes).toBeLessThan(250_000);
+  expect(packed.filter((path) => !expected.includes(path) && !SHARED.test(path))).toEqual([]);
+});
+
+test('issue 23: subpaths do not make the root larger, and each of them is small', () => {
+  const names = Object.keys(SUBPATHS);
+  expect(bytesOf(rootEsm())).toBeLessThan(380_000);
+  expect(bytesOf(['dist/index.cjs'])).toBeLessThan(390_000);
+  const large = names.filter((name) => bytesOf([`dist/${name}.mjs`, `dist/${name}.cjs`]) > 60_000);
+  expect(large).toEqual([]);
+  expect(pack.bytes).toBeLessThan(250_000 + names.length * 12_000);
+});
+
+test('issue 23: the root loads no subpath, no peer besides ioredis, and no further module of Node', () => {
+  const loaded = (files: readonly string[]): string[] => {
+    const specifiers = files.flatMap((file) => readImports(shipped(file)).map(({ specifier }) => specifier));
+    return [...new Set(specifiers)].filter((specifier) => !specifier.startsWith('./')).sort();
+  };
+  const modules = ['async_hooks', 'crypto', 'diagnostics_channel', 'dns', 'net', 'v8'].map((name) => `node:${name}`);
+  expect(loaded(rootEsm())).toEqual(['ioredis', 'mitt', ...modules, 'p-retry']);
+  expect(loaded(['dist/index.cjs'])).toEqual(['ioredis', ...modules]);
 });
 
 test('issue 20.27: the scripts go along without their comments', () => {
@@ -112,7 +102,6 @@ test('the types that are shipped tell of what users call, and of nothing inside'
 });
 
 test('only what the build names is inlined, and its licences go along', () => {
-  const shipped = (file: string) => readFileSync(join(project, 'node_modules/holdfast', file), 'utf8');
   const packagesIn = (file: string) => {
     // The build writes before each file's code where it is from.
     const names = [...shipped(file).matchAll(/^\/\/#region .*node_modules\/((?:@[^/\n]+\/)?[^/\n]+)\//gm)];
@@ -120,7 +109,8 @@ test('only what the build names is inlined, and its licences go along', () => {
   };
   const inlined = [...INLINED].sort();
   expect(packagesIn('dist/index.cjs')).toEqual(inlined);
-  for (const file of packed.filter((path) => path.endsWith('.mjs'))) expect(packagesIn(file)).toEqual([]);
+  const others = packed.filter((path) => /\.[cm]js$/.test(path) && path !== 'dist/index.cjs');
+  for (const file of others) expect(packagesIn(file)).toEqual([]);
   for (const name of inlined)
     expect(shipped('THIRD-PARTY-LICENSES')).toMatch(new RegExp(`^${name} \\d.*\\(MIT\\)`, 'm'));
 });

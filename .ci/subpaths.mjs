@@ -1,0 +1,14 @@
+// @ts-check
+
+/**
+ * The subpaths of the package. `src/integrations/<name>/index.ts` is the source of `holdfast/<name>`. A subpath has a row
+ * here, its folder, an entry in `exports`, `typesVersions` and, for its peers, `peerDependencies` of package.json, and a
+ * row in `tests/project/package/subpaths.ts`.
+ *
+ * `peers`: the packages that the subpath needs besides ioredis. All of them are optional peers.
+ *
+ * @type {Readonly<Record<string, { readonly peers: readonly string[] }>>}
+ */
+export const SUBPATHS = {
+  decorators: { peers: [] },
+};

@@ -1,0 +1,60 @@
+import { InvalidArgumentError, type LockClient, type LockTimeoutError } from '../../index.js';
+import { lockOf } from './kinds.js';
+import type { AnyLockedOptions } from './options.js';
+
+/** Finds the client of a call, from its `this`. */
+export type ClientOf = (self: unknown) => LockClient;
+
+/** A function whose calls run inside a lock. */
+export type Body = (this: unknown, ...args: unknown[]) => unknown;
+
+/** The client that was given, or a function that asks for it at each call: an instance may get its client late. */
+export function clientOf(given: unknown): ClientOf {
+  if (isClient(given)) return () => given;
+  if (typeof given !== 'function') {
+    throw new InvalidArgumentError(
+      'client',
+      'a client of createClient(), or a function of `this` that returns one',
+      given,
+    );
+  }
+  return (self) => {
+    const client = (given as ClientOf)(self);
+    if (isClient(client)) return client;
+    throw new InvalidArgumentError('client', 'a function that returns a client of createClient()', client);
+  };
+}
+
+/** By its methods, since the client may be of the copy of the package that the other module format loads. */
+function isClient(value: unknown): value is LockClient {
+  return typeof value === 'object' && value !== null && 'getLock' in value && 'getMultiLock' in value;
+}
+
+/** Runs one call of `body` inside its lock. */
+export async function runLocked(
+  client: ClientOf,
+  options: AnyLockedOptions,
+  body: Body,
+  self: unknown,
+  args: unknown[],
+): Promise<unknown> {
+  const { key, kind = 'lock', waitTime = 0, leaseTime, signal, when, onBusy = 'throw' } = options;
+  if (when !== undefined && !(await when.apply(self, args))) return body.apply(self, args);
+  const lock = lockOf(client(self), kind, typeof key === 'function' ? key.apply(self, args) : key);
+  const abort = typeof signal === 'function' ? signal.apply(self, args) : signal;
+  let entered = false;
+  try {
+    return await lock.withLock({ waitTime, leaseTime, signal: abort }, () => {
+      entered = true;
+      return body.apply(self, args);
+    });
+  } catch (error) {
+    // A busy lock inside of `body` is an error of `body`.
+    if (entered || onBusy === 'throw' || !isTimeout(error)) throw error;
+    return onBusy === 'skip' ? undefined : onBusy.call(self, error, ...args);
+  }
+}
+
+function isTimeout(error: unknown): error is LockTimeoutError {
+  return (error as Partial<LockTimeoutError> | undefined)?.code === 'ERR_LOCK_TIMEOUT';
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { SUBPATHS } from '../../../.ci/subpaths.mjs';
+import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
+import { packPackage, type Packed } from '../../support/project/scratch-project.js';
+import { freshName, testRedisUrl } from '../../support/redis.js';
+import { ROWS } from './subpaths.js';
+
+interface Manifest {
+  exports: Record<string, unknown>;
+  typesVersions: { '*': Record<string, string[]> };
+  peerDependencies: Record<string, string>;
+  peerDependenciesMeta?: Record<string, { optional?: boolean }>;
+}
+
+const exec = promisify(execFile);
+const manifest = JSON.parse(readProjectFile('package.json')) as Manifest;
+const names = Object.keys(SUBPATHS);
+
+let pack: Packed;
+beforeAll(async () => {
+  pack = await packPackage();
+}, 120_000);
+afterAll(() => pack.remove());
+
+/** Compiles files of a project and returns the messages of the compiler. */
+async function compile(project: string, file: string, compilerOptions: object): Promise<string> {
+  const config = join(project, `tsconfig.${file}.json`);
+  writeFileSync(
+    config,
+    JSON.stringify({
+      compilerOptions: { target: 'es2022', strict: true, skipLibCheck: true, types: ['node'], ...compilerOptions },
+      files: [file],
+    }),
+  );
+  const tsc = join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await exec(process.execPath, [tsc, '-p', config]).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  return stdout;
+}
+
+const run = (project: string, file: string) =>
+  exec(process.execPath, [file, testRedisUrl(), freshName()], { cwd: project, timeout: 60_000 });
+
+describe.each(Object.entries(ROWS))('holdfast/%s, installed from the package', (name, row) => {
+  let project: string;
+  beforeAll(async () => {
+    project = await pack.project(name, row.packages);
+    for (const ending of ['mts', 'cts', 'ts']) {
+      cpSync(join(PROJECT_ROOT, `tests/project/package/fixtures/subpaths/${name}.ts`), join(project, `use.${ending}`));
+    }
+  }, 120_000);
+
+  test.each([
+    ['import', 'use.mts', 'use.mjs'],
+    ['require', 'use.cts', 'use.cjs'],
+  ])('compiles under node16 and runs, by %s', async (_format, source, built) => {
+    expect(await compile(project, source, { module: 'node16', ...row.compilerOptions })).toBe('');
+    const { stdout, stderr } = await run(project, built);
+    expect({ ...(JSON.parse(stdout) as object), stderr }).toEqual({ ...row.prints, stderr: '' });
+  });
+
+  test.each([
+    ['bundler', { module: 'esnext', moduleResolution: 'bundler' }],
+    ['node10', { module: 'commonjs', moduleResolution: 'node10', ignoreDeprecations: '6.0' }],
+  ])('has types for the resolution %s', async (_title, options) => {
+    expect(await compile(project, 'use.ts', { ...options, ...row.compilerOptions, noEmit: true })).toBe('');
+  });
+
+  const peers = Object.entries(row.withoutPeer);
+  if (peers.length > 0) {
+    test.each(peers)('names the package %s if it is not installed', async (peer, message) => {
+      // After the tests that need it. Each project is of this block alone.
+      rmSync(join(project, 'node_modules', peer), { recursive: true, force: true });
+      for (const built of ['use.mjs', 'use.cjs']) {
+        await expect(run(project, built)).rejects.toMatchObject({ stderr: expect.stringMatching(message) });
+      }
+    });
+  }
+});
+
+test('every subpath has its source, its exports, its types for node10, its row and its report', () => {
+  const sources = projectFiles('src/integrations', 'index.ts').map((path) => path.split('/')[2]);
+  expect(sources).toEqual([...names].sort());
+  expect(Object.keys(ROWS).sort()).toEqual([...names].sort());
+  const exported = Object.keys(manifest.exports).filter((path) => path !== '.' && path !== './package.json');
+  expect(exported).toEqual(names.map((name) => `./${name}`));
+  for (const name of names) {
+    expect(manifest.exports[`./${name}`]).toEqual({
+      import: { types: `./dist/${name}.d.mts`, default: `./dist/${name}.mjs` },
+      require: { types: `./dist/${name}.d.cts`, default: `./dist/${name}.cjs` },
+    });
+  }
+  expect(manifest.typesVersions['*']).toEqual(
+    Object.fromEntries(names.map((name) => [name, [`./dist/${name}.d.cts`]])),
+  );
+  const reports = projectFiles('.ci', '.api.md');
+  expect(reports).toEqual(['.ci/holdfast.api.md', ...names.map((name) => `.ci/holdfast-${name}.api.md`)].sort());
+});
+
+test('every peer besides ioredis is optional, belongs to a subpath, and has its message without it', () => {
+  const { ioredis: _, ...others } = manifest.peerDependencies;
+  const peers = [...new Set(Object.values(SUBPATHS).flatMap((subpath): readonly string[] => subpath.peers))].sort();
+  expect(Object.keys(others).sort()).toEqual(peers);
+  expect(manifest.peerDependenciesMeta ?? {}).toEqual(
+    Object.fromEntries(peers.map((peer) => [peer, { optional: true }])),
+  );
+  for (const name of names) expect(Object.keys(ROWS[name]!.withoutPeer)).toEqual(SUBPATHS[name]!.peers);
+});

@@ -1,0 +1,16 @@
+/** What the program of a subpath does in a project that has installed the package. */
+export interface SubpathRow {
+  /** Packages that the project installs besides holdfast, ioredis and @types/node: the peers, and what the peers need. */
+  readonly packages: readonly string[];
+  /** What `fixtures/subpaths/<name>.ts` prints, as JSON. Its arguments are the URL of Redis and a fresh lock name. */
+  readonly prints: object;
+  /** For each peer, what the program prints to stderr in a project without that peer. */
+  readonly withoutPeer: Readonly<Record<string, RegExp>>;
+  /** Compiler options besides those of the module format. */
+  readonly compilerOptions?: object;
+}
+
+/** One row for each subpath. A peer that is imported statically is named by the message of Node itself. */
+export const ROWS: Readonly<Record<string, SubpathRow>> = {
+  decorators: { packages: [], prints: { doubled: 42, busy: true, refused: true }, withoutPeer: {} },
+};
