@@ -1,17 +1,17 @@
--- fair-lock/acquire: takes a free lock for the owner whose turn it is, or gives the owner a place in the queue
+-- fair-lock/acquire: takes a free lock if the owner is first in the queue, or adds the owner to the queue
 -- KEYS[1]  lock      hash    owner -> hold count
--- KEYS[2]  queue     list    owners that wait, head first
--- KEYS[3]  timeouts  zset    owner -> epoch ms from which a JVM takes its place for abandoned
--- KEYS[4]  alive     zset    owner of ours -> epoch ms from which it counts as dead
+-- KEYS[2]  queue     list    waiting owners, head first
+-- KEYS[3]  timeouts  zset    owner -> epoch ms from which Redisson removes its place
+-- KEYS[4]  alive     zset    owner from Holdfast -> epoch ms from which it counts as dead
 -- ARGV[1]  owner          string  owner id
 -- ARGV[2]  lease          int     ms
--- ARGV[3]  wait           int     ms that each of our waiters adds to the timeouts of those behind it
--- ARGV[4]  waiterTimeout  int     ms for which the owner counts as alive; 0 = it does not wait
+-- ARGV[3]  wait           int     ms that each waiter from Holdfast adds to the timeouts of the waiters behind it
+-- ARGV[4]  waiterTimeout  int     ms for which the owner counts as alive; 0 = the owner does not wait
 -- ARGV[5]  publish        string  PUBLISH or SPUBLISH
--- ARGV[6]  channel        string  what the wake-up channel of each waiter begins with: channel:owner
--- ARGV[7]  notAfter       int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[6]  channel        string  prefix of the wake-up channel of each waiter: channel:owner
+-- ARGV[7]  notAfter       int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  nil  taken, hold count 1
---          n    ms after which to look again, if no message comes; -1 = unknown
+--          n    ms after which to try again without a message; -1 = unknown
 --          -3   too late; nothing changed
 --          WRONGTYPE  the hash of this name is not a lock; nothing changed
 -- Used by  src/redis/scripts/fair-lock.ts (acquire)
@@ -22,7 +22,7 @@ local publish, channel, notAfter = ARGV[5], ARGV[6], tonumber(ARGV[7])
 
 -- include: lib/now.lua
 
--- Read before anything is written: a key of another type refuses the script here.
+-- Read before the first write: a key of another type ends the script here.
 local free = redis.call('EXISTS', lock) == 0
 local mine = not free and redis.call('HEXISTS', lock, owner) == 1
 if not free and not mine then
@@ -30,7 +30,7 @@ if not free and not mine then
   -- include: lib/foreign-hash.lua
 end
 local queued = waiterTimeout > 0 and redis.call('ZSCORE', timeouts, owner)
--- A client that was suspended does not remove its own waiter.
+-- Keep the owner alive before the sweep: a client that was suspended must not remove its own waiter.
 local dies = queued and redis.call('ZSCORE', alive, owner)
 if dies and tonumber(dies) <= now then redis.call('ZADD', alive, now + waiterTimeout, owner) end
 local gone, head, swept = redis.call('ZRANGEBYSCORE', alive, '-inf', now), redis.call('LINDEX', queue, 0), false
@@ -56,24 +56,24 @@ if free and (not head or head == owner) then
   redis.call('PEXPIRE', lock, lease)
   return nil
 end
--- The field is there when an earlier attempt of this request ran and its reply was lost; it may count nested holds by now.
+-- An earlier attempt of this request set the field, and its reply was lost. The field may already count nested holds.
 if mine then
   if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
   return nil
 end
--- No other script tells the head that it has become the head of a free lock.
+-- No other script wakes the owner that has become the head of a free lock.
 if swept and free then redis.call(publish, channel .. ':' .. head, '0') end
 if waiterTimeout > 0 and not queued then
   local tail = head and redis.call('ZSCORE', timeouts, redis.call('LINDEX', queue, -1))
   local timeout = (tail or now + redis.call('PTTL', lock)) + wait
-  -- Each owner in front subtracts its own wait when its turn comes. After all of them one wait must remain.
+  -- Each owner in front subtracts one wait from this timeout when it leaves the queue. One wait must remain after that.
   local full = now + (redis.call('LLEN', queue) + 1) * wait
-  -- First what its release finds it by.
+  -- Write `alive` first: the release finds the owner in it.
   redis.call('ZADD', alive, now + waiterTimeout, owner)
   redis.call('ZADD', timeouts, math.max(timeout, full), owner)
   redis.call('RPUSH', queue, owner)
   head = head or owner
 end
--- Only the head has to know when the holder's lease ends.
+-- Only the head needs to know when the lease of the holder ends.
 if free or head ~= owner then return wait end
 return redis.call('PTTL', lock)

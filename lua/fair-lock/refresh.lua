@@ -1,16 +1,16 @@
--- fair-lock/refresh: keeps the places of one client's waiters, and names those that must try
+-- fair-lock/refresh: keeps the waiters of one client in the queue, and names those that must try
 -- KEYS[1]  lock      hash    owner -> hold count
--- KEYS[2]  queue     list    owners that wait, head first
--- KEYS[3]  timeouts  zset    owner -> epoch ms from which a JVM takes its place for abandoned
--- KEYS[4]  alive     zset    owner of ours -> epoch ms from which it counts as dead
--- ARGV[1]     notAfter       int     epoch ms of this server after which nothing is changed; 0 = no limit
--- ARGV[2]     wait           int     ms that each of our waiters adds to the timeouts of those behind it
+-- KEYS[2]  queue     list    waiting owners, head first
+-- KEYS[3]  timeouts  zset    owner -> epoch ms from which Redisson removes its place
+-- KEYS[4]  alive     zset    owner from Holdfast -> epoch ms from which it counts as dead
+-- ARGV[1]     notAfter       int     server time in epoch ms after which the script changes nothing; 0 = no limit
+-- ARGV[2]     wait           int     ms that each waiter from Holdfast adds to the timeouts of the waiters behind it
 -- ARGV[3]     waiterTimeout  int     ms for which the owners count as alive
 -- ARGV[4]     publish        string  PUBLISH or SPUBLISH
--- ARGV[5]     channel        string  what the wake-up channel of each waiter begins with: channel:owner
--- ARGV[6..n]  owners         string  owner ids, in the order in which they came
--- Returns  an array: ms until the holder's lease ends if one of them is the head (-1 = unknown, or none is), then
---            the numbers of those that have to try, from 1: the head of a free lock, and owners without a place
+-- ARGV[5]     channel        string  prefix of the wake-up channel of each waiter: channel:owner
+-- ARGV[6..n]  owners         string  owner ids, in order of arrival
+-- Returns  an array: ms until the lease of the holder ends if one of the owners is the head, otherwise -1; then the
+--            numbers, from 1, of the owners that must try: the head of a free lock, and owners without a place
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/fair-lock.ts (refresh)
 
@@ -26,7 +26,7 @@ for _, each in ipairs(members) do queued[each] = true end
 for i = 6, #ARGV do
   number[ARGV[i]] = i - 5
   if queued[ARGV[i]] then
-    -- First of all: a client that was suspended does not remove its own waiters.
+    -- Do this before the sweep: a client that was suspended must not remove its own waiters.
     redis.call('ZADD', alive, now + waiterTimeout, ARGV[i])
   else
     redis.call('ZREM', alive, ARGV[i])
@@ -40,8 +40,8 @@ local spared = nil
 -- include: lib/fair-sweep.lua
 if swept then members = redis.call('LRANGE', queue, 0, -1) end
 
--- Each owner in front subtracts its own wait when its turn comes. When half a wait is missing at the end of that it is
--- made up for, and for those behind too, since they rest on it.
+-- Each owner in front subtracts one wait from a timeout when it leaves the queue. If more than half a wait would then
+-- be missing, raise this timeout and all timeouts behind it, which build on it.
 local raised = 0
 for place, each in ipairs(members) do
   local timeout = number[each] and redis.call('ZSCORE', timeouts, each)
@@ -57,7 +57,7 @@ local free = redis.call('EXISTS', lock) == 0
 if number[head] then
   if free then reply[#reply + 1] = number[head] else reply[1] = redis.call('PTTL', lock) end
 elseif free and swept then
-  -- No other script tells the head that it has become the head of a free lock.
+  -- No other script wakes the owner that has become the head of a free lock.
   redis.call(publish, channel .. ':' .. head, '0')
 end
 return reply

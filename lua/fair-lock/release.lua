@@ -1,13 +1,13 @@
--- fair-lock/release: releases what the given owners have, the lock or places in the queue, and wakes the head
+-- fair-lock/release: releases the lock or the places of the given owners, and wakes the head of the queue
 -- KEYS[1]  lock      hash    owner -> hold count
--- KEYS[2]  queue     list    owners that wait, head first
--- KEYS[3]  timeouts  zset    owner -> epoch ms from which a JVM takes its place for abandoned
--- KEYS[4]  alive     zset    owner of ours -> epoch ms from which it counts as dead
+-- KEYS[2]  queue     list    waiting owners, head first
+-- KEYS[3]  timeouts  zset    owner -> epoch ms from which Redisson removes its place
+-- KEYS[4]  alive     zset    owner from Holdfast -> epoch ms from which it counts as dead
 -- ARGV[1]     publish  string  PUBLISH or SPUBLISH
--- ARGV[2]     channel  string  what the wake-up channel of each waiter begins with: channel:owner
--- ARGV[3]     wait     int     ms that each of our waiters adds to the timeouts of those behind it
--- ARGV[4..n]  owners   string  owner ids; more than one when it is unknown which of them has the lock
--- Returns  1  one of them had the lock: it is free, and the head was told
+-- ARGV[2]     channel  string  prefix of the wake-up channel of each waiter: channel:owner
+-- ARGV[3]     wait     int     ms that each waiter from Holdfast adds to the timeouts of the waiters behind it
+-- ARGV[4..n]  owners   string  owner ids; several if the client does not know which of them has the lock
+-- Returns  1  one of them had the lock: it is free; published if the queue has a head
 --          0  none of them had it
 -- Used by  src/redis/scripts/fair-lock.ts (release)
 
@@ -24,10 +24,11 @@ if head or redis.call('EXISTS', alive) == 1 then
   end
   -- include: lib/fair-sweep.lua
 end
--- In one command: where a slot is leaving this node, a second one would not find the key that the first has emptied.
+-- Use one command: while the slot migrates to another node, Redis refuses a second command on a key that the first one
+-- has emptied.
 local removed = redis.call('HDEL', lock, unpack(ARGV, 4))
--- Also when it was the head that left while the lock was free: its wake-up goes to the next. Where the slot is leaving,
--- Redis refuses to look for the key that has just been emptied.
+-- Wake the head also if the previous head has left while the lock was free: the new head needs the wake-up. While the
+-- slot migrates to another node, Redis refuses EXISTS on the key that was just emptied.
 if head and redis.pcall('EXISTS', lock) ~= 1 then redis.call(publish, channel .. ':' .. head, '0') end
 if removed == 0 then return 0 end
 return 1

@@ -1,12 +1,12 @@
--- fenced-lock/acquire: takes a free lock for an owner that holds nothing yet, and draws its fencing token
+-- fenced-lock/acquire: takes a free lock for an owner without a hold, and draws its fencing token
 -- KEYS[1]  lock      hash    owner -> hold count
--- KEYS[2]  token     string  the last token drawn; no lock's end touches it
+-- KEYS[2]  token     string  the last token; it outlives the lock
 -- ARGV[1]  owner     string  owner id
 -- ARGV[2]  lease     int     ms
 -- ARGV[3]  tokens    string  counter, or clock: at least this server's time in microseconds
--- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
--- Returns  text  taken, hold count 1: its token
---          n     ms until the holder's lease ends; -1 = it has none
+-- ARGV[4]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
+-- Returns  text  taken, hold count 1: the token
+--          n     ms until the lease of the holder ends; -1 = no expiry
 --          -3    too late; nothing changed
 --          WRONGTYPE  the hash of this name is not a lock; nothing changed
 -- Used by  src/redis/scripts/fenced-lock.ts (acquire)
@@ -29,14 +29,14 @@ if held then
     end
     return left
   end
-  -- A repeat: no other owner can have drawn a token since.
+  -- On a repeat, no other owner can have drawn a token since the first run.
   drawn = redis.call('GET', token)
 end
 if not drawn then
   -- include: lib/next-token.lua
   drawn = redis.call('GET', token)
 end
--- After a repeat it may count nested holds.
+-- On a repeat, the field may already count nested holds.
 if not held then redis.call('HSET', lock, owner, '1') end
 if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
 return drawn

@@ -1,17 +1,17 @@
--- fenced-lock/hand-off: gives a lock and a new token to the next owner of the same client, or frees it where others wait
+-- fenced-lock/hand-off: passes a lock with a new token to the next owner of this client, or frees it if others wait
 -- KEYS[1]  lock      hash    owner -> hold count
--- KEYS[2]  token     string  the last token drawn
--- ARGV[1]  from      string  owner that gives the lock
--- ARGV[2]  to        string  owner that gets it
+-- KEYS[2]  token     string  the last token
+-- ARGV[1]  from      string  owner that has the lock
+-- ARGV[2]  to        string  next owner
 -- ARGV[3]  lease     int     ms for the new owner
 -- ARGV[4]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[5]  channel   string  wake-up channel of this lock
--- ARGV[6]  ours      int     free the lock if the channel has more subscribers than this; -1 = do not ask
+-- ARGV[6]  ours      int     own subscribers of the channel; free the lock if there are more; -1 = do not check
 -- ARGV[7]  tokens    string  counter, or clock: at least this server's time in microseconds
--- ARGV[8]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
--- Returns  text  the next owner holds it, hold count 1: its token
---          2     freed and published, because others wait at other clients
---          0     neither owner holds it; nothing changed
+-- ARGV[8]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
+-- Returns  text  the next owner holds the lock, hold count 1: the token
+--          2     freed and published, because other clients wait
+--          0     neither owner holds the lock; nothing changed
 --          -3    too late; nothing changed
 -- Used by  src/redis/scripts/fenced-lock.ts (handOff)
 
@@ -21,7 +21,7 @@ local ours, tokens, notAfter = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
 
 local time = redis.call('TIME')
 if notAfter > 0 and time[1] * 1000 + time[2] / 1000 > notAfter then return -3 end
--- A repeat writes nothing but a counter that was deleted, so the new lease counts from the first attempt.
+-- A repeat writes only a counter that was deleted: the new lease counts from the first attempt.
 local handed = redis.call('HEXISTS', lock, to) == 1
 local drawn = handed and redis.call('GET', token)
 if drawn then return drawn end
@@ -34,7 +34,8 @@ if others and not handed then
 end
 -- include: lib/next-token.lua
 if not handed then
-  -- Never without the key in between: a slot that is leaving this node would send what comes next elsewhere.
+  -- Set the new field before deleting the old one: while the slot migrates to another node, Redis refuses commands on a
+  -- missing key.
   redis.call('HSET', lock, to, '1')
   redis.call('HDEL', lock, from)
   redis.call('PEXPIRE', lock, lease)

@@ -1,11 +1,11 @@
--- group-lock/acquire-nested: adds a hold to values that their owner has
+-- group-lock/acquire-nested: adds a hold to values that the owner holds
 -- KEYS[1]  group  hash  value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
--- ARGV[1]     notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[1]     notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- ARGV[2]     owner     string  owner id
 -- ARGV[3]     lease     int     ms
--- ARGV[4..n]  values    pairs of a hashed value and its hold count after this call, absolute
+-- ARGV[4..n]  values    pairs of a hashed value and its absolute hold count after this call
 -- Returns  1   held with these counts
---          0   the owner does not hold all of them any more; nothing changed
+--          0   the owner no longer holds all of them; nothing changed
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/group-lock.ts (acquireNested)
 

@@ -1,13 +1,13 @@
--- group-lock/acquire: takes several values of a group, or none, for an owner that holds none of them yet
+-- group-lock/acquire: takes all given values of a group, or none, for an owner that holds none of them
 -- KEYS[1]  group  hash  value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
--- ARGV[1]     notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[1]     notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- ARGV[2]     owner     string  owner id
 -- ARGV[3]     lease     int     ms
 -- ARGV[4..n]  values    string  hashed values
 -- Returns  nil  all taken, hold count 1
---          0    the owner had them all by an earlier attempt, and some have gone since; nothing changed
---          n    ms until the last of those that others hold is free, or the read-write lock of this name; -1 = that
---               lock has no expiry
+--          0    an earlier attempt took all values, and the owner has lost some since; nothing changed
+--          n    busy: ms until the last lease of the other owners ends, or that of a read-write lock with this name;
+--               -1 = no expiry
 --          -3   too late; nothing changed
 --          WRONGTYPE  the hash of this name is not a lock; nothing changed
 -- Used by  src/redis/scripts/group-lock.ts (acquire)
@@ -17,12 +17,12 @@ local notAfter, owner, lease = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local first = 4
 
 -- include: lib/now.lua
--- A read-write lock takes every number in its hash for a count of holds: with times in it, it would count for hours.
+-- Do not mix with a read-write lock: its scripts read every number in the hash as a hold count, also an expiry time.
 local left = redis.call('PTTL', group)
 local lock = group
 -- include: lib/foreign-hash.lua
 if redis.call('HGET', group, 'mode') then return left == 0 and 1 or left end
--- Everything is read before anything is written. Lua cannot pass more than 8,000 arguments at once.
+-- Read everything before the first write. Lua cannot pass more than 8,000 arguments at once.
 local busy, mine, owned = 0, 0, {}
 for from = first, #ARGV, 1000 do
   local to = math.min(from + 999, #ARGV)
@@ -37,7 +37,7 @@ for from = first, #ARGV, 1000 do
         if ends - now > busy then busy = ends - now end
         owned[at] = field
       else
-        -- An earlier attempt of this request took it. The lease is never shortened.
+        -- An earlier attempt of this request took the value. Never shorten its lease.
         mine = mine + 1
         if ends > now + lease then owned[at] = ends end
       end
@@ -45,7 +45,7 @@ for from = first, #ARGV, 1000 do
   end
 end
 if busy > 0 then return busy end
--- Those that are not there have been given back, and would be by nobody a second time.
+-- The missing values have been released since. If taken again, no call would release them.
 if mine > 0 and mine <= #ARGV - first then return 0 end
 local ends = string.format('%.0f', now + lease)
 for from = first, #ARGV, 1000 do
@@ -55,7 +55,7 @@ for from = first, #ARGV, 1000 do
     if type(before) == 'number' then
       last = string.format('%.0f', before)
     elseif before then
-      -- Whoever let it expire is gone for good: it would be kept as long as anything of the group is.
+      -- Delete the fields of the expired owner. They would stay as long as the hash of the group.
       stale[#stale + 1] = before .. ':expire_time'
       stale[#stale + 1] = before .. ':lock_count'
     end

@@ -1,13 +1,13 @@
--- group-lock/release-partial: releases one of several holds of an owner, and frees the values that only this hold had
+-- group-lock/release-partial: releases one of several holds of an owner, and frees the values that only this hold has
 -- KEYS[1]  group  hash    value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
--- ARGV[1]     notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[1]     notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- ARGV[2]     owner     string  owner id
 -- ARGV[3]     publish   string  PUBLISH or SPUBLISH
 -- ARGV[4]     channel   string  wake-up channel of the group
--- ARGV[5]     longest   int     ms, the longest that any value has left
--- ARGV[6..n]  values    of each value of the owner: hash, hold count after this call (absolute), ms that it has left
--- Returns  1   held with these counts; published if a value is free
---          0   the owner does not hold all of the rest any more; nothing changed
+-- ARGV[5]     longest   int     longest remaining lease of a value, in ms
+-- ARGV[6..n]  values    for each value of the owner: hash, absolute hold count after this call, remaining lease in ms
+-- Returns  1   held with these counts; published if a value became free
+--          0   the owner no longer holds all remaining values; nothing changed
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/group-lock.ts (releasePartial)
 
@@ -25,7 +25,7 @@ for i = 6, #ARGV, 3 do
     if not mine or ends <= now then return 0 end
   end
 end
--- At maxmemory Redis allows what begins with a write that needs no memory.
+-- At maxmemory, Redis refuses a script whose first write needs memory. This write needs none.
 redis.call('HDEL', group, '')
 local kept = 0
 for i = 6, #ARGV, 3 do
@@ -40,7 +40,7 @@ for i = 6, #ARGV, 3 do
     redis.call('HDEL', group, field .. ':lock_count', field .. ':expire_time')
   end
 end
--- Others may have longer; alone in the hash, its owner decides.
+-- Set the expiry only if the owner is alone in the hash: other owners may have longer leases.
 if redis.call('HLEN', group) == 3 * kept then redis.call('PEXPIRE', group, longest) end
 if freed then redis.call(publish, channel, '0') end
 return 1

@@ -2,11 +2,11 @@
 -- KEYS[1]  group  hash    value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
 -- ARGV[1]     publish  string  PUBLISH or SPUBLISH
 -- ARGV[2]     channel  string  wake-up channel of the group
--- ARGV[3]     owners   int     how many owners follow
--- ARGV[4]     needed   int     how many of the values, from the first on, the first owner should still hold
+-- ARGV[3]     owners   int     number of owners that follow
+-- ARGV[4]     needed   int     number of values, from the first on, that the first owner is expected to hold
 -- ARGV[5..n]  names    owner ids, then hashed values
--- Returns  1  released and published; the first owner held all that were needed
---          2  released and published, but some that were needed had been lost before
+-- Returns  1  released and published; the first owner held all needed values
+--          2  released and published; the first owner had lost a needed value before
 --          0  none of the owners holds any of them; nothing changed
 -- Used by  src/redis/scripts/group-lock.ts (release)
 
@@ -33,7 +33,7 @@ for o = 5, first - 1 do
     local last = redis.call('HMGET', group, unpack(ends))
     for i = 1, to - from + 1 do
       if has[i] == owner then
-        -- No value is left behind because another was lost: no call would release it later.
+        -- Release this value even if another was lost: no later call would release it.
         fields[#fields + 1] = ARGV[from + i - 1]
         removed = removed + 1
       end
@@ -42,7 +42,7 @@ for o = 5, first - 1 do
     end
   end
 end
--- Few commands for many values: where a slot is leaving this node, none would find the key that one has emptied.
+-- Use few commands: while the slot migrates to another node, Redis refuses further commands on an emptied key.
 for i = 1, #fields, 6000 do redis.call('HDEL', group, unpack(fields, i, math.min(i + 5999, #fields))) end
 if removed == 0 then return 0 end
 redis.call(publish, channel, '0')

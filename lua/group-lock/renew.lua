@@ -1,9 +1,9 @@
--- group-lock/renew: extends the leases of values that their owners still have
+-- group-lock/renew: extends the leases of values that their owners still hold
 -- KEYS[1..n]  groups  hash  value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
--- ARGV[1]     notAfter  int  epoch ms of this server after which nothing is changed; 0 = no limit
--- ARGV[2..n]  holds     for each group: owner, lease in ms, how many values to renew, how many besides, the values
--- Returns  an array with one integer for each group: ms that the values to renew have left, or if there are none
---                    all of them; 0 = its owner does not hold all of them any more, and none was renewed
+-- ARGV[1]     notAfter  int  server time in epoch ms after which the script changes nothing; 0 = no limit
+-- ARGV[2..n]  holds     for each group: owner, lease in ms, number of values to renew, number of others, the values
+-- Returns  an array with one integer for each group: shortest remaining lease, in ms, of the values to renew, or of
+--                    all values if none is to renew; 0 = the owner no longer holds all values, and none was renewed
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/group-lock.ts (renew)
 
@@ -32,7 +32,7 @@ for k = 1, #KEYS do
     end
     if (i <= renewed or renewed == 0) and (least == nil or left < least) then least = left end
   end
-  -- At maxmemory Redis allows what begins with a write that needs no memory.
+  -- At maxmemory, Redis refuses a script whose first write needs memory. This write needs none.
   if #longer > 0 then redis.call('HDEL', group, '') end
   for _, field in ipairs(longer) do redis.call('HSET', group, field, string.format('%.0f', now + lease)) end
   if #longer > 0 then

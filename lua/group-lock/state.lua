@@ -1,9 +1,9 @@
--- group-lock/state: reads the holds of values of a group
+-- group-lock/state: reads the owners and the hold counts of values of a group
 -- KEYS[1]  group  hash  value -> owner; value:owner:expire_time -> epoch ms; value:owner:lock_count -> holds
--- ARGV[1]     owner   string  owner id; '' = of no owner
+-- ARGV[1]     owner   string  owner id; '' = no owner
 -- ARGV[2..n]  values  string  hashed values
--- Returns  an array  ms until the last of the values is free, -2 = all are; hold count of the owner, the least that it
---                    has of any, 0 = it does not hold all of them; then the owners that hold any of them
+-- Returns  an array  ms until the last value is free, -2 = all are free; lowest hold count of the owner, 0 = it does
+--                    not hold all values; then the owners that hold a value
 -- Used by  src/redis/scripts/group-lock.ts (state)
 
 local group = KEYS[1]

@@ -1,17 +1,17 @@
--- latch/delete: opens a latch whatever its count is
+-- latch/delete: opens a latch regardless of its count
 -- KEYS[1]  latch     string  count; an open latch has no key
--- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
--- KEYS[3]  opened    string  epoch microseconds at which the latch was last opened; it expires after an hour
+-- KEYS[2]  requests  hash    lane of this client -> sequence:answer
+-- KEYS[3]  opened    string  epoch microseconds at which the latch last opened; expires after an hour
 -- ARGV[1]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[2]  channel   string  wake-up channel of this latch
--- ARGV[3]  lane      int     lane of this client that carries the request
--- ARGV[4]  sequence  int     number of the request, larger than all before it in its lane
--- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
--- Returns  1   opened; all waiters are told, with the payload of a count that reached zero
---          0   it was open
+-- ARGV[3]  lane      int     lane of the request
+-- ARGV[4]  sequence  int     number of the request; it increases with each request of the lane
+-- ARGV[5]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
+-- Returns  1   opened; published with the payload of a count that reached zero
+--          0   the latch was open
 --          -3  too late; nothing changed
---          -4  cancelled, or the lane carries a later request; nothing changed
---          n   what it answered when it ran
+--          -4  cancelled, or the lane has run a later request; nothing changed
+--          n   the answer of the first run, if the request has run before
 --          WRONGTYPE  the string of this name is not a count; nothing changed
 -- Used by  src/redis/scripts/latch.ts (remove)
 
@@ -20,25 +20,26 @@ local publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], AR
 
 -- include: lib/not-after.lua
 -- include: lib/lane.lua
--- A JVM stores any count that it is given: with none left to count down it was open.
+-- Redisson stores any count. A latch with a count below 1 was open.
 local count = tonumber(redis.call('GET', latch) or '0')
 if not count then return redis.error_reply('WRONGTYPE the string of this name is not a count') end
 local closed = count > 0
 local time, before
 if closed then
   time, before = redis.call('TIME'), redis.call('GET', opened)
-  -- The message comes first: if it is refused, nothing has happened.
+  -- Publish first: if Redis refuses the message, nothing has changed.
   redis.call(publish, channel, '0')
 end
 redis.call('HSET', requests, lane, sequence .. ':' .. (closed and '1' or '0'))
 local done = type(redis.pcall('PEXPIRE', requests, '3600000')) == 'number'
 if done and closed then
-  -- A waiter that looks after the next count was set still learns that the latch was open.
+  -- A waiter that checks after the next count was set still learns that the latch was open.
   done = redis.pcall('SET', opened, string.format('%d%06d', time[1], time[2]), 'PX', '3600000').ok
 end
 if done then done = type(redis.pcall('DEL', latch)) == 'number' end
 if not done then
-  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
+  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
+  -- return its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
   if closed then redis.call('SET', opened, before or '1', 'PX', before and '3600000' or '1') end

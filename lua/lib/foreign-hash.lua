@@ -1,6 +1,6 @@
 -- lib/foreign-hash: refuses a hash that is not a lock
 -- Reads    lock
---          left  what PTTL says of it
+--          left  the reply of PTTL for it
 
 -- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
 if left == -1 then

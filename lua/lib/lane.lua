@@ -1,6 +1,6 @@
--- lib/lane: ends the script if this request has run, is cancelled, or the lane carries a later request
+-- lib/lane: ends the script if the request has run or is cancelled, or the lane has run a later request
 -- Reads    requests, lane, sequence
--- Defines  seen  what the lane had before: sequence:answer, or false
+-- Defines  seen  the previous entry of the lane: sequence:answer, or false
 
 local seen = redis.call('HGET', requests, lane)
 if seen then

@@ -1,5 +1,5 @@
--- lib/not-after: ends the script if the request comes too late
--- Reads    notAfter  int  epoch ms of this server after which nothing is changed; 0 = no limit
+-- lib/not-after: ends the script if the request arrives too late
+-- Reads    notAfter  int  server time in epoch ms after which the script changes nothing; 0 = no limit
 
 if notAfter > 0 then
   local time = redis.call('TIME')

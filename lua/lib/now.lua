@@ -1,5 +1,5 @@
--- lib/now: ends the script if the request comes too late, and says what time it is
--- Reads    notAfter  int  epoch ms of this server after which nothing is changed; 0 = no limit
+-- lib/now: ends the script if the request arrives too late, and reads the time
+-- Reads    notAfter  int  server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Defines  now  epoch ms of this server
 
 local time = redis.call('TIME')

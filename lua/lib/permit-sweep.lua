@@ -1,9 +1,9 @@
 -- lib/permit-sweep: frees the permits whose leases have expired, and wakes waiters
 -- Reads    semaphore, taken, publish, channel, now
--- Defines  over  how many it freed
--- A slot that is leaving this node refuses every later look at a set that the sweep has emptied: read `taken` first.
+-- Defines  over  number of permits that it freed
+-- Reads of `taken` go before the sweep: while a slot migrates, Redis refuses reads of a set that the sweep has emptied.
 
--- Both keys change, or neither if Redis refuses one of the commands.
+-- Change both keys, or neither if Redis refuses one of the commands.
 local over = redis.call('ZCOUNT', taken, 0, now)
 if over > 0 then
   local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + over

@@ -1,6 +1,6 @@
--- lib/read-hold-drop: removes read holds, also while a slot moves
+-- lib/read-hold-drop: removes read holds, also while a slot migrates
 -- Defines  drop  function: deletes the key of a read hold
--- A key that is at the other node stays until its lease ends. No other owner has the same id.
+-- A key at the other node stays until its lease ends. No other owner has the same id.
 
 local function drop(hold)
   local dropped = redis.pcall('DEL', hold)

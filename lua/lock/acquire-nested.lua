@@ -1,11 +1,11 @@
--- lock/acquire-nested: adds a hold to a lock that its owner has
+-- lock/acquire-nested: adds a hold to a lock that the owner holds
 -- KEYS[1]  lock      hash    owner -> hold count
 -- ARGV[1]  owner     string  owner id
 -- ARGV[2]  count     int     hold count after this call; absolute, so a repeated request counts once
 -- ARGV[3]  lease     int     ms
--- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[4]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   held with that count
---          0   the owner does not hold the lock any more; nothing changed
+--          0   the owner no longer holds the lock; nothing changed
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/lock.ts (acquireNested)
 
@@ -13,7 +13,7 @@ local lock = KEYS[1]
 local owner, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 -- include: lib/not-after.lua
--- Never creates the field: a lock that was lost must not come back through a nested call.
+-- Never create the field: a nested call must not restore a lost lock.
 if redis.call('HEXISTS', lock, owner) == 0 then return 0 end
 local left = redis.call('PTTL', lock)
 redis.call('HSET', lock, owner, count)

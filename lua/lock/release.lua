@@ -2,7 +2,7 @@
 -- KEYS[1]  lock     hash    owner -> hold count
 -- ARGV[1]     publish  string  PUBLISH or SPUBLISH
 -- ARGV[2]     channel  string  wake-up channel of this lock
--- ARGV[3..n]  owners   string  owner ids; more than one when it is unknown which of them has the lock
+-- ARGV[3..n]  owners   string  owner ids; several if the client does not know which of them has the lock
 -- Returns  1  freed and published
 --          0  none of them holds the lock; nothing changed
 -- Used by  src/redis/scripts/lock.ts (release)
@@ -10,7 +10,8 @@
 local lock = KEYS[1]
 local publish, channel = ARGV[1], ARGV[2]
 
--- In one command: where a slot is leaving this node, a second one would not find the key that the first has emptied.
+-- Use one command: while the slot migrates to another node, Redis refuses a second command on a key that the first one
+-- has emptied.
 if redis.call('HDEL', lock, unpack(ARGV, 3)) == 0 then return 0 end
 redis.call(publish, channel, '0')
 return 1

@@ -1,10 +1,10 @@
--- object/inspect: reads everything that Redis has under one name, at one moment
--- KEYS[1]  object  any     the name itself
+-- object/inspect: reads all data of one name at one moment
+-- KEYS[1]  object  any     the object with this name
 -- KEYS[2]  queue   list    waiters of a fair lock
 -- KEYS[3]  token   string  fencing token
--- KEYS[4]  taken   zset    permit id in 16 bytes -> epoch ms at which its lease ends
--- Returns  type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none), permit ids in
---            hex and ms that each has left (-1 = it has no lease) in turn
+-- KEYS[4]  taken   zset    permit id (16 bytes) -> epoch ms at which its lease ends
+-- Returns  type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none), and in turn
+--            the permit ids in hex and the remaining lease of each permit in ms (-1 = no expiry)
 -- Used by  src/redis/scripts/object.ts (inspect)
 
 local object, queue, token, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

@@ -1,12 +1,12 @@
--- permit-expirable-semaphore/lease: says how long a permit has left
--- KEYS[1]  semaphore  string  permits that are free
--- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
+-- permit-expirable-semaphore/lease: reads the remaining lease of a permit
+-- KEYS[1]  semaphore  string  free permits
+-- KEYS[2]  taken      zset    permit id (16 bytes) -> epoch ms at which its lease ends
 -- ARGV[1]  id       string  permit id in hex
 -- ARGV[2]  publish  string  PUBLISH or SPUBLISH
 -- ARGV[3]  channel  string  wake-up channel of this semaphore
--- Returns  n   ms that are left
---          -1  it has no lease
---          -2  it is not taken, or its lease is over
+-- Returns  n   remaining lease in ms
+--          -1  the permit has no expiry
+--          -2  the permit is not taken, or its lease has expired
 -- Used by  src/redis/scripts/permit-expirable-semaphore.ts (lease)
 
 local semaphore, taken = KEYS[1], KEYS[2]
@@ -16,7 +16,8 @@ local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
 local member = ''
 for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
--- Read before the sweep: a slot that is leaving this node refuses every later look at a set that the sweep has emptied.
+-- Read before the sweep: while the slot migrates to another node, Redis refuses reads of a set that the sweep has
+-- emptied.
 local ends = tonumber(redis.call('ZSCORE', taken, member) or '-1')
 -- include: lib/permit-sweep.lua
 if ends <= now then return -2 end

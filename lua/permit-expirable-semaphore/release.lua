@@ -1,12 +1,12 @@
 -- permit-expirable-semaphore/release: releases permits, and wakes waiters
--- KEYS[1]  semaphore  string  permits that are free
--- KEYS[2]  taken      zset    permit id in 16 bytes -> epoch ms at which its lease ends
+-- KEYS[1]  semaphore  string  free permits
+-- KEYS[2]  taken      zset    permit id (16 bytes) -> epoch ms at which its lease ends
 -- ARGV[1]     publish  string  PUBLISH or SPUBLISH
 -- ARGV[2]     channel  string  wake-up channel of this semaphore
--- ARGV[3]     any      int     1 = those of the ids that are taken, 0 = all of them or none
+-- ARGV[3]     any      int     1 = release the ids that are taken, 0 = release all of them or none
 -- ARGV[4..n]  ids      string  permit ids in hex
 -- Returns  1  released
---          0  none of them is taken, or their leases are over
+--          0  none of them is taken, or their leases have expired
 --          2  some of them are not taken, or their leases have expired; none is released
 -- Used by  src/redis/scripts/permit-expirable-semaphore.ts (release)
 
@@ -24,14 +24,15 @@ for i = 4, #ARGV do
 end
 local known = #ids
 if known < asked and any == '0' then ids = {} end
--- Permits become free in both keys, or in neither if Redis refuses one of the commands. With them go those whose leases
--- are over. Those go last: a slot that is leaving this node refuses a command on a set that is empty.
+-- Free the permits in both keys, or in neither if Redis refuses one of the commands. Expired permits become free with
+-- them. Remove the expired ones last: while the slot migrates to another node, Redis refuses a command on an empty set.
 local over = redis.call('ZCOUNT', taken, 0, now)
 local freed = over + #ids
 if freed > 0 then
   local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + freed
   if free > 0 then redis.call(publish, channel, free) end
-  -- Removes nothing. Redis refuses it here or not at all, and at maxmemory allows what begins with such a write.
+  -- This command removes nothing. If Redis refuses writes to the set, it refuses this one. At maxmemory, Redis accepts
+  -- a script whose first write needs no memory.
   redis.call('ZREM', taken, '')
   redis.call('INCRBY', semaphore, freed)
 end

@@ -1,10 +1,10 @@
--- read-write-lock/acquire-write: takes the write half for an owner that holds nothing yet
+-- read-write-lock/acquire-write: takes the write half for an owner without a hold
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- ARGV[1]  writer    string  owner id with :write behind it
+-- ARGV[1]  writer    string  owner id followed by :write
 -- ARGV[2]  lease     int     ms
--- ARGV[3]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[3]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  nil  taken, one write hold
---          n    others have it: ms until their lease ends; -1 = it has none
+--          n    other owners have the lock: ms until their lease ends; -1 = no expiry
 --          -3   too late; nothing changed
 --          WRONGTYPE  the hash of this name is not a lock; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (acquireWrite)
@@ -19,7 +19,7 @@ if held and redis.call('HEXISTS', lock, writer) == 0 then
   -- include: lib/foreign-hash.lua
   return left
 end
--- After a repeat it may count nested holds.
+-- On a repeat, the field may already count nested holds.
 if not held then redis.call('HSET', lock, 'mode', 'write', writer, '1') end
 if redis.call('PTTL', lock) < tonumber(lease) then redis.call('PEXPIRE', lock, lease) end
 return nil

@@ -1,14 +1,14 @@
--- read-write-lock/nest-read: adds a read hold to what its owner has, of either half
+-- read-write-lock/nest-read: adds a read hold to the holds that the owner has, of either half
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- ARGV[1]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- ARGV[1]  base      string  prefix of the keys of all read holds: base:owner:rwlock_timeout:n
 -- ARGV[2]  owner     string  owner id
 -- ARGV[3]  count     int     read holds after this call; absolute, so a repeated request counts once
 -- ARGV[4]  lease     int     ms
--- ARGV[5]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[5]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   held
---          0   the owner does not hold the lock any more; nothing changed
+--          0   the owner no longer holds the lock; nothing changed
 --          -3  too late; nothing changed
---              an error that begins with TRYAGAIN: a slot that moves takes no new key here; nothing changed
+--              an error that begins with TRYAGAIN: this node accepts no new key of the migrating slot; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (nestRead)
 
 local lock = KEYS[1]
@@ -20,12 +20,13 @@ local left = redis.call('PTTL', lock)
 local counted = tonumber(redis.call('HGET', lock, owner) or '0')
 local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. count
 local ttl = redis.pcall('PTTL', hold)
--- A slot that is leaving this node refuses new keys. Where it is coming to, a hold that is counted may have a key.
+-- The old node of a migrating slot refuses new keys. At the new node, a hold that is counted may have a key.
 local found = ttl
 if ttl == -2 and counted >= tonumber(count) then found = redis.pcall('EXISTS', lock, hold) end
 -- include: lib/read-hold-addable.lua
 -- include: lib/read-hold-drop.lua
--- Some may have been released already, by a request that is still to come: no key may be left that no hold counts.
+-- The caller may have released some holds with a request that has not arrived yet. Leave no key that the count does not
+-- cover.
 for i = count + 1, counted do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end
 redis.call('HSET', lock, owner, count)
 if ttl < tonumber(lease) then redis.call('SET', hold, '1', 'PX', lease) end

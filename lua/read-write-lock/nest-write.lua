@@ -1,11 +1,11 @@
--- read-write-lock/nest-write: adds a write hold to those that its owner has
+-- read-write-lock/nest-write: adds a write hold to the write holds that the owner has
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- ARGV[1]  writer    string  owner id with :write behind it
+-- ARGV[1]  writer    string  owner id followed by :write
 -- ARGV[2]  count     int     write holds after this call; absolute, so a repeated request counts once
 -- ARGV[3]  lease     int     ms
--- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- ARGV[4]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   held
---          0   the owner does not hold the write half any more; nothing changed
+--          0   the owner no longer holds the write half; nothing changed
 --          -3  too late; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (nestWrite)
 

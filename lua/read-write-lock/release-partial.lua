@@ -1,17 +1,17 @@
--- read-write-lock/release-partial: releases all but the given holds of an owner, of either half
+-- read-write-lock/release-partial: releases all holds of an owner, of either half, except the given ones
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- ARGV[1]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
--- ARGV[2]  base      string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- ARGV[1]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
+-- ARGV[2]  base      string  prefix of the keys of all read holds: base:owner:rwlock_timeout:n
 -- ARGV[3]  owner     string  owner id
 -- ARGV[4]  writes    int     write holds that remain; absolute, so a repeated request counts once
--- ARGV[5]  lease     int     ms that the longest of the remaining holds has left
+-- ARGV[5]  lease     int     longest remaining lease of the other holds, in ms
 -- ARGV[6]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[7]  channel   string  wake-up channel of both halves
--- ARGV[8..n]  lefts  ms that each of the remaining read holds has left, 0 = none
--- Returns  1   held with these
---          0   the owner does not hold the lock any more; nothing changed
+-- ARGV[8..n]  lefts  remaining lease of each remaining read hold in ms, 0 = expired
+-- Returns  1   held with the given holds
+--          0   the owner no longer holds the lock; nothing changed
 --          -3  too late; nothing changed
---              an error that begins with TRYAGAIN: a slot that moves has a read hold of the owner at its other node;
+--              an error that begins with TRYAGAIN: the other node of a migrating slot has a read hold of the owner;
 --              nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (releasePartial)
 
@@ -26,17 +26,17 @@ local counted = redis.call('HGET', lock, owner)
 local wrote = redis.call('HEXISTS', lock, writer) == 1
 if not counted and not wrote then return 0 end
 local reads = #ARGV - 7
--- A key that is written here must not come from the other node afterwards.
+-- Refuse if a key is at the other node: it would later migrate here and replace the key that is written now.
 for i = 1, reads do
   if leftOf(lock, base .. ':' .. owner .. ':rwlock_timeout:' .. i) == nil then
     return redis.error_reply('TRYAGAIN the slot is moving, and a read hold of this owner is at its other node')
   end
 end
 -- include: lib/read-hold-drop.lua
--- At maxmemory Redis allows what begins with a write that needs no memory.
+-- At maxmemory, Redis refuses a script whose first write needs memory. This write needs none.
 redis.call('HDEL', lock, '')
 for i = reads + 1, tonumber(counted or '0') do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end
--- The keys are written anew in order: the remaining holds keep what is left of their own leases.
+-- Write the keys again, in order: each remaining hold keeps the rest of its own lease.
 for i = 1, reads do
   local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i
   if tonumber(ARGV[7 + i]) > 0 then
@@ -51,7 +51,7 @@ if writes ~= '0' then
 elseif wrote then
   redis.call('HDEL', lock, writer)
   redis.call('HSET', lock, 'mode', 'read')
-  -- Readers that wait for this writer get in now, not when its lease would have ended.
+  -- Readers that wait for this writer can acquire the lock now, and not only at the end of its lease.
   redis.call(publish, channel, '1')
 end
 local longest = tonumber(lease)
@@ -59,7 +59,7 @@ if writes == '0' then
   local fields = redis.call('HGETALL', lock)
   for f = 1, #fields, 2 do
     for i = 1, tonumber(fields[f + 1]) or 0 do
-      -- What cannot be seen from here may last as long as the lock.
+      -- A read hold whose key may be at the other node can last as long as the lock.
       local left = leftOf(lock, base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
       if left > longest then longest = left end
     end

@@ -1,10 +1,10 @@
 -- read-write-lock/release: releases all holds of the given owners, of either half, and wakes waiters
 -- KEYS[1]  lock      hash    mode -> read or write; owner -> read holds; owner:write -> write holds
--- ARGV[1]     base     string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- ARGV[1]     base     string  prefix of the keys of all read holds: base:owner:rwlock_timeout:n
 -- ARGV[2]     publish  string  PUBLISH or SPUBLISH
 -- ARGV[3]     channel  string  wake-up channel of both halves
 -- ARGV[4..n]  owners   string  owner ids
--- Returns  1  released; published if the lock is free, or no writer has it any more
+-- Returns  1  released; published if the lock became free
 --          0  none of them holds it; nothing changed
 -- Used by  src/redis/scripts/read-write-lock.ts (release)
 
@@ -24,13 +24,14 @@ for a = 4, #ARGV do
   end
 end
 if #removed == 0 then return 0 end
--- What others have left; readers whose own leases are over hold nothing any more, whatever the hash says.
+-- Find the longest remaining lease of the other owners. Readers with expired leases hold nothing, even if the hash
+-- counts them.
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for f = 1, #fields, 2 do
   local reads = not isRemoved[fields[f]] and tonumber(fields[f + 1]) or 0
   for i = 1, reads do
-    -- What cannot be seen from here may last as long as the lock.
+    -- A read hold whose key may be at the other node can last as long as the lock.
     local left = leftOf(lock, base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
     if left > longest then longest = left end
   end
@@ -39,11 +40,11 @@ end
 for _, hold in ipairs(holds) do drop(hold) end
 if longest > 0 then
   redis.call('PEXPIRE', lock, longest)
-  -- The fields go last: until then a repeat does all of it.
+  -- Delete the fields last: until then a repeat runs completely.
   redis.call('HDEL', lock, unpack(removed))
   return 1
 end
 redis.call('DEL', lock)
--- A writer wakes all, since readers may get in together; the last reader wakes one writer.
+-- A writer wakes all waiters, because several readers can enter. The last reader wakes one waiter.
 redis.call(publish, channel, wrote > 0 and '1' or '0')
 return 1

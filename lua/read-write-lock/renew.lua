@@ -1,11 +1,11 @@
 -- read-write-lock/renew: extends the leases of holds that their owners still have
--- KEYS[1..n]  locks  hash  mode -> read or write; owner -> read holds; owner:write -> write holds; all of one slot
--- ARGV[1]  notAfter  int  epoch ms of this server after which nothing is changed; 0 = no limit
--- ARGV[2..n]  holds  for each lock: what the keys of its read holds begin with, owner, lease in ms, 1 to renew its
---            write holds, read holds, 1 for each to renew
--- Returns  an array with one integer for each lock: ms that its owner has left, 0 = it does not hold it any more
+-- KEYS[1..n]  locks  hash  mode -> read or write; owner -> read holds; owner:write -> write holds; all in one slot
+-- ARGV[1]  notAfter  int  server time in epoch ms after which the script changes nothing; 0 = no limit
+-- ARGV[2..n]  holds  for each lock: prefix of the keys of its read holds, owner, lease in ms, 1 = renew its write
+--            holds, number of its read holds, and for each of them 1 = renew
+-- Returns  an array with one integer for each lock: remaining lease of the owner in ms; 0 = it no longer holds the lock
 --          -3  too late; nothing changed
---              an error that begins with TRYAGAIN: a slot that moves has a read hold at its other node; only locks
+--              an error that begins with TRYAGAIN: the other node of a migrating slot has a read hold; only the locks
 --              before that one are renewed
 -- Used by  src/redis/scripts/read-write-lock.ts (renew)
 
@@ -20,12 +20,12 @@ for k = 1, #KEYS do
   local lock, base, owner, lease = KEYS[k], ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2])
   local write, reads = ARGV[a + 3], tonumber(ARGV[a + 4])
   local wrote = redis.pcall('HEXISTS', lock, owner .. ':write')
-  -- Another type has taken its place. The others of this batch shall not be lost with it.
+  -- The key has another type now. Report this lock as lost, and renew the others of the batch.
   local foreign = type(wrote) == 'table'
-  -- What else it says, it says again to the whole script.
+  -- Run the command again, so that the script returns any other error.
   if foreign and not string.find(wrote.err, 'WRONGTYPE', 1, true) then redis.call('HEXISTS', lock, owner) end
   local whole, left = redis.call('PTTL', lock), 0
-  -- A key without expiry is held at least as long as asked for.
+  -- A key without expiry counts as held for the requested lease.
   if whole == -1 then whole = lease end
   if wrote == 1 then
     left = whole
@@ -34,7 +34,7 @@ for k = 1, #KEYS do
   local counted, over = 0, {}
   if not foreign then counted = tonumber(redis.call('HGET', lock, owner) or '0') end
   for i = 1, math.min(reads, counted) do
-    -- Only the owner's own keys: a dead reader must not live on through us.
+    -- Renew only the keys of this owner: a dead reader must not stay alive through other readers.
     local hold = base .. ':' .. owner .. ':rwlock_timeout:' .. i
     local ttl = leftOf(lock, hold)
     if not ttl then return redis.error_reply('TRYAGAIN the slot is moving, and a read hold is at its other node') end
@@ -47,7 +47,7 @@ for k = 1, #KEYS do
     end
     if ttl > left then left = ttl end
   end
-  -- One whose own lease is over is held by the others of its owner; where there are none it does not come back.
+  -- An expired read hold stays held through the other holds of its owner. Without another hold it is not restored.
   if left > 0 then
     for _, hold in ipairs(over) do
       redis.call('SET', hold, '1', 'PX', lease)

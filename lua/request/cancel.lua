@@ -1,9 +1,9 @@
--- request/cancel: prevents a request that has not run yet
--- KEYS[1]  requests  hash    lane -> sequence:answer, of this client
--- ARGV[1]  lane      int     lane of this client that carries the request
--- ARGV[2]  sequence  int     number of the request, larger than all before it in its lane
--- Returns  1  it had run; what it did stays
---          0  it never will
+-- request/cancel: prevents a request from running if it has not run yet
+-- KEYS[1]  requests  hash    lane of this client -> sequence:answer
+-- ARGV[1]  lane      int     lane of the request
+-- ARGV[2]  sequence  int     number of the request; it increases with each request of the lane
+-- Returns  1  the request had run; its effect stays
+--          0  the request will never run
 -- Used by  src/redis/scripts/request.ts (cancel)
 
 local requests = KEYS[1]
@@ -15,7 +15,7 @@ if seen then
   if tonumber(done) > tonumber(sequence) then return 0 end
   if done == sequence and answer ~= '-4' then return 1 end
 end
--- At maxmemory Redis allows what begins with a write that needs no memory.
+-- At maxmemory, Redis refuses a script whose first write needs memory. This write needs none.
 local kept = redis.call('PEXPIRE', requests, '3600000')
 redis.call('HSET', requests, lane, sequence .. ':-4')
 if kept == 0 then redis.call('PEXPIRE', requests, '3600000') end

@@ -1,14 +1,14 @@
--- semaphore/acquire: takes permits if there are enough
--- KEYS[1]  semaphore  string  permits that are free
--- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
--- ARGV[1]  permits   int     how many, at least 1
--- ARGV[2]  lane      int     lane of this client that carries the request
--- ARGV[3]  sequence  int     number of the request, larger than all before it in its lane
--- ARGV[4]  notAfter  int     epoch ms of this server after which nothing is changed; 0 = no limit
--- Returns  n   taken: permits that are left
---          -1  not enough; nothing taken
+-- semaphore/acquire: takes permits if enough are free
+-- KEYS[1]  semaphore  string  free permits
+-- KEYS[2]  requests  hash    lane of this client -> sequence:answer
+-- ARGV[1]  permits   int     number of permits, at least 1
+-- ARGV[2]  lane      int     lane of the request
+-- ARGV[3]  sequence  int     number of the request; it increases with each request of the lane
+-- ARGV[4]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
+-- Returns  n   taken: free permits that remain
+--          -1  too few free permits; none taken
 --          -3  too late; nothing changed
---          -4  cancelled, or the lane carries a later request; nothing changed
+--          -4  cancelled, or the lane has run a later request; nothing changed
 --          WRONGTYPE  the string of this name is not a count of permits; nothing changed
 -- Used by  src/redis/scripts/semaphore.ts (acquire)
 
@@ -21,12 +21,13 @@ local free = tonumber(redis.call('GET', semaphore) or '0')
 if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
 local answer = free - permits
 if answer < 0 then answer = -1 end
--- "Busy" is stored as well: a copy that comes later must not take permits that no caller waits for.
+-- Store a "busy" answer, too: a copy of the request that arrives later must not take permits that no caller expects.
 redis.call('HSET', requests, lane, sequence .. ':' .. answer)
 local taken = redis.pcall('PEXPIRE', requests, '3600000')
 if type(taken) == 'number' and answer >= 0 then taken = redis.pcall('DECRBY', semaphore, permits) end
 if type(taken) ~= 'number' then
-  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
+  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
+  -- return its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('PEXPIRE', requests, '3600000')
   redis.call('DECRBY', semaphore, permits)

@@ -1,13 +1,13 @@
--- semaphore/cancel: undoes what a request took, or keeps a request that has not run from taking anything
--- KEYS[1]  semaphore  string  permits that are free
--- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
--- ARGV[1]  permits   int     that the request takes; -1 = as many as it answered
+-- semaphore/cancel: releases the permits that a request took, or prevents the request from taking permits
+-- KEYS[1]  semaphore  string  free permits
+-- KEYS[2]  requests  hash    lane of this client -> sequence:answer
+-- ARGV[1]  permits   int     number of permits of the request; -1 = the number in its answer
 -- ARGV[2]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[3]  channel   string  wake-up channel of this semaphore
--- ARGV[4]  lane      int     lane of this client that carries the request
--- ARGV[5]  sequence  int     number of the request, larger than all before it in its lane
--- Returns  1  it had run, and what it took is free again
---          0  it has taken nothing and never will
+-- ARGV[4]  lane      int     lane of the request
+-- ARGV[5]  sequence  int     number of the request; it increases with each request of the lane
+-- Returns  1  the request had run, and its permits are free again
+--          0  the request has taken no permits and never will
 -- Used by  src/redis/scripts/semaphore.ts (cancel)
 
 local semaphore, requests = KEYS[1], KEYS[2]
@@ -25,15 +25,16 @@ if seen then
 end
 local free = taken
 if taken > 0 then free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + taken end
--- The message comes first: if it is refused, nothing has happened.
+-- Publish first: if Redis refuses the message, nothing has changed.
 if free > 0 then redis.call(publish, channel, free) end
--- At maxmemory Redis allows what begins with a write that needs no memory.
+-- At maxmemory, Redis refuses a script whose first write needs memory. This write needs none.
 local kept = redis.call('PEXPIRE', requests, '3600000')
 redis.call('HSET', requests, lane, sequence .. ':-4')
 if kept == 0 then redis.call('PEXPIRE', requests, '3600000') end
 if taken == 0 then return 0 end
 if type(redis.pcall('INCRBY', semaphore, taken)) ~= 'number' then
-  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
+  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
+  -- return its error.
   redis.call('HSET', requests, lane, seen)
   redis.call('INCRBY', semaphore, taken)
 end

@@ -1,17 +1,17 @@
 -- semaphore/release: releases permits, and wakes waiters
--- KEYS[1]  semaphore  string  permits that are free
--- KEYS[2]  requests  hash    lane -> sequence:answer, of this client
--- ARGV[1]  permits   int     how many, at least 1
--- ARGV[2]  create    int     1 = also if there is no such semaphore, 0 = only if there is
+-- KEYS[1]  semaphore  string  free permits
+-- KEYS[2]  requests  hash    lane of this client -> sequence:answer
+-- ARGV[1]  permits   int     number of permits, at least 1
+-- ARGV[2]  create    int     1 = create a missing semaphore, 0 = only change an existing one
 -- ARGV[3]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[4]  channel   string  wake-up channel of this semaphore
--- ARGV[5]  lane      int     lane of this client that carries the request
--- ARGV[6]  sequence  int     number of the request, larger than all before it in its lane
+-- ARGV[5]  lane      int     lane of the request
+-- ARGV[6]  sequence  int     number of the request; it increases with each request of the lane
 -- Returns  1   released
---          2   released, and at most one client is subscribed: ours, if it waits
---          0   there is no such semaphore; nothing changed
---          -4  the lane carries a later request; nothing changed
---          n   what it answered when it ran
+--          2   released, and at most one client is subscribed: this one, if it waits
+--          0   the semaphore does not exist; nothing changed
+--          -4  the lane has run a later request; nothing changed
+--          n   the answer of the first run, if the request has run before
 -- Used by  src/redis/scripts/semaphore.ts (release)
 
 local semaphore, requests = KEYS[1], KEYS[2]
@@ -20,17 +20,18 @@ local permits, create, publish, channel, lane, sequence = ARGV[1], ARGV[2], ARGV
 -- include: lib/lane.lua
 local count = redis.call('GET', semaphore)
 local exists = create == '1' or count
--- A JVM's listener takes a number of permits; none below zero makes sense to it. The message comes first: if it is
--- refused, nothing has happened. What is no number INCRBY refuses.
+-- Publish first: if Redis refuses the message, nothing has changed. Redisson expects a positive number of permits in
+-- the message. INCRBY refuses a value that is not a number.
 local free, heard = (tonumber(count or '0') or 0) + permits, 2
 if exists and free > 0 then heard = redis.call(publish, channel, free) end
--- At maxmemory Redis allows what begins with a write that needs no memory.
+-- At maxmemory, Redis refuses a script whose first write needs memory. This write needs none.
 local kept = redis.call('PEXPIRE', requests, '3600000')
 redis.call('HSET', requests, lane, sequence .. ':' .. (exists and '1' or '0'))
 if kept == 0 then redis.call('PEXPIRE', requests, '3600000') end
 if not exists then return 0 end
 if type(redis.pcall('INCRBY', semaphore, permits)) ~= 'number' then
-  -- Refused half-way: restore the lane, so that a repeat does all of it, and send the command again for its error.
+  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
+  -- return its error.
   redis.call('HSET', requests, lane, seen or '0:-4')
   redis.call('INCRBY', semaphore, permits)
 end

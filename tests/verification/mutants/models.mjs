@@ -67,7 +67,7 @@ export const LANES_AND_QUEUES = [
   without(
     'a release of a reader that a repeat finds undone',
     'lua/read-write-lock/release.lua',
-    "  redis.call('PEXPIRE', lock, longest)\n  -- The fields go last: until then a repeat does all of it.\n  redis.call('HDEL', lock, unpack(removed))\n",
+    "  redis.call('PEXPIRE', lock, longest)\n  -- Delete the fields last: until then a repeat runs completely.\n  redis.call('HDEL', lock, unpack(removed))\n",
     "  redis.call('HDEL', lock, unpack(removed))\n  redis.call('PEXPIRE', lock, longest)\n",
     'tests/faults/half-way-locks',
   ),
