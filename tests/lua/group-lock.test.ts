@@ -287,7 +287,7 @@ describeScript(release, {
 });
 
 describeScript(renew, {
-  'an array with one integer for each group: ms that the values to renew have left, or if there are none': {
+  'an array with one integer for each group: shortest remaining lease, in ms, of the values to renew, or of': {
     'what is held is extended, and the key with it': async (bench) => {
       await given(bench, { a: { owner: 'x', lease: 9_000 }, b: { owner: 'x', lease: 8_000 } });
       const args = ['x', 30_000, 2, 0, ...fields('a', 'b')];

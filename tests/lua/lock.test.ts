@@ -298,7 +298,7 @@ describeScript(handOff, {
 });
 
 describeScript(renew, {
-  'an array with one integer for each lock: ms that it has left, 0 = its owner does not hold it any more': {
+  'an array with one integer for each lock: remaining lease in ms; 0 = the owner no longer holds the lock': {
     'what is no lock any more keeps the others from nothing': async ({ run, name, notAfter }) => {
       const [first, second] = [`${name}:1`, `${name}:2`];
       await admin().set(first, 'taken');

@@ -5,7 +5,7 @@ import { admin } from '../support/redis.js';
 import { between, describeScript } from './script-bench.js';
 
 describeScript(inspect, {
-  "type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none), permit ids in": {
+  "type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none), and in turn": {
     'nothing there': async ({ run, name }) => {
       expect(await run(keysOf(name))).toEqual(['none', -2, [], [], '', []]);
     },

@@ -40,7 +40,7 @@ const taking = (bench: ScriptBench, leaseMs: number, digits: string, notAfter = 
   run(acquire, keys(bench), notAfter, leaseMs, 'PUBLISH', channel(bench), ...Array.from(digits, id));
 
 describeScript(acquire, {
-  'an array: 1 = taken, 0 = not enough and nothing taken; permits that are free; ms until the next lease of a': {
+  'an array: 1 = taken, 0 = too few are free and none is taken; free permits; ms until the next lease of a': {
     'permits are taken under the bytes of their ids, until the server says that the lease is over': async (bench) => {
       await admin().set(bench.name, '5');
       expect(await taking(bench, 20_000, 'ab', await bench.notAfter(5_000))).toEqual([1, 3, between(19_000, 20_000)]);
@@ -174,7 +174,7 @@ describeScript(release, {
 });
 
 describeScript(count, {
-  'an array: 1 = there is such a semaphore, 0 = there is none; permits that are free; permits that are taken': {
+  'an array: 1 = the semaphore exists, 0 = it does not; free permits; taken permits': {
     'free and taken, after those whose lease is over came back': async (bench) => {
       await admin().set(bench.name, '1');
       await has(bench, 'a', -1);

@@ -355,7 +355,7 @@ describeScript(handOff, {
 });
 
 describeScript(renew, {
-  'an array with one integer for each lock: ms that its owner has left, 0 = it does not hold it any more': {
+  'an array with one integer for each lock: remaining lease of the owner in ms; 0 = it no longer holds the lock': {
     'each read hold that is renewed gets the lease, the others keep theirs': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [5_000, 6_000], b: [10_000] } });
       const answer = await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 2, 1, 0);
