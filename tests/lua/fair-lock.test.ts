@@ -435,7 +435,7 @@ describeScript(release, {
 });
 
 describeScript(refresh, {
-  "an array: ms until the lease of the holder ends if one of the owners is the head, otherwise -1; then the": {
+  'an array: ms until the lease of the holder ends if one of the owners is the head, otherwise -1; then the': {
     'each counts as alive again': async (bench) => {
       await given(bench, 'h', { owner: 'j' }, { owner: 'a', aliveFor: 1_000 }, { owner: 'b', aliveFor: 1_000 });
       expect(await keep(bench, ['a', 'b'])).toEqual([-1]);
