@@ -6,7 +6,7 @@
 import { NotOwnerError, type LockError, type LockLostError, type LossReason } from '../errors.js';
 import type { LeaseClock } from '../clock.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { HeldReply } from '../redis/scripts/replies.js';
+import type { HeldReply, RenewalReply } from '../redis/scripts/replies.js';
 import { latestEnd } from './compensations.js';
 import type { HoldRecord } from './hold-record.js';
 import { wholeMs } from '../lease-time.js';
@@ -72,9 +72,7 @@ export class Lease {
     return latest;
   }
 
-  /**
-   * The deadline plus the jump of the clock since Redis confirmed the tenure: by then the lease has ended by any clock.
-   */
+  /** The deadline plus the jump of the clock since the last confirmation: by then the lease has ended by any clock. */
   get deadlineByAnyClock(): number {
     return this.deadline + this.services.clock.jumped - this.#confirmedAtJump;
   }
@@ -152,14 +150,14 @@ export class Lease {
     const item = this.renewalItem(leaseMs);
     const request = await orByKey(renewal, item, await renewal.renew([item]).done);
     if (tenure.state !== 'held') return undefined;
-    const left = request.reply?.[0] ?? 0;
+    const [reply = 'lost'] = request.reply ?? [];
     // The request failed, and the lease has not ended by either clock. It stays unconfirmed, and the next check asks
     // again.
     if (request.error !== undefined && clock.now() < this.deadline) {
       tenure.deadlineMoved();
       return request.error;
     }
-    if (request.error !== undefined || left === 0) {
+    if (request.error !== undefined || reply === 'lost') {
       if (request.error === undefined) tenure.lose('gone');
       else tenure.expire(request.error);
       return undefined;
@@ -172,8 +170,8 @@ export class Lease {
     const sentAt = request.sentAt + jumped;
     const jump = jumped - this.#confirmedAtJump;
     for (const hold of tenure.holds) {
-      if (hold.watched) hold.leaseEnd = sentAt + Math.min(left, hold.leaseMs);
-      else hold.leaseEnd = Math.min(hold.leaseEnd + jump, sentAt + left);
+      if (hold.watched) hold.leaseEnd = sentAt + Math.min(reply.remainingMs, hold.leaseMs);
+      else hold.leaseEnd = Math.min(hold.leaseEnd + jump, sentAt + reply.remainingMs);
     }
     this.#confirmedAtJump = jumped;
     tenure.deadlineMoved();
@@ -201,18 +199,19 @@ export class Lease {
     return { partials: this.#partials, confirms: !partialOpen, jumped: this.services.clock.jumped };
   }
 
-  /** Redis replied: the lock lasts `left` ms from `sentAt` (monotonic ms). 0: the owner does not hold the lock. */
-  renewed(ticket: RenewalTicket, sentAt: number, left: number, only?: HoldRecord): void {
+  /** Redis replied to a renewal that was sent at `sentAt` (monotonic ms). `only`: the one hold that it extended. */
+  renewed(ticket: RenewalTicket, sentAt: number, reply: RenewalReply, only?: HoldRecord): void {
     const { tenure } = this;
-    // The tenure was released or lost while the renewal was pending, so a reply of 0 is no loss.
+    // The tenure was released or lost while the renewal was pending, so this reply reports no new loss.
     if (tenure.state !== 'held') return;
-    if (left === 0) {
+    if (reply === 'lost') {
       tenure.lose('gone');
       return;
     }
     // An attempt of the partial release may run after the renewal, with the shorter lease.
     if (this.#mayShorten(ticket)) return;
     this.#confirmedAtJump = Math.max(this.#confirmedAtJump, ticket.jumped);
+    const left = reply.remainingMs;
     if (only !== undefined) only.longestLeaseMs = Math.max(only.longestLeaseMs, left);
     for (const hold of only === undefined ? tenure.holds : [only]) {
       // The key may last longer for another hold. This hold counts on its own lease alone.
@@ -243,8 +242,9 @@ export class Lease {
       tenure.throwIfLost();
       const renewal = await orByKey(protocol.renewal, item, request);
       if (renewal.error !== undefined) return turns.failed(request);
-      const left = renewal.reply?.[0] ?? 0;
-      this.renewed(ticket, renewal.sentAt, Math.min(left, leaseMs), hold);
+      const [reply = 'lost'] = renewal.reply ?? [];
+      const own = reply === 'lost' ? reply : { remainingMs: Math.min(reply.remainingMs, leaseMs) };
+      this.renewed(ticket, renewal.sentAt, own, hold);
       tenure.throwIfLost();
       hold.throwIfLost();
       tenure.deadlineMoved();
@@ -274,7 +274,7 @@ export class Lease {
       tenure.deadlineMoved();
       const request = await this.setRemaining(settleBy, now);
       if (request.error !== undefined) return turns.failed(request);
-      if (request.reply === 'gone') throw tenure.lose('gone');
+      if (request.reply?.kind === 'gone') throw tenure.lose('gone');
       hold.throwIfLost();
       hold.leaseEnd = Math.max(hold.leaseEnd, request.sentAt + jumped + leaseMs);
     });

@@ -43,7 +43,7 @@ export function openNested(
     try {
       tenure.throwIfLost();
       if (request.error !== undefined) return await turns.failed(request, parent);
-      if (request.reply === 'gone') throw tenure.lose('gone');
+      if (request.reply?.kind !== 'held') throw tenure.lose('gone');
       // A failure from here on releases nothing. The next request of the tenure carries an absolute count, or the
       // release of the outer hold, which waits for this turn, frees the lock.
       parent.throwIfLost();
@@ -52,7 +52,7 @@ export function openNested(
       const now = clock.now();
       if (now >= grantDeadline(sentAt, terms.leaseMs)) throw answeredTooLate();
       const hold = tenure.open(terms, sentAt, now, parent, protocol);
-      hold.token = protocol.tokenIn?.(request.reply);
+      hold.token = request.reply.token;
       if (hold.token !== undefined) tenure.token = hold.token;
       if (signal?.aborted !== true) tellAcquired(tenure, hold);
       return hold;

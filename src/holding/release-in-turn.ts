@@ -107,7 +107,7 @@ export class ReleasesInTurn {
         throw tenure.unreleased(error as LockError, hold, deadline);
       });
     }
-    if (request.reply === 'gone') throw tenure.lose('gone');
+    if (request.reply?.kind === 'gone') throw tenure.lose('gone');
     tenure.tellEnded(hold, holdCount);
   }
 }

@@ -185,9 +185,10 @@ export class Watchdog {
         this.#retry(tenure);
         return;
       }
-      const left = request.reply?.[i] ?? 0;
-      tenure.lease.renewed(tickets[i] as RenewalTicket, request.sentAt, left);
-      if (left > 0) this.events.emit('renewed', { lockName, owner: tenure.owner, remaining: left });
+      const reply = request.reply?.[i] ?? 'lost';
+      tenure.lease.renewed(tickets[i] as RenewalTicket, request.sentAt, reply);
+      if (reply === 'lost') return;
+      this.events.emit('renewed', { lockName, owner: tenure.owner, remaining: reply.remainingMs });
     });
   }
 

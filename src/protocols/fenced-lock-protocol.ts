@@ -23,10 +23,6 @@ export class FencedLockProtocol extends PlainLockProtocol {
     return this.port.executor.run(scripts.acquire, [this.key, this.tokenKey], [owner, leaseMs, this.tokens]);
   }
 
-  tokenIn(reply: AcquireReply | HeldReply | HandOffReply): bigint | undefined {
-    return typeof reply === 'bigint' ? reply : undefined;
-  }
-
   override acquireNested(
     owner: string,
     holdCount: number,

@@ -1,6 +1,6 @@
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { RefreshReply } from '../redis/scripts/fair-lock.js';
-import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply, RenewalReply } from '../redis/scripts/replies.js';
 
 /** One lock of a renewal, with the arguments of the renewal script of its kind. */
 export interface RenewalItem {
@@ -25,7 +25,7 @@ export interface RemainingHold {
 }
 
 /** The outcome of a renewal. */
-export type Renewal = Pick<ScriptRequest<number[]>, 'error' | 'reply' | 'sentAt'>;
+export type Renewal = Pick<ScriptRequest<RenewalReply[]>, 'error' | 'reply' | 'sentAt'>;
 
 /**
  * A script that renews several locks. Kinds that can be renewed together share one. The reply has the remaining lease
@@ -34,7 +34,7 @@ export type Renewal = Pick<ScriptRequest<number[]>, 'error' | 'reply' | 'sentAt'
 export interface RenewalScript {
   /** Items of one group can be renewed by one script, because their keys are on one server. */
   groupOf(item: RenewalItem): string | number;
-  renew(items: readonly RenewalItem[]): ScriptRequest<number[]>;
+  renew(items: readonly RenewalItem[]): ScriptRequest<RenewalReply[]>;
   /**
    * Renews the keys of an item one by one. While a slot moves, its keys may be on two nodes, and no script can then name
    * both. Absent for a kind with one key per lock.
@@ -125,8 +125,6 @@ export interface LockProtocol {
    * of failed tries. Absent for a kind whose waiters are woken through a channel.
    */
   readonly polls?: (before: number, failures: number) => number;
-  /** The fencing token in a reply to an acquire, nested acquire or hand-off; absent for a kind without tokens. */
-  tokenIn?(reply: AcquireReply | HeldReply | HandOffReply): bigint | undefined;
   /** The hash field that stores the holds of this owner. */
   fieldOf(owner: string): string;
   /** The owners that hold the lock, according to the fields of its hash. */

@@ -155,14 +155,13 @@ async function renewByKey(
   );
   const failed = requests.find(({ error }) => error !== undefined);
   if (failed !== undefined) return { error: failed.error, reply: undefined, sentAt: failed.sentAt };
-  const longest = Math.max(0, ...requests.map(({ reply }) => reply ?? 0), ...writes.map(leaseOf));
+  const lefts = requests.flatMap(({ reply = 'lost' }) => (reply === 'lost' ? [] : [reply.remainingMs]));
+  const longest = Math.max(0, ...lefts, ...writes.map(leaseOf));
   const sentAt = Math.min(...requests.map((request) => request.sentAt), Infinity);
-  if (longest === 0) return { error: undefined, reply: [0], sentAt };
-  const hash = await executor.run(scripts.renewKey, [key], [owner, longest]).done;
-  const left = writes.length > 0 ? hash.reply : Math.min(longest, hash.reply ?? 0);
-  return {
-    error: hash.error,
-    reply: left === undefined ? undefined : [left],
-    sentAt: Math.min(sentAt, hash.sentAt),
-  };
+  if (longest === 0) return { error: undefined, reply: ['lost'], sentAt };
+  const { error, reply, sentAt: hashSentAt } = await executor.run(scripts.renewKey, [key], [owner, longest]).done;
+  // Without a write hold the read holds last no longer than their own keys.
+  const remainsLonger = reply !== undefined && reply !== 'lost' && writes.length === 0 && reply.remainingMs > longest;
+  const left = remainsLonger ? { remainingMs: longest } : reply;
+  return { error, reply: left === undefined ? undefined : [left], sentAt: Math.min(sentAt, hashSentAt) };
 }

@@ -3,7 +3,7 @@ import { latestEnd } from '../holding/compensations.js';
 import { SharedWaiter } from '../waiting/shared-waiter.js';
 import type { WaitLimit } from '../waiting/waiter.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import { nextFreeIn, type AcquireReply } from '../redis/scripts/replies.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { OwnerlessServices } from './ownerless-object.js';
 import type { PermitExpirableProtocol } from './permit-expirable-protocol.js';
 
@@ -53,16 +53,12 @@ export class ExpirablePermitWaiter extends SharedWaiter {
    */
   override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
     request.onDone(() => {
-      if (request.error === undefined && typeof request.reply === 'object' && request.inDoubt) {
+      if (request.reply?.kind === 'permits' && request.inDoubt) {
         void request.whenQuiet().then(fn);
       } else {
         fn();
       }
     });
-  }
-
-  override nextFreeIn(reply: AcquireReply): number | undefined {
-    return nextFreeIn(reply);
   }
 
   granted(request: ScriptRequest<AcquireReply>): void {

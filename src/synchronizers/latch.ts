@@ -138,7 +138,7 @@ export class CountDownLatch extends OwnerlessObject {
 class LatchWaiter extends SharedWaiter {
   override readonly forAll = true;
   /** The latest opening that a reply has reported, in microseconds of the clock of the server. */
-  #openedAt: number | undefined;
+  #openedAtUs: number | undefined;
 
   constructor(
     private readonly look: () => ScriptRequest<AcquireReply>,
@@ -165,12 +165,12 @@ class LatchWaiter extends SharedWaiter {
   }
 
   override letInBy(reply: AcquireReply): boolean {
-    if (typeof reply !== 'number') return true;
-    const openedAt = -reply;
-    const before = this.#openedAt ?? openedAt;
-    this.#openedAt = Math.max(before, openedAt);
+    if (reply.kind !== 'busy') return true;
+    const { openedAtUs = 0 } = reply;
+    const before = this.#openedAtUs ?? openedAtUs;
+    this.#openedAtUs = Math.max(before, openedAtUs);
     // The client sent both reads after the call began. If the later read reports a later opening, the latch was open
     // during the call.
-    return openedAt > before;
+    return openedAtUs > before;
   }
 }

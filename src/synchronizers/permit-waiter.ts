@@ -1,6 +1,6 @@
 import type { SentRequest } from '../holding/compensations.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import { nextFreeIn, type AcquireReply } from '../redis/scripts/replies.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
 import { NO_LEASE_MS, SharedWaiter } from '../waiting/shared-waiter.js';
 import type { WaitLimit } from '../waiting/waiter.js';
 import type { Lane } from './lanes.js';
@@ -36,10 +36,6 @@ export class PermitWaiter extends SharedWaiter {
 
   override get takes(): number {
     return this.wants;
-  }
-
-  override nextFreeIn(reply: AcquireReply): number | undefined {
-    return nextFreeIn(reply);
   }
 
   protected send(): ScriptRequest<AcquireReply> {

@@ -39,11 +39,11 @@ export class FailedTries {
     if (waiter.leaving !== undefined) return waiter.reject(waiter.leaving);
     if (!this.line.has(waiter)) {
       const busy = new LockTimeoutError(waiter.name, waiter.limit.waitTime);
-      return waiter.reject(error ?? (typeof reply === 'number' ? busy : answeredTooLate()));
+      return waiter.reject(error ?? (reply?.kind === 'busy' ? busy : answeredTooLate()));
     }
     this.host.standInLine(waiter);
     if (error !== undefined) this.#withError(waiter, error);
-    else if (typeof reply !== 'number') this.#grantedTooLate(waiter);
+    else if (reply?.kind !== 'busy') this.#grantedTooLate(waiter);
   }
 
   #withError(waiter: Waiter, error: LockError): void {

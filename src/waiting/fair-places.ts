@@ -87,7 +87,7 @@ export class QueuedLine {
       if (told !== undefined && this.#waiters.has(told.waiter)) told.wake();
     }
     if (this.#waiters.size === 0) return;
-    const lookInMs = reply === undefined || reply.lookInMs < 0 ? Infinity : reply.lookInMs + AFTER_LEASE_MS;
-    this.#refreshIn(Math.min(this.refreshMs, lookInMs));
+    const lookInMs = reply?.lookInMs;
+    this.#refreshIn(lookInMs === undefined ? this.refreshMs : Math.min(this.refreshMs, lookInMs + AFTER_LEASE_MS));
   }
 }

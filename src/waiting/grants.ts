@@ -6,7 +6,7 @@
  */
 import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply, HandOffReply } from '../redis/scripts/replies.js';
+import type { AcquireReply, Granted, HandOffReply, Handed } from '../redis/scripts/replies.js';
 import type { LeaseClock } from '../clock.js';
 import { latestEnd, type Compensations } from '../holding/compensations.js';
 import type { WakeUps } from './wake-ups.js';
@@ -73,13 +73,14 @@ export class Grants {
     const sentAt = request.sentAt + jumped;
     const now = this.services.clock.now();
     if (waiter instanceof LockWaiter) {
-      if (taken && now < grantDeadline(sentAt, waiter.leaseMs)) {
+      if (request.reply?.kind === 'granted' && now < grantDeadline(sentAt, waiter.leaseMs)) {
         this.#streak.reset();
-        this.#grant(waiter, request, sentAt, jumped, false, now);
+        this.#grant(waiter, request, request.reply, sentAt, jumped, now);
         return true;
       }
     } else if (waiter instanceof SharedWaiter) {
-      const open = waiter.forAll && request.error === undefined && this.#tellAll(waiter, request.reply, sequence);
+      const { reply } = request;
+      const open = waiter.forAll && reply !== undefined && this.#tellAll(waiter, reply, sequence);
       if (open || (taken && now < sentAt + waiter.leaseMs)) {
         this.#share(waiter, request, sentAt, sequence);
         return true;
@@ -95,9 +96,9 @@ export class Grants {
   #grant(
     waiter: LockWaiter,
     request: GrantRequest,
+    reply: Granted | Handed,
     sentAt: number,
     jumped: number,
-    handedOff: boolean,
     now: number,
   ): void {
     const openUntil = waiter.grantOpenUntil(request);
@@ -114,8 +115,8 @@ export class Grants {
       return;
     }
     const record = tenure.open(waiter.terms, sentAt, now);
-    if (request.reply !== undefined) record.token = tenure.token = waiter.protocol.tokenIn?.(request.reply);
-    tellAcquired(tenure, record, handedOff);
+    record.token = tenure.token = reply.token;
+    tellAcquired(tenure, record, reply.kind === 'handed');
     // A forced unlock named this owner while the reply was pending. An attempt that ran after the forced unlock may
     // have acquired the lock again. Without a release here, that field would stay in Redis without a hold.
     if (waiter.forced === waiter.owner) tenure.force(true);
@@ -134,8 +135,8 @@ export class Grants {
       waiter.granted(request);
     }
     // The next waiter tries at once, unless the reply says when something will be free for that waiter.
-    const freeIn = waiter.nextFreeIn(request.reply);
-    if (freeIn !== undefined) this.schedule.learn(freeIn, sentAt, sequence);
+    const next = request.reply?.kind === 'permits' ? request.reply.next : undefined;
+    if (next !== undefined) this.schedule.learn(next, sentAt, sequence);
     else this.schedule.wakeUpPending = true;
   }
 
@@ -233,12 +234,11 @@ export class Grants {
     const sentAt = request.firstSentAt + jumped;
     const now = clock.now();
     const { reply } = request;
-    const handed = reply === 'handed' || (reply !== undefined && successor.protocol.tokenIn?.(reply) !== undefined);
-    if (handed && now < grantDeadline(sentAt, leaseMs)) {
+    if (reply?.kind === 'handed' && now < grantDeadline(sentAt, leaseMs)) {
       this.line.holders.delete(tenure);
       this.#streak.count();
       released();
-      this.#grant(successor, request, sentAt, jumped, true, now);
+      this.#grant(successor, request, reply, sentAt, jumped, now);
       return { kind: 'handed' };
     }
     const until = latestEnd(this.services, leaseMs);
@@ -249,8 +249,8 @@ export class Grants {
     if (request.error !== undefined && !(request.error instanceof NotReplicatedError)) {
       return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
     }
-    if (request.reply === 'published') return { kind: 'freed' };
-    if (request.reply === 'gone') return { kind: 'gone', inDoubt: request.inDoubt && ours >= 0 };
+    if (reply?.kind === 'freed') return { kind: 'freed' };
+    if (reply?.kind === 'gone') return { kind: 'gone', inDoubt: request.inDoubt && ours >= 0 };
     void this.services.compensations.add({
       send: () => successor.protocol.release([named]),
       notBefore: request.openUntil,

@@ -1,4 +1,5 @@
 import type { LeaseClock, Timer } from '../clock.js';
+import type { Busy } from '../redis/scripts/replies.js';
 
 /**
  * Extra wait after the TTL, in ms. Redis ends a lease at some moment of its last millisecond, and an earlier try would
@@ -96,10 +97,10 @@ export class RetrySchedule {
    * Records the holder's TTL from the reply to the newest try. The reply to an older try says nothing about the
    * present.
    */
-  learn(ttl: number, sentAt: number, sequence: number): void {
+  learn({ retryAfterMs: ttl }: Busy, sentAt: number, sequence: number): void {
     this.admitAll = false;
     if (sequence !== this.newestTry || this.line.waiterCount === 0) return;
-    const waitMs = ttl < 0 ? this.unknownLeaseMs : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
+    const waitMs = ttl === undefined ? this.unknownLeaseMs : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
     this.#pauseMs = PAUSE_MS.first;
     this.#lookAt = Math.max(sentAt + waitMs, this.clock.now() + 1);
   }

@@ -66,14 +66,6 @@ export abstract class SharedWaiter extends Waiter {
     return false;
   }
 
-  /**
-   * Time, in ms, until something may be free for the next waiter, by the reply that granted this call. `undefined`:
-   * maybe now.
-   */
-  nextFreeIn(_reply: AcquireReply): number | undefined {
-    return undefined;
-  }
-
   override watchTime(leave: (reason: LockError) => void): void {
     super.watchTime(leave);
     if (this.#isWatched) return;

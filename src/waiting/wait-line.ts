@@ -217,7 +217,8 @@ export class WaitLine implements GrantingLine {
     const served = waiter instanceof SharedWaiter && waiter.served;
     if (!served && this.#grants.tried(waiter, request, taken, jumped, sequence)) return;
     if (!served || !taken || !this.#grants.passTaken(waiter)) this.#failures.takeBack(waiter, request, taken);
-    if (typeof request.reply === 'number') this.#schedule.learn(request.reply, request.sentAt + jumped, sequence);
+    const { reply } = request;
+    if (reply?.kind === 'busy') this.#schedule.learn(reply, request.sentAt + jumped, sequence);
     if (!served) this.#failures.failed(waiter, request);
   }
 

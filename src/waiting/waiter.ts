@@ -4,7 +4,7 @@ import { callerContext } from '../redis/connections/detached.js';
 import { isAnyObserved } from '../redis/connections/observed.js';
 import type { RequestAttempts } from '../redis/requests/request-attempts.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply } from '../redis/scripts/replies.js';
+import { isGrant, type AcquireReply } from '../redis/scripts/replies.js';
 import { abortedBy, onAbort } from '../abort-watch.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { QueueReleases } from './queue-releases.js';
@@ -80,7 +80,7 @@ export abstract class Waiter {
     readonly site: CallSite | undefined,
   ) {}
 
-  /** Sends a try. A number as the reply means that the lock is busy: its TTL in ms, or -1 if the TTL is unknown. */
+  /** Sends a try. */
   try(): ScriptRequest<AcquireReply> {
     return this.#asCaller === undefined ? this.send() : this.#asCaller(() => this.send());
   }
@@ -90,8 +90,8 @@ export abstract class Waiter {
     request.onDone(fn);
   }
   /** Whether the reply confirms an acquisition, which has to be granted or released. */
-  took({ error, reply }: ScriptRequest<AcquireReply>): boolean {
-    return error === undefined && typeof reply !== 'number';
+  took({ reply }: ScriptRequest<AcquireReply>): boolean {
+    return reply !== undefined && isGrant(reply);
   }
   /**
    * Releases in the background what the request acquired, or may have acquired: no caller gets it. Resolves when that
@@ -226,7 +226,7 @@ export class LockWaiter extends Waiter {
     if (this.protocol.queue === undefined) return super.whenTried(request, fn);
     super.whenTried(request, () => {
       // An attempt whose reply was lost may have got the place, so the time is unknown.
-      if (typeof request.reply === 'number') this.queuedAt ??= request.inDoubt ? NaN : request.sentAt;
+      if (request.reply?.kind === 'busy') this.queuedAt ??= request.inDoubt ? NaN : request.sentAt;
       // Redis refused the request before the script wrote anything, so the owner has no place to release.
       if (request.error instanceof RefusedError && !request.inDoubt && this.queuedAt === undefined)
         this.#queued = false;
@@ -237,7 +237,7 @@ export class LockWaiter extends Waiter {
   takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {
     this.#strayUntil = this.grantOpenUntil(request);
     // Keep the place and the owner id. If a late attempt acquires the lock, the next try of this owner gets the grant.
-    if (this.#queued && typeof request.reply === 'number') return undefined;
+    if (this.#queued && request.reply?.kind === 'busy') return undefined;
     const givenBack = this.#giveBack(this.#strayUntil, this.terms.leaseMs);
     this.#strayUntil = 0;
     this.queuedAt = undefined;

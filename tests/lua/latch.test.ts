@@ -155,11 +155,11 @@ describeScript(remove, {
 test('a look says that the latch is open, or when it was last opened', async () => {
   const name = freshName('latch');
   const looked = async () => look.reply(await admin().mget(name, latchOpenedKey(name)));
-  expect(await looked()).toBeUndefined();
+  expect(await looked()).toEqual({ kind: 'granted' });
   await admin().set(name, '0');
-  expect(await looked()).toBeUndefined();
+  expect(await looked()).toEqual({ kind: 'granted' });
   await admin().set(name, '3');
-  expect(await looked()).toBe(-1);
+  expect(await looked()).toEqual({ kind: 'busy' });
   await admin().set(latchOpenedKey(name), '1790000000000001');
-  expect(await looked()).toBe(-1_790_000_000_000_001);
+  expect(await looked()).toEqual({ kind: 'busy', openedAtUs: 1_790_000_000_000_001 });
 });

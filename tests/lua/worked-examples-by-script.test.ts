@@ -46,6 +46,8 @@ interface Row {
 const NEVER = '922337203685477';
 /** No more than this, and not much less: time passes. */
 const about = (ms: number): unknown => between(ms - 1_000, ms);
+const granted = { kind: 'granted' };
+const busyFor = (ms: number): unknown => ({ kind: 'busy', retryAfterMs: about(ms) });
 
 /** Names, owners, ids and values as in the document; moments as ms from now. */
 async function look(name: string, alias: string): Promise<Record<string, unknown>> {
@@ -118,13 +120,13 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
           await run(lock.acquire, [name], [A, 5_000]),
           await run(lock.acquire, [`${name}:l2`], [N, 8_000]),
         ],
-        reply: [undefined, undefined],
+        reply: [granted, granted],
         keys: { myLock: [{ A: '1' }, 5_000], 'myLock:l2': [{ N: '1' }, 8_000] },
       },
       {
         step: 'the client of A renews both',
         does: (name) => run(lock.renew, [name, `${name}:l2`], [A, 30_000, A, 30_000]),
-        reply: [about(30_000), 0],
+        reply: [{ remainingMs: about(30_000) }, 'lost'],
         keys: { myLock: [{ A: '1' }, 30_000], 'myLock:l2': [{ N: '1' }, 8_000] },
       },
     ],
@@ -135,17 +137,19 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       {
         step: 'A acquires',
         does: (name) => run(lock.acquire, [name], [A, 30_000]),
+        reply: granted,
         keys: { myLock: [{ A: '1' }, 30_000] },
       },
       {
         step: 'N acquires',
         does: (name) => run(lock.acquire, [name], [N, 30_000]),
-        reply: about(30_000),
+        reply: busyFor(30_000),
       },
       { step: 'A releases', does: (name) => run(spin.release, [name], [A]), reply: 'freed', keys: {} },
       {
         step: 'the next try of N',
         does: (name) => run(lock.acquire, [name], [N, 30_000]),
+        reply: granted,
         keys: { myLock: [{ N: '1' }, 30_000] },
       },
     ],
@@ -156,11 +160,13 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       {
         step: 'A read',
         does: (name) => read(name, A),
+        reply: granted,
         keys: { myLock: [{ mode: 'read', A: '1' }, 30_000], [hold('A', 1)]: ['1', 30_000] },
       },
       {
         step: 'N read, lease 10000',
         does: (name) => read(name, N, 10_000),
+        reply: granted,
         keys: {
           myLock: [{ mode: 'read', A: '1', N: '1' }, 30_000],
           [hold('A', 1)]: ['1', 30_000],
@@ -170,7 +176,7 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       {
         step: 'A read again',
         does: (name) => run(readWrite.nestRead, [name], [readHoldBase(name), A, 2, 30_000]),
-        reply: 'held',
+        reply: { kind: 'held' },
         keys: {
           myLock: [{ mode: 'read', A: '2', N: '1' }, 30_000],
           [hold('A', 1)]: ['1', 30_000],
@@ -184,7 +190,7 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
           await pass(name, 5_000);
           return run(readWrite.renew, [name], [readHoldBase(name), A, 30_000, 0, 2, 1, 1]);
         },
-        reply: [about(30_000)],
+        reply: [{ remainingMs: about(30_000) }],
         keys: {
           myLock: [{ mode: 'read', A: '2', N: '1' }, 30_000],
           [hold('A', 1)]: ['1', 30_000],
@@ -195,12 +201,12 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       {
         step: 'A write',
         does: write,
-        reply: about(30_000),
+        reply: busyFor(30_000),
       },
       {
         step: 'A releases read',
         does: (name) => leaveOne(name, 0),
-        reply: 'held',
+        reply: { kind: 'held' },
         keys: {
           myLock: [{ mode: 'read', A: '1', N: '1' }, 30_000],
           [hold('A', 1)]: ['1', 30_000],
@@ -232,36 +238,36 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
         keys: {},
         redisson: ['publishes 0', 'notOwner'],
       },
-      { step: 'A write', does: write, keys: { myLock: [{ mode: 'write', 'A:write': '1' }, 30_000] } },
+      { step: 'A write', does: write, reply: granted, keys: { myLock: [{ mode: 'write', 'A:write': '1' }, 30_000] } },
       {
         step: 'A write again, lease 10000',
         does: (name) => run(readWrite.nestWrite, [name], [`${A}:write`, 2, 10_000]),
-        reply: 'held',
+        reply: { kind: 'held' },
         keys: { myLock: [{ mode: 'write', 'A:write': '2' }, 30_000] },
         redisson: ['ttl 40000', 'addsUp'],
       },
       {
         step: 'A read',
         does: (name) => run(readWrite.nestRead, [name], [readHoldBase(name), A, 1, 30_000]),
-        reply: 'held',
+        reply: { kind: 'held' },
         keys: { myLock: [{ mode: 'write', 'A:write': '2', A: '1' }, 30_000], [hold('A', 1)]: ['1', 30_000] },
       },
       {
         step: 'N read',
         does: (name) => read(name, N),
-        reply: about(30_000),
+        reply: busyFor(30_000),
       },
       {
         step: 'A releases write',
         does: (name) => leaveOne(name, 1),
-        reply: 'held',
+        reply: { kind: 'held' },
         keys: { myLock: [{ mode: 'write', 'A:write': '1', A: '1' }, 30_000], [hold('A', 1)]: ['1', 30_000] },
         redisson: ['ttl 10000', 'ownLease'],
       },
       {
         step: 'A releases write',
         does: (name) => leaveOne(name, 0),
-        reply: 'held',
+        reply: { kind: 'held' },
         keys: { myLock: [{ mode: 'read', A: '1' }, 30_000], [hold('A', 1)]: ['1', 30_000] },
         published: ['redisson_rwlock:{myLock} 1'],
         redisson: ['publishes nothing', 'downgradeWakes'],
@@ -276,7 +282,7 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       {
         step: 'A write, A releases write',
         does: async (name) => [await write(name), await leave(name, A)],
-        reply: [undefined, 'freed'],
+        reply: [granted, 'freed'],
         keys: {},
         published: ['redisson_rwlock:{myLock} 1'],
       },
@@ -288,12 +294,13 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       {
         step: 'A acquires f1 and f2',
         does: (name) => run(group.acquire, [name], [A, 30_000, ...['f1', 'f2'].map(valueField)]),
+        reply: granted,
         keys: { grp: [{ ...held('f1', 'A'), ...held('f2', 'A') }, 30_000] },
       },
       {
         step: 'N acquires f2 and f3',
         does: (name) => run(group.acquire, [name], [N, 30_000, ...['f2', 'f3'].map(valueField)]),
-        reply: about(30_000),
+        reply: busyFor(30_000),
       },
       {
         step: 'A releases',
@@ -318,19 +325,19 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       {
         step: 'A takes id1 with a lease of 2000',
         does: (name) => take(name, ids[0], 2_000),
-        reply: { free: 1, freeIn: about(2_000) },
+        reply: { kind: 'permits' },
         keys: { sem: ['1', -1], '{sem}:timeout': [{ id1: about(2_000) }, -1] },
       },
       {
         step: 'N takes id2 without lease',
         does: (name) => take(name, ids[1], -1),
-        reply: { free: 0, freeIn: about(2_000) },
+        reply: { kind: 'permits', next: busyFor(2_000) },
         keys: { sem: ['0', -1], '{sem}:timeout': [{ id1: about(2_000), id2: 'never' }, -1] },
       },
       {
         step: 'a third try: nothing before the lease of id1 ends',
         does: (name) => take(name, ids[2], -1),
-        reply: about(2_000),
+        reply: busyFor(2_000),
       },
       {
         step: 'after 2 s it finds what has come back',
@@ -338,7 +345,7 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
           await pass(name, 2_000);
           return take(name, ids[2], -1);
         },
-        reply: { free: 0, freeIn: -1 },
+        reply: { kind: 'permits', next: { kind: 'busy' } },
         keys: { sem: ['0', -1], '{sem}:timeout': [{ id2: 'never', id3: 'never' }, -1] },
         published: ['redisson_sc:{sem} 1'],
       },

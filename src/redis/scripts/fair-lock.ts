@@ -9,10 +9,10 @@ type FairKeys = [lock: string, queue: string, timeouts: string, alive: string];
 
 export interface RefreshReply {
   /**
-   * Time, in ms, until the holder's lease ends; -1 if it is unknown, or if none of the waiters is the head of the
-   * queue.
+   * Time, in ms, until the holder's lease ends; `undefined` if it is unknown, or if none of the waiters is the head of
+   * the queue.
    */
-  readonly lookInMs: number;
+  readonly lookInMs: number | undefined;
   /** The waiters that must try now, as indexes into the owners of the request. */
   readonly toTry: readonly number[];
 }
@@ -55,6 +55,6 @@ export const refresh = defineScript<
   notAfter: 'first',
   reply(raw) {
     const [lookInMs = -1, ...numbers] = replyInts(raw);
-    return { lookInMs, toTry: numbers.map((number) => number - 1) };
+    return { lookInMs: lookInMs < 0 ? undefined : lookInMs, toTry: numbers.map((number) => number - 1) };
   },
 });

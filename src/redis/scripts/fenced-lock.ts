@@ -2,15 +2,21 @@ import acquireSource from '../../../lua/fenced-lock/acquire.lua';
 import acquireNestedSource from '../../../lua/fenced-lock/acquire-nested.lua';
 import handOffSource from '../../../lua/fenced-lock/hand-off.lua';
 import releaseSource from '../../../lua/lock/release.lua';
-import { isGrant, type AcquireReply, type HandOffReply, type HeldReply } from './replies.js';
-import { defineScript, replyInt } from './script.js';
+import {
+  freedPayload,
+  isGrant,
+  replyFencedAcquire,
+  replyFencedHandOff,
+  replyFencedHeld,
+  replyFreed,
+  type AcquireReply,
+  type HandOffReply,
+  type HeldReply,
+} from './replies.js';
+import { defineScript } from './script.js';
 
 /** How a fenced lock draws its tokens. See `tokens` in `FencedLockOptions`. */
 export type TokenSource = 'counter' | 'clock';
-
-/** A token is text in the reply, because it may exceed the safe integers. Every other value is an integer. */
-const tokenOr = <T>(raw: unknown, other: (n: number) => T): bigint | T =>
-  typeof raw === 'string' && raw !== '' ? BigInt(raw) : other(replyInt(raw));
 
 export const acquire = defineScript<
   [lock: string, token: string],
@@ -20,7 +26,7 @@ export const acquire = defineScript<
   file: 'fenced-lock/acquire',
   source: acquireSource,
   notAfter: 'last',
-  reply: (raw) => tokenOr(raw, (ttl) => ttl),
+  reply: replyFencedAcquire,
   confirmed: isGrant,
 });
 
@@ -32,7 +38,7 @@ export const acquireNested = defineScript<
   file: 'fenced-lock/acquire-nested',
   source: acquireNestedSource,
   notAfter: 'last',
-  reply: (raw) => tokenOr(raw, () => 'gone' as const),
+  reply: replyFencedHeld,
 });
 
 /** A release with the reply of a hand-off that freed the lock. */
@@ -43,8 +49,8 @@ const releaseInstead = defineScript<
 >({
   file: 'lock/release',
   source: releaseSource,
-  reply: (raw) => (replyInt(raw) === 1 ? 'published' : 'gone'),
-  publishedPayload: (reply) => (reply === 'published' ? '0' : undefined),
+  reply: replyFreed,
+  publishedPayload: freedPayload,
 });
 
 export const handOff = defineScript<
@@ -55,9 +61,9 @@ export const handOff = defineScript<
   file: 'fenced-lock/hand-off',
   source: handOffSource,
   notAfter: 'last',
-  reply: (raw) => tokenOr(raw, (n) => (n === 2 ? 'published' : 'gone')),
-  confirmed: (reply) => typeof reply === 'bigint',
-  publishedPayload: (reply) => (reply === 'published' ? '0' : undefined),
+  reply: replyFencedHandOff,
+  confirmed: isGrant,
+  publishedPayload: freedPayload,
   // The script cannot generate a token, so the client frees the lock instead.
   ifSplit: ([lock], [from, to, , publish, channel]) => ({
     operation: releaseInstead,

@@ -4,8 +4,19 @@ import releaseSource from '../../../lua/group-lock/release.lua';
 import releasePartialSource from '../../../lua/group-lock/release-partial.lua';
 import renewSource from '../../../lua/group-lock/renew.lua';
 import stateSource from '../../../lua/group-lock/state.lua';
-import { isGrant, replyAcquire, replyHeld, type AcquireReply, type HeldReply, type ReleaseReply } from './replies.js';
-import { defineScript, replyInt, replyInts } from './script.js';
+import {
+  freedPayload,
+  isGrant,
+  replyAcquire,
+  replyGroupRelease,
+  replyHeld,
+  replyRenewals,
+  type AcquireReply,
+  type HeldReply,
+  type ReleaseReply,
+  type RenewalReply,
+} from './replies.js';
+import { defineScript, replyInt } from './script.js';
 
 export interface GroupState {
   /** Time, in ms, until the last of the values is free; -2: all values are free. */
@@ -46,7 +57,7 @@ export const releasePartial = defineScript<
   source: releasePartialSource,
   notAfter: 'first',
   reply: replyHeld,
-  publishedPayload: (reply) => (reply === 'held' ? '0' : undefined),
+  publishedPayload: (reply) => (reply.kind === 'held' ? '0' : undefined),
 });
 
 export const release = defineScript<
@@ -56,19 +67,16 @@ export const release = defineScript<
 >({
   file: 'group-lock/release',
   source: releaseSource,
-  reply(raw) {
-    const n = replyInt(raw);
-    return n === 1 ? 'freed' : n === 2 ? 'partly' : 'gone';
-  },
-  publishedPayload: (reply) => (reply === 'gone' ? undefined : '0'),
+  reply: replyGroupRelease,
+  publishedPayload: freedPayload,
 });
 
-/** For each hold: the time, in ms, until its lease ends, or 0 if its owner lost one of the values. */
-export const renew = defineScript<string[], (string | number)[], number[]>({
+/** One reply for each hold. `lost`: its owner lost one of the values. */
+export const renew = defineScript<string[], (string | number)[], RenewalReply[]>({
   file: 'group-lock/renew',
   source: renewSource,
   notAfter: 'first',
-  reply: replyInts,
+  reply: replyRenewals,
 });
 
 export const state = defineScript<[group: string], [owner: string, ...values: string[]], GroupState>({

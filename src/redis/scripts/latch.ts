@@ -1,7 +1,7 @@
 import countDownSource from '../../../lua/latch/count-down.lua';
 import deleteSource from '../../../lua/latch/delete.lua';
 import trySetSource from '../../../lua/latch/try-set.lua';
-import { replyDone, type AcquireReply } from './replies.js';
+import { replyDone, replyLatch, type AcquireReply } from './replies.js';
 import { defineRead, defineScript, replyInt } from './script.js';
 
 type LatchKeys = [latch: string, requests: string];
@@ -44,12 +44,7 @@ export const remove = defineScript<
 });
 
 /**
- * `undefined`: the latch is open. A negative number: it is closed. The number tells when the latch was last opened: -n
- * is n µs of the server clock, and -1 is unknown. A waiter thereby notices that the latch was opened and closed again
- * between two reads.
+ * The reply for a closed latch tells when the latch was last opened. A waiter thereby notices that the latch was opened
+ * and closed again between two reads.
  */
-export const look = defineRead<[], AcquireReply, [latch: string, opened: string]>('mget', (raw) => {
-  const [count, openedAt] = raw as readonly unknown[];
-  if (count === null || replyInt(count) <= 0) return undefined;
-  return openedAt === null ? -1 : -replyInt(openedAt);
-});
+export const look = defineRead<[], AcquireReply, [latch: string, opened: string]>('mget', replyLatch);

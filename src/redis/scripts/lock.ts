@@ -5,17 +5,20 @@ import releaseSource from '../../../lua/lock/release.lua';
 import releasePartialSource from '../../../lua/lock/release-partial.lua';
 import renewSource from '../../../lua/lock/renew.lua';
 import {
+  freedPayload,
   isGrant,
   replyAcquire,
   replyHandOff,
   replyHeld,
   replyRelease,
+  replyRenewals,
   type AcquireReply,
   type HandOffReply,
   type HeldReply,
   type ReleaseReply,
+  type RenewalReply,
 } from './replies.js';
-import { defineScript, replyInts } from './script.js';
+import { defineScript } from './script.js';
 
 export const acquire = defineScript<[lock: string], [owner: string, leaseMs: number], AcquireReply>({
   file: 'lock/acquire',
@@ -55,7 +58,7 @@ export const release = defineScript<
   file: 'lock/release',
   source: releaseSource,
   reply: replyRelease,
-  publishedPayload: (reply) => (reply === 'freed' ? '0' : undefined),
+  publishedPayload: freedPayload,
 });
 
 export const handOff = defineScript<
@@ -67,16 +70,16 @@ export const handOff = defineScript<
   source: handOffSource,
   notAfter: 'last',
   reply: replyHandOff,
-  confirmed: (reply) => reply === 'handed',
-  publishedPayload: (reply) => (reply === 'published' ? '0' : undefined),
+  confirmed: isGrant,
+  publishedPayload: freedPayload,
 });
 
-/** For each lock: the time, in ms, until its lease ends, or 0 if the owner no longer holds it. */
-export const renew = defineScript<string[], (string | number)[], number[]>({
+/** One reply for each lock. */
+export const renew = defineScript<string[], (string | number)[], RenewalReply[]>({
   file: 'lock/renew',
   source: renewSource,
   notAfter: 'first',
-  reply: replyInts,
+  reply: replyRenewals,
   // The caller continues with one key at a time. A single key is on one node, so its TRYAGAIN has another cause.
   ifSplit: (keys) => (keys.length > 1 ? 'fail' : 'retry'),
 });

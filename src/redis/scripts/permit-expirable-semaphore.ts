@@ -4,7 +4,7 @@ import leaseSource from '../../../lua/permit-expirable-semaphore/lease.lua';
 import releaseSource from '../../../lua/permit-expirable-semaphore/release.lua';
 import setSource from '../../../lua/permit-expirable-semaphore/set.lua';
 import updateLeaseSource from '../../../lua/permit-expirable-semaphore/update-lease.lua';
-import { isGrant, replyDone, type AcquireReply } from './replies.js';
+import { isGrant, replyDone, replyExpirablePermits, type AcquireReply } from './replies.js';
 import { defineScript, replyInt, replyInts } from './script.js';
 
 type Keys = [semaphore: string, taken: string];
@@ -13,10 +13,7 @@ export const acquire = defineScript<Keys, readonly (string | number)[], AcquireR
   file: 'permit-expirable-semaphore/acquire',
   source: acquireSource,
   notAfter: 'first',
-  reply(raw) {
-    const [granted = 0, free = 0, freeIn = -1] = replyInts(raw);
-    return granted === 1 ? { free, freeIn } : freeIn;
-  },
+  reply: replyExpirablePermits,
   confirmed: isGrant,
 });
 

@@ -13,12 +13,15 @@ import {
   replyHandOff,
   replyHeld,
   replyRelease,
+  replyRenewal,
+  replyRenewals,
   type AcquireReply,
   type HandOffReply,
   type HeldReply,
   type ReleaseReply,
+  type RenewalReply,
 } from './replies.js';
-import { defineScript, replyInt, replyInts } from './script.js';
+import { defineScript } from './script.js';
 
 export const acquireRead = defineScript<[lock: string], [base: string, owner: string, leaseMs: number], AcquireReply>({
   file: 'read-write-lock/acquire-read',
@@ -85,23 +88,23 @@ export const handOff = defineScript<
   source: handOffSource,
   notAfter: 'last',
   reply: replyHandOff,
-  confirmed: (reply) => reply === 'handed',
+  confirmed: isGrant,
 });
 
-/** For each lock: the time, in ms, until its owner's lease ends, or 0 if the owner no longer holds it. */
-export const renew = defineScript<string[], (string | number)[], number[]>({
+/** One reply for each lock. */
+export const renew = defineScript<string[], (string | number)[], RenewalReply[]>({
   file: 'read-write-lock/renew',
   source: renewSource,
   notAfter: 'first',
-  reply: replyInts,
+  reply: replyRenewals,
   // The caller continues with one key at a time, even for a single lock: its read holds have keys of their own.
   ifSplit: () => 'fail',
 });
 
-/** Time, in ms, until the key expires; 0 if the key does not exist or its owner no longer holds the lock. */
-export const renewKey = defineScript<[key: string], [owner: string, leaseMs: number], number>({
+/** `lost`: the key does not exist, or its owner no longer holds the lock. */
+export const renewKey = defineScript<[key: string], [owner: string, leaseMs: number], RenewalReply>({
   file: 'read-write-lock/renew-key',
   source: renewKeySource,
   notAfter: 'last',
-  reply: replyInt,
+  reply: replyRenewal,
 });

@@ -1,37 +1,155 @@
-/* The replies of the scripts, in the words of the code above the bindings, and their decoders. */
-import { replyInt } from './script.js';
-
-/** The free permits of a semaphore after an acquire. */
-interface Left {
-  readonly free: number;
-  /** Time, in ms, until an expiring lease frees permits; -1: unknown. */
-  readonly freeIn: number;
-}
-/**
- * A number means busy. From 0 on, it is the time, in ms, until a holder's lease ends. A negative number means that the
- * time is unknown. Anything else is a grant, and a bigint is its fencing token.
+/*
+ * The replies of the lock scripts in words. The bindings decode the numbers of the scripts, and the code above the
+ * bindings reads `kind`. The frequent replies are shared objects, so decoding them allocates nothing.
  */
-export type AcquireReply = number | bigint | Left | undefined;
-/** A bigint means held, and is the fencing token. */
-export type HeldReply = 'held' | 'gone' | bigint;
+import { replyInt, replyInts } from './script.js';
+
+/** The request acquired the lock, or the latch is open. */
+export interface Granted {
+  readonly kind: 'granted';
+  /** The fencing token; `undefined` for a kind of lock without tokens. */
+  readonly token: bigint | undefined;
+}
+
+/** The request acquired permits. */
+export interface PermitsGranted {
+  readonly kind: 'permits';
+  /** What the reply says to the next waiter; `undefined` while permits are free. */
+  readonly next: Busy | undefined;
+}
+
+/** The request acquired nothing. */
+export interface Busy {
+  readonly kind: 'busy';
+  /** Time, in ms, until a lease ends, so that a try may succeed; `undefined`: unknown. */
+  readonly retryAfterMs: number | undefined;
+  /** When the latch was last opened, in µs of the server clock; `undefined`: unknown, or no latch. */
+  readonly openedAtUs?: number | undefined;
+}
+
+/** An owner that has the lock opened or released a hold. */
+export interface Held {
+  readonly kind: 'held';
+  /** The fencing token of a new hold; `undefined` for a kind of lock without tokens. */
+  readonly token: bigint | undefined;
+}
+
+/** The lock has a new owner. */
+export interface Handed {
+  readonly kind: 'handed';
+  /** The fencing token of the new owner; `undefined` for a kind of lock without tokens. */
+  readonly token: bigint | undefined;
+}
+
+/** The owner of the request does not have the lock. */
+interface Gone {
+  readonly kind: 'gone';
+}
+
+export type AcquireReply = Granted | PermitsGranted | Busy;
+export type HeldReply = Held | Gone;
 /** `partly`: a part of the hold was lost before, and the rest is released. */
 export type ReleaseReply = 'freed' | 'partly' | 'gone';
-/** A bigint means handed, and is the fencing token of the new owner. */
-export type HandOffReply = 'handed' | 'published' | 'gone' | bigint;
+/** `freed`: other clients wait, so the script freed the lock for them. */
+export type HandOffReply = Handed | { readonly kind: 'freed' } | Gone;
+/** `lost`: the owner no longer holds the lock. */
+export type RenewalReply = 'lost' | { readonly remainingMs: number };
 
-/** Time, in ms, until permits become free; -1 if unknown; `undefined` while permits are free. */
-export const nextFreeIn = (reply: AcquireReply): number | undefined =>
-  typeof reply === 'object' && reply.free <= 0 ? reply.freeIn : undefined;
+const GRANTED: Granted = Object.freeze({ kind: 'granted', token: undefined });
+const BUSY: Busy = Object.freeze({ kind: 'busy', retryAfterMs: undefined });
+const PERMITS: PermitsGranted = Object.freeze({ kind: 'permits', next: undefined });
+const LAST_PERMITS: PermitsGranted = Object.freeze({ kind: 'permits', next: BUSY });
+const HELD: Held = Object.freeze({ kind: 'held', token: undefined });
+const HANDED: Handed = Object.freeze({ kind: 'handed', token: undefined });
+const FREED: HandOffReply = Object.freeze({ kind: 'freed' });
+const GONE: Gone = Object.freeze({ kind: 'gone' });
 
-export const replyAcquire = (raw: unknown): AcquireReply => (raw === null ? undefined : replyInt(raw));
-export const isGrant = (reply: AcquireReply): boolean => typeof reply !== 'number';
-export const replyHeld = (raw: unknown): HeldReply => (replyInt(raw) === 1 ? 'held' : 'gone');
-export const replyRelease = (raw: unknown): ReleaseReply => (replyInt(raw) === 1 ? 'freed' : 'gone');
+/** Whether replicas may have to confirm the reply. */
+export const isGrant = ({ kind }: AcquireReply | HandOffReply): boolean =>
+  kind === 'granted' || kind === 'permits' || kind === 'handed';
+
+/** A negative number: the time is unknown, or the key has no expiry. */
+const busyFor = (ms: number): Busy => (ms < 0 ? BUSY : { kind: 'busy', retryAfterMs: ms });
+
+/** A token is text in the reply, because it may exceed the safe integers. Every other value is an integer. */
+const tokenIn = (raw: unknown): bigint | undefined => (typeof raw === 'string' && raw !== '' ? BigInt(raw) : undefined);
+
+export function replyAcquire(raw: unknown): AcquireReply {
+  return raw === null ? GRANTED : busyFor(replyInt(raw));
+}
+
+export function replyFencedAcquire(raw: unknown): AcquireReply {
+  const token = tokenIn(raw);
+  return token === undefined ? busyFor(replyInt(raw)) : { kind: 'granted', token };
+}
+
+/** -1: too few permits are free, and it is unknown when more will be. */
+export function replyPermits(raw: unknown): AcquireReply {
+  const free = replyInt(raw);
+  return free > 0 ? PERMITS : free === 0 ? LAST_PERMITS : BUSY;
+}
+
+export function replyExpirablePermits(raw: unknown): AcquireReply {
+  const [granted = 0, free = 0, freeIn = -1] = replyInts(raw);
+  if (granted !== 1) return busyFor(freeIn);
+  return free > 0 ? PERMITS : { kind: 'permits', next: busyFor(freeIn) };
+}
+
+export function replyLatch(raw: unknown): AcquireReply {
+  const [count, openedAt] = raw as readonly unknown[];
+  if (count === null || replyInt(count) <= 0) return GRANTED;
+  return { kind: 'busy', retryAfterMs: undefined, openedAtUs: openedAt === null ? undefined : replyInt(openedAt) };
+}
+
+export function replyHeld(raw: unknown): HeldReply {
+  return replyInt(raw) === 1 ? HELD : GONE;
+}
+
+export function replyFencedHeld(raw: unknown): HeldReply {
+  const token = tokenIn(raw);
+  if (token !== undefined) return { kind: 'held', token };
+  replyInt(raw);
+  return GONE;
+}
+
+export function replyRelease(raw: unknown): ReleaseReply {
+  return replyInt(raw) === 1 ? 'freed' : 'gone';
+}
+
+export function replyGroupRelease(raw: unknown): ReleaseReply {
+  const n = replyInt(raw);
+  return n === 1 ? 'freed' : n === 2 ? 'partly' : 'gone';
+}
+
+export function replyHandOff(raw: unknown): HandOffReply {
+  const n = replyInt(raw);
+  return n === 1 ? HANDED : n === 2 ? FREED : GONE;
+}
+
+export function replyFencedHandOff(raw: unknown): HandOffReply {
+  const token = tokenIn(raw);
+  if (token !== undefined) return { kind: 'handed', token };
+  return replyInt(raw) === 2 ? FREED : GONE;
+}
+
+/** A release in place of a hand-over. */
+export function replyFreed(raw: unknown): HandOffReply {
+  return replyInt(raw) === 1 ? FREED : GONE;
+}
+
+const renewed = (ms: number): RenewalReply => (ms > 0 ? { remainingMs: ms } : 'lost');
+
+export function replyRenewal(raw: unknown): RenewalReply {
+  return renewed(replyInt(raw));
+}
+
+export function replyRenewals(raw: unknown): RenewalReply[] {
+  return replyInts(raw).map(renewed);
+}
+
 /** Whether the script did what was asked for. */
 export const replyDone = (raw: unknown): boolean => replyInt(raw) === 1;
 
-/** Decodes the reply of a script that hands a lock to the next owner or frees it. */
-export function replyHandOff(raw: unknown): 'handed' | 'published' | 'gone' {
-  const n = replyInt(raw);
-  return n === 1 ? 'handed' : n === 2 ? 'published' : 'gone';
-}
+/** Payload of the message that a script has published when it freed the lock. */
+export const freedPayload = (reply: ReleaseReply | HandOffReply): string | undefined =>
+  reply === 'freed' || reply === 'partly' || (typeof reply === 'object' && reply.kind === 'freed') ? '0' : undefined;

@@ -4,10 +4,9 @@ import cancelSource from '../../../lua/semaphore/cancel.lua';
 import drainSource from '../../../lua/semaphore/drain.lua';
 import releaseSource from '../../../lua/semaphore/release.lua';
 import trySetSource from '../../../lua/semaphore/try-set.lua';
-import { isGrant, replyDone, type AcquireReply } from './replies.js';
+import { isGrant, replyDone, replyPermits, type AcquireReply } from './replies.js';
 import { defineScript, replyInt } from './script.js';
 
-/** -1: too few permits are free, and it is unknown when more will be. */
 export const acquire = defineScript<
   [semaphore: string, requests: string],
   [permits: number, lane: number, sequence: number],
@@ -16,10 +15,7 @@ export const acquire = defineScript<
   file: 'semaphore/acquire',
   source: acquireSource,
   notAfter: 'last',
-  reply(raw) {
-    const free = replyInt(raw);
-    return free >= 0 ? { free, freeIn: -1 } : -1;
-  },
+  reply: replyPermits,
   confirmed: isGrant,
 });
 

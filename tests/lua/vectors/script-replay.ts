@@ -154,13 +154,12 @@ class ScriptReplay {
     const holds = this.#holdsOf(key, owner);
     const keys = [this.names.ours(key)];
     const sentAt = this.#pace.now();
-    const busyFor =
+    const reply =
       holds.length === 0
         ? await run(scripts.acquire, keys, [owner, leaseMs])
-        : (await run(scripts.acquireNested, keys, [owner, holds.length + 1, leaseMs])) === 'held'
-          ? undefined
-          : 'gone';
-    if (busyFor !== undefined) return busyFor;
+        : await run(scripts.acquireNested, keys, [owner, holds.length + 1, leaseMs]);
+    if (reply.kind === 'busy') return reply.retryAfterMs ?? -1;
+    if (reply.kind === 'gone') return reply.kind;
     holds.push(sentAt + leaseMs);
     return null;
   }
@@ -171,7 +170,7 @@ class ScriptReplay {
     if (holds.length > 0) {
       const left = Math.ceil(Math.max(...holds) - this.#pace.now());
       const reply = await run(scripts.releasePartial, [this.names.ours(key)], [owner, holds.length, left]);
-      return reply === 'held' ? 0 : null;
+      return reply.kind === 'held' ? 0 : null;
     }
     this.#held.get(key)?.delete(owner);
     const ours = this.names.ours(key);
@@ -189,17 +188,18 @@ class ScriptReplay {
   async #renew(keys: readonly string[], [lease = '', ...owners]: readonly string[]): Promise<number[]> {
     const sentAt = this.#pace.now();
     const pairs = owners.flatMap((owner) => [owner, Number(lease)]);
-    const lefts = await run(
+    const replies = await run(
       scripts.renew,
       keys.map((key) => this.names.ours(key)),
       pairs,
     );
-    keys.forEach((key, at) => {
+    return keys.map((key, at) => {
       const holds = this.#holdsOf(key, owners[at] ?? '');
-      if ((lefts[at] ?? 0) > 0) holds.forEach((end, i) => (holds[i] = Math.max(end, sentAt + Number(lease))));
+      const reply = replies[at] ?? 'lost';
+      if (reply !== 'lost') holds.forEach((end, i) => (holds[i] = Math.max(end, sentAt + Number(lease))));
       else holds.length = 0;
+      return reply === 'lost' ? 0 : reply.remainingMs;
     });
-    return lefts;
   }
 
   #holdsOf(key: string, owner: string): number[] {

@@ -23,7 +23,7 @@ export const SABOTAGES = [
     'nemesis: a watchdog that renews at Redis, too',
     watchdog,
     'let request: Renewal = await script.renew(items).done;',
-    'let request: Renewal = { error: undefined, reply: batch.map(() => this.leaseMs), sentAt: this.clock.now() };',
+    'let request: Renewal = { error: undefined, reply: batch.map(() => ({ remainingMs: this.leaseMs })), sentAt: this.clock.now() };',
     NEMESIS,
   ),
   without(

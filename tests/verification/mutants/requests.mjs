@@ -124,8 +124,8 @@ export const REQUESTS = [
   without(
     'a grant that comes too late',
     grants,
-    'if (taken && now < grantDeadline(sentAt, waiter.leaseMs)) {',
-    'if (taken) {',
+    "if (request.reply?.kind === 'granted' && now < grantDeadline(sentAt, waiter.leaseMs)) {",
+    "if (request.reply?.kind === 'granted') {",
     LOSS,
     PROPERTIES,
   ),

@@ -129,7 +129,7 @@ export const SHARING = [
   without(
     'an opening between two looks',
     'src/synchronizers/latch.ts',
-    'return openedAt > before;',
+    'return openedAtUs > before;',
     'return false;',
     'tests/integration/semaphore',
   ),

@@ -197,7 +197,7 @@ export const TENURES = [
   without(
     'R26: a place in the queue that a lost reply does not cost',
     waiter,
-    "    if (this.#queued && typeof request.reply === 'number') return undefined;\n",
+    "    if (this.#queued && request.reply?.kind === 'busy') return undefined;\n",
     '',
     'tests/faults/fair-lock',
   ),
