@@ -10,8 +10,11 @@ import { runOutside } from '../ownership/flow.js';
 import { FairLockProtocol } from '../protocols/fair-lock-protocol.js';
 import { FencedLockProtocol } from '../protocols/fenced-lock-protocol.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
+import { LatchProtocol } from '../protocols/latch-protocol.js';
 import { NonReentrantLockProtocol } from '../protocols/non-reentrant-lock-protocol.js';
+import { PermitExpirableSemaphoreProtocol } from '../protocols/permit-expirable-semaphore-protocol.js';
 import { ReadProtocol, WriteProtocol } from '../protocols/read-write-lock-protocol.js';
+import { SemaphoreProtocol } from '../protocols/semaphore-protocol.js';
 import { SpinLockProtocol } from '../protocols/spin-lock-protocol.js';
 import { addClient } from '../ownership/process-holds.js';
 import { showAs } from '../summary.js';
@@ -43,7 +46,7 @@ import { RedLock, type RedLockOptions } from '../several/red-lock.js';
 import { Semaphore } from '../synchronizers/semaphore.js';
 import { SingleLock } from '../locks/single-lock.js';
 import { pausesOf, type SpinLockOptions } from '../locks/spin-lock.js';
-import { fairQueueKey, latchChannel, takenPermitsKey, tokenKey } from '../redis/keys.js';
+import { fairQueueKey, takenPermitsKey, tokenKey } from '../redis/keys.js';
 import type { UserConnection } from '../redis/connections/user-connection.js';
 import { inspect } from '../redis/scripts/object.js';
 
@@ -253,7 +256,11 @@ export class LockClient implements AsyncDisposable {
    * @redisson `RedissonClient#getSemaphore`
    */
   getSemaphore(name: string, options?: SemaphoreOptions): Semaphore {
-    return new Semaphore(this.#wiring.objects, this.#wiring.port, this.#checkName(name), options);
+    return new Semaphore(
+      this.#wiring.objects,
+      new SemaphoreProtocol(this.#wiring.port, this.#checkName(name)),
+      options,
+    );
   }
 
   /**
@@ -267,7 +274,8 @@ export class LockClient implements AsyncDisposable {
    * @redisson `RedissonClient#getPermitExpirableSemaphore`
    */
   getPermitExpirableSemaphore(name: string, options?: SemaphoreOptions): PermitExpirableSemaphore {
-    return new PermitExpirableSemaphore(this.#wiring.objects, this.#wiring.port, this.#checkName(name), options);
+    const protocol = new PermitExpirableSemaphoreProtocol(this.#wiring.port, this.#checkName(name));
+    return new PermitExpirableSemaphore(this.#wiring.objects, protocol, options);
   }
 
   /**
@@ -279,14 +287,13 @@ export class LockClient implements AsyncDisposable {
    * @redisson `RedissonClient#getCountDownLatch`
    */
   getCountDownLatch(name: string): CountDownLatch {
-    const checked = this.#checkName(name);
-    const { port, topology } = this.#wiring;
-    const key = port.keyPrefix + checked;
+    const { port, topology, objects } = this.#wiring;
+    const protocol = new LatchProtocol(port, this.#checkName(name));
     // Redisson puts braces around a name that already has braces. The channel is then in another slot than the key.
-    if (topology.slotGroup(key) !== topology.slotGroup(latchChannel(key))) {
+    if (topology.slotGroup(protocol.key) !== topology.slotGroup(protocol.channel)) {
       throw new InvalidArgumentError('name', 'a name without braces, for a latch in a cluster', name);
     }
-    return new CountDownLatch(this.#wiring.objects, this.#wiring.port, checked);
+    return new CountDownLatch(objects, protocol);
   }
 
   #lock(protocol: LockProtocol, options: ContextOptions): Lock {

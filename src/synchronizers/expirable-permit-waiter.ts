@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { latestEnd } from '../holding/compensations.js';
-import { SharedWaiter } from '../waiting/shared-waiter.js';
+import { NO_LEASE_MS, SharedWaiter } from '../waiting/shared-waiter.js';
 import type { WaitLimit } from '../waiting/waiter.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { OwnerlessServices } from './ownerless-object.js';
-import type { PermitExpirableProtocol } from './permit-expirable-protocol.js';
+import type { PermitExpirableSemaphoreProtocol } from '../protocols/permit-expirable-semaphore-protocol.js';
 
 /** The permits that one request acquired. */
 export interface Taken {
@@ -28,22 +28,21 @@ export class ExpirablePermitWaiter extends SharedWaiter {
   #jumped = 0;
 
   constructor(
-    private readonly protocol: PermitExpirableProtocol,
+    private readonly protocol: PermitExpirableSemaphoreProtocol,
     override readonly wants: number,
     private readonly services: Pick<OwnerlessServices, 'clock' | 'options' | 'compensations'>,
-    name: string,
     waiting: WaitLimit,
     leaseMs: number,
     private readonly resolve: (value: Taken) => void,
     fail: (error: unknown) => void,
   ) {
-    super(services.clock, name, waiting, leaseMs, undefined, fail);
+    super(services.clock, protocol.name, waiting, leaseMs, undefined, fail);
   }
 
   protected send(): ScriptRequest<AcquireReply> {
     this.#ids ??= Array.from({ length: this.wants }, () => randomBytes(16).toString('hex'));
     this.#jumped = this.clock.jumped;
-    return this.protocol.acquire(this.#ids, this.leaseMs);
+    return this.protocol.acquire(this.#ids, this.leaseMs === NO_LEASE_MS ? undefined : this.leaseMs);
   }
 
   /**

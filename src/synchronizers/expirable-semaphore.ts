@@ -4,7 +4,6 @@ import { waitLimitOf } from '../waiting/waiter.js';
 import { InvalidArgumentError, LockTimeoutError, UnknownPermitError } from '../errors.js';
 import type { PermitCount } from '../redis/scripts/permit-expirable-semaphore.js';
 import {
-  checkAnyPermits,
   checkBody,
   checkLeaseTime,
   checkOptions,
@@ -13,12 +12,14 @@ import {
   checkWaitTime,
 } from '../locks/arguments.js';
 import { ExpirablePermitWaiter, type Taken } from './expirable-permit-waiter.js';
-import { arePermitIds, PermitExpirableProtocol } from './permit-expirable-protocol.js';
-import { PermitSource, type SemaphoreOptions } from './permit-source.js';
+import { PermitSource } from './permit-source.js';
 import { releasePermits } from './permit-release.js';
 import { Permit } from './permit.js';
-import type { ProtocolPort } from '../protocols/protocol-port.js';
-import type { ExpirablePermitOptions, OwnerlessServices, WaitOptions } from './ownerless-object.js';
+import {
+  arePermitIds,
+  type PermitExpirableSemaphoreProtocol,
+} from '../protocols/permit-expirable-semaphore-protocol.js';
+import type { ExpirablePermitOptions, WaitOptions } from './ownerless-object.js';
 
 const OPTIONS = ['permits', 'waitTime', 'leaseTime', 'signal'] as const;
 /** Each permit has its own id in the request and in Redis, so the work of the server grows with the number. */
@@ -37,13 +38,8 @@ const MAX_PERMITS = 10_000;
  * @redisson `RPermitExpirableSemaphore`. Differs: the server's clock counts the leases, not the client's.
  */
 export class PermitExpirableSemaphore extends PermitSource {
-  readonly #protocol: PermitExpirableProtocol;
-
   /** @internal */
-  constructor(services: OwnerlessServices, port: ProtocolPort, name: string, options?: SemaphoreOptions) {
-    super(services, port, name, options);
-    this.#protocol = new PermitExpirableProtocol(port, this.key, this.requests);
-  }
+  declare protected readonly protocol: PermitExpirableSemaphoreProtocol;
 
   /**
    * Acquires a permit. The call waits without limit unless `options.waitTime` limits the wait. A call that rejects
@@ -232,7 +228,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   /** @internal Releases permits that no other caller can have acquired before `deadline` (lease-clock milliseconds). */
   async releaseHeld(ids: readonly string[], deadline: number): Promise<void> {
     this.checkOpen();
-    if (!(await releasePermits(this.services, this.#protocol, ids, deadline)))
+    if (!(await releasePermits(this.services, this.protocol, ids, deadline)))
       throw new UnknownPermitError(this.name, ids);
   }
 
@@ -247,7 +243,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   async tryRelease(ids: string | readonly string[]): Promise<boolean> {
     const checked = checkPermitIds(ids);
     this.checkOpen();
-    return arePermitIds(checked) && (await releasePermits(this.services, this.#protocol, checked));
+    return arePermitIds(checked) && (await releasePermits(this.services, this.protocol, checked));
   }
 
   /**
@@ -268,7 +264,7 @@ export class PermitExpirableSemaphore extends PermitSource {
     const leaseMs = checkLeaseTime(leaseTime, 'for none');
     this.checkOpen();
     if (!arePermitIds(checked)) return false;
-    const request = await this.#protocol.updateLease(checked[0] as string, leaseMs).done;
+    const request = await this.protocol.updateLease(checked[0] as string, leaseMs).done;
     // An unanswered attempt may still run. It would overwrite the lease that the caller sets next.
     if (request.inDoubt) await request.whenQuiet();
     if (request.error !== undefined) throw request.error;
@@ -288,7 +284,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   async getLeaseTime(id: string): Promise<number> {
     const checked = checkPermitIds(id);
     this.checkOpen();
-    const left = arePermitIds(checked) ? await this.#protocol.lease(checked[0] as string) : -2;
+    const left = arePermitIds(checked) ? await this.protocol.lease(checked[0] as string) : -2;
     if (left === -2) throw new UnknownPermitError(this.name, checked);
     return left;
   }
@@ -322,7 +318,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   override async trySetPermits(permits: number): Promise<boolean> {
     const count = checkPermits(permits, undefined);
     this.checkOpen();
-    return this.change((lane) => this.#protocol.trySetPermits(count, lane));
+    return this.change((lane) => this.protocol.trySetPermits(count, lane));
   }
 
   /**
@@ -338,14 +334,7 @@ export class PermitExpirableSemaphore extends PermitSource {
     const count = checkPermits(permits, undefined);
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
-    await this.change((lane) => this.#protocol.setPermits(count, lane));
-  }
-
-  override async addPermits(permits: number): Promise<void> {
-    checkAnyPermits(permits);
-    this.checkOpen();
-    if (this.declared !== undefined) await this.setUp(this.declared);
-    await this.change((lane) => this.#protocol.addPermits(permits, lane));
+    await this.change((lane) => this.protocol.setPermits(count, lane));
   }
 
   async #acquireOrThrow(permits: number, leaseTime?: number, waitTime?: number, signal?: AbortSignal): Promise<Permit> {
@@ -364,9 +353,8 @@ export class PermitExpirableSemaphore extends PermitSource {
     if (count === 0) return new Permit(this, this.services.clock, { ids: [], sentAt: 0 }, -Infinity);
     if (this.declared !== undefined) await this.setUp(this.declared);
     const granted = await this.wait<Taken>(
-      this.#protocol.channel,
       (resolve, fail) =>
-        new ExpirablePermitWaiter(this.#protocol, count, this.services, this.name, waiting, leaseMs, resolve, fail),
+        new ExpirablePermitWaiter(this.protocol, count, this.services, waiting, leaseMs, resolve, fail),
     );
     return granted && new Permit(this, this.services.clock, granted.value, leaseMs);
   }
@@ -374,6 +362,6 @@ export class PermitExpirableSemaphore extends PermitSource {
   async #count(): Promise<PermitCount> {
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
-    return this.#protocol.count();
+    return this.protocol.count();
   }
 }

@@ -7,21 +7,9 @@
  * tests/verification/model/Lanes.tla is the model of this file and of the scripts with a sequence.
  */
 import type { LeaseClock } from '../clock.js';
+import type { Lane } from '../protocols/ownerless-protocol.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import { releaseGoesOn, type Compensations, type SentRequest } from '../holding/compensations.js';
-
-/** A lane while one request uses it. */
-export interface Lane {
-  /** The hash in Redis that stores the lanes of this client for one object. */
-  readonly key: string;
-  /** The field of the hash. */
-  readonly number: number;
-  /**
-   * Sequence of the request. The sequences of a client only grow, so a request in a reused lane is newer than the
-   * stored one.
-   */
-  readonly sequence: number;
-}
 
 /**
  * An hour in milliseconds: the time after its last use at which Redis deletes a lane. A later repeat could take effect

@@ -1,14 +1,12 @@
 import { NO_LEASE_MS, SharedWaiter } from '../waiting/shared-waiter.js';
 import { waitLimitOf, type WaitLimit } from '../waiting/waiter.js';
 import { InvalidArgumentError } from '../errors.js';
-import { latchChannel, latchOpenedKey } from '../redis/keys.js';
+import type { LatchProtocol } from '../protocols/latch-protocol.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import * as scripts from '../redis/scripts/latch.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import { checkOptions, checkWaitTime } from '../locks/arguments.js';
 import type { LeaseClock } from '../clock.js';
-import { OwnerlessObject, type OwnerlessServices, type WaitOptions } from './ownerless-object.js';
-import type { ProtocolPort } from '../protocols/protocol-port.js';
+import { OwnerlessObject, type WaitOptions } from './ownerless-object.js';
 
 /**
  * A count-down latch: a gate that opens for all waiters when its count reaches 0. The object is only a handle for a
@@ -21,15 +19,8 @@ import type { ProtocolPort } from '../protocols/protocol-port.js';
  * @redisson `RCountDownLatch`
  */
 export class CountDownLatch extends OwnerlessObject {
-  readonly #channel: string;
-  readonly #opened: string;
-
   /** @internal */
-  constructor(services: OwnerlessServices, port: ProtocolPort, name: string) {
-    super(services, port, name);
-    this.#channel = latchChannel(this.key);
-    this.#opened = latchOpenedKey(this.key);
-  }
+  declare protected readonly protocol: LatchProtocol;
 
   /**
    * Waits until the latch is open. If it is open, the call resolves at once.
@@ -52,10 +43,8 @@ export class CountDownLatch extends OwnerlessObject {
     const { signal } = checkOptions(options, ['signal']);
     const waiting = waitLimitOf(this.services.clock, checkWaitTime(waitTime, Infinity), signal);
     this.checkOpen();
-    const look = (): ScriptRequest<AcquireReply> => this.port.executor.run(scripts.look, [this.key, this.#opened], []);
     const opened = await this.wait<undefined>(
-      this.#channel,
-      (resolve, fail) => new LatchWaiter(look, this.services.clock, this.name, waiting, resolve, fail),
+      (resolve, fail) => new LatchWaiter(this.protocol, this.services.clock, waiting, resolve, fail),
     );
     return opened !== undefined;
   }
@@ -73,9 +62,7 @@ export class CountDownLatch extends OwnerlessObject {
    */
   async countDown(): Promise<void> {
     this.checkOpen();
-    await this.change(({ number, sequence }) =>
-      this.port.executor.run(scripts.countDown, this.#openedKeys, [this.port.publish, this.#channel, number, sequence]),
-    );
+    await this.change((lane) => this.protocol.countDown(lane));
   }
 
   /**
@@ -89,7 +76,7 @@ export class CountDownLatch extends OwnerlessObject {
    */
   async getCount(): Promise<number> {
     this.checkOpen();
-    return Math.max(0, await this.readCount());
+    return Math.max(0, await this.protocol.readCount());
   }
 
   /**
@@ -106,9 +93,7 @@ export class CountDownLatch extends OwnerlessObject {
       throw new InvalidArgumentError('count', 'an integer of at least 1', count);
     }
     this.checkOpen();
-    return this.change(({ number, sequence }) =>
-      this.port.executor.run(scripts.trySet, this.#keys, [count, this.port.publish, this.#channel, number, sequence]),
-    );
+    return this.change((lane) => this.protocol.trySetCount(count, lane));
   }
 
   /**
@@ -120,17 +105,7 @@ export class CountDownLatch extends OwnerlessObject {
    */
   async delete(): Promise<boolean> {
     this.checkOpen();
-    return this.change(({ number, sequence }) =>
-      this.port.executor.run(scripts.remove, this.#openedKeys, [this.port.publish, this.#channel, number, sequence]),
-    );
-  }
-
-  get #keys(): [string, string] {
-    return [this.key, this.requests];
-  }
-
-  get #openedKeys(): [string, string, string] {
-    return [this.key, this.requests, this.#opened];
+    return this.change((lane) => this.protocol.delete(lane));
   }
 }
 
@@ -141,18 +116,17 @@ class LatchWaiter extends SharedWaiter {
   #openedAtUs: number | undefined;
 
   constructor(
-    private readonly look: () => ScriptRequest<AcquireReply>,
+    private readonly protocol: LatchProtocol,
     clock: LeaseClock,
-    name: string,
     waiting: WaitLimit,
     private readonly resolve: (value: undefined) => void,
     fail: (error: unknown) => void,
   ) {
-    super(clock, name, waiting, NO_LEASE_MS, undefined, fail);
+    super(clock, protocol.name, waiting, NO_LEASE_MS, undefined, fail);
   }
 
   protected send(): ScriptRequest<AcquireReply> {
-    return this.look();
+    return this.protocol.look();
   }
 
   granted(): void {

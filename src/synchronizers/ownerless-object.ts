@@ -2,15 +2,12 @@ import type { LeaseClock } from '../clock.js';
 import type { EventSource } from '../events.js';
 import type { Compensations } from '../holding/compensations.js';
 import type { WaitLines } from '../waiting/wait-lines.js';
-import type { Lane, Lanes } from './lanes.js';
+import type { Lanes } from './lanes.js';
 import type { SharedWaiter } from '../waiting/shared-waiter.js';
 import { showAs } from '../summary.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError } from '../errors.js';
-import { requestsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import * as reads from '../redis/scripts/reads.js';
-import * as requestScripts from '../redis/scripts/request.js';
-import type { ProtocolPort } from '../protocols/protocol-port.js';
+import type { Lane, OwnerlessProtocol } from '../protocols/ownerless-protocol.js';
 
 /** @internal What the objects without an owner of one client need of it. */
 export interface OwnerlessServices {
@@ -61,25 +58,21 @@ export interface ExpirablePermitOptions extends PermitsOptions {
  */
 export abstract class OwnerlessObject {
   /** @internal */
-  protected readonly key: string;
+  protected readonly services: OwnerlessServices;
   /** @internal */
-  protected readonly requests: string;
+  protected readonly protocol: OwnerlessProtocol;
+  /**
+   * The name of the object, without the key prefix.
+   *
+   * @redisson `RObject#getName()`
+   */
+  readonly name: string;
 
   /** @internal */
-  constructor(
-    /** @internal */
-    protected readonly services: OwnerlessServices,
-    /** @internal */
-    protected readonly port: ProtocolPort,
-    /**
-     * The name of the object, without the key prefix.
-     *
-     * @redisson `RObject#getName()`
-     */
-    readonly name: string,
-  ) {
-    this.key = port.keyPrefix + name;
-    this.requests = requestsKey(this.key, port.clientId);
+  constructor(services: OwnerlessServices, protocol: OwnerlessProtocol) {
+    this.services = services;
+    this.protocol = protocol;
+    this.name = protocol.name;
   }
 
   /** @internal */
@@ -87,9 +80,8 @@ export abstract class OwnerlessObject {
     if (this.services.client.closed) throw new ClientClosedError();
   }
 
-  /** @internal Queues a waiter at the channel until it is granted. Resolves with `undefined` if its time ran out. */
+  /** @internal Queues a waiter until it is granted. Resolves with `undefined` if its time ran out. */
   protected async wait<T>(
-    channel: string,
     make: (granted: (value: T) => void, failed: (error: unknown) => void) => SharedWaiter,
   ): Promise<{ readonly value: T } | undefined> {
     try {
@@ -97,7 +89,7 @@ export abstract class OwnerlessObject {
         const waiter = make(granted, failed);
         const { signal } = waiter.limit;
         if (signal?.aborted === true) failed(new LockAbortedError(this.name, signal.reason));
-        else this.services.lines.line(this.key, channel).acquire(waiter);
+        else this.services.lines.line(this.protocol.key, this.protocol.channel).acquire(waiter);
       });
       return { value };
     } catch (error) {
@@ -108,14 +100,7 @@ export abstract class OwnerlessObject {
 
   /** @internal Sends a change that takes effect at most once. The client cancels a change whose outcome is unknown. */
   protected change<Reply>(send: (lane: Lane) => ScriptRequest<Reply>): Promise<Reply> {
-    return this.services.lanes.once(this.requests, send, ({ number, sequence }) =>
-      this.port.executor.run(requestScripts.cancel, [this.requests], [number, sequence]),
-    );
-  }
-
-  /** @internal Reads the number in Redis: free permits, or the count of a latch. 0 if the key does not exist. */
-  protected readCount(): Promise<number> {
-    return this.port.executor.ask(reads.getCount, [this.key], []);
+    return this.services.lanes.once(this.protocol.requests, send, (lane) => this.protocol.cancelChange(lane));
   }
 }
 

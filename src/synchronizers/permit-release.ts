@@ -3,7 +3,7 @@ import { RefusedError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { ReleaseReply } from '../redis/scripts/permit-expirable-semaphore.js';
 import type { OwnerlessServices } from './ownerless-object.js';
-import type { PermitExpirableProtocol } from './permit-expirable-protocol.js';
+import type { PermitExpirableSemaphoreProtocol } from '../protocols/permit-expirable-semaphore-protocol.js';
 
 /** Time, in milliseconds, for which the client repeats a refused release. A missing permission may never be granted. */
 const REFUSED_MS = 3_600_000;
@@ -16,7 +16,7 @@ const REFUSED_MS = 3_600_000;
  */
 export async function releasePermits(
   { clock, compensations }: Pick<OwnerlessServices, 'clock' | 'compensations'>,
-  protocol: PermitExpirableProtocol,
+  protocol: PermitExpirableSemaphoreProtocol,
   ids: readonly string[],
   deadline = Infinity,
 ): Promise<boolean> {

@@ -2,9 +2,8 @@ import type { Timer } from '../clock.js';
 import { LONG_WAIT_MS } from '../waiting/long-wait.js';
 import type { SharedWaiter } from '../waiting/shared-waiter.js';
 import { ClientClosedError, LockLostError, UnknownPermitError } from '../errors.js';
-import * as reads from '../redis/scripts/reads.js';
-import { checkPermits, checkSemaphoreOptions } from '../locks/arguments.js';
-import type { ProtocolPort } from '../protocols/protocol-port.js';
+import { checkAnyPermits, checkPermits, checkSemaphoreOptions } from '../locks/arguments.js';
+import type { PermitsProtocol } from '../protocols/semaphore-protocol.js';
 import { OwnerlessObject, type OwnerlessServices } from './ownerless-object.js';
 
 /** The options of `getSemaphore` and `getPermitExpirableSemaphore`. */
@@ -35,14 +34,16 @@ const warned = new Set<string>();
 
 /** The common part of both semaphores: a number of permits that some client has to set once. */
 export abstract class PermitSource extends OwnerlessObject {
+  /** @internal */
+  declare protected readonly protocol: PermitsProtocol;
   /**
    * @internal Number of permits with which the first use creates the semaphore; `undefined` if the options name none.
    */
   protected readonly declared: number | undefined;
 
   /** @internal */
-  constructor(services: OwnerlessServices, port: ProtocolPort, name: string, options: SemaphoreOptions | undefined) {
-    super(services, port, name);
+  constructor(services: OwnerlessServices, protocol: PermitsProtocol, options: SemaphoreOptions | undefined) {
+    super(services, protocol);
     const { permits } = checkSemaphoreOptions(options);
     this.declared = permits === undefined ? undefined : checkPermits(permits, undefined);
   }
@@ -70,7 +71,12 @@ export abstract class PermitSource extends OwnerlessObject {
    * @redisson `RSemaphore#addPermits(int)`, `RPermitExpirableSemaphore#addPermits(int)`. Differs: the call keeps an
    *   expiry of the key.
    */
-  abstract addPermits(permits: number): Promise<void>;
+  async addPermits(permits: number): Promise<void> {
+    checkAnyPermits(permits);
+    this.checkOpen();
+    if (this.declared !== undefined) await this.setUp(this.declared);
+    await this.change((lane) => this.protocol.addPermits(permits, lane));
+  }
 
   /**
    * Reads from Redis how many permits are free.
@@ -88,14 +94,14 @@ export abstract class PermitSource extends OwnerlessObject {
    */
   protected setUp(permits: number): Promise<boolean> {
     const { setUp } = this.#used;
-    const before = setUp.get(this.key);
+    const before = setUp.get(this.protocol.key);
     if (before !== undefined) return before;
     const [oldest] = setUp.keys();
     if (setUp.size >= MAX_SET_UP && oldest !== undefined) setUp.delete(oldest);
     const made = this.trySetPermits(permits);
-    setUp.set(this.key, made);
+    setUp.set(this.protocol.key, made);
     // This use rejects with the error. The next use tries again.
-    made.catch(() => setUp.delete(this.key));
+    made.catch(() => setUp.delete(this.protocol.key));
     return made;
   }
 
@@ -107,10 +113,9 @@ export abstract class PermitSource extends OwnerlessObject {
 
   /** @internal Queues a waiter like the base class, and checks for a missing set-up if the wait is long. */
   protected override wait<T>(
-    channel: string,
     make: (granted: (value: T) => void, failed: (error: unknown) => void) => SharedWaiter,
   ): Promise<{ readonly value: T } | undefined> {
-    return super.wait(channel, (granted, failed) => {
+    return super.wait((granted, failed) => {
       const waiter = make(granted, failed);
       waiter.watch = this;
       return waiter;
@@ -146,24 +151,24 @@ export abstract class PermitSource extends OwnerlessObject {
   /** @internal A call of this client begins to wait. */
   waitBegins(): void {
     const { waitedFor } = this.#used;
-    const known = waitedFor.get(this.key);
+    const known = waitedFor.get(this.protocol.key);
     if (known !== undefined) {
       known.calls += 1;
       return;
     }
     const timer = this.services.clock.clock.setTimer(LONG_WAIT_MS, () => void this.#waitedLong());
-    waitedFor.set(this.key, { calls: 1, timer });
+    waitedFor.set(this.protocol.key, { calls: 1, timer });
   }
 
   /** @internal A call of this client no longer waits. */
   waitEnds(): void {
     const { waitedFor } = this.#used;
-    const known = waitedFor.get(this.key);
+    const known = waitedFor.get(this.protocol.key);
     if (known === undefined) return;
     known.calls -= 1;
     if (known.calls > 0) return;
     known.timer.cancel();
-    waitedFor.delete(this.key);
+    waitedFor.delete(this.protocol.key);
   }
 
   /**
@@ -172,7 +177,7 @@ export abstract class PermitSource extends OwnerlessObject {
    */
   async #waitedLong(): Promise<void> {
     try {
-      if (await this.port.executor.ask(reads.exists, [this.key], [])) return;
+      if (await this.protocol.exists()) return;
       // The key was deleted after the set-up.
       if (this.declared !== undefined) {
         await this.trySetPermits(this.declared);
@@ -181,8 +186,8 @@ export abstract class PermitSource extends OwnerlessObject {
     } catch {
       return;
     }
-    if (warned.has(this.key) || !this.#used.waitedFor.has(this.key)) return;
-    warned.add(this.key);
+    if (warned.has(this.protocol.key) || !this.#used.waitedFor.has(this.protocol.key)) return;
+    warned.add(this.protocol.key);
     process.emitWarning(
       `a call has waited ${LONG_WAIT_MS / 1000} s for permits of semaphore "${this.name}", which is not in Redis; ` +
         'call trySetPermits(n) once, or create the handle with the option { permits: n }',

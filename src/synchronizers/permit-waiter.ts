@@ -1,37 +1,27 @@
-import type { SentRequest } from '../holding/compensations.js';
+import type { Lane } from '../protocols/ownerless-protocol.js';
+import type { SemaphoreProtocol } from '../protocols/semaphore-protocol.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import { NO_LEASE_MS, SharedWaiter } from '../waiting/shared-waiter.js';
 import type { WaitLimit } from '../waiting/waiter.js';
-import type { Lane } from './lanes.js';
 import type { OwnerlessServices } from './ownerless-object.js';
-
-/** The requests of a waiter for a number of permits. */
-export interface PermitPort {
-  readonly requests: string;
-  readonly permits: number;
-  send(lane: Lane): ScriptRequest<AcquireReply>;
-  cancel(lane: Lane): SentRequest;
-}
 
 /**
  * A call that waits for permits. Each try has its own lane. The lane stays in use while the try can be repeated, or
  * while its cancellation is unanswered: another request in the lane would hide whether the try has run.
  */
 export class PermitWaiter extends SharedWaiter {
-  override readonly wants: number;
   #lane: Lane | undefined;
 
   constructor(
-    private readonly permit: PermitPort,
+    private readonly protocol: SemaphoreProtocol,
+    override readonly wants: number,
     private readonly services: Pick<OwnerlessServices, 'clock' | 'lanes'>,
-    name: string,
     waiting: WaitLimit,
     private readonly resolve: (value: undefined) => void,
     fail: (error: unknown) => void,
   ) {
-    super(services.clock, name, waiting, NO_LEASE_MS, undefined, fail);
-    this.wants = permit.permits;
+    super(services.clock, protocol.name, waiting, NO_LEASE_MS, undefined, fail);
   }
 
   override get takes(): number {
@@ -39,8 +29,8 @@ export class PermitWaiter extends SharedWaiter {
   }
 
   protected send(): ScriptRequest<AcquireReply> {
-    this.#lane = this.services.lanes.take(this.permit.requests);
-    return this.permit.send(this.#lane);
+    this.#lane = this.services.lanes.take(this.protocol.requests);
+    return this.protocol.acquire(this.wants, this.#lane);
   }
 
   granted(): void {
@@ -52,7 +42,7 @@ export class PermitWaiter extends SharedWaiter {
     const lane = this.#lane;
     if (lane === undefined) return undefined;
     this.#lane = undefined;
-    return this.services.lanes.settle(lane, () => this.permit.cancel(lane));
+    return this.services.lanes.settle(lane, () => this.protocol.cancelAcquire(this.wants, lane));
   }
 
   override over(): void {

@@ -1,16 +1,13 @@
 /* Longer than 300 lines because half of it is doc comments: this class is the contract of these permits. */
-import type { SentRequest } from '../holding/compensations.js';
-import type { Lane } from './lanes.js';
-import { PermitWaiter, type PermitPort } from './permit-waiter.js';
+import { PermitWaiter } from './permit-waiter.js';
 import { waitLimitOf, type WaitLimit } from '../waiting/waiter.js';
 import { InvalidArgumentError, LockTimeoutError } from '../errors.js';
-import { semaphoreChannel } from '../redis/keys.js';
-import * as scripts from '../redis/scripts/semaphore.js';
+import type { SemaphoreProtocol } from '../protocols/semaphore-protocol.js';
+import type { ReleaseReply } from '../redis/scripts/semaphore.js';
 import { checkAnyPermits, checkBody, checkOptions, checkPermits, checkWaitTime } from '../locks/arguments.js';
 import { SemaphorePermits } from './semaphore-permits.js';
-import { PermitSource, type SemaphoreOptions } from './permit-source.js';
-import type { ProtocolPort } from '../protocols/protocol-port.js';
-import type { OwnerlessServices, PermitsOptions, WaitOptions } from './ownerless-object.js';
+import { PermitSource } from './permit-source.js';
+import type { PermitsOptions, WaitOptions } from './ownerless-object.js';
 
 const WITH_OPTIONS = ['permits', 'waitTime', 'signal'] as const;
 
@@ -31,13 +28,8 @@ const WITH_OPTIONS = ['permits', 'waitTime', 'signal'] as const;
  * @redisson `RSemaphore`
  */
 export class Semaphore extends PermitSource {
-  readonly #channel: string;
-
   /** @internal */
-  constructor(services: OwnerlessServices, port: ProtocolPort, name: string, options?: SemaphoreOptions) {
-    super(services, port, name, options);
-    this.#channel = semaphoreChannel(this.key);
-  }
+  declare protected readonly protocol: SemaphoreProtocol;
 
   /**
    * Acquires permits. The call waits without limit unless `options.waitTime` limits the wait. A call that rejects holds
@@ -151,9 +143,9 @@ export class Semaphore extends PermitSource {
     const count = checkPermits(permits, 1);
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
-    const line = this.services.lines.line(this.key, this.#channel);
+    const line = this.services.lines.line(this.protocol.key, this.protocol.channel);
     const left = line.passOn(count);
-    if (left > 0 && (await this.#release(left, 1)) === 'unheard') line.noOtherSubscriber();
+    if (left > 0 && (await this.#release(left, true)) === 'unheard') line.noOtherSubscriber();
   }
 
   /**
@@ -169,7 +161,7 @@ export class Semaphore extends PermitSource {
     const count = checkPermits(permits, 1);
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
-    return count > 0 && (await this.#release(count, 0)) !== 'none';
+    return count > 0 && (await this.#release(count, false)) !== 'none';
   }
 
   /** Another name for {@link Semaphore.releaseIfExists}. */
@@ -180,7 +172,7 @@ export class Semaphore extends PermitSource {
   override async availablePermits(): Promise<number> {
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
-    return this.readCount();
+    return this.protocol.readCount();
   }
 
   /**
@@ -204,9 +196,9 @@ export class Semaphore extends PermitSource {
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
     return this.services.lanes.once(
-      this.requests,
-      ({ number, sequence }) => this.port.executor.run(scripts.drain, [this.key, this.requests], [number, sequence]),
-      (lane) => this.#cancel(-1, lane),
+      this.protocol.requests,
+      (lane) => this.protocol.drain(lane),
+      (lane) => this.protocol.cancelAcquire(-1, lane),
     );
   }
 
@@ -230,26 +222,7 @@ export class Semaphore extends PermitSource {
       throw new InvalidArgumentError('timeToLive', 'an integer of at least 1 (ms)', timeToLive);
     }
     this.checkOpen();
-    return this.change(({ number, sequence }) =>
-      this.port.executor.run(
-        scripts.trySet,
-        [this.key, this.requests],
-        [permits, timeToLive ?? -1, this.port.publish, this.#channel, number, sequence],
-      ),
-    );
-  }
-
-  override async addPermits(permits: number): Promise<void> {
-    checkAnyPermits(permits);
-    this.checkOpen();
-    if (this.declared !== undefined) await this.setUp(this.declared);
-    await this.change(({ number, sequence }) =>
-      this.port.executor.run(
-        scripts.add,
-        [this.key, this.requests],
-        [permits, this.port.publish, this.#channel, number, sequence],
-      ),
-    );
+    return this.change((lane) => this.protocol.trySetPermits(permits, lane, timeToLive));
   }
 
   /**
@@ -289,40 +262,15 @@ export class Semaphore extends PermitSource {
     if (permits === 0) return true;
     if (this.declared !== undefined) await this.setUp(this.declared);
     const granted = await this.wait<undefined>(
-      this.#channel,
-      (resolve, fail) => new PermitWaiter(this.#port(permits), this.services, this.name, waiting, resolve, fail),
+      (resolve, fail) => new PermitWaiter(this.protocol, permits, this.services, waiting, resolve, fail),
     );
     return granted !== undefined;
   }
 
-  #port(permits: number): PermitPort {
-    const { executor } = this.port;
-    return {
-      requests: this.requests,
-      permits,
-      send: ({ number, sequence }) =>
-        executor.run(scripts.acquire, [this.key, this.requests], [permits, number, sequence]),
-      cancel: (lane) => this.#cancel(permits, lane),
-    };
-  }
-
-  #cancel(permits: number, { number, sequence }: Lane): SentRequest {
-    return this.port.executor.run(
-      scripts.cancel,
-      [this.key, this.requests],
-      [permits, this.port.publish, this.#channel, number, sequence],
-    );
-  }
-
-  #release(permits: number, create: number): Promise<'none' | 'released' | 'unheard'> {
+  #release(permits: number, create: boolean): Promise<ReleaseReply> {
     return this.services.lanes.once(
-      this.requests,
-      ({ number, sequence }) =>
-        this.port.executor.run(
-          scripts.release,
-          [this.key, this.requests],
-          [permits, create, this.port.publish, this.#channel, number, sequence],
-        ),
+      this.protocol.requests,
+      (lane) => this.protocol.release(permits, create, lane),
       'repeat',
     );
   }

@@ -19,7 +19,7 @@ export const acquire = defineScript<
   confirmed: isGrant,
 });
 
-type ReleaseReply = 'none' | 'released' | 'unheard';
+export type ReleaseReply = 'none' | 'released' | 'unheard';
 const RELEASED: Readonly<Record<number, ReleaseReply>> = { 1: 'released', 2: 'unheard' };
 
 /** `unheard`: the permits were released, but no other client is subscribed. */

@@ -143,8 +143,8 @@ export const SHARING = [
   without(
     'no warning of a semaphore that has been set up',
     'src/synchronizers/permit-source.ts',
-    'if (await this.port.executor.ask(reads.exists, [this.key], [])) return;',
-    'await this.port.executor.ask(reads.exists, [this.key], []);',
+    'if (await this.protocol.exists()) return;',
+    'await this.protocol.exists();',
     'tests/integration/setting-up',
   ),
   without(

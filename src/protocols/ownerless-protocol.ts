@@ -1,0 +1,55 @@
+import { requestsKey } from '../redis/keys.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import * as reads from '../redis/scripts/reads.js';
+import * as requestScripts from '../redis/scripts/request.js';
+import type { ProtocolPort } from './protocol-port.js';
+
+/** A lane of this client while one request uses it. Redis keeps the sequence and the reply of its last request. */
+export interface Lane {
+  /** The hash in Redis that stores the lanes of this client for one object. */
+  readonly key: string;
+  /** The field of the hash. */
+  readonly number: number;
+  /**
+   * Sequence of the request. The sequences of a client only grow, so a request in a reused lane is newer than the
+   * stored one.
+   */
+  readonly sequence: number;
+}
+
+/** The requests that semaphores and latches share: a number in Redis, without an owner. */
+export abstract class OwnerlessProtocol {
+  readonly key: string;
+  /** Key of the lanes of this client. A change needs a lane to take effect at most once. */
+  readonly requests: string;
+  readonly channel: string;
+
+  constructor(
+    protected readonly port: ProtocolPort,
+    readonly name: string,
+    channelOf: (key: string) => string,
+  ) {
+    this.key = port.keyPrefix + name;
+    this.requests = requestsKey(this.key, port.clientId);
+    this.channel = channelOf(this.key);
+  }
+
+  exists(): Promise<boolean> {
+    return this.port.executor.ask(reads.exists, [this.key], []);
+  }
+
+  /** Free permits, or the count of a latch. 0 if the key does not exist. */
+  readCount(): Promise<number> {
+    return this.port.executor.ask(reads.getCount, [this.key], []);
+  }
+
+  /** Keeps a change whose outcome is unknown from running later. */
+  cancelChange({ number, sequence }: Lane): ScriptRequest<boolean> {
+    return this.port.executor.run(requestScripts.cancel, [this.requests], [number, sequence]);
+  }
+
+  /** The last arguments of a change: how it wakes waiters, and its lane. */
+  protected lastArgs({ number, sequence }: Lane): [publish: string, channel: string, lane: number, sequence: number] {
+    return [this.port.publish, this.channel, number, sequence];
+  }
+}

@@ -1,0 +1,52 @@
+import { takenPermitsKey } from '../redis/keys.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import * as scripts from '../redis/scripts/permit-expirable-semaphore.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
+import type { Lane } from './ownerless-protocol.js';
+import type { ProtocolPort } from './protocol-port.js';
+import { PermitsProtocol } from './semaphore-protocol.js';
+
+/** The requests of Redisson's RPermitExpirableSemaphore: a number of free permits, and a set of the taken ones. */
+export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
+  readonly #keys: [semaphore: string, taken: string];
+
+  constructor(port: ProtocolPort, name: string) {
+    super(port, name);
+    this.#keys = [this.key, takenPermitsKey(this.key)];
+  }
+
+  acquire(ids: readonly string[], leaseMs: number | undefined): ScriptRequest<AcquireReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.acquire, this.#keys, [leaseMs ?? -1, publish, this.channel, ...ids]);
+  }
+
+  /**
+   * Releases all of the permits or none; with `any`, those that are still taken. The request needs no lane: a repeat
+   * finds that the ids are no longer taken.
+   */
+  release(ids: readonly string[], which: 'all' | 'any'): ScriptRequest<scripts.ReleaseReply> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.release, this.#keys, [publish, this.channel, which === 'any' ? 1 : 0, ...ids]);
+  }
+
+  updateLease(id: string, leaseMs: number | undefined): ScriptRequest<boolean> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.updateLease, this.#keys, [id, leaseMs ?? -1, publish, this.channel]);
+  }
+
+  /** Milliseconds until the lease ends; -1 if the permit has no lease, -2 if it is not taken. */
+  lease(id: string): Promise<number> {
+    return this.port.executor.ask(scripts.lease, this.#keys, [id, this.port.publish, this.channel]);
+  }
+
+  count(): Promise<scripts.PermitCount> {
+    return this.port.executor.ask(scripts.count, this.#keys, [this.port.publish, this.channel]);
+  }
+
+  setPermits(permits: number, lane: Lane): ScriptRequest<boolean> {
+    return this.port.executor.run(scripts.set, [...this.#keys, this.requests], [permits, ...this.lastArgs(lane)]);
+  }
+}
+
+/** Redis stores an id as 16 bytes. A string that is not 32 hex digits cannot be an id, so it needs no request. */
+export const arePermitIds = (ids: readonly string[]): boolean => ids.every((id) => /^[0-9a-f]{32}$/.test(id));

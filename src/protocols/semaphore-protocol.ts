@@ -1,0 +1,45 @@
+import { semaphoreChannel } from '../redis/keys.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
+import * as scripts from '../redis/scripts/semaphore.js';
+import { OwnerlessProtocol, type Lane } from './ownerless-protocol.js';
+import type { ProtocolPort } from './protocol-port.js';
+
+/** The requests that change the number of permits of a semaphore of either kind. */
+export abstract class PermitsProtocol extends OwnerlessProtocol {
+  protected readonly countKeys: [semaphore: string, requests: string];
+
+  constructor(port: ProtocolPort, name: string) {
+    super(port, name, semaphoreChannel);
+    this.countKeys = [this.key, this.requests];
+  }
+
+  /** `timeToLive`: milliseconds after which Redis deletes the semaphore; -1 if it does not expire. */
+  trySetPermits(permits: number, lane: Lane, timeToLive = -1): ScriptRequest<boolean> {
+    return this.port.executor.run(scripts.trySet, this.countKeys, [permits, timeToLive, ...this.lastArgs(lane)]);
+  }
+
+  addPermits(permits: number, lane: Lane): ScriptRequest<boolean> {
+    return this.port.executor.run(scripts.add, this.countKeys, [permits, ...this.lastArgs(lane)]);
+  }
+}
+
+/** The requests of Redisson's RSemaphore: a number of free permits, and a channel. */
+export class SemaphoreProtocol extends PermitsProtocol {
+  acquire(permits: number, { number, sequence }: Lane): ScriptRequest<AcquireReply> {
+    return this.port.executor.run(scripts.acquire, this.countKeys, [permits, number, sequence]);
+  }
+
+  drain({ number, sequence }: Lane): ScriptRequest<number> {
+    return this.port.executor.run(scripts.drain, this.countKeys, [number, sequence]);
+  }
+
+  /** Releases the permits that an acquire took or will take. -1: those that a drain took. */
+  cancelAcquire(permits: number, lane: Lane): ScriptRequest<boolean> {
+    return this.port.executor.run(scripts.cancel, this.countKeys, [permits, ...this.lastArgs(lane)]);
+  }
+
+  release(permits: number, create: boolean, lane: Lane): ScriptRequest<scripts.ReleaseReply> {
+    return this.port.executor.run(scripts.release, this.countKeys, [permits, Number(create), ...this.lastArgs(lane)]);
+  }
+}
