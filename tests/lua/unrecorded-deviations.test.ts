@@ -6,7 +6,7 @@ import { Published } from '../support/clients/published.js';
 import { admin, freshName } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
-/* What we do otherwise than Redisson on purpose where none of its recordings comes by. docs/design-notes.md has the same rows. */
+/* What we do otherwise than Redisson on purpose where none of its recordings comes by. docs/decisions/10-differences-from-redisson.md has the same rows. */
 
 let published: Published | undefined;
 afterEach(async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { build } from 'esbuild';
-import { execFile } from 'node:child_process';
+import { execFile, fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -50,16 +51,32 @@ function written(name: string, code: string): string {
   return path;
 }
 
-async function printed(path: string): Promise<string[]> {
-  const { stdout, stderr } = await exec(process.execPath, [path], { timeout: 20_000 });
-  expect(stderr).toBe('');
-  return stdout.split('\n').filter((line) => line !== '');
+let runner: ChildProcess;
+let complaints = '';
+beforeAll(() => {
+  runner = fork(join(PROJECT_ROOT, 'tests/support/project/snippet-runner.mjs'), {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  runner.stderr!.on('data', (text) => (complaints += String(text)));
+});
+afterAll(() => void runner.kill());
+
+/** The lines that a module prints: at least so many of them. */
+async function printed(path: string, count: number): Promise<string[]> {
+  const replied = once(runner, 'message');
+  runner.send({ path, count });
+  const [{ lines, error }] = (await replied) as [{ lines: string[]; error?: string }];
+  expect(error).toBe(undefined);
+  return lines;
 }
 
 const asModule = (snippet: Snippet): string =>
   ts.transpileModule(program(snippet), {
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },
   }).outputText;
+
+/** In place of the package that a user would install. */
+const withBuild = (code: string): string => code.replaceAll("from 'holdfast'", `from '${pathToFileURL(ESM).href}'`);
 
 describe('snippets', () => {
   test('all are TypeScript, JavaScript, shell or text', () => {
@@ -73,25 +90,26 @@ describe('snippets', () => {
     expect(typeErrors(new Map(typescript.map((each) => [`${fileOf(each)}.ts`, program(each)])))).toEqual([]);
   });
 
-  test.each(typescript.filter(({ notRun }) => notRun === undefined).map((each) => [place(each), each] as const))(
+  const runnable = [...typescript, ...javascript].filter(({ notRun }) => notRun === undefined);
+  test.each(runnable.map((each) => [place(each), each] as const))(
     '%s runs and prints what its comments say',
     async (_place, snippet) => {
-      const lines = await printed(
-        written(`${fileOf(snippet)}.mjs`, asModule(snippet).replaceAll("'holdfast'", `'${pathToFileURL(ESM).href}'`)),
-      );
-      expect(promisedOutput(snippet.code)).not.toEqual([]);
-      expect([...new Set(lines)].sort()).toEqual([...new Set(promisedOutput(snippet.code))].sort());
+      const promised = [...new Set(promisedOutput(snippet.code))].sort();
+      expect(promised).not.toEqual([]);
+      const path =
+        snippet.language === 'js'
+          ? written(`${fileOf(snippet)}.cjs`, snippet.code.replace("'holdfast'", JSON.stringify(CJS)))
+          : written(`${fileOf(snippet)}.mjs`, withBuild(asModule(snippet)));
+      expect([...new Set(await printed(path, promised.length))].sort()).toEqual(promised);
     },
   );
 
-  test.each(javascript.map((each) => [place(each), each] as const))(
-    'the CommonJS snippet %s runs and prints what its comments say',
-    async (_place, snippet) => {
-      const { code } = snippet;
-      const path = written(`${fileOf(snippet)}.cjs`, code.replace("'holdfast'", JSON.stringify(CJS)));
-      expect(await printed(path)).toEqual(promisedOutput(code));
-    },
-  );
+  test('the process that ran them ends by itself: no snippet leaves a client open, and none writes to stderr', async () => {
+    const ended = once(runner, 'exit');
+    runner.disconnect();
+    expect(await ended).toEqual([0, null]);
+    expect(complaints).toBe('');
+  });
 });
 
 test('a bundle in ESM format runs with the banner, and fails without it', async () => {
@@ -112,6 +130,7 @@ test('a bundle in ESM format runs with the banner, and fails without it', async 
     });
     return outfile;
   };
-  expect(await printed(await bundled('with.mjs', banner))).toEqual(promisedOutput(snippet!.code));
-  await expect(printed(await bundled('without.mjs', ''))).rejects.toThrow('Dynamic require');
+  const { stdout } = await exec(process.execPath, [await bundled('with.mjs', banner)]);
+  expect(stdout.trimEnd().split('\n')).toEqual(promisedOutput(snippet!.code));
+  await expect(exec(process.execPath, [await bundled('without.mjs', '')])).rejects.toThrow('Dynamic require');
 });

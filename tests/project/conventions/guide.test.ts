@@ -28,7 +28,12 @@ const membersOf = (file: string, name: string): string[] =>
 const clientMembers = publicMembers(declarations('src/client/lock-client.ts').get('LockClient'));
 
 describe('error codes', () => {
-  const rows = tableUnder('Code', page('docs/errors.md'));
+  /** Each section of the page: its code, and the first paragraph, which names the class and its fields. */
+  const sections = page('docs/errors.md')
+    .split(/^## /m)
+    .slice(1)
+    .map((text) => text.split('\n\n'));
+  const summary = tableUnder('Code', page('docs/errors.md'));
   const code = (declared: ts.Node): string | undefined => {
     if (!ts.isClassDeclaration(declared)) return undefined;
     const property = declared.members.find((member) => member.name?.getText() === 'code');
@@ -36,32 +41,32 @@ describe('error codes', () => {
     return property.initializer?.getText().slice(1, -1);
   };
 
-  test('the table has every code once, and the guide names no other code', () => {
+  test('the page has a section and a line for every code, once, and the guide names no other code', () => {
     const known = matches(errors.get('LockErrorCode')!.getText(), /ERR_LOCK_\w+/g);
     expect(known.length).toBeGreaterThan(10);
-    expect(rows.map(([cell]) => codeIn(cell!)[0]!).sort()).toEqual(known);
+    expect(sections.map(([title]) => title!).sort()).toEqual(known);
+    expect(summary.map(([cell]) => codeIn(cell!)[0]!).sort()).toEqual(known);
     expect(matches(guide, /ERR_LOCK_\w+/g)).toEqual(known);
   });
 
-  test('each code has its class, with all fields of it; a code without a class is called reserved', () => {
+  test('each section has the class of its code with all its fields, and says when, what is left, and what to do', () => {
     const classes = new Map(
       [...errors.values()].flatMap((declared) => (code(declared) ? [[code(declared), declared]] : [])),
     );
-    for (const [first, second, when] of rows) {
-      const declared = classes.get(codeIn(first!)[0]);
-      const said = codeIn(second!);
-      if (declared === undefined || !ts.isClassDeclaration(declared)) {
-        expect([said, when]).toEqual([[], expect.stringContaining('Reserved')]);
-        continue;
-      }
+    expect(classes.size).toBe(sections.length);
+    for (const [title, fields, ...rest] of sections) {
+      const declared = classes.get(title)!;
+      if (!ts.isClassDeclaration(declared)) throw new Error(`${title} has no class`);
       const constructed = declared.members.find((member) => ts.isConstructorDeclaration(member));
-      const fields = [
+      const known = [
+        declared.name!.text,
         ...publicMembers(declared).filter((name) => name !== 'code'),
         ...(constructed?.parameters ?? []).flatMap(({ modifiers, name }) => (modifiers ? [name.getText()] : [])),
       ];
-      expect(said).toEqual(expect.arrayContaining([declared.name!.text, ...fields]));
+      expect(codeIn(fields!).sort()).toEqual(known.sort());
+      const said = [...rest.join('\n').matchAll(/^- \*\*(.+):\*\*/gm)].map(([, what]) => what);
+      expect([title, said]).toEqual([title, ['When', 'State', 'What to do']]);
     }
-    expect(classes.size).toBeGreaterThan(10);
   });
 
   test('every warning is listed', () => {

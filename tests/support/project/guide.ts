@@ -137,7 +137,8 @@ export function typeErrors(modules: ReadonlyMap<string, string>): string[] {
     const text = virtual.get(path);
     return text === undefined ? getSourceFile(path, target, ...rest) : ts.createSourceFile(path, text, target);
   };
-  const program = ts.createProgram([...virtual.keys()], options, host);
+  // The package redlock does not export its own types.
+  const program = ts.createProgram([...virtual.keys(), `${PROJECT_ROOT}/bench/redlock.d.ts`], options, host);
   return ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
     const at = file && start !== undefined ? `:${file.getLineAndCharacterOfPosition(start).line + 1}` : '';
     return `${file?.fileName.split('/').at(-1) ?? ''}${at} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
