@@ -46,7 +46,7 @@ export function abortedBy(signal: AbortSignal, lockName: string): LockAbortedErr
 }
 
 /** Resolves after `ms`, or as soon as the signal fires. Keeps the process alive. */
-export function pause(clock: LeaseClock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+export function pause(clock: LeaseClock, ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted === true) return Promise.resolve();
   return new Promise((resume) => {
     const over = (): void => {

@@ -1,4 +1,5 @@
 import type { LeaseClock } from '../clock.js';
+import { Gate } from '../gate.js';
 import { RedisUnavailableError, RefusedError, type LockError } from '../errors.js';
 
 /** A pending request. `done` resolves when it has settled. */
@@ -48,11 +49,13 @@ const LONGEST_PAUSE_MS = 5_000;
  */
 export class Compensations {
   readonly #open = new Map<Compensation, Promise<void>>();
-  readonly #pausing = new Set<() => void>();
+  readonly #pausing: Gate;
   #hurried = false;
   #closed = false;
 
-  constructor(private readonly clock: LeaseClock) {}
+  constructor(private readonly clock: LeaseClock) {
+    this.#pausing = new Gate(clock.clock);
+  }
 
   get size(): number {
     return this.#open.size;
@@ -80,7 +83,7 @@ export class Compensations {
   /** The client closes. It sends each release without a long pause, and a refusal by Redis ends the release, too. */
   hurry(): void {
     this.#hurried = true;
-    for (const wake of [...this.#pausing]) wake();
+    this.#pausing.open();
   }
 
   /** Resolves when all compensations have ended. */
@@ -91,19 +94,11 @@ export class Compensations {
   /** Stops all compensations: the client sends no further release. */
   close(): void {
     this.#closed = true;
-    for (const wake of [...this.#pausing]) wake();
+    this.#pausing.open();
   }
 
   async #pause(ms: number): Promise<void> {
     if (ms <= 0 || this.#closed) return;
-    await new Promise<void>((resolve) => {
-      const wake = (): void => {
-        timer.cancel();
-        this.#pausing.delete(wake);
-        resolve();
-      };
-      const timer = this.clock.clock.setTimer(ms, wake);
-      this.#pausing.add(wake);
-    });
+    await this.#pausing.wait({ until: this.clock.clock.monotonic() + ms, keepsAlive: false });
   }
 }

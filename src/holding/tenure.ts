@@ -4,6 +4,7 @@
  * lock is lost or its state is unknown. The client never uses its owner id again, so a late request cannot change a
  * later tenure.
  */
+import { pause } from '../abort-watch.js';
 import { LockLostError, type ClientClosedError, type LockError, type LossReason } from '../errors.js';
 import { HoldRecord, type HoldTerms } from './hold-record.js';
 import { Lease, type LeasedTenure } from './lease.js';
@@ -282,9 +283,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
 
   /** Resolves when no attempt of the first acquire can run any more. */
   async whenNoStray(): Promise<void> {
-    const { clock } = this.services.clock;
-    const over = (resume: () => void) => clock.setTimer(this.#strayUntil - clock.monotonic() + 1, resume);
-    while (this.#strayIsDue()) await new Promise<void>(over);
+    const { clock } = this.services;
+    while (this.#strayIsDue()) await pause(clock, this.#strayUntil - clock.clock.monotonic() + 1);
   }
 
   /** Whether another attempt of the first acquire may still run, and create the key again. */

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.js';
+import { Gate } from '../../gate.js';
 import { AnsweredCommand, type Answers } from './answered-command.js';
 import { Deadlines, type Attempt, type CommandPort } from './attempt.js';
 import { detached } from './detached.js';
@@ -55,7 +56,7 @@ export class CommandConnection implements CommandPort {
   #leaving = false;
   #retired = false;
   #lastError: Error | undefined;
-  readonly #waiting = new Set<{ resolve(): void; reject(error: Error): void }>();
+  readonly #readiness: Gate;
   readonly #deadlines: Deadlines;
   readonly #stopTrying: () => void;
 
@@ -69,6 +70,7 @@ export class CommandConnection implements CommandPort {
     private readonly reports: ConnectionReports,
   ) {
     this.#redis = redis;
+    this.#readiness = new Gate(clock);
     this.#answersDirectly = AnsweredCommand.fits(redis);
     this.#deadlines = new Deadlines(clock, (attempt) => this.#overdue(attempt));
     redis.on('ready', () => void this.#becomeReady());
@@ -83,7 +85,7 @@ export class CommandConnection implements CommandPort {
       this.#lastError = withoutArguments(error);
       reports.error(error);
       // Waiting does not fix a wrong password. The next connection may find it fixed on the server.
-      if (isCredentialsError(error)) this.#endWaiting(refusal('the connection', error));
+      if (isCredentialsError(error)) this.#readiness.open(refusal('the connection', error));
     });
   }
 
@@ -110,20 +112,8 @@ export class CommandConnection implements CommandPort {
     if (this.#state === 'ready') return Promise.resolve();
     if (this.#state === 'closed') return Promise.reject(new NotSentError('the connection is closed'));
     if (this.#redis.status === 'wait') connect(this.#redis);
-    return new Promise((resolve, reject) => {
-      const done = (): void => {
-        timer.cancel();
-        this.#waiting.delete(waiter);
-      };
-      const waiter = {
-        resolve: () => (done(), resolve()),
-        reject: (error: Error) => (done(), reject(error)),
-      };
-      const late = (): void =>
-        waiter.reject(new NotSentError('Redis did not become ready in time', { cause: this.#lastError }));
-      const timer = this.clock.setTimer(until - this.clock.monotonic(), late, true);
-      this.#waiting.add(waiter);
-    });
+    const late = (): Error => new NotSentError('Redis did not become ready in time', { cause: this.#lastError });
+    return this.#readiness.wait({ until, late, keepsAlive: true });
   }
 
   /**
@@ -227,7 +217,7 @@ export class CommandConnection implements CommandPort {
     this.#retired = true;
     this.#stopTrying();
     this.#redis.options.retryStrategy = never;
-    this.#endWaiting(new NotSentError('this server no longer owns the slot of the key'));
+    this.#readiness.open(new NotSentError('this server no longer owns the slot of the key'));
     this.#endIfDone();
   }
 
@@ -240,7 +230,7 @@ export class CommandConnection implements CommandPort {
     this.#stopTrying();
     this.#redis.disconnect();
     this.#deadlines.close();
-    this.#endWaiting(new NotSentError('the connection is closed'));
+    this.#readiness.open(new NotSentError('the connection is closed'));
   }
 
   async #becomeReady(): Promise<void> {
@@ -251,7 +241,7 @@ export class CommandConnection implements CommandPort {
       if (this.#redis.status !== 'ready') return;
       this.#lastError = withoutArguments(error as Error);
       this.reports.error(error);
-      if (isLockedOut(error as Error)) this.#endWaiting(refusal('the connection', error as Error));
+      if (isLockedOut(error as Error)) this.#readiness.open(refusal('the connection', error as Error));
       this.reconnect();
       return;
     }
@@ -260,17 +250,13 @@ export class CommandConnection implements CommandPort {
     // From now on the deadlines of the attempts detect a silent server. A second timer for each command is not needed.
     delete this.#redis.options.socketTimeout;
     this.#lastError = undefined;
-    for (const waiter of [...this.#waiting]) waiter.resolve();
+    this.#readiness.open();
   }
 
   /** Reports a rejected SELECT. ioredis would continue in database 0, where other clients do not see the locks. */
   async #enterDatabase(): Promise<void> {
     const { db } = this.#redis.options; // ioredis treats null as database 0
     if (db) await this.#redis.select(db);
-  }
-
-  #endWaiting(error: Error): void {
-    for (const waiter of [...this.#waiting]) waiter.reject(error);
   }
 
   /**

@@ -7,6 +7,7 @@
  */
 import type { Redis } from 'ioredis';
 import { within, type Clock, type Timer } from '../../clock.js';
+import { Gate } from '../../gate.js';
 import { NotReplicatedError, type LockError } from '../../errors.js';
 import type { ReplicaOptions } from '../../options.js';
 import type { Attempt, CommandPort } from './attempt.js';
@@ -29,7 +30,7 @@ export class ReplicatedConnection implements CommandPort {
   #batch: Batch | undefined;
   /** The WAIT of the last batch is pending. */
   #waiting = false;
-  readonly #batchDone = new Set<() => void>();
+  readonly #batchDone: Gate;
   /** `undefined`: unknown. Not used if the user set `replicas.acks`. */
   #hasReplicas: boolean | undefined;
   #lookedAt = -Infinity;
@@ -46,6 +47,7 @@ export class ReplicatedConnection implements CommandPort {
     reports: ConnectionReports,
   ) {
     this.#redis = redis;
+    this.#batchDone = new Gate(clock);
     this.#connection = new CommandConnection(redis, clock, attemptMs, reports);
     redis.on('close', () => (this.#hasReplicas = undefined));
   }
@@ -160,26 +162,13 @@ export class ReplicatedConnection implements CommandPort {
   }
 
   #whenBatchDone(until: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const done = (): void => {
-        timer.cancel();
-        this.#batchDone.delete(onBatchDone);
-      };
-      const onBatchDone = (): void => {
-        done();
-        resolve();
-      };
-      const timer = this.clock.setTimer(until - this.clock.monotonic(), () => {
-        done();
-        reject(new NotSentError('the replicas did not confirm the previous grants in time'));
-      });
-      this.#batchDone.add(onBatchDone);
-    });
+    const late = (): Error => new NotSentError('the replicas did not confirm the previous grants in time');
+    return this.#batchDone.wait({ until, late, keepsAlive: false });
   }
 
   #endBatch(): void {
     this.#waiting = false;
-    for (const next of [...this.#batchDone]) next();
+    this.#batchDone.open();
   }
 
   #lookForReplicas(): Promise<void> {

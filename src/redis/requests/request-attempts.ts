@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.js';
+import { Gate } from '../../gate.js';
 
 /** Tracks which attempts of a request may still take effect, regardless of what the reply means. */
 export abstract class RequestAttempts {
@@ -8,7 +9,7 @@ export abstract class RequestAttempts {
   #unanswered = 0;
   /** The request took effect and must be undone, even though every attempt is answered. */
   #undone = false;
-  #quiet: (() => void) | undefined;
+  #quiet: Gate | undefined;
 
   constructor(private readonly clock: Clock) {}
 
@@ -21,12 +22,8 @@ export abstract class RequestAttempts {
   async whenQuiet(): Promise<void> {
     const { clock } = this;
     while (this.#unanswered > 0 && clock.monotonic() <= this.openUntil) {
-      await new Promise<void>((resolve) => {
-        const timer = clock.setTimer(this.openUntil - clock.monotonic() + 1, resolve, true);
-        const quiet = (): void => (timer.cancel(), resolve());
-        this.#quiet = quiet;
-      });
-      this.#quiet = undefined;
+      this.#quiet ??= new Gate(clock);
+      await this.#quiet.wait({ until: this.openUntil + 1, keepsAlive: true });
     }
   }
 
@@ -42,7 +39,7 @@ export abstract class RequestAttempts {
     this.#unanswered -= 1;
     if (this.#unanswered === 0) {
       this.openUntil = 0;
-      this.#quiet?.();
+      this.#quiet?.open();
     }
   }
 

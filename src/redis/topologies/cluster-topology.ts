@@ -4,6 +4,7 @@
  */
 import type { Cluster } from 'ioredis';
 import type { Clock, Timer } from '../../clock.js';
+import { Gate } from '../../gate.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { ReplicaOptions } from '../../options.js';
 import type { CommandPort } from '../connections/attempt.js';
@@ -51,7 +52,7 @@ export class ClusterTopology implements Topology {
   #pauseMs = LOOK_EVERY_MS.first;
   #lastError: Error | undefined;
   #closed = false;
-  readonly #onChange = new Set<() => void>();
+  readonly #change: Gate;
 
   constructor(
     given: Cluster,
@@ -61,6 +62,7 @@ export class ClusterTopology implements Topology {
     private readonly replicas: ReplicaOptions | undefined,
     private readonly reports: MasterReports,
   ) {
+    this.#change = new Gate(clock);
     this.#discovery = new ClusterDiscovery(given, clock, attemptMs);
     if (sharded !== 'auto') this.#sharded = sharded;
     this.subscriber = new ClusterSubscriber(
@@ -87,7 +89,7 @@ export class ClusterTopology implements Topology {
       if (connection?.ready) return connection;
       if (connection === undefined) this.#look();
       // Wait until the server is ready, or until another server owns its slots.
-      await this.#change(until, connection?.whenReady(until));
+      await this.#whenChanged(until, connection?.whenReady(until));
     }
   }
 
@@ -114,7 +116,7 @@ export class ClusterTopology implements Topology {
   async whenReady(until: number): Promise<void> {
     while (!this.#mapped || this.#owners.includes(undefined)) {
       this.#look();
-      await this.#change(until);
+      await this.#whenChanged(until);
     }
     const masters = [...new Set(this.#owners)].flatMap((node) => (node === undefined ? [] : [node.master]));
     try {
@@ -137,43 +139,22 @@ export class ClusterTopology implements Topology {
   /**
    * Resolves when the map changes or `ready` resolves. Rejects at `until` (monotonic ms), or if the client is rejected.
    */
-  #change(until: number, ready?: Promise<void>): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const done = (): void => {
-        timer.cancel();
-        this.#onChange.delete(onChange);
-      };
-      const onChange = (): void => {
-        done();
-        if (this.#closed) reject(new NotSentError('the connection is closed'));
-        else if (this.#lastError !== undefined && isCredentialsError(this.#lastError))
-          reject(refusal('the connection', this.#lastError));
-        else resolve();
-      };
-      const late = (): void => {
-        done();
-        reject(new NotSentError('no server of this key became ready in time', { cause: this.#lastError }));
-      };
-      // This timer keeps the process alive: between two requests for the map, nothing else does.
-      const timer = this.clock.setTimer(until - this.clock.monotonic(), late, true);
-      this.#onChange.add(onChange);
-      ready?.then(
-        () => {
-          done();
-          resolve();
-        },
-        (error: unknown) => {
-          // Another server may own the slots now, so only the deadline or a rejection ends the wait.
-          if (error instanceof NotSentError && this.clock.monotonic() < until) return;
-          done();
-          reject(error instanceof Error ? error : new Error('the node was not ready', { cause: error }));
-        },
-      );
+  #whenChanged(until: number, ready?: Promise<void>): Promise<void> {
+    const late = (): Error =>
+      new NotSentError('no server of this key became ready in time', { cause: this.#lastError });
+    // Another server may own the slots now, so only the deadline or a rejection ends the wait.
+    const or = ready?.catch((error: unknown) => {
+      if (error instanceof NotSentError && this.clock.monotonic() < until) return new Promise<void>(() => undefined);
+      throw error;
     });
+    // The wait keeps the process alive: between two requests for the map, nothing else does.
+    return this.#change.wait({ until, late, or, keepsAlive: true });
   }
 
   #changed(): void {
-    for (const listener of [...this.#onChange]) listener();
+    const rejected = this.#lastError !== undefined && isCredentialsError(this.#lastError);
+    if (this.#closed) this.#change.open(new NotSentError('the connection is closed'));
+    else this.#change.open(rejected ? refusal('the connection', this.#lastError as Error) : undefined);
   }
 
   /** Requests a new map, at once or after the current pause. */

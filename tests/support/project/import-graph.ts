@@ -56,6 +56,7 @@ const LEAVES = new Set(
     'errors',
     'events',
     'clock',
+    'gate',
     'lease-time',
     'summary',
     'async-dispose',

@@ -102,8 +102,8 @@ export const CLOCKS = [
   without(
     'a call that keeps the process alive while a cluster is looked for',
     'src/redis/topologies/cluster-topology.ts',
-    'late, true)',
-    'late)',
+    'late, or, keepsAlive: true',
+    'late, or, keepsAlive: false',
     'tests/integration/unreachable',
   ),
 ];

@@ -1,0 +1,42 @@
+import type { Clock } from './clock.js';
+
+/** How long to wait at a gate. */
+interface GateWait {
+  /** Monotonic time, in ms, at which the wait ends. */
+  readonly until: number;
+  /** The error that the wait rejects with at `until`. Absent: the wait resolves. */
+  readonly late?: () => Error;
+  /** What ends the wait as well, when it settles. */
+  readonly or?: Promise<void> | undefined;
+  /** Whether the wait keeps the process alive, because a pending call depends on it. */
+  readonly keepsAlive: boolean;
+}
+
+/** Lets callers wait for an event, each until a deadline of its own. */
+export class Gate {
+  readonly #waiting = new Set<(error?: Error) => void>();
+
+  constructor(private readonly clock: Clock) {}
+
+  wait({ until, late, or, keepsAlive }: GateWait): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const over = (error?: Error): void => {
+        timer.cancel();
+        this.#waiting.delete(over);
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+      const timer = this.clock.setTimer(until - this.clock.monotonic(), () => over(late?.()), keepsAlive);
+      this.#waiting.add(over);
+      or?.then(
+        () => over(),
+        (error: unknown) => over(error as Error),
+      );
+    });
+  }
+
+  /** The event has happened. With an error, all waits reject. */
+  open(error?: Error): void {
+    for (const over of [...this.#waiting]) over(error);
+  }
+}
