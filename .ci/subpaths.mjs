@@ -11,4 +11,6 @@
  */
 export const SUBPATHS = {
   decorators: { peers: [] },
+  http: { peers: [] },
+  express: { peers: ['express'] },
 };

@@ -37,8 +37,9 @@ export class LockTimeoutError extends LockError {
     readonly lockName: string,
     /** The `waitTime` of the call, in milliseconds. */
     readonly waitTime: number,
+    message = `"${lockName}" was not free within ${waitTime} ms; increase waitTime or try again later`,
   ) {
-    super(`"${lockName}" was not free within ${waitTime} ms; increase waitTime or try again later`);
+    super(message);
   }
 }
 

@@ -39,6 +39,7 @@ export const FAST = {
   contracts: ['contracts'],
   integration: ['integration'],
   faults: ['faults'],
+  frameworks: ['frameworks'],
   lua: ['lua'],
   agents: ['interop/instrumentation'],
   models: ['verification/properties', 'verification/nemesis'],

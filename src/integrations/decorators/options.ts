@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type LockTimeoutError } from '../../index.js';
-import { KINDS, type LockedKind } from './kinds.js';
+import { KINDS, type LockedKind } from '../shared/kinds.js';
 
 /** The name of a lock, or several names: the function then runs inside a multi-lock, which holds all of them or none. */
 export type LockedName = string | readonly string[];

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type LockClient, type LockTimeoutError } from '../../index.js';
-import { lockOf } from './kinds.js';
+import { lockOf } from '../shared/kinds.js';
 import type { AnyLockedOptions } from './options.js';
 
 /** Finds the client of a call, from its `this`. */

@@ -51,7 +51,9 @@ describe('the rules', () => {
     'src/integrations/nest/index.ts': `import { L } from '../decorators/index.js';\nimport { m } from './module.js';`,
     'src/integrations/nest/module.ts': `import { E } from '../../index.js';`,
     'src/integrations/decorators/index.ts': '',
-    'src/integrations/decorators/run.ts': '',
+    'src/integrations/decorators/run.ts': `import { k } from '../shared/kinds.js';`,
+    'src/integrations/shared/kinds.ts': `import { E } from '../../index.js';`,
+    'src/integrations/shared/state.ts': `export class State {}`,
     'src/options.ts': `import { E } from './errors.js';`,
     'src/locks/lock.ts': `import { s } from '../redis/scripts/lock.js';\nimport { w } from '../holding/watchdog.js';\nimport type { E } from '../redis/requests/executor.js';`,
     'src/holding/watchdog.ts': `import { k } from '../redis/keys.js';\nimport { E } from '../errors.js';`,
@@ -85,6 +87,7 @@ describe('the rules', () => {
     ['src/index.ts', `export * from './integrations/nest/index.js';`, 'the root loads no subpath'],
     ['src/integrations/nest/module.ts', `import { E } from '../../errors.js';`, 'a subpath imports the root'],
     ['src/integrations/nest/module.ts', `import { r } from '../decorators/run.js';`, 'a subpath imports the root'],
+    ['src/integrations/nest/module.ts', `import { S } from '../shared/state.js';`, 'declares no class'],
     ['src/integrations/nest/module.ts', `import type { L } from '../../locks/lock.js';`, 'a subpath imports the root'],
   ])('%s with %s is refused', (path, line, why) => {
     expect(forbiddenImports(after(path, line))).toEqual([expect.stringContaining(why)]);

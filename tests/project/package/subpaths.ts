@@ -13,4 +13,11 @@ export interface SubpathRow {
 /** One row for each subpath. A peer that is imported statically is named by the message of Node itself. */
 export const ROWS: Readonly<Record<string, SubpathRow>> = {
   decorators: { packages: [], prints: { doubled: 42, busy: true, refused: true }, withoutPeer: {} },
+  http: { packages: [], prints: { inside: 2, busy: 423, retryAfter: '1', refused: true }, withoutPeer: {} },
+  express: {
+    packages: ['express', '@types/express'],
+    prints: { inside: 2, busy: [409, '7'], named: true, refused: true },
+    withoutPeer: { express: /Cannot find (?:package|module) 'express'/ },
+    compilerOptions: { esModuleInterop: true },
+  },
 };

@@ -77,6 +77,9 @@ export function folderOf(path: string): string {
   return posix.dirname(path).replace(/^src\/?/, '');
 }
 
+/** The build copies these files into each subpath that imports them, so they declare no class. */
+const isCopied = (path: string): boolean => path.startsWith('src/integrations/shared/');
+
 /** The subpath of the package that a file belongs to, such as `decorators`. */
 const subpathOf = (path: string): string | undefined => /^src\/integrations\/([^/]+)\//.exec(path)?.[1];
 
@@ -113,7 +116,12 @@ function offence(path: string, { specifier, typeOnly }: ImportLine, sources: Sou
   if (subpath !== undefined) {
     // The build leaves these two as imports. It would copy any other file, and its classes would exist twice.
     const ofPackage = target === ENTRY || target === `src/integrations/${other ?? ''}/index.ts`;
-    return other === subpath || ofPackage ? undefined : 'a subpath imports the root and the index of other subpaths';
+    if (isCopied(target) && /^(export )?(abstract )?class /m.test(sources.get(target) ?? '')) {
+      return 'a file that the build copies declares no class';
+    }
+    return other === subpath || ofPackage || isCopied(target)
+      ? undefined
+      : 'a subpath imports the root, the index of other subpaths and integrations/shared';
   }
   if (path === ENTRY && other !== undefined) return 'the root loads no subpath';
   if (target === ENTRY) return 'index.ts is the way in for users';

@@ -1,0 +1,62 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { LockClient } from '../../index.js';
+import { holdForRequest, RequestBusyError, type RequestLockOptions } from '../http/index.js';
+import { checkClient, checkRequestOptions } from '../shared/route-checks.js';
+
+/** The options of {@link lockRequest}. */
+export interface LockRequestOptions<Params = Request['params']> extends RequestLockOptions<Request<Params>> {
+  /** The client whose locks the requests take. */
+  client: LockClient;
+  /**
+   * Answers a request that finds the lock busy. It gets the arguments of an error handler of Express.
+   *
+   * @defaultValue passes the error to the error handlers. The handler that Express has by itself answers with `status` and
+   *   `Retry-After`.
+   */
+  onBusy?:
+    ((busy: RequestBusyError, request: Request<Params>, response: Response, next: NextFunction) => unknown) | undefined;
+}
+
+/**
+ * Creates a middleware that holds a lock for the time of a request, under a `LockContext` of the request. It releases the
+ * lock when the response is closed: after its last byte, or when the client disconnects, whatever the handlers do. The
+ * handlers after the middleware run inside the hold, so a nested call re-enters.
+ *
+ * - A client that disconnects while its request waits ends the wait. The handlers do not run.
+ * - The lock stays busy: `onBusy` answers, or the error handlers get a {@link RequestBusyError}.
+ * - Redis is unavailable: the error handlers get the `RedisUnavailableError`, and the handlers do not run.
+ * - The client disconnects while a handler works: the lock is released although the handler goes on. The signal of
+ *   {@link requestLock} aborts. Work that must be complete in any case takes the lock once more with `withLock`: that hold
+ *   outlives the request.
+ *
+ * The middleware works with Express 4 and 5.
+ *
+ * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
+ * @example
+ * app.post(
+ *   '/orders/:id/pay',
+ *   lockRequest({ client, key: (request) => `order:${request.params.id}`, waitTime: 2_000 }),
+ *   async (request, response) => {
+ *     response.json(await pay(request.params.id));
+ *   },
+ * );
+ */
+export function lockRequest<Params = Request['params']>(options: LockRequestOptions<Params>): RequestHandler<Params> {
+  checkRequestOptions(options, ['client', 'onBusy']);
+  checkClient(options.client);
+  const { key, when, onBusy, ...call } = options;
+  const hold = async (request: Request<Params>, response: Response, next: NextFunction): Promise<void> => {
+    if (when !== undefined && !(await when(request))) return next();
+    try {
+      const name = typeof key === 'function' ? await key(request) : key;
+      await holdForRequest(request, response, { ...call, key: name }, next);
+    } catch (error) {
+      if (onBusy === undefined || !(error instanceof RequestBusyError)) throw error;
+      await onBusy(error, request, response, next);
+    }
+  };
+  return function lockedRequest(request, response, next) {
+    // Express 4 does not look at a promise that a middleware returns.
+    hold(request, response, next).catch(next);
+  };
+}
