@@ -42,7 +42,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['tests/**', 'examples/**', 'bench/**'],
+    files: ['tests/**', 'examples/**', 'bench/**', 'docs/**'],
     rules: {
       // A test proves with `!` what the next line would prove by failing.
       '@typescript-eslint/no-non-null-assertion': 'off',

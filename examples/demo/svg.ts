@@ -1,4 +1,5 @@
 import type { Check } from './checks.js';
+import { ALARM, FAINT, FONT, INK, RULE, WORKER_COLORS } from './palette.js';
 import { seconds, type HoldBar, type Mark, type Timeline, type Wait, type WorkerStatus } from './timeline.js';
 
 const WIDTH = 1_600;
@@ -6,11 +7,6 @@ const MARGIN = { left: 120, right: 32, top: 96 };
 const ORDER = { gutter: 24, bar: 30, waiters: 30, gap: 16 };
 const FLOW = { height: 11, gap: 3, workerGap: 12 };
 const MOST_WAITERS = 8;
-const INK = '#1f2933';
-const FAINT = '#7b8794';
-const RULE = '#e4e7eb';
-const ALARM = '#c81e1e';
-const WORKER_COLORS = ['#2f6fde', '#e08a00', '#12925b', '#8447d6'];
 
 /** The whole run as a picture: who held each order, how many waited for it, and what each process did meanwhile. */
 export function drawSvg(timeline: Timeline, checks: readonly Check[]): string {
@@ -40,7 +36,7 @@ class Picture {
     const height = this.#y + 44;
     return [
       `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}"`,
-      ` font-family="Inter, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif" font-size="13" fill="${INK}">`,
+      ` font-family="${FONT}" font-size="13" fill="${INK}">`,
       `<defs>${hatching('blocked', ALARM, 0.55)}${this.#deadPatterns()}</defs>`,
       `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>`,
       ...this.#parts,
