@@ -19,7 +19,7 @@ import type { Topology } from '../redis/topologies/topology.js';
 import { Lanes } from '../synchronizers/lanes.js';
 import type { OwnerlessServices } from '../synchronizers/ownerless-object.js';
 import { LongWaits } from '../waiting/long-wait.js';
-import { QueueReleases } from '../waiting/queue-releases.js';
+import { QueueReleases } from '../protocols/queue-releases.js';
 import { WaitLines } from '../waiting/wait-lines.js';
 
 /** The inputs of the mechanisms of a client. */

@@ -60,8 +60,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     });
   }
 
-  granted(request: ScriptRequest<AcquireReply>): void {
-    this.unwatch();
+  protected granted(request: ScriptRequest<AcquireReply>): void {
     this.resolve({ ids: this.#ids as readonly string[], sentAt: request.sentAt + this.#jumped });
   }
 

@@ -129,8 +129,7 @@ class LatchWaiter extends SharedWaiter {
     return this.protocol.look();
   }
 
-  granted(): void {
-    this.unwatch();
+  protected granted(): void {
     this.resolve(undefined);
   }
 

@@ -33,8 +33,7 @@ export class PermitWaiter extends SharedWaiter {
     return this.protocol.acquire(this.wants, this.#lane);
   }
 
-  granted(): void {
-    this.unwatch();
+  protected granted(): void {
     this.resolve(undefined);
   }
 

@@ -20,7 +20,8 @@ import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { onAbort } from '../abort-watch.js';
 import { mayEnter, waitForBranch } from './branches.js';
 import type { WaitLines } from './wait-lines.js';
-import { LockWaiter, type LockWaiterServices, type Settle, type WaitLimit } from './waiter.js';
+import { LockWaiter, type LockWaiterServices } from './lock-waiter.js';
+import type { Settle, WaitLimit } from './waiter.js';
 
 /** The services of the client that an acquisition uses. */
 export interface AcquireServices extends LockWaiterServices, HoldOwner {

@@ -24,7 +24,8 @@ export function waitForBranch(
   parent: HoldRecord,
 ): Promise<boolean> {
   if (parent.enter(protocol)) return Promise.resolve(true);
-  if (limit.until <= clock.now()) return Promise.reject(new LockTimeoutError(protocol.name, limit.waitTime));
+  if (limit.kind === 'one try' || (limit.until ?? Infinity) <= clock.now())
+    return Promise.reject(new LockTimeoutError(protocol.name, limit.waitTime));
   return new Promise((resolve, reject) => {
     const branches = (parent.branches ??= new LightSet());
     const { until, signal } = limit;
@@ -38,7 +39,7 @@ export function waitForBranch(
     const wake = (unavailable?: RedisUnavailableError): void => {
       if (unavailable !== undefined) {
         // A call without a time limit fails after one command deadline in which Redis did not reply.
-        if (until === Infinity) fail(unavailable);
+        if (limit.kind === 'unlimited') fail(unavailable);
         return;
       }
       if (parent.loss !== undefined) return fail(parent.loss);
@@ -50,7 +51,7 @@ export function waitForBranch(
       resolve(parent.state === 'open');
     };
     const timer =
-      until === Infinity
+      until === undefined
         ? undefined
         : clock.setTimer(until, () => fail(new LockTimeoutError(protocol.name, limit.waitTime)));
     const longWait = clock.clock.setTimer(LONG_WAIT_MS, () => warnLongWait({ protocol, site: terms.site }, parent));

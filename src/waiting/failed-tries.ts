@@ -1,11 +1,10 @@
 import type { LeaseClock } from '../clock.js';
 import { LockTimeoutError, RedisUnavailableError, type LockError } from '../errors.js';
 import { answeredTooLate } from '../holding/hold-record.js';
-import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { LocalLine } from './line.js';
 import type { RetrySchedule } from './retry-schedule.js';
-import { LockWaiter, type Waiter } from './waiter.js';
+import { LockWaiter } from './lock-waiter.js';
+import type { Try, Waiter } from './waiter.js';
 
 interface FailedTryServices {
   readonly clock: LeaseClock;
@@ -33,23 +32,22 @@ export class FailedTries {
   ) {}
 
   /** Keeps the call waiting, or rejects it. */
-  failed(waiter: Waiter, request: ScriptRequest<AcquireReply>): void {
-    const { error, reply } = request;
+  failed(waiter: Waiter, { request: { error, reply }, isProbe }: Try): void {
     if (waiter instanceof LockWaiter) this.#pollLater(waiter);
-    if (waiter.leaving !== undefined) return waiter.reject(waiter.leaving);
+    if (waiter.reason !== undefined) return waiter.reject(waiter.reason);
     if (!this.line.has(waiter)) {
       const busy = new LockTimeoutError(waiter.name, waiter.limit.waitTime);
       return waiter.reject(error ?? (reply?.kind === 'busy' ? busy : answeredTooLate()));
     }
     this.host.standInLine(waiter);
-    if (error !== undefined) this.#withError(waiter, error);
+    if (error !== undefined) this.#withError(waiter, error, isProbe);
     else if (reply?.kind !== 'busy') this.#grantedTooLate(waiter);
   }
 
-  #withError(waiter: Waiter, error: LockError): void {
+  #withError(waiter: Waiter, error: LockError, isProbe: boolean): void {
     waiter.unavailable = error;
     // This was only a probe by a parked waiter: an outage must not fail a waiter that would have slept through it.
-    if (waiter.inBetween) return;
+    if (isProbe) return;
     if (!(error instanceof RedisUnavailableError)) {
       this.line.remove(waiter);
       return waiter.reject(error);
@@ -58,21 +56,21 @@ export class FailedTries {
     // Waiting calls without a time limit also fail after one command deadline in which Redis did not reply.
     for (const other of [...this.line]) {
       // Readers try at the same time. A pending try or hand-over settles its own call.
-      if (!other.unlimited || other.busy) continue;
+      if (!other.unlimited || other.isBusy) continue;
       this.line.remove(other);
       other.reject(error);
     }
   }
 
   /** Releases what the try acquired, or may have acquired: the caller does not get it. */
-  takeBack(waiter: Waiter, request: ScriptRequest<AcquireReply>, taken: boolean): void {
+  takeBack(waiter: Waiter, { request, isProbe }: Try, taken: boolean): void {
     if (request.error === undefined && !taken) waiter.unavailable = waiter.lateSince = undefined;
     if (!taken && !request.inDoubt) return;
     waiter.doubts(request);
     const takenBack = waiter.takeBack(request);
     // Some kinds of lock publish no message when this release frees the lock, so the client wakes the head. A probe
     // needs no wake-up, because another probe follows.
-    if (!waiter.inBetween) void takenBack?.then(() => this.schedule.wake());
+    if (!isProbe) void takenBack?.then(() => this.schedule.wake());
     if (waiter instanceof LockWaiter) this.host.follow(waiter);
   }
 
@@ -101,7 +99,7 @@ export class FailedTries {
 
   #pause(waiter: Waiter, error: LockError): void {
     waiter.unavailable = error;
-    waiter.again = true;
+    waiter.retry();
     this.schedule.pause();
   }
 }

@@ -3,7 +3,8 @@ import { LightSet } from '../light-set.js';
 import type { WaitQueue } from '../protocols/lock-protocol.js';
 import type { LongWaits } from './long-wait.js';
 import type { Tenure } from '../holding/tenure.js';
-import type { Waiter, LockWaiter } from './waiter.js';
+import type { LockWaiter } from './lock-waiter.js';
+import type { Waiter } from './waiter.js';
 
 /** Extra wait after the TTL, in ms: Redis ends a lease at some moment of its last millisecond. */
 const AFTER_LEASE_MS = 2;
@@ -49,8 +50,9 @@ export class QueuedLine {
    * Whether another waiter of this client certainly has an earlier place and still waits. If Redis has lost that place,
    * the reply to the next refresh tells both waiters to try.
    */
-  isBehind({ queuedAt = NaN }: LockWaiter): boolean {
-    for (const { waiter } of this.#waiters.values()) if ((waiter.queuedAt ?? NaN) < queuedAt) return true;
+  isBehind({ queuedAt }: LockWaiter): boolean {
+    if (queuedAt === undefined) return false;
+    for (const { waiter } of this.#waiters.values()) if ((waiter.queuedAt ?? Infinity) < queuedAt) return true;
     return false;
   }
 

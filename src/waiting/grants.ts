@@ -21,7 +21,8 @@ import type { TenureEnd } from '../holding/tenure-end.js';
 import { tellAcquired } from '../holding/tenure-events.js';
 import type { Ended, TenureHost } from '../holding/tenure-host.js';
 import { Tenure, type TenureServices } from '../holding/tenure.js';
-import { LockWaiter, type Waiter } from './waiter.js';
+import { LockWaiter } from './lock-waiter.js';
+import type { Try, Waiter } from './waiter.js';
 
 type GrantRequest = ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
 
@@ -63,13 +64,7 @@ export class Grants {
    * Returns `true` if the grant was used, also when it goes on to another waiter because this one has left. `taken`:
    * the reply confirms an acquisition, which may have come too late.
    */
-  tried(
-    waiter: Waiter,
-    request: ScriptRequest<AcquireReply>,
-    taken: boolean,
-    jumped: number,
-    sequence: number,
-  ): boolean {
+  tried(waiter: Waiter, { request, jumped, sequence }: Try, taken: boolean): boolean {
     const sentAt = request.sentAt + jumped;
     const now = this.services.clock.now();
     if (waiter instanceof LockWaiter) {
@@ -111,7 +106,7 @@ export class Grants {
     if (!waiter.wantsGrant) {
       tenure.endUnclaimed(waiter.terms.leaseMs);
       waiter.doubts(request);
-      waiter.reject(waiter.leaving as LockError);
+      waiter.reject(waiter.reason as LockError);
       return;
     }
     const record = tenure.open(waiter.terms, sentAt, now);
@@ -129,10 +124,10 @@ export class Grants {
     this.schedule.granted();
     if (!waiter.wantsGrant) {
       void waiter.takeBack(request);
-      waiter.reject(waiter.leaving as LockError);
+      waiter.reject(waiter.reason as LockError);
     } else {
       this.#permits += waiter.takes;
-      waiter.granted(request);
+      waiter.serve(request);
     }
     // The next waiter tries at once, unless the reply says when something will be free for that waiter.
     const next = request.reply?.kind === 'permits' ? request.reply.next : undefined;
@@ -152,9 +147,7 @@ export class Grants {
       if (!(waiter instanceof SharedWaiter) || waiter === asker || waiter.cameAfter >= sequence) continue;
       if (!waiter.letInBy(reply)) continue;
       this.line.remove(waiter);
-      waiter.served = waiter.busy;
-      waiter.trying?.abandon();
-      waiter.granted(undefined);
+      waiter.serve(undefined);
     }
     return open;
   }
@@ -178,9 +171,7 @@ export class Grants {
         left -= waiter.takes;
         this.line.remove(waiter);
         // Redis may be granting a pending try of this waiter. Serve the waiter all the same: no other may overtake it.
-        waiter.served = waiter.busy;
-        waiter.trying?.abandon();
-        waiter.granted(undefined);
+        waiter.serve(undefined);
         if (left === 0) return 0;
       }
     }
@@ -206,7 +197,7 @@ export class Grants {
    */
   successorFor(leaseEnd: number): LockWaiter | undefined {
     const { head } = this.line;
-    if (!(head instanceof LockWaiter) || head.busy || !head.protocol.handsOff) return undefined;
+    if (!(head instanceof LockWaiter) || head.isBusy || !head.protocol.handsOff) return undefined;
     // Other clients sleep until the lease end that they know. If the successor's process died, its shorter lease would
     // end earlier, and no message would wake those clients.
     if (this.services.clock.now() + head.leaseMs < leaseEnd) return undefined;
@@ -224,11 +215,11 @@ export class Grants {
     const jumped = clock.jumped;
     const alone = (): boolean => this.wakeUps.isConfirmed && !this.host.othersWait(successor.protocol);
     const ours = this.#streak.asksForOthers() ? Number(alone()) : -1;
-    successor.busy = true;
+    successor.receive();
     this.successors.add(successor);
     const { leaseMs } = successor.terms;
     const request = await successor.protocol.handOff(tenure.owner, successor.owner, leaseMs, ours).done;
-    successor.busy = false;
+    successor.received();
     this.successors.delete(successor);
     const named = successor.owner;
     const sentAt = request.firstSentAt + jumped;
@@ -245,7 +236,7 @@ export class Grants {
     // An attempt may still write the old owner id to Redis, so the waiter needs a new one.
     successor.owner = this.services.newOwner();
     successor.doubts(request);
-    if (successor.leaving !== undefined) successor.reject(successor.leaving);
+    if (successor.reason !== undefined) successor.reject(successor.reason);
     if (request.error !== undefined && !(request.error instanceof NotReplicatedError)) {
       return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
     }

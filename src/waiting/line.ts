@@ -5,7 +5,8 @@ import type { LongWaits } from './long-wait.js';
 import { YIELD_MS } from './retry-schedule.js';
 import type { QueuedLine } from './fair-places.js';
 import type { Tenure } from '../holding/tenure.js';
-import { LockWaiter, type Waiter } from './waiter.js';
+import { LockWaiter } from './lock-waiter.js';
+import type { Waiter } from './waiter.js';
 
 /** The services that the lines of one client share. */
 export interface LineServices {

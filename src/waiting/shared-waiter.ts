@@ -8,16 +8,20 @@ import { Waiter, type WaitLimit } from './waiter.js';
 /** Lease, in ms, for a grant without a lease. No reply takes this long, so no such grant comes too late. */
 export const NO_LEASE_MS = Number.MAX_SAFE_INTEGER;
 
+interface WaitWatch {
+  waitBegins(): void;
+  waitEnds(): void;
+}
+
 /**
  * A call that waits for something that several callers can have at the same time and that has no owner: permits, or an
  * open latch. The grant creates no tenure, and the watchdog does not renew it.
  */
 export abstract class SharedWaiter extends Waiter {
-  /** A release or another try served the waiter while its own try was pending. The grant of its own try is surplus. */
-  served = false;
   /** Called when the call starts to wait, and when the wait ends. */
-  watch: { waitBegins(): void; waitEnds(): void } | undefined;
-  #isWatched = false;
+  watch: WaitWatch | undefined;
+  /** The watch of a call that waits. */
+  #watched: WaitWatch | undefined;
   /**
    * Sequence number of the line's newest try when the call came. The reply to that try, or to an older one, may
    * describe a time before the call.
@@ -56,7 +60,13 @@ export abstract class SharedWaiter extends Waiter {
    * Resolves the call. `request`: the try of this call. `undefined`: the reply to another try, or a release, granted
    * the call.
    */
-  abstract granted(request: ScriptRequest<AcquireReply> | undefined): void;
+  serve(request: ScriptRequest<AcquireReply> | undefined): void {
+    this.settle();
+    this.granted(request);
+  }
+
+  /** Called with the `request` of {@link serve}. */
+  protected abstract granted(request: ScriptRequest<AcquireReply> | undefined): void;
 
   /**
    * With `forAll`: called with every reply to a try that was sent after the call came. Returns whether the reply ends
@@ -68,16 +78,14 @@ export abstract class SharedWaiter extends Waiter {
 
   override watchTime(leave: (reason: LockError) => void): void {
     super.watchTime(leave);
-    if (this.#isWatched) return;
-    this.#isWatched = true;
+    this.#watched = this.watch;
     this.watch?.waitBegins();
   }
 
   override unwatch(): void {
     super.unwatch();
-    if (!this.#isWatched) return;
-    this.#isWatched = false;
-    this.watch?.waitEnds();
+    this.#watched?.waitEnds();
+    this.#watched = undefined;
   }
 
   protected failed(error: unknown): void {

@@ -11,8 +11,6 @@
  * on its way. tests/verification/model/Waiting.tla models both files.
  */
 import { ClientClosedError, type LockError } from '../errors.js';
-import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { ChannelSource } from '../redis/connections/channel-source.js';
 import { WakeUps } from './wake-ups.js';
 import { FailedTries } from './failed-tries.js';
@@ -26,7 +24,8 @@ import { SharedWaiter, wantsLess } from './shared-waiter.js';
 import type { Ended } from '../holding/tenure-host.js';
 import type { TenureEnd } from '../holding/tenure-end.js';
 import type { Tenure } from '../holding/tenure.js';
-import { LockWaiter, type Waiter } from './waiter.js';
+import { LockWaiter } from './lock-waiter.js';
+import type { Try, Waiter } from './waiter.js';
 
 /** The services of the client that its lines use. */
 export interface WaitServices extends LineServices, GrantServices {
@@ -124,36 +123,32 @@ export class WaitLine implements GrantingLine {
     if (this.services.client.closed) return waiter.reject(new ClientClosedError());
     waiter.watchSignal((reason) => this.#leave(waiter, reason));
     if (waiter instanceof SharedWaiter) waiter.cameAfter = this.#schedule.newestTry;
-    if (waiter.limit.until === -Infinity) {
+    if (waiter.limit.kind === 'one try') {
       this.#try(waiter);
     } else {
       this.#line.add(waiter);
       this.step();
-      if (!waiter.busy) this.standInLine(waiter);
+      if (!waiter.isBusy) this.standInLine(waiter);
     }
   }
 
   /** Starts the wait: the waiter's timer runs from now on, and listeners get the `waiting` event. */
   standInLine(waiter: Waiter): void {
-    if (waiter.inLine) return;
-    waiter.inLine = true;
+    if (!waiter.startWaiting()) return;
     waiter.watchTime((reason) => this.#leave(waiter, reason));
     this.#line.stand(waiter, () => this.#schedule.wake());
   }
 
   /** Removes a waiter whose time limit has passed, whose signal has fired, or whose line rejects all waiters. */
   #leave(waiter: Waiter, reason: LockError): void {
-    waiter.leaving = reason;
-    waiter.unwatch();
     const wasHead = this.#line.head === waiter;
     this.#line.remove(waiter);
     if (wasHead && wantsLess(this.#line.head, waiter)) this.#schedule.wakeUpPending = true;
-    // A pending try or hand-over settles the call, because the call may still be granted until then.
-    if (!waiter.busy) waiter.reject(reason);
+    waiter.leave(reason);
     // Other waiters may leave by the same signal. The delay keeps each of them from becoming the head, and trying,
     // before it leaves.
     queueMicrotask(() => {
-      waiter.trying?.abandon();
+      waiter.abandonTry();
       this.step();
     });
     this.#rest();
@@ -165,17 +160,17 @@ export class WaitLine implements GrantingLine {
     if (this.#line.waiterCount === 0) return;
     if (schedule.admitAll) return this.#tryAll();
     const { head } = this.#line;
-    if (head === undefined || head.busy) return;
+    if (head === undefined || head.isBusy) return;
     if (schedule.isDue && (this.concurrent || this.holders.size === 0)) return this.#try(head);
     const now = this.services.clock.now();
     schedule.advance(now);
     if (schedule.isPaused) return schedule.wakeAfterPause();
     // Check before reading the deadline: the report of a loss causes a step of its own, in which the head may try.
     if (!this.concurrent) this.#line.checkHolders();
-    if (head.busy) return;
+    if (head.isBusy) return;
     const localDeadline = this.concurrent ? 0 : this.#line.holdersDeadline(now);
     const isKnown = schedule.isKnown || localDeadline > 0;
-    if (schedule.wakeUpPending || head.again || !isKnown) return this.#try(head);
+    if (schedule.wakeUpPending || head.state === 'retrying' || !isKnown) return this.#try(head);
     this.registry.attend(this, true);
     if (!this.wanted && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#wakeUps.begin();
     if (localDeadline > 0) return schedule.wakeAt(localDeadline);
@@ -185,24 +180,20 @@ export class WaitLine implements GrantingLine {
   }
 
   #tryAll(): void {
-    for (const waiter of [...this.#line]) if (!waiter.busy) this.#try(waiter);
+    for (const waiter of [...this.#line]) if (!waiter.isBusy) this.#try(waiter);
   }
 
-  #try(waiter: Waiter, inBetween = false): void {
-    const sequence = this.#schedule.trying(!inBetween && this.#line.has(waiter));
-    waiter.inBetween = inBetween;
-    waiter.again = false;
-    waiter.busy = true;
+  #try(waiter: Waiter, isProbe = false): void {
+    const sequence = this.#schedule.trying(!isProbe && this.#line.has(waiter));
     this.services.clock.now(); // records a jump from before this try, so that `jumped` includes the jump
-    const { jumped } = this.services.clock;
-    const request = waiter.try();
-    waiter.trying = request;
+    const sent = waiter.try(sequence, this.services.clock.jumped, isProbe);
     this.#trying.add(waiter);
-    waiter.whenTried(request, () => {
+    waiter.whenTried(sent.request, () => {
       this.#trying.delete(waiter);
-      waiter.busy = false;
-      waiter.trying = undefined;
-      this.#tried(waiter, request, jumped, sequence);
+      // close() rejects the waiters of the line. A call with a single try is not among them.
+      if (this.services.client.closed) waiter.leave(new ClientClosedError());
+      waiter.tried();
+      this.#tried(waiter, sent);
       waiter.over();
       this.step();
       this.#rest();
@@ -210,16 +201,16 @@ export class WaitLine implements GrantingLine {
     });
   }
 
-  #tried(waiter: Waiter, request: ScriptRequest<AcquireReply>, jumped: number, sequence: number): void {
-    // close() rejects the waiters of the line. A call with a single try is not among them.
-    if (this.services.client.closed) waiter.leaving ??= new ClientClosedError();
+  #tried(waiter: Waiter, sent: Try): void {
+    const { request, sequence, jumped } = sent;
     const taken = waiter.took(request);
-    const served = waiter instanceof SharedWaiter && waiter.served;
-    if (!served && this.#grants.tried(waiter, request, taken, jumped, sequence)) return;
-    if (!served || !taken || !this.#grants.passTaken(waiter)) this.#failures.takeBack(waiter, request, taken);
+    const served = waiter.state === 'served';
+    if (!served && this.#grants.tried(waiter, sent, taken)) return;
+    const passed = served && taken && waiter instanceof SharedWaiter && this.#grants.passTaken(waiter);
+    if (!passed) this.#failures.takeBack(waiter, sent, taken);
     const { reply } = request;
     if (reply?.kind === 'busy') this.#schedule.learn(reply, request.sentAt + jumped, sequence);
-    if (!served) this.#failures.failed(waiter, request);
+    if (!served) this.#failures.failed(waiter, sent);
   }
 
   successorFor(leaseEnd: number): LockWaiter | undefined {
@@ -276,7 +267,7 @@ export class WaitLine implements GrantingLine {
 
   /** Stops the repetition of pending tries, so that the client can sooner release what they acquired. */
   abandonTries(): void {
-    for (const waiter of this.#trying) waiter.trying?.abandon();
+    for (const waiter of this.#trying) waiter.abandonTry();
   }
 
   /** Resolves when no request that may acquire, hand over or free the lock is pending. */

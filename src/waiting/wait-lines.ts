@@ -5,7 +5,7 @@ import type { Tenure } from '../holding/tenure.js';
 import { WaitLine, type LineRegistry, type WaitServices } from './wait-line.js';
 import type { LockProtocol, WaitQueue } from '../protocols/lock-protocol.js';
 import { QueuedLine } from './fair-places.js';
-import { LockWaiter } from './waiter.js';
+import { LockWaiter } from './lock-waiter.js';
 
 /**
  * Time, in ms, for which a subscription outlives its last waiter. Otherwise a busy lock would subscribe once per

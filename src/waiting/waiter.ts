@@ -1,5 +1,5 @@
 import type { LeaseClock, Timer } from '../clock.js';
-import { ClientClosedError, LockAbortedError, LockTimeoutError, RefusedError, type LockError } from '../errors.js';
+import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
 import { callerContext } from '../redis/connections/detached.js';
 import { isAnyObserved } from '../redis/connections/observed.js';
 import type { RequestAttempts } from '../redis/requests/request-attempts.js';
@@ -7,24 +7,47 @@ import type { ScriptRequest } from '../redis/requests/script-request.js';
 import { isGrant, type AcquireReply } from '../redis/scripts/replies.js';
 import { abortedBy, onAbort } from '../abort-watch.js';
 import type { CallSite } from '../ownership/call-site.js';
-import type { QueueReleases } from './queue-releases.js';
-import { latestEnd, type Compensations } from '../holding/compensations.js';
-import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
-import type { MakeHold, SingleHold } from '../holding/single-hold.js';
-import type { Tenure } from '../holding/tenure.js';
-import type { LockProtocol } from '../protocols/lock-protocol.js';
+import type { SingleHold } from '../holding/single-hold.js';
 
 /** How long a call waits, and the signal that ends the wait earlier. */
-export interface WaitLimit {
-  /** Lease-clock time, in ms, at which the wait ends. `Infinity`: no limit. `-Infinity`: the call does not wait. */
-  readonly until: number;
+export type WaitLimit = {
+  /** The wait time that the caller passed, in ms. */
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
-}
+} & (
+  | { readonly kind: 'one try' | 'unlimited'; readonly until: undefined }
+  /** `until`: lease-clock time, in ms, at which the wait ends. */
+  | { readonly kind: 'limited'; readonly until: number }
+);
 
 export function waitLimitOf(clock: LeaseClock, waitTime: number, signal: AbortSignal | undefined): WaitLimit {
-  const until = waitTime === Infinity ? Infinity : waitTime > 0 ? clock.now() + waitTime : -Infinity;
-  return { until, waitTime, signal };
+  if (waitTime > 0 && waitTime < Infinity) return { kind: 'limited', until: clock.now() + waitTime, waitTime, signal };
+  return { kind: waitTime > 0 ? 'unlimited' : 'one try', until: undefined, waitTime, signal };
+}
+
+/**
+ * What a waiter does:
+ *
+ * - `new`: the call does not wait, or not yet.
+ * - `trying`: its try is pending.
+ * - `queued`: it stands in line. If it is the head, it is parked until a wake-up.
+ * - `retrying`: it stands in line, and its last try failed: it tries again without a wake-up.
+ * - `receiving`: a hand-over to it is pending.
+ * - `leaving`: it has given up, and its pending request settles the call.
+ * - `served`: a release or another try settled the call, and its own try is pending. The grant of that try is surplus.
+ * - `settled`: the call is settled.
+ */
+type WaiterState = 'new' | 'trying' | 'queued' | 'retrying' | 'receiving' | 'leaving' | 'served' | 'settled';
+
+/** One try of a waiter. */
+export interface Try {
+  readonly request: ScriptRequest<AcquireReply>;
+  /** The number of the try in its line. */
+  readonly sequence: number;
+  /** The jumps of the lease clock before the try was sent, in ms. */
+  readonly jumped: number;
+  /** This is a probe of a parked waiter, because no message can arrive. */
+  readonly isProbe: boolean;
 }
 
 /** Receives the outcome of a call, once. */
@@ -39,18 +62,13 @@ export interface Settle {
  * effect.
  */
 export abstract class Waiter {
-  /** A try of this waiter, or a hand-over to it, is pending. */
-  busy = false;
+  #state: WaiterState = 'new';
   /** The pending try. The client need not repeat the try once the waiter has left. */
-  trying: ScriptRequest<AcquireReply> | undefined;
-  /** The last try failed: the waiter tries again without a wake-up. */
-  again = false;
-  /** The pending try is a probe of a parked waiter, because no message can arrive. */
-  inBetween = false;
+  #try: Try | undefined;
   /** The call waits in line: its first try found the lock busy, or other waiters came before. */
-  inLine = false;
-  /** The reason for which the waiter has given up. The call may not have settled yet. */
-  leaving: LockError | undefined;
+  #inLine = false;
+  /** Why the waiter has given up. The call may not have settled yet. */
+  #reason: LockError | undefined;
   /**
    * The error of the last try, if that try failed. A timeout then reports this error, because the client does not know
    * whether the lock is busy.
@@ -80,10 +98,73 @@ export abstract class Waiter {
     readonly site: CallSite | undefined,
   ) {}
 
-  /** Sends a try. */
-  try(): ScriptRequest<AcquireReply> {
-    return this.#asCaller === undefined ? this.send() : this.#asCaller(() => this.send());
+  get state(): WaiterState {
+    return this.#state;
   }
+
+  /** A try of this waiter, or a hand-over to it, is pending. */
+  get isBusy(): boolean {
+    return this.#try !== undefined || this.#state === 'trying' || this.#state === 'receiving';
+  }
+
+  get reason(): LockError | undefined {
+    return this.#reason;
+  }
+
+  /** The one place that changes the state. A settled call stays settled. */
+  #become(state: WaiterState): void {
+    if (this.#state !== 'settled' && this.#state !== 'served') this.#state = state;
+  }
+
+  /** Sends a try. */
+  try(sequence: number, jumped: number, isProbe: boolean): Try {
+    this.#become('trying');
+    const request = this.#asCaller === undefined ? this.send() : this.#asCaller(() => this.send());
+    return (this.#try = { request, sequence, jumped, isProbe });
+  }
+
+  /** The pending try has settled. */
+  tried(): void {
+    this.#try = undefined;
+    if (this.#state === 'trying') this.#become(this.#inLine ? 'queued' : 'new');
+  }
+
+  /** Stops the repetition of a pending try. */
+  abandonTry(): void {
+    this.#try?.request.abandon();
+  }
+
+  /** The call waits in line from now on. Returns `false` if it waited before. */
+  startWaiting(): boolean {
+    if (this.#inLine) return false;
+    this.#inLine = true;
+    this.#become('queued');
+    return true;
+  }
+
+  /** The last try failed: the waiter tries again without a wake-up. */
+  retry(): void {
+    this.#become('retrying');
+  }
+
+  /** A hand-over to this waiter begins. */
+  receive(): void {
+    this.#become('receiving');
+  }
+
+  /** The pending hand-over to this waiter has settled. */
+  received(): void {
+    if (this.#state === 'receiving') this.#become('queued');
+  }
+
+  /** The waiter gives up. Its pending request settles the call, because the call may still be granted until then. */
+  leave(reason: LockError): void {
+    this.unwatch();
+    this.#reason ??= reason;
+    if (this.isBusy) this.#become('leaving');
+    else this.reject(reason);
+  }
+
   protected abstract send(): ScriptRequest<AcquireReply>;
   /** Calls `fn` when the request of the try has settled. */
   whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
@@ -106,7 +187,7 @@ export abstract class Waiter {
   }
 
   get unlimited(): boolean {
-    return this.limit.until === Infinity;
+    return this.limit.kind === 'unlimited';
   }
 
   /** Calls `leave` when the signal fires. */
@@ -119,7 +200,7 @@ export abstract class Waiter {
   /** Calls `leave` when the time limit passes. A first try needs no timer, because its command deadline ends it. */
   watchTime(leave: (reason: LockError) => void): void {
     const { until, waitTime } = this.limit;
-    if (until === Infinity || this.#timer !== undefined) return;
+    if (until === undefined || this.#timer !== undefined) return;
     this.#timer = this.clock.setTimer(until, () => leave(new LockTimeoutError(this.name, waitTime)));
   }
 
@@ -135,7 +216,7 @@ export abstract class Waiter {
    * closed client, does not.
    */
   get wantsGrant(): boolean {
-    return !(this.leaving instanceof LockAbortedError || this.leaving instanceof ClientClosedError);
+    return !(this.#reason instanceof LockAbortedError || this.#reason instanceof ClientClosedError);
   }
 
   /** Remembers the request if it may still take effect. */
@@ -146,138 +227,21 @@ export abstract class Waiter {
   /** Rejects the call when no request that was sent for the call can take effect any more. */
   reject(error: LockError): void {
     this.unwatch();
-    this.leaving ??= error;
+    this.#reason ??= error;
+    this.#become('leaving');
     const reason = error instanceof LockTimeoutError && this.unavailable !== undefined ? this.unavailable : error;
-    if (this.#doubtful === undefined) return this.failed(reason);
-    void Promise.all(this.#doubtful.map((request) => request.whenQuiet())).then(() => this.failed(reason));
-  }
-}
-
-/** The services that the lock waiters of one client share. */
-export interface LockWaiterServices {
-  readonly clock: LeaseClock;
-  readonly options: { readonly commandTimeout: number; readonly fairWaiterTimeout: number };
-  readonly compensations: Compensations;
-  readonly queueReleases: QueueReleases;
-  /** Returns `<client id>:<number>`, never the same twice. */
-  newOwner(): string;
-}
-
-/** The lock and the hold that a call asks for, and the time limit of the call. */
-interface LockCallTerms {
-  readonly protocol: LockProtocol;
-  readonly terms: HoldTerms;
-  readonly limit: WaitLimit;
-  readonly makeHold: MakeHold;
-}
-
-/** A call that waits for an outermost hold of a lock. */
-export class LockWaiter extends Waiter {
-  readonly protocol: LockProtocol;
-  readonly terms: HoldTerms;
-  readonly #makeHold: MakeHold;
-  /** The owner id in the requests. The waiter gets a new owner id when the state of the old one in Redis is unknown. */
-  owner: string;
-  /** The owner that a forced unlock of this client named while the reply that grants the lock was pending. */
-  forced: string | undefined;
-  /** For a kind that polls: the last pause, in ms, and the number of failed tries. */
-  pauseMs = 0;
-  failures = 0;
-  /** The owner may have a place in the Redis queue of the lock. */
-  #queued = false;
-  /**
-   * Monotonic time, in ms, at which the client sent the try that gave the owner its place. `NaN`: the owner has a
-   * place, and the time is unknown.
-   */
-  queuedAt: number | undefined;
-  /**
-   * Monotonic time, in ms, until which an unanswered attempt of an answered try may still acquire the lock for the
-   * owner.
-   */
-  #strayUntil = 0;
-
-  constructor(
-    private readonly services: LockWaiterServices,
-    { protocol, terms, limit, makeHold }: LockCallTerms,
-    private readonly settle: Settle,
-  ) {
-    super(services.clock, protocol.name, limit, terms.leaseMs, terms.site);
-    this.protocol = protocol;
-    this.terms = terms;
-    this.#makeHold = makeHold;
-    this.owner = terms.owner ?? services.newOwner();
+    const fail = (): void => {
+      this.#become('settled');
+      this.failed(reason);
+    };
+    if (this.#doubtful === undefined) return fail();
+    void Promise.all(this.#doubtful.map((request) => request.whenQuiet())).then(fail);
   }
 
-  /**
-   * The channel on which Redis announces the turn of this owner alone. `undefined` for a kind without a Redis queue.
-   */
-  get ownChannel(): string | undefined {
-    return this.protocol.queue?.channelOf(this.owner);
-  }
-
-  protected send(): ScriptRequest<AcquireReply> {
-    const waits = this.limit.until !== -Infinity;
-    this.#queued = waits && this.protocol.queue !== undefined;
-    this.forced = undefined;
-    return this.protocol.acquire(this.owner, this.terms.leaseMs, waits);
-  }
-
-  override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
-    if (this.protocol.queue === undefined) return super.whenTried(request, fn);
-    super.whenTried(request, () => {
-      // An attempt whose reply was lost may have got the place, so the time is unknown.
-      if (request.reply?.kind === 'busy') this.queuedAt ??= request.inDoubt ? NaN : request.sentAt;
-      // Redis refused the request before the script wrote anything, so the owner has no place to release.
-      if (request.error instanceof RefusedError && !request.inDoubt && this.queuedAt === undefined)
-        this.#queued = false;
-      fn();
-    });
-  }
-
-  takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {
-    this.#strayUntil = this.grantOpenUntil(request);
-    // Keep the place and the owner id. If a late attempt acquires the lock, the next try of this owner gets the grant.
-    if (this.#queued && request.reply?.kind === 'busy') return undefined;
-    const givenBack = this.#giveBack(this.#strayUntil, this.terms.leaseMs);
-    this.#strayUntil = 0;
-    this.queuedAt = undefined;
-    this.#queued = false;
-    this.owner = this.services.newOwner();
-    return givenBack;
-  }
-
-  /** Monotonic time, in ms, until which an attempt for this owner may still acquire the lock. */
-  grantOpenUntil({ openUntil }: RequestAttempts): number {
-    return Math.max(openUntil, this.#strayUntil);
-  }
-
-  /** Called when the owner has the lock. With the grant, the owner left the queue. */
-  hasLock(): void {
-    this.#queued = false;
-  }
-
-  #giveBack(notBefore: number, lastsMs: number): Promise<void> {
-    const { services, protocol, owner } = this;
-    const { compensations, queueReleases } = services;
-    return compensations.add({
-      send: () => (protocol.queue === undefined ? protocol.release([owner]) : queueReleases.release(protocol, owner)),
-      notBefore,
-      until: latestEnd(services, lastsMs),
-    });
-  }
-
-  resolve(tenure: Tenure, record: HoldRecord): void {
+  /** The call is granted. If a try is pending, its grant is surplus. */
+  protected settle(): void {
     this.unwatch();
-    this.settle.granted(this.#makeHold(tenure, record));
-  }
-
-  protected failed(error: unknown): void {
-    // Release the place: the waiters behind this owner must not wait for a call that has failed. The release may stop
-    // after `fairWaiterTimeout`, when every client treats the owner as dead. If a late attempt may acquire the lock,
-    // the release continues for the lease, if that is longer.
-    const { fairWaiterTimeout } = this.services.options;
-    const lastsMs = this.#strayUntil > 0 ? Math.max(fairWaiterTimeout, this.terms.leaseMs) : fairWaiterTimeout;
-    if (this.#queued) void this.#giveBack(0, lastsMs);
-    this.settle.failed(error);
+    this.#become(this.#try === undefined ? 'settled' : 'served');
+    this.abandonTry();
   }
 }

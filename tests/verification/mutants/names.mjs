@@ -24,3 +24,4 @@ export const attempts = 'src/redis/requests/request-attempts.ts';
 export const subscriber = 'src/redis/connections/subscriber.ts';
 export const watchdog = 'src/holding/watchdog.ts';
 export const waiter = 'src/waiting/waiter.ts';
+export const lockWaiter = 'src/waiting/lock-waiter.ts';

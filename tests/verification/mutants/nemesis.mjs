@@ -1,6 +1,6 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { subscriber, waiter, wakeUps, watchdog } from './names.mjs';
+import { lockWaiter, subscriber, wakeUps, watchdog } from './names.mjs';
 
 const NEMESIS = 'tests/verification/soak/nemesis';
 
@@ -63,7 +63,7 @@ export const SABOTAGES = [
   ),
   without(
     'nemesis: calls that are forgotten when they have settled',
-    waiter,
+    lockWaiter,
     'this.owner = terms.owner ?? services.newOwner();',
     'this.owner = terms.owner ?? services.newOwner();\n    (globalThis.kept ??= []).push(this);',
     NEMESIS,
@@ -75,9 +75,7 @@ export const SABOTAGES = [
     `    for (const waiter of [...this.line] as any[]) {
       if (!waiter.forAll) continue;
       this.line.remove(waiter);
-      waiter.served = waiter.busy;
-      waiter.trying?.abandon();
-      waiter.granted(undefined);
+      waiter.serve(undefined);
     }
     this.schedule.published();
     this.schedule.wake();

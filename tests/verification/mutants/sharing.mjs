@@ -1,6 +1,6 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { PROPERTIES, WAKING, grants } from './names.mjs';
+import { PROPERTIES, WAKING, grants, waiter } from './names.mjs';
 
 /** Hand-offs (tests/verification/model/HandOff.tla), permits and their lanes. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const SHARING = [
@@ -22,7 +22,7 @@ export const SHARING = [
   without(
     'no hand-off to who is busy',
     grants,
-    '!(head instanceof LockWaiter) || head.busy ||',
+    '!(head instanceof LockWaiter) || head.isBusy ||',
     '!(head instanceof LockWaiter) ||',
     PROPERTIES,
     WAKING,
@@ -31,14 +31,14 @@ export const SHARING = [
     'permits for whoever is first, even while it asks Redis',
     grants,
     '        // Redis may be granting a pending try of this waiter. Serve the waiter all the same: no other may overtake it.\n',
-    '        if (waiter.busy) continue;\n',
+    '        if (waiter.isBusy) continue;\n',
     'tests/integration/semaphore',
   ),
   without(
     'what Redis grants to who has been served already goes back',
-    grants,
-    'no other may overtake it.\n        waiter.served = waiter.busy;',
-    'no other may overtake it.',
+    waiter,
+    "this.#become(this.#try === undefined ? 'settled' : 'served');",
+    "this.#become('settled');",
     'tests/integration/semaphore',
   ),
   without(
@@ -136,7 +136,7 @@ export const SHARING = [
   without(
     'one look for all who wait at a latch',
     grants,
-    '      waiter.served = waiter.busy;\n      waiter.trying?.abandon();\n      waiter.granted(undefined);\n    }\n    return open',
+    '      waiter.serve(undefined);\n    }\n    return open',
     '    }\n    return open',
     'tests/integration/semaphore',
   ),

@@ -11,7 +11,7 @@ import {
   lease,
   tenure,
   turns,
-  waiter,
+  lockWaiter,
   releases,
 } from './names.mjs';
 
@@ -189,21 +189,21 @@ export const TENURES = [
   ),
   without(
     'a fresh owner after a try in doubt',
-    waiter,
-    'this.#queued = false;\n    this.owner = this.services.newOwner();',
-    'this.#queued = false;',
+    lockWaiter,
+    'this.#place = NO_PLACE;\n    this.owner = this.services.newOwner();',
+    'this.#place = NO_PLACE;',
     PROPERTIES,
   ),
   without(
     'R26: a place in the queue that a lost reply does not cost',
-    waiter,
-    "    if (this.#queued && request.reply?.kind === 'busy') return undefined;\n",
+    lockWaiter,
+    "    if (this.#place.kind !== 'none' && request.reply?.kind === 'busy') return undefined;\n",
     '',
     'tests/faults/fair-lock',
   ),
   without(
     'R4: what a late attempt takes for an owner that was kept',
-    waiter,
+    lockWaiter,
     'return Math.max(openUntil, this.#strayUntil);',
     'return openUntil;',
     'tests/faults/fair-lock',

@@ -1,8 +1,10 @@
-import type { SentRequest } from '../holding/compensations.js';
+import type { LockError } from '../errors.js';
 import { runOutside } from '../ownership/flow.js';
-import type { LockProtocol } from '../protocols/lock-protocol.js';
+import type { LockProtocol } from './lock-protocol.js';
 
-type Request = Awaited<SentRequest['done']>;
+interface Request {
+  readonly error: LockError | undefined;
+}
 
 interface Leaving {
   readonly owner: string;
@@ -23,7 +25,7 @@ export class QueueReleases {
   /** The owners that leave in this turn of the event loop, by key. */
   readonly #leaving = new Map<string, Leaving[]>();
 
-  release(protocol: LockProtocol, owner: string): SentRequest {
+  release(protocol: LockProtocol, owner: string): { readonly done: Promise<Request> } {
     const done = new Promise<Request>((sent) => {
       const leaving = this.#leaving.get(protocol.key) ?? this.#nextTurn(protocol);
       leaving.push({ owner, sent });

@@ -1,0 +1,147 @@
+import type { LeaseClock } from '../clock.js';
+import { RefusedError } from '../errors.js';
+import { latestEnd, type Compensations } from '../holding/compensations.js';
+import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
+import type { MakeHold } from '../holding/single-hold.js';
+import type { Tenure } from '../holding/tenure.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
+import type { QueueReleases } from '../protocols/queue-releases.js';
+import type { RequestAttempts } from '../redis/requests/request-attempts.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import type { AcquireReply } from '../redis/scripts/replies.js';
+import { Waiter, type Settle, type WaitLimit } from './waiter.js';
+
+/** The services that the lock waiters of one client share. */
+export interface LockWaiterServices {
+  readonly clock: LeaseClock;
+  readonly options: { readonly commandTimeout: number; readonly fairWaiterTimeout: number };
+  readonly compensations: Compensations;
+  readonly queueReleases: QueueReleases;
+  /** Returns `<client id>:<number>`, never the same twice. */
+  newOwner(): string;
+}
+
+/** The lock and the hold that a call asks for, and the time limit of the call. */
+interface LockCallTerms {
+  readonly protocol: LockProtocol;
+  readonly terms: HoldTerms;
+  readonly limit: WaitLimit;
+  readonly makeHold: MakeHold;
+}
+
+/** The place of an owner in the Redis queue of the lock. `at`: when the try that gave it was sent, if that is known. */
+type QueuePlace = { readonly kind: 'none' | 'possible' } | { readonly kind: 'taken'; readonly at: number | undefined };
+
+const NO_PLACE: QueuePlace = { kind: 'none' };
+const POSSIBLE_PLACE: QueuePlace = { kind: 'possible' };
+
+/** A call that waits for an outermost hold of a lock. */
+export class LockWaiter extends Waiter {
+  readonly protocol: LockProtocol;
+  readonly terms: HoldTerms;
+  readonly #makeHold: MakeHold;
+  /** The owner id in the requests. The waiter gets a new owner id when the state of the old one in Redis is unknown. */
+  owner: string;
+  /** The owner that a forced unlock of this client named while the reply that grants the lock was pending. */
+  forced: string | undefined;
+  /** For a kind that polls: the last pause, in ms, and the number of failed tries. */
+  pauseMs = 0;
+  failures = 0;
+  #place: QueuePlace = NO_PLACE;
+  /**
+   * Monotonic time, in ms, until which an unanswered attempt of an answered try may still acquire the lock for the
+   * owner.
+   */
+  #strayUntil = 0;
+
+  constructor(
+    private readonly services: LockWaiterServices,
+    { protocol, terms, limit, makeHold }: LockCallTerms,
+    private readonly outcome: Settle,
+  ) {
+    super(services.clock, protocol.name, limit, terms.leaseMs, terms.site);
+    this.protocol = protocol;
+    this.terms = terms;
+    this.#makeHold = makeHold;
+    this.owner = terms.owner ?? services.newOwner();
+  }
+
+  /** Monotonic time, in ms, at which the client sent the try that gave the owner its place, if that time is known. */
+  get queuedAt(): number | undefined {
+    return this.#place.kind === 'taken' ? this.#place.at : undefined;
+  }
+
+  /**
+   * The channel on which Redis announces the turn of this owner alone. `undefined` for a kind without a Redis queue.
+   */
+  get ownChannel(): string | undefined {
+    return this.protocol.queue?.channelOf(this.owner);
+  }
+
+  protected send(): ScriptRequest<AcquireReply> {
+    const waits = this.limit.kind !== 'one try';
+    if (waits && this.protocol.queue !== undefined && this.#place.kind === 'none') this.#place = POSSIBLE_PLACE;
+    this.forced = undefined;
+    return this.protocol.acquire(this.owner, this.terms.leaseMs, waits);
+  }
+
+  override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
+    if (this.protocol.queue === undefined) return super.whenTried(request, fn);
+    super.whenTried(request, () => {
+      if (this.#place.kind === 'possible') {
+        // An attempt whose reply was lost may have got the place, so the time is unknown.
+        if (request.reply?.kind === 'busy')
+          this.#place = { kind: 'taken', at: request.inDoubt ? undefined : request.sentAt };
+        // Redis refused the request before the script wrote anything, so the owner has no place to release.
+        else if (request.error instanceof RefusedError && !request.inDoubt) this.#place = NO_PLACE;
+      }
+      fn();
+    });
+  }
+
+  takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {
+    this.#strayUntil = this.grantOpenUntil(request);
+    // Keep the place and the owner id. If a late attempt acquires the lock, the next try of this owner gets the grant.
+    if (this.#place.kind !== 'none' && request.reply?.kind === 'busy') return undefined;
+    const givenBack = this.#giveBack(this.#strayUntil, this.terms.leaseMs);
+    this.#strayUntil = 0;
+    this.#place = NO_PLACE;
+    this.owner = this.services.newOwner();
+    return givenBack;
+  }
+
+  /** Monotonic time, in ms, until which an attempt for this owner may still acquire the lock. */
+  grantOpenUntil({ openUntil }: RequestAttempts): number {
+    return Math.max(openUntil, this.#strayUntil);
+  }
+
+  /** Called when the owner has the lock. With the grant, the owner left the queue. */
+  hasLock(): void {
+    this.#place = NO_PLACE;
+  }
+
+  #giveBack(notBefore: number, lastsMs: number): Promise<void> {
+    const { services, protocol, owner } = this;
+    const { compensations, queueReleases } = services;
+    return compensations.add({
+      send: () => (protocol.queue === undefined ? protocol.release([owner]) : queueReleases.release(protocol, owner)),
+      notBefore,
+      until: latestEnd(services, lastsMs),
+    });
+  }
+
+  resolve(tenure: Tenure, record: HoldRecord): void {
+    this.settle();
+    this.outcome.granted(this.#makeHold(tenure, record));
+  }
+
+  protected failed(error: unknown): void {
+    // Release the place: the waiters behind this owner must not wait for a call that has failed. The release may stop
+    // after `fairWaiterTimeout`, when every client treats the owner as dead. If a late attempt may acquire the lock,
+    // the release continues for the lease, if that is longer.
+    const { fairWaiterTimeout } = this.services.options;
+    const lastsMs = this.#strayUntil > 0 ? Math.max(fairWaiterTimeout, this.terms.leaseMs) : fairWaiterTimeout;
+    if (this.#place.kind !== 'none') void this.#giveBack(0, lastsMs);
+    this.outcome.failed(error);
+  }
+}
