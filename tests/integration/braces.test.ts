@@ -65,7 +65,7 @@ describe.each(Object.entries(LOCKS))('issue 20.2: %s locks named x and {x} in on
     expect(await outcome(other!.release())).toBe('ok');
   });
 
-  test('are contended for each by itself: exclusion holds, nothing is lost, nothing stays', async () => {
+  test("exclude each other's owners separately under contention, and leave nothing behind", async () => {
     const client = await openClient();
     const name = freshName();
     const lost: unknown[] = [];
@@ -77,7 +77,7 @@ describe.each(Object.entries(LOCKS))('issue 20.2: %s locks named x and {x} in on
   });
 });
 
-test('issue 20.2: flows that take x and {x} in turn do not deadlock', async () => {
+test('issue 20.2: flows that acquire x and {x} in either order do not deadlock', async () => {
   const client = await openClient();
   const name = freshName();
   const [plain, braced] = [client.getLock(name), client.getLock(`{${name}}`)];
@@ -85,7 +85,7 @@ test('issue 20.2: flows that take x and {x} in turn do not deadlock', async () =
   await Promise.all(Array.from({ length: 10 }, () => inFlow(both)));
 });
 
-test('issue 20.2: one-permit semaphores named x and {x} in one client admit one each, and keep their permits', async () => {
+test('issue 20.2: semaphores named x and {x} with one permit each admit one flow each and keep their permits', async () => {
   const client = await openClient();
   const name = freshName();
   const names = [name, `{${name}}`];
@@ -96,7 +96,7 @@ test('issue 20.2: one-permit semaphores named x and {x} in one client admit one 
   await admin().del(...names);
 });
 
-test('a latch named {x} does not open because the one named x has opened', async () => {
+test('a latch named {x} stays closed when the latch named x opens', async () => {
   const client = await openClient();
   const name = freshName();
   const [plain, braced] = [client.getCountDownLatch(name), client.getCountDownLatch(`{${name}}`)];
@@ -117,8 +117,8 @@ test('a latch named {x} does not open because the one named x has opened', async
   await waiting;
 });
 
-describe('what Redisson keeps under one key for both, as the guide says', () => {
-  test('fair locks named q and {q} exclude nobody from each other, but have one queue', async () => {
+describe('names x and {x} that share a key in Redisson, as documented', () => {
+  test('fair locks named q and {q} do not exclude each other, but share one queue', async () => {
     const [client, other] = [await openClient(), await openClient()];
     const name = freshName();
     const hold = await holdElsewhere(client.getFairLock(name));
@@ -132,7 +132,7 @@ describe('what Redisson keeps under one key for both, as the guide says', () => 
     expect(await inFlow(() => braced.withLock(() => 'inside'))).toBe('inside');
   });
 
-  test('expirable permits named p and {p} have one set of taken permits: what expires goes to the one that looks', async () => {
+  test('expirable permits named p and {p} share one set of taken permits, and the next reader frees expired ones', async () => {
     const client = await openClient();
     const name = freshName();
     const names = [name, `{${name}}`];

@@ -80,41 +80,44 @@ test.each(Object.entries(RELEASES))(
 describe('R32: close() settles within one command deadline', () => {
   const downs: Record<string, (down: RedisServer) => Promise<unknown>> = {
     killed: (down) => down.kill9(),
-    'stopped, so that it accepts and never answers': (down) => down.pause(),
+    'stopped, so that it accepts connections and does not reply': (down) => down.pause(),
   };
-  test.each(Object.entries(downs))('R32: with Redis %s, with holds, waiters and calls under way', async (_, goDown) => {
-    server = await startServer();
-    const clock = new TestClock();
-    const client = await openClient({ url: server.url, commandTimeout: DEADLINE_MS, clock });
-    const other = await openClient({ url: server.url, commandTimeout: DEADLINE_MS });
-    const hold = await holdElsewhere(client.getLock('held'));
-    await holdElsewhere(other.getLock('theirs'));
-    const waiting = [client.getLock('held').acquire(), client.getLock('theirs').acquire({ waitTime: 60_000 })];
-    const outcomes = waiting.map(outcome);
-    await pause(PARKED_MS);
-    await goDown(server);
-    const underWay = [
-      outcome(client.getLock('free').acquire()),
-      outcome(client.getLock('free').tryLock()),
-      outcome(client.getLock('free').isLocked()),
-      outcome(client.inspect('free')),
-    ];
-    // Requests of one owner go out one at a time: the release stands behind this one.
-    underWay.push(outcome(hold.extend(60_000)));
-    await pause();
-    const released = outcome(hold.release());
-    const at = performance.now();
-    await client.close({ releaseHolds: true });
-    expect(elapsed(at)).toBeLessThan(DEADLINE_MS + SLACK_MS);
-    expect(await Promise.all(outcomes)).toEqual(['ERR_LOCK_CLIENT_CLOSED', 'ERR_LOCK_CLIENT_CLOSED']);
-    for (const each of [...underWay, released]) {
-      expect(['ERR_LOCK_CLIENT_CLOSED', 'ERR_LOCK_REDIS_UNAVAILABLE']).toContain(await each);
-    }
-    expect(clock.timers).toBe(0);
-    await other.close();
-  });
+  test.each(Object.entries(downs))(
+    'R32: with Redis %s, and with holds, waiters and pending calls',
+    async (_, goDown) => {
+      server = await startServer();
+      const clock = new TestClock();
+      const client = await openClient({ url: server.url, commandTimeout: DEADLINE_MS, clock });
+      const other = await openClient({ url: server.url, commandTimeout: DEADLINE_MS });
+      const hold = await holdElsewhere(client.getLock('held'));
+      await holdElsewhere(other.getLock('theirs'));
+      const waiting = [client.getLock('held').acquire(), client.getLock('theirs').acquire({ waitTime: 60_000 })];
+      const outcomes = waiting.map(outcome);
+      await pause(PARKED_MS);
+      await goDown(server);
+      const underWay = [
+        outcome(client.getLock('free').acquire()),
+        outcome(client.getLock('free').tryLock()),
+        outcome(client.getLock('free').isLocked()),
+        outcome(client.inspect('free')),
+      ];
+      // Requests of one owner go out one at a time: the release stands behind this one.
+      underWay.push(outcome(hold.extend(60_000)));
+      await pause();
+      const released = outcome(hold.release());
+      const at = performance.now();
+      await client.close({ releaseHolds: true });
+      expect(elapsed(at)).toBeLessThan(DEADLINE_MS + SLACK_MS);
+      expect(await Promise.all(outcomes)).toEqual(['ERR_LOCK_CLIENT_CLOSED', 'ERR_LOCK_CLIENT_CLOSED']);
+      for (const each of [...underWay, released]) {
+        expect(['ERR_LOCK_CLIENT_CLOSED', 'ERR_LOCK_REDIS_UNAVAILABLE']).toContain(await each);
+      }
+      expect(clock.timers).toBe(0);
+      await other.close();
+    },
+  );
 
-  test('R32: with a Redis that was never there', async () => {
+  test('R32: with a Redis that was never reachable', async () => {
     const client = createClient({ url: 'redis://127.0.0.1:1', commandTimeout: DEADLINE_MS });
     const waiting = outcome(client.getLock('a').acquire());
     const ready = outcome(client.ready());
@@ -181,7 +184,7 @@ test.each(Object.entries(WAITING_KINDS))(
 );
 
 test.each([undefined, 60_000])(
-  'R32: a RedLock that waits where it is busy, for %s ms, asks nobody else when its client is closed',
+  'R32: a RedLock that waits at a busy server, for %s ms, sends no request to others after close()',
   async (waitTime) => {
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
@@ -201,7 +204,7 @@ test.each([undefined, 60_000])(
   },
 );
 
-test('R32: close({ releaseHolds }) gives back every open hold, and wakes who waits elsewhere', async () => {
+test('R32: close({ releaseHolds }) releases every open hold and wakes the waiters of other clients', async () => {
   const [client, other] = [await openClient(), await openClient()];
   const names = [freshName(), freshName(), freshName()];
   await inFlow(async () => {
@@ -231,42 +234,45 @@ const SECTIONS = {
 };
 
 describe.each(Object.entries(SECTIONS))('issue 20.3: %s whose section runs at close()', (_, lockOf) => {
-  test.each([true, false])('tells the section before it frees the lock, releaseHolds: %s', async (releaseHolds) => {
-    const leaseTime = releaseHolds ? 30_000 : 1_500;
-    const { proxy, url } = await openProxy();
-    const client = await openClient({ url });
-    const lock = lockOf(client, freshName());
-    let freed = Infinity;
-    const steps: string[] = [];
-    const section = inFlow(() =>
-      lock.withLock({ leaseTime }, async (hold) => {
-        await lock.withLock({ leaseTime }, async (inner) => {
-          inner.signal.addEventListener('abort', () => steps.push('inner'));
-          hold.signal.addEventListener('abort', () => {
-            steps.push('outer');
-            freed = proxy.log.length;
+  test.each([true, false])(
+    'aborts the signal of the section before the lock is released, releaseHolds: %s',
+    async (releaseHolds) => {
+      const leaseTime = releaseHolds ? 30_000 : 1_500;
+      const { proxy, url } = await openProxy();
+      const client = await openClient({ url });
+      const lock = lockOf(client, freshName());
+      let freed = Infinity;
+      const steps: string[] = [];
+      const section = inFlow(() =>
+        lock.withLock({ leaseTime }, async (hold) => {
+          await lock.withLock({ leaseTime }, async (inner) => {
+            inner.signal.addEventListener('abort', () => steps.push('inner'));
+            hold.signal.addEventListener('abort', () => {
+              steps.push('outer');
+              freed = proxy.log.length;
+            });
+            await new Promise((resolve) => inner.signal.addEventListener('abort', resolve));
+            expect([hold.signal.reason, inner.signal.reason]).toEqual([
+              expect.any(ClientClosedError),
+              expect.any(ClientClosedError),
+            ]);
+            expect(hold.validFor()).toBe(0);
           });
-          await new Promise((resolve) => inner.signal.addEventListener('abort', resolve));
-          expect([hold.signal.reason, inner.signal.reason]).toEqual([
-            expect.any(ClientClosedError),
-            expect.any(ClientClosedError),
-          ]);
-          expect(hold.validFor()).toBe(0);
-        });
-      }),
-    );
-    const ended = section.catch((error: unknown) => error);
-    await until(() => client.holds()[0]?.holdCount === 2, 'both are inside');
-    const sent = proxy.log.length;
-    await client.close({ releaseHolds });
-    expect(await ended).toBeInstanceOf(ClientClosedError);
-    expect(steps.sort()).toEqual(['inner', 'outer']);
-    expect(freed).toBe(sent);
-    if (releaseHolds) expect(await admin().keys('*')).toEqual([]);
-    else await until(async () => (await admin().keys('*')).length === 0, 'the lease has ended', 2_500);
-  });
+        }),
+      );
+      const ended = section.catch((error: unknown) => error);
+      await until(() => client.holds()[0]?.holdCount === 2, 'both are inside');
+      const sent = proxy.log.length;
+      await client.close({ releaseHolds });
+      expect(await ended).toBeInstanceOf(ClientClosedError);
+      expect(steps.sort()).toEqual(['inner', 'outer']);
+      expect(freed).toBe(sent);
+      if (releaseHolds) expect(await admin().keys('*')).toEqual([]);
+      else await until(async () => (await admin().keys('*')).length === 0, 'the lease has ended', 2_500);
+    },
+  );
 
-  test('rejects with what the body returned, also when it outlasts close() and the lease', async () => {
+  test('rejects with the result of the body, also if the body outlasts close() and the lease', async () => {
     const client = await openClient();
     const lock = lockOf(client, freshName());
     let end = (): void => undefined;
@@ -287,7 +293,7 @@ describe.each(Object.entries(SECTIONS))('issue 20.3: %s whose section runs at cl
   });
 });
 
-test('R32: what a call under way at close() takes is given back, and none of those in line asks for more', async () => {
+test('R32: close() releases what a pending call acquires, and no call in the line sends a request', async () => {
   const { proxy, url } = await openProxy();
   for (let round = 0; round < 5; round += 1) {
     const client = await openClient({ url });
@@ -305,7 +311,7 @@ test('R32: what a call under way at close() takes is given back, and none of tho
   }
 });
 
-test('R32: what could not be given back before is given back by close()', async () => {
+test('R32: close() completes a release that had failed before', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 300 });
   const lock = client.getLock(freshName());
@@ -319,7 +325,7 @@ test('R32: what could not be given back before is given back by close()', async 
   expect(await admin().exists(lock.name)).toBe(0);
 });
 
-test('R32: a single try that is not answered is not repeated after close(), so that what it took is given back in time', async () => {
+test('R32: an unanswered single try is not repeated after close(), and close() releases its effect in time', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 1_500 });
   const lock = client.getLock(freshName());
@@ -333,7 +339,7 @@ test('R32: a single try that is not answered is not repeated after close(), so t
 });
 
 test.each([false, true])(
-  'R32: a nested call that is answered while the client closes brings no hold (%s)',
+  'R32: a nested call whose reply arrives while the client closes gets no hold (%s)',
   async (releaseHolds) => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });
@@ -380,7 +386,7 @@ test('R32: no timer of an idle client that holds locks keeps the process alive',
 });
 
 test.each(['withPermits', 'withPermit', 'withPermit with a lease'])(
-  '20.3: a %s whose body outlasts close() rejects with what the body returned, and its permits stay taken',
+  '20.3: a %s whose body outlasts close() rejects with the result of the body, and its permits stay taken',
   async (form) => {
     const client = await openClient();
     const name = freshName();

@@ -7,7 +7,7 @@ import { FaultProxy } from '../support/proxy/proxy.js';
 import { testRedisUrl } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
-test('R20: a connection that twenty leave at once is closed once, however many listeners that would take, and comes back', async () => {
+test('R20: a connection that twenty users leave at the same time is closed once, and opens again for the next user', async () => {
   const redis = new Redis(testRedisUrl(), { lazyConnect: true });
   const clock = systemClock((fn) => fn());
   const nobody = (): void => undefined;
@@ -27,7 +27,7 @@ test('R20: a connection that twenty leave at once is closed once, however many l
   connection.close();
 });
 
-test('R32: a connection that is not needed any more ends also when its server never answers what is under way', async () => {
+test('R32: an idle connection ends even if its server never replies to a pending command', async () => {
   const { hostname, port } = new URL(testRedisUrl());
   const proxy = await FaultProxy.start({ host: hostname, port: Number(port) });
   const clock = systemClock((fn) => fn());

@@ -126,7 +126,7 @@ async function open(count = 1): Promise<LockClient> {
 }
 
 const rows = tableUnder('Primitive', page('docs/choosing.md'));
-test('the table has the primitives that are measured, and every one that there is', () => {
+test('the documented table lists every primitive, and every measured one', () => {
   expect(rows.map(([name]) => name)).toEqual(Object.keys(ROWS));
   const named = new Set(rows.flatMap(([name]) => codeIn(name!)));
   const factories = publicMembers(declarations('src/client/lock-client.ts').get('LockClient')).filter((name) =>
@@ -136,7 +136,7 @@ test('the table has the primitives that are measured, and every one that there i
   expect(factories.filter((name) => !named.has(name))).toEqual([]);
 });
 
-test.each(Object.entries(ROWS))('a section of %s sends as many commands as the guide says', async (name, row) => {
+test.each(Object.entries(ROWS))('a section of %s sends the documented number of commands', async (name, row) => {
   const [, free, more] = rows.find(([cell]) => cell === name)!;
   const { section, holder = section, servers: over = 1, tries = 2, reads } = row;
   const [mine, other] = [await open(over), await open(over)];
@@ -178,7 +178,7 @@ test.each(Object.entries(ROWS))('a section of %s sends as many commands as the g
   if (!more!.startsWith('at least')) expect(await sent()).toBe(expected);
 });
 
-test('what the guide says of single calls: one command each', async () => {
+test('single calls send the documented one command each', async () => {
   const client = await open();
   const latch = client.getCountDownLatch('cost:latch');
   const permits = client.getPermitExpirableSemaphore('cost:permits');
@@ -203,7 +203,7 @@ test('what the guide says of single calls: one command each', async () => {
   }
 });
 
-test('the fair lock: a call that waits, and one that gives up, with their subscriptions', async () => {
+test('a waiting and an abandoned call of the fair lock send the documented commands and subscriptions', async () => {
   const [, entering, leaving] =
     /^\| a call that waits, with its unlock \| (\d+): .*; (\d+) where it gives up; \d+ less behind another .* \|$/m.exec(
       page('docs/fair-lock.md'),
@@ -227,7 +227,7 @@ test('the fair lock: a call that waits, and one that gives up, with their subscr
   }
 });
 
-test('the fair lock: who has a place behind another waiter of its client asks once less', async () => {
+test('a fair-lock waiter behind another waiter of its client sends one command less', async () => {
   const [, less] = /(\d+) less behind another/.exec(page('docs/fair-lock.md'))!;
   const [mine, other] = [await open(), await open()];
   const name = 'cost:behind';
@@ -251,7 +251,7 @@ test('the fair lock: who has a place behind another waiter of its client asks on
   expect(tries).toHaveLength(3 * 3 - 2 * Number(less));
 });
 
-test('commands of one turn reach the server together, also when all before them had been answered', async () => {
+test('commands of one turn of the event loop reach the server together, also on an idle connection', async () => {
   const client = await open();
   const turn = (): Promise<unknown> =>
     Promise.all(Array.from({ length: 10 }, (_, at) => client.getLock(`cost:turn:${at}`).isLocked()));

@@ -104,11 +104,11 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
       ],
     ]),
   ),
-  'group lock: the release of the one value that was held': {
+  'group lock: the release of the one held value': {
     prepare: async (name, client) => giving(await client.getMultiLock(name, ['b']).acquire()),
     wait: takesAll('group lock'),
   },
-  'group lock: the release of the parent of a hold of fewer values lets those in who wait for the rest': {
+  'group lock: the release of a parent hold grants the values that its nested hold does not have': {
     async prepare(name, client) {
       const outer = await client.getMultiLock(name, VALUES).acquire();
       const inner = await outer.run(async () => client.getMultiLock(name, ['a']).acquire());
@@ -127,11 +127,11 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
     },
     wait: takesAll('group lock'),
   },
-  'multi-lock: unlock of the one member that was held': {
+  'multi-lock: unlock of the one held member': {
     prepare: async (name, client) => giving(await client.getLock(`${name}:b`).acquire()),
     wait: takesAll('multi-lock'),
   },
-  'multi-lock: unlock lets those in who wait for a member': {
+  'multi-lock: unlock grants a member to its waiter': {
     prepare: async (name, client) => giving(await JOINT['multi-lock'](name, client).acquire()),
     wait: async (name, client) => giving(await client.getLock(`${name}:c`).acquire()),
   },
@@ -147,13 +147,13 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
     },
     wait: takesAll('multi-lock'),
   },
-  'write lock: unlock lets all readers in': {
+  'write lock: unlock grants the lock to all waiting readers': {
     prepare: async (name, client) => giving(await client.getReadWriteLock(name).writeLock().acquire()),
     wait: reads,
     waiters: 4,
     enter: 8,
   },
-  'write lock: unlock lets a writer in': {
+  'write lock: unlock grants the lock to a waiting writer': {
     prepare: async (name, client) => giving(await client.getReadWriteLock(name).writeLock().acquire()),
     wait: writes,
   },
@@ -182,7 +182,7 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
     },
     wait: writes,
   },
-  'write lock: downgrade to the read lock lets all readers in (hazard 24)': {
+  'write lock: a downgrade to the read lock grants it to all waiting readers (hazard 24)': {
     async prepare(name, client) {
       const lock = client.getReadWriteLock(name);
       const write = await lock.writeLock().acquire();
@@ -210,7 +210,7 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
     waiters: 2,
     enter: 4,
   },
-  'write lock: the end of a lease lets a writer in': {
+  'write lock: the end of a lease grants the lock to a waiting writer': {
     async prepare(name) {
       await admin().hset(name, { mode: 'write', '8743c9c0-0795-4907-87fd-6c719a6b4586:1:write': '1' });
       await admin().pexpire(name, LEASE_MS);
@@ -222,7 +222,7 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
     },
     wait: writes,
   },
-  'read lock: the end of a lease lets a writer in': {
+  'read lock: the end of a lease grants the lock to a waiting writer': {
     async prepare(name) {
       await admin().hset(name, { mode: 'read', '8743c9c0-0795-4907-87fd-6c719a6b4586:1': '1' });
       await admin().set(`{${name}}:8743c9c0-0795-4907-87fd-6c719a6b4586:1:rwlock_timeout:1`, '1', 'PX', LEASE_MS);

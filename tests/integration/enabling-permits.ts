@@ -29,7 +29,7 @@ export const ENABLING_PERMITS: Record<string, Enabling> = {
     prepare: async (_name, _client) => async () => (await openClient()).getSemaphore(_name).release(),
     wait: permit,
   },
-  'semaphore: release of several lets as many in (hazard 26)': {
+  'semaphore: the release of several permits grants as many waiters (hazard 26)': {
     prepare: async (name) => async () => (await openClient()).getSemaphore(name).release(4),
     wait: permit,
     waiters: 3,
@@ -85,7 +85,7 @@ export const ENABLING_PERMITS: Record<string, Enabling> = {
     },
     wait: expirable,
   },
-  'permit-expirable semaphore: release of several lets as many in': {
+  'permit-expirable semaphore: the release of several permits grants as many waiters': {
     async prepare(name, client) {
       const semaphore = client.getPermitExpirableSemaphore(name);
       await semaphore.trySetPermits(4);
@@ -135,7 +135,7 @@ export const ENABLING_PERMITS: Record<string, Enabling> = {
     wait: expirable,
     enter: 2,
   },
-  'permit-expirable semaphore: whoever finds that a lease is over': {
+  'permit-expirable semaphore: a call that finds an expired lease': {
     async prepare(name, client) {
       const semaphore = client.getPermitExpirableSemaphore(name);
       await semaphore.trySetPermits(1);
@@ -149,7 +149,7 @@ export const ENABLING_PERMITS: Record<string, Enabling> = {
     },
     wait: expirable,
   },
-  'latch: the last count-down lets all through': {
+  'latch: the last count-down resumes all waiters': {
     async prepare(name, client) {
       await client.getCountDownLatch(name).trySetCount(1);
       return async () => (await openClient()).getCountDownLatch(name).countDown();
@@ -158,7 +158,7 @@ export const ENABLING_PERMITS: Record<string, Enabling> = {
     waiters: 3,
     enter: 6,
   },
-  'latch: delete lets all through (hazard 28)': {
+  'latch: delete resumes all waiters (hazard 28)': {
     async prepare(name, client) {
       await client.getCountDownLatch(name).trySetCount(9);
       return async () => (await openClient()).getCountDownLatch(name).delete();

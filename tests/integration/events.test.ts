@@ -39,7 +39,7 @@ function listen(client: LockClient): string[] {
 const count = (told: readonly string[], type: string): number => told.filter((each) => each.startsWith(type)).length;
 
 describe('issue 20.22: events', () => {
-  test('at a hand-over `released` of the owner before comes before `acquired` of the next', async () => {
+  test('a hand-over emits `released` of the previous owner before `acquired` of the next', async () => {
     const client = await openClient();
     const lock = client.getLock(freshName());
     const told: string[] = [];
@@ -57,7 +57,7 @@ describe('issue 20.22: events', () => {
     ['a try', ACQUIRE, false],
     ['a hand-off', HAND_OFF, false],
     ['a nested acquire', NESTED, true],
-  ])('an aborted call whose grant by %s was on the way is not told of at all', async (_, sha, nested) => {
+  ])('an aborted call emits no event, also if its grant by %s was pending', async (_, sha, nested) => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });
     const lock = client.getLock(freshName());
@@ -86,7 +86,7 @@ describe('issue 20.22: events', () => {
   });
 
   test.each(['one after the other', 'together'])(
-    'a DEL that a nested release notices is told once for each hold, and aborts each signal (released %s)',
+    'a deleted key that a nested release notices is reported once per hold and aborts each signal (released %s)',
     async (how) => {
       const client = await openClient();
       const lock = client.getLock(freshName());
@@ -122,7 +122,7 @@ describe('issue 20.22: events', () => {
     expect(signal.reason).toBeInstanceOf(LockLostError);
   });
 
-  test('holds that are released together are each told as released', async () => {
+  test('holds that are released at the same time emit `released` once each', async () => {
     const client = await openClient();
     const lock = client.getLock(freshName());
     const told = listen(client);
@@ -135,7 +135,7 @@ describe('issue 20.22: events', () => {
   test.each([
     ['a nested hold', PARTIAL],
     ['the last hold', RELEASE],
-  ])('a release of %s that Redis did not answer is told when it has come true', async (_, sha) => {
+  ])('an unanswered release of %s emits `released` when it has taken effect', async (_, sha) => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url, commandTimeout: 400 });
     const lock = client.getLock(freshName());
@@ -151,7 +151,7 @@ describe('issue 20.22: events', () => {
     expect(count(told, 'leaseLost')).toBe(0);
   });
 
-  test('close({ releaseHolds: true }) tells each hold as released', async () => {
+  test('close({ releaseHolds: true }) emits `released` for each hold', async () => {
     const client = await openClient();
     const lock = client.getLock(freshName());
     const told = listen(client);
@@ -225,7 +225,7 @@ function abortable(): { signal: AbortSignal; abort: () => void } {
   return { signal: controller.signal, abort: () => controller.abort() };
 }
 
-test('issue 20.18: a nested call that is aborted in the turn in which its parent is released fails', async () => {
+test('issue 20.18: a nested call that is aborted in the same turn as the release of its parent fails', async () => {
   const client = await openClient();
   const lock = client.getLock(freshName());
   /** Inside `hold`, and the caller is not. */

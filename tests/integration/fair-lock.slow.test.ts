@@ -85,7 +85,7 @@ async function open(options: ClientSettings = {}, name = freshName('fair')): Pro
 }
 
 describe('R26: the order of arrival', () => {
-  test('over three processes and this one, ten times around', async () => {
+  test('holds over four processes for ten rounds', async () => {
     const { lock, name } = await open();
     const others = await Promise.all([worker(), worker(), worker()]);
     const hold = await holdElsewhere(lock);
@@ -107,7 +107,7 @@ describe('R26: the order of arrival', () => {
     expect(order).toEqual(Array.from({ length: 40 }, (_, at) => at));
   });
 
-  test('as the server saw it, with calls coming and going in two processes', async () => {
+  test('is the order in which the server received the calls, while calls of two processes come and go', async () => {
     const server = await startServer();
     try {
       const log = await server.monitor();
@@ -161,7 +161,7 @@ describe('R26: the order of arrival', () => {
     }
   });
 
-  test('with a JVM in between, whose waiter is let in when it is its turn', async () => {
+  test('includes a waiter of Redisson between two waiters of this client', async () => {
     const { lock, name } = await open();
     const jvm = new JvmWaiter(admin(), name);
     const hold = await holdElsewhere(lock);
@@ -178,7 +178,7 @@ describe('R26: the order of arrival', () => {
     await (await last.result).release();
   });
 
-  test('nobody passes the queue of a free lock: a call that does not wait is refused', async () => {
+  test('also holds for a free lock with a queue: a call without a wait time is refused', async () => {
     const { lock, name } = await open();
     const jvm = new JvmWaiter(admin(), name);
     await admin().hset(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1', '1');
@@ -195,7 +195,7 @@ describe('R26: a client that is killed', () => {
   test.each([
     ['its waiter at the head', 1],
     ['ten of its waiters at the head: once, not ten times', 10],
-  ])('%s blocks the next for fairWaiterTimeout and a second at most', async (_, dead) => {
+  ])('%s blocks the next waiter for at most fairWaiterTimeout and one second', async (_, dead) => {
     const fairWaiterTimeout = 2_000;
     const { lock, name } = await open({ fairWaiterTimeout });
     const doomed = await worker({ fairWaiterTimeout });
@@ -216,7 +216,7 @@ describe('R26: a client that is killed', () => {
     await next.release();
   });
 
-  test('a JVM behind it is let in by our release', async () => {
+  test('is skipped by a release, which wakes the Redisson waiter behind it', async () => {
     const fairWaiterTimeout = 1_000;
     const { lock, name } = await open({ fairWaiterTimeout });
     const doomed = await worker({ fairWaiterTimeout });
@@ -231,7 +231,7 @@ describe('R26: a client that is killed', () => {
     await jvm.release();
   });
 
-  test('costs those behind it nothing but the command a second of each client', async () => {
+  test('costs the waiters behind it only the one command per second of each client', async () => {
     const server = await startServer();
     try {
       const name = 'dead-head';
@@ -273,7 +273,7 @@ describe('R26: a client that is killed', () => {
   });
 });
 
-describe('R26: whoever leaves has no place in the queue a second later', () => {
+describe('R26: a waiter that leaves has no place in the queue one second later', () => {
   const gone = (name: string): Promise<void> =>
     until(
       async () => (await admin().exists([fairQueueKey(name), fairAliveKey(name), fairTimeoutsKey(name)])) === 0,
@@ -306,7 +306,7 @@ describe('R26: whoever leaves has no place in the queue a second later', () => {
     await holder.lock.forceUnlock();
   });
 
-  test('and takes off what it had added, no more', async () => {
+  test('a waiter that leaves subtracts only its own wait from the timeouts', async () => {
     const { lock, name } = await open();
     const hold = await holdElsewhere(lock);
     const scores = async (): Promise<Record<string, number>> => {
@@ -328,7 +328,7 @@ describe('R26: whoever leaves has no place in the queue a second later', () => {
     await (await behind.result).release();
   });
 
-  test('R21: the head that leaves a free lock at the moment of its release lets the next one in', async () => {
+  test('R21: a head that leaves at the moment of the release passes the free lock to the next waiter', async () => {
     const holder = await open();
     const { lock, name } = await open({}, holder.name);
     for (let round = 0; round < 30; round += 1) {
@@ -352,11 +352,11 @@ describe('R26: whoever leaves has no place in the queue a second later', () => {
   });
 });
 
-describe('R26, R30: a live waiter of ours is not evicted', () => {
+describe('R26, R30: a live waiter of this client is not evicted', () => {
   test.each([
     ['ahead', 60_000],
     ['behind', -60_000],
-  ])('by a JVM whose clock is a minute %s', async (_, aheadMs) => {
+  ])('by Redisson with a clock that is a minute %s', async (_, aheadMs) => {
     const { lock, name } = await open();
     const jvm = new JvmWaiter(admin(), name, { aheadMs });
     const hold = await holdElsewhere(lock);
@@ -372,7 +372,7 @@ describe('R26, R30: a live waiter of ours is not evicted', () => {
     await jvm.release();
   });
 
-  test('by clients of ours whose clocks are two hours apart, and all count by the server', async () => {
+  test('by clients whose clocks are two hours apart, because all use the server time', async () => {
     const [ahead, behind] = [new TestClock(), new TestClock()];
     ahead.jumpWall(3_600_000);
     behind.jumpWall(-3_600_000);
@@ -408,7 +408,7 @@ describe('R26, R30: a live waiter of ours is not evicted', () => {
     expect(order).toEqual([0, 1, 2]);
   });
 
-  test('however long it waits, by JVMs that look, give up or acquire', async () => {
+  test('during a long wait, by Redisson clients that try, give up or acquire', async () => {
     const fairLockWaitTimeout = 3_000;
     const { lock, name } = await open({ fairLockWaitTimeout });
     const jvm = new JvmWaiter(admin(), name, { waitMs: fairLockWaitTimeout });
@@ -430,7 +430,7 @@ describe('R26, R30: a live waiter of ours is not evicted', () => {
   }, 40_000);
 });
 
-test('a waiter whose place was deleted queues again, in the order of this client, and gets in', async () => {
+test('a waiter whose place was deleted queues again, in the order of its client, and acquires the lock', async () => {
   const { client, lock, name } = await open();
   const hold = await holdElsewhere(lock);
   const order: number[] = [];
@@ -448,7 +448,7 @@ test('a waiter whose place was deleted queues again, in the order of this client
   expect(order).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('a waiter that was not the head when it came gets in when the lease before it ends unnoticed', async () => {
+test('a waiter behind the head acquires the lock when the lease before it ends without a message', async () => {
   const { lock, name } = await open();
   const doomed = await worker();
   const hold = await holdElsewhere(lock);
@@ -464,7 +464,7 @@ test('a waiter that was not the head when it came gets in when the lease before 
   await next.release();
 });
 
-test('many waiters of a client cost one command a second, and no other', async () => {
+test('many waiters of a client cost one command per second in total', async () => {
   const server = await startServer();
   try {
     await loadScripts(server);
@@ -492,7 +492,7 @@ test('many waiters of a client cost one command a second, and no other', async (
   }
 });
 
-test('inspect tells of the queue, head first', async () => {
+test('inspect() lists the queue, head first', async () => {
   const { client, lock, name } = await open();
   const hold = await holdElsewhere(lock);
   const first = await queued(name, 1, async () => lock.acquire());
@@ -506,7 +506,7 @@ test('inspect tells of the queue, head first', async () => {
 });
 
 describe('the non-reentrant fair lock', () => {
-  test('refuses its owner at once, in every form, and keeps its hold', async () => {
+  test('refuses its own owner at once in every form, and the hold stays', async () => {
     const { client, name } = await open();
     const lock = client.getNonReentrantFairLock(name);
     await lock.withLock(async () => {
@@ -522,7 +522,7 @@ describe('the non-reentrant fair lock', () => {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  test('stands in the same queue as the reentrant one', async () => {
+  test('uses the same queue as the reentrant one', async () => {
     const { client, lock, name } = await open();
     const other = client.getNonReentrantFairLock(name);
     const hold = await holdElsewhere(lock);

@@ -112,7 +112,7 @@ async function within(
 type Body = (outer: Lock, hold: Hold, options: { context: LockContext } | undefined) => Promise<void>;
 
 test.each(pairs)(
-  'issue 20.29: a context that acquires %s and %s of one name at once is told so',
+  'issue 20.29: a context that acquires %s and %s of one name at the same time gets an error',
   async (second, first) => {
     const [client, other] = [await openClient(), await openClient()];
     const name = freshName();
@@ -127,7 +127,7 @@ test.each(pairs)(
   },
 );
 
-test('issue 20.29: a context may acquire values of one group at once that have none in common', async () => {
+test('issue 20.29: a context may acquire disjoint values of one group at the same time', async () => {
   const [client, other] = [await openClient(), await openClient()];
   const name = freshName();
   const context = new LockContext();
@@ -141,23 +141,26 @@ test('issue 20.29: a context may acquire values of one group at once that have n
 });
 
 describe.each(['flow', 'context'] as const)('issue 20.7: inside a hold of a %s', (owner) => {
-  test.each(pairs)('%s in %s re-enters within one family, and is refused at once by another', async (inner, outer) => {
-    const client = await openClient();
-    const name = freshName();
-    await within(owner, KINDS[outer]!, client, name, async (_, hold, options) => {
-      const before = await admin().hgetall(name);
-      const handle = KINDS[inner]!.get(client, name, options);
-      for (const [way, use] of Object.entries(WAYS)) {
-        const told = await outcome(use(handle));
-        expect([way, told]).toEqual([way, inside(KINDS[outer]!, KINDS[inner]!)]);
-      }
-      if (KINDS[outer]!.family !== KINDS[inner]!.family) expect(await admin().hgetall(name)).toEqual(before);
-      expect(hold.validFor()).toBeGreaterThan(0);
-    });
-  });
+  test.each(pairs)(
+    '%s in %s re-enters within one family, and is refused at once in another family',
+    async (inner, outer) => {
+      const client = await openClient();
+      const name = freshName();
+      await within(owner, KINDS[outer]!, client, name, async (_, hold, options) => {
+        const before = await admin().hgetall(name);
+        const handle = KINDS[inner]!.get(client, name, options);
+        for (const [way, use] of Object.entries(WAYS)) {
+          const told = await outcome(use(handle));
+          expect([way, told]).toEqual([way, inside(KINDS[outer]!, KINDS[inner]!)]);
+        }
+        if (KINDS[outer]!.family !== KINDS[inner]!.family) expect(await admin().hgetall(name)).toEqual(before);
+        expect(hold.validFor()).toBeGreaterThan(0);
+      });
+    },
+  );
 
   test.each(pairs.filter(([inner, outer]) => KINDS[inner]!.family !== KINDS[outer]!.family))(
-    'a handle of %s has nothing of the hold of %s, and ends none of it',
+    'a handle of %s neither sees nor releases the hold of %s',
     async (inner, outer) => {
       const client = await openClient();
       const name = freshName();
@@ -176,7 +179,7 @@ describe.each(['flow', 'context'] as const)('issue 20.7: inside a hold of a %s',
 });
 
 test.each(pairs)(
-  'issue 20.7: for a stranger %s is busy while %s is held, but for readers and values of a group',
+  'issue 20.7: for a stranger %s is busy while %s is held, except for readers and values of a group',
   async (inner, outer) => {
     const [client, other] = [await openClient(), await openClient()];
     const name = freshName();
@@ -193,7 +196,7 @@ test.each(pairs)(
   },
 );
 
-test('issue 20.7: of two readers neither gets the exclusive plain lock of that name', async () => {
+test('issue 20.7: two readers both fail to acquire the plain lock of the same name', async () => {
   const client = await openClient();
   const name = freshName();
   let both: () => void;
@@ -214,7 +217,7 @@ test('issue 20.7: of two readers neither gets the exclusive plain lock of that n
   expect(await Promise.all([reader(), reader()])).toEqual(['ERR_LOCK_UPGRADE', 'ERR_LOCK_UPGRADE']);
 });
 
-test('issue 20.7: inside a lost hold another kind of the name is refused with the loss', async () => {
+test('issue 20.7: inside a lost hold, another kind of lock of that name is refused with the loss', async () => {
   const client = await openClient();
   const name = freshName();
   const write = client.getReadWriteLock(name).writeLock();
@@ -228,7 +231,7 @@ test('issue 20.7: inside a lost hold another kind of the name is refused with th
   });
 });
 
-test('issue 20.7: a member of a multi-lock of another kind than the hold around it: nothing is taken', async () => {
+test('issue 20.7: a multi-lock with a member of another kind than the hold around it acquires nothing', async () => {
   const client = await openClient();
   const [name, free] = [freshName(), freshName()];
   const write = client.getReadWriteLock(name).writeLock();
@@ -242,7 +245,7 @@ test('issue 20.7: a member of a multi-lock of another kind than the hold around 
   });
 });
 
-test('issue 20.7: the error says which kind is held and what to do', async () => {
+test('issue 20.7: the error names the held kind and says what to do', async () => {
   const client = await openClient();
   const name = freshName();
   await client

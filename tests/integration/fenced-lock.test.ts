@@ -33,7 +33,7 @@ test('R29: tokens strictly increase across expiry, force unlock and client resta
   expect(await open().getFencedLock(name).getToken()).toBe(4n);
 });
 
-test('R29: after kill -9 of the holder the next token is larger, and what the dead still writes is refused', async () => {
+test('R29: after kill -9 of the holder the next token is larger, and late writes with the old token are refused', async () => {
   const name = freshName();
   const lockWatchdogTimeout = 1_500;
   const doomed = await startWorker();
@@ -65,7 +65,7 @@ test('R29: after kill -9 of the holder the next token is larger, and what the de
   await doomed.close();
 });
 
-test('every hold has a token of its own: nested, handed on in this process, and after another client', async () => {
+test('every hold has its own token: nested, after a hand-over, and after another client', async () => {
   const name = freshName();
   const lock = open().getFencedLock(name);
   const other = open().getFencedLock(name);
@@ -84,7 +84,7 @@ test('every hold has a token of its own: nested, handed on in this process, and 
   expect(await lock.getToken()).toBe(22n);
 });
 
-test('a busy lock gives no token, and uses up none', async () => {
+test('a call on a busy lock draws no token', async () => {
   const name = freshName();
   const lock = open().getFencedLock(name);
   const hold = await lock.acquire();
@@ -94,7 +94,7 @@ test('a busy lock gives no token, and uses up none', async () => {
   await hold.release();
 });
 
-test('the lease that is given with the token is the one that is used', async () => {
+test('the lease of the call applies to the hold with the token', async () => {
   const name = freshName();
   const lock = open().getFencedLock(name);
   expect(await lock.lockAndGetToken(5_000)).toBe(1n);
@@ -102,7 +102,7 @@ test('the lease that is given with the token is the one that is used', async () 
   await lock.unlock();
 });
 
-test('R31: with tokens from the clock a counter that was lost does not issue a token again', async () => {
+test('R31: with tokens from the clock, no token repeats after the counter is lost', async () => {
   const name = freshName();
   const lock = open().getFencedLock(name, { tokens: 'clock' });
   const before = await inTurn(lock);
@@ -119,7 +119,7 @@ test('a token source that does not exist is refused at once', () => {
   expect(() => open().getFencedLock('name', wrong)).toThrow(/tokens must be 'counter' or 'clock'/);
 });
 
-test('a non-reentrant lock refuses its own flow at once and is otherwise a lock', async () => {
+test('a non-reentrant lock refuses its own flow at once and otherwise works like a plain lock', async () => {
   const name = freshName();
   const lock = open().getNonReentrantLock(name);
   await lock.withLock(async () => {

@@ -52,7 +52,7 @@ describe.each(Object.entries(LOCKS))(
       await admin().del(name);
     });
 
-    test('a hash with a mode of its own is refused, too', async () => {
+    test("a user's hash with a field named mode is refused, too", async () => {
       const name = freshName();
       const lock = get(await openClient(), name);
       const settings = { mode: 'dark', size: '12' };
@@ -76,7 +76,7 @@ describe.each(Object.entries(LOCKS))(
       await admin().del(name);
     });
 
-    test('but one that a JVM holds without a lease is busy', async () => {
+    test('a lock that Redisson holds without a lease is busy and not refused', async () => {
       const name = freshName();
       const lock = get(await openClient(), name);
       await admin().hset(
@@ -90,7 +90,7 @@ describe.each(Object.entries(LOCKS))(
   },
 );
 
-test('issue 20.11: inspect() says what a key is that is not of this package', async () => {
+test('issue 20.11: inspect() names the type of a key that is not an object of this package', async () => {
   const client = await openClient();
   const name = freshName();
   await admin().hset(name, OF_THE_USER);

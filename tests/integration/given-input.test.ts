@@ -66,7 +66,7 @@ describe('issue 20.5: an address is refused when the client is created', () => {
     ['an @ and a slash', 'redis://me:p@ge/heim@host'],
     ['a question mark', 'redis://me:p@ge?heim@host'],
     ['a hash', 'redis://me:p@ge#heim@host'],
-  ])('issue 20.26: for a password with %s that is not escaped, of which no piece is shown', (_, url) => {
+  ])('issue 20.26: for a password with an unescaped %s, without showing any part of it', (_, url) => {
     const error = refusal({ url });
     expect(error).toBeInstanceOf(InvalidArgumentError);
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/"ge|heim|host"/);
@@ -76,14 +76,14 @@ describe('issue 20.5: an address is refused when the client is created', () => {
     ['that ioredis made NaN of', () => new Redis('redis://127.0.0.1/mydb', { lazyConnect: true })],
     ['that is a fraction', () => new Redis({ db: 1.5, lazyConnect: true })],
     ['below 0', () => new Redis({ db: -1, lazyConnect: true })],
-  ])('so is a connection with a database %s', (_, connection) => {
+  ])('a connection with a database %s is refused, too', (_, connection) => {
     expect(refusal({ redis: kept(connection()) })).toMatchObject({
       argument: 'redis',
       message: expect.stringContaining('database'),
     });
   });
 
-  test('with a number, or with none, it leads to that database', async () => {
+  test('a database number, or none, selects that database', async () => {
     const url = new URL(testRedisUrl());
     const db = url.pathname.slice(1);
     for (const [path, query] of [
@@ -112,13 +112,13 @@ describe('issue 20.5: an address is refused when the client is created', () => {
       .withLock(async () => expect(await redis.exists(name)).toBe(1));
   });
 
-  test('a socket of the machine in the query stays one', () => {
+  test('a unix socket in the query is kept', () => {
     expect(refusal({ url: 'redis://?path=/run/redis.sock&db=2' })).toBe('accepted');
     expect(refusal({ url: 'redis:///2?path=/run/redis.sock' })).toBe('accepted');
   });
 });
 
-describe('issue 20.13: what is no connection of ioredis is refused with what to pass instead', () => {
+describe('issue 20.13: a value that is not an ioredis connection is refused, and the error says what to pass instead', () => {
   const settings = { url: 'redis://:geheim@127.0.0.1:1' };
   const nodes = { rootNodes: [settings] };
   test.each<[string, () => unknown]>([
@@ -141,7 +141,7 @@ describe('issue 20.13: what is no connection of ioredis is refused with what to 
     expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('geheim');
   });
 
-  test('a Redis or Cluster of ioredis, also of a subclass or behind a proxy, is none of these', () => {
+  test('a Redis or Cluster of ioredis, also a subclass or a proxy of one, is accepted', () => {
     class Own extends Redis {}
     const options = { lazyConnect: true };
     for (const redis of [new Own(options), new Proxy(new Redis(options), {}), new Cluster([{ port: 1 }], options)]) {
@@ -200,7 +200,7 @@ describe('issue 20.17: a name with a lone surrogate, which UTF-8 cannot carry, i
     await enter('order:\u{1f600}'); // a pair is one character
   });
 
-  test('every name with a pair stays usable, and is woken', async () => {
+  test('every name with a surrogate pair is usable, and its waiters are woken', async () => {
     const name = `${freshName()}:\u{1f600}`;
     const [one, other] = [open({ url: testRedisUrl() }), open({ url: testRedisUrl() })];
     const hold = await one.getLock(name).acquire();

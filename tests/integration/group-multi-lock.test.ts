@@ -36,7 +36,7 @@ async function waiting(client: LockClient): Promise<void> {
 const ALL = ['a', 'b', 'c', 'd'];
 
 describe('values of a group', () => {
-  test('that do not overlap are held side by side, whoever holds them', async () => {
+  test('that do not overlap can be held at the same time by any owners', async () => {
     const group = freshName();
     const [one, other] = [await openClient(), await openClient()];
     const holds = await Promise.all([
@@ -59,7 +59,7 @@ describe('values of a group', () => {
     await same.unlock();
   });
 
-  test('a waiter is woken by a release of others that frees what it waits for, and only then', async () => {
+  test('a waiter is woken only by a release that frees its values', async () => {
     const group = freshName();
     const [one, other] = [await openClient(), await openClient()];
     const hold = await inFlow(async () => one.getMultiLock(group, ['a', 'b']).acquire());
@@ -75,7 +75,7 @@ describe('values of a group', () => {
     expect(elapsed(released)).toBeLessThan(450);
   });
 
-  test('a waiter for values that are free is not kept by one that waits for others', async () => {
+  test('a waiter for free values is not blocked by a waiter for other values', async () => {
     const group = freshName();
     const client = await openClient();
     const hold = await inFlow(async () => client.getMultiLock(group, ['a']).acquire());
@@ -89,7 +89,7 @@ describe('values of a group', () => {
     await (await taken).release();
   });
 
-  test('no values, or what is no string, is refused', async () => {
+  test('an empty list, or a value that is not a string, is refused', async () => {
     const client = await openClient();
     for (const values of [[], 'ab', ['a', 1], [''], undefined]) {
       expect(() => client.getMultiLock(freshName(), values as string[])).toThrow(/values/);
@@ -98,7 +98,7 @@ describe('values of a group', () => {
 });
 
 describe('inside a hold', () => {
-  test('fewer of its values re-enter, each with its own count', async () => {
+  test('a call for some of its values re-enters, each value with its own count', async () => {
     const group = freshName();
     const client = await openClient();
     const outer = client.getMultiLock(group, ['a', 'b', 'c']);
@@ -117,7 +117,7 @@ describe('inside a hold', () => {
     expect(await admin().exists(group)).toBe(0);
   });
 
-  test('a child that outlives its parent keeps its values, and only these; a waiter for the others gets in', async () => {
+  test('a nested hold that outlives its parent keeps only its own values; the others go to a waiter', async () => {
     const group = freshName();
     const [client, other] = [await openClient(), await openClient()];
     const outer = await inFlow(async () => client.getMultiLock(group, ['a', 'b', 'c']).acquire());
@@ -137,7 +137,7 @@ describe('inside a hold', () => {
     expect(await admin().exists(group)).toBe(0);
   });
 
-  test('some of its values and others are refused at once, none of them is a stranger', async () => {
+  test('a call for some of its values and further values is refused at once', async () => {
     const group = freshName();
     const client = await openClient();
     await client.getMultiLock(group, ['a', 'b']).withLock(async () => {
@@ -154,7 +154,7 @@ describe('inside a hold', () => {
     await client.getMultiLock(group, ['a', 'b'], { context }).unlock();
   });
 
-  test('a call for all of them that waits inside a hold of some is refused when that of all is given back', async () => {
+  test('a call for all values that waits inside a hold of some is refused when the hold of all values is released', async () => {
     const client = await openClient();
     const name = freshName('group');
     const [all, some] = [client.getMultiLock(name, ['a', 'b']), client.getMultiLock(name, ['a'])];
@@ -168,7 +168,7 @@ describe('inside a hold', () => {
     await inner.release();
   });
 
-  test('R15: all values last as long as the latest hold of their owner, and what is left to the others after it', async () => {
+  test('R15: all values last as long as the longest hold of their owner, and the rest after its release', async () => {
     const group = freshName();
     const client = await openClient();
     const outer = await client.getMultiLock(group, ['a', 'b']).acquire({ leaseTime: 20_000 });
@@ -193,7 +193,7 @@ describe('inside a hold', () => {
     await outer.release();
   });
 
-  test('R15: the renewal of a hold inside one with a lease of its own keeps the values of both', async () => {
+  test('R15: the renewal of a hold inside a hold with its own lease keeps the values of both', async () => {
     const group = freshName();
     const client = await openClient({ lockWatchdogTimeout: 1_200 });
     const outer = await client.getMultiLock(group, ['a', 'b']).acquire({ leaseTime: 900 });
@@ -208,7 +208,7 @@ describe('inside a hold', () => {
 });
 
 describe('hazard 46', () => {
-  test('a hold that lost one value is lost: it is told, and the others are given back', async () => {
+  test('a hold that loses one value is lost: the loss is reported, and the other values are released', async () => {
     const group = freshName();
     const [client, other] = [await openClient(), await openClient()];
     const hold = await inFlow(async () => client.getMultiLock(group, ['a', 'b']).acquire());
@@ -218,7 +218,7 @@ describe('hazard 46', () => {
     await until(async () => (await admin().exists(group)) === 0, 'nothing of it is left');
   });
 
-  test('a force unlock of what nobody holds is no error, and one of several says so', async () => {
+  test('forceUnlock() of free values is no error, and it reports whether it freed a value', async () => {
     const group = freshName();
     const client = await openClient();
     const lock = client.getMultiLock(group, ['a', 'b']);
@@ -228,7 +228,7 @@ describe('hazard 46', () => {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  test('the hold of this client that is forced open is told at once, and others are not', async () => {
+  test('forceUnlock() reports the loss to the hold of this client at once, and to no other hold', async () => {
     const group = freshName();
     const client = await openClient();
     const hit = await inFlow(async () => client.getMultiLock(group, ['a', 'b']).acquire());
@@ -243,7 +243,7 @@ describe('hazard 46', () => {
     await spared.release();
   });
 
-  test('the first of the values counts like the others', async () => {
+  test('the first value counts like the others', async () => {
     const group = freshName();
     const client = await openClient();
     await client.getMultiLock(group, ALL).withLock(async () => {
@@ -257,7 +257,7 @@ describe('hazard 46', () => {
     });
   });
 
-  test('R30: a clock that is an hour off neither takes what is held nor gives away what it holds', async () => {
+  test('R30: a client whose clock is an hour off neither acquires held values nor loses its own', async () => {
     const group = freshName();
     const clock = new TestClock();
     clock.jumpWall(3_600_000);
@@ -306,7 +306,7 @@ describe('500 values', () => {
   });
 });
 
-test('R1, R4: replies that are lost take nothing twice and leave nothing', async () => {
+test('R1, R4: after lost replies no value is taken twice and nothing is left behind', async () => {
   const group = freshName();
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 900 });
@@ -324,7 +324,7 @@ test('R1, R4: replies that are lost take nothing twice and leave nothing', async
   }
 });
 
-test('R4: an attempt that arrives when the hold it was for has gone takes no value again beside a nested one', async () => {
+test('R4: an attempt that arrives after the release of its hold takes no value again beside a nested hold', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 6_000 });
   const group = freshName();
@@ -342,7 +342,7 @@ test('R4: an attempt that arrives when the hold it was for has gone takes no val
   await inner.release();
 });
 
-test('inspect() tells a group by its fields', async () => {
+test('inspect() recognizes a group by its fields', async () => {
   const group = freshName();
   const client = await openClient();
   const lock = client.getMultiLock(group, ['a', 'b']);
@@ -357,7 +357,7 @@ test('inspect() tells a group by its fields', async () => {
   });
 });
 
-test('what a JVM has of a value is its own', async () => {
+test('a value that Redisson holds stays with its Redisson owner', async () => {
   const group = freshName();
   const client = await openClient();
   const began = performance.now();

@@ -118,7 +118,7 @@ const bare = (name: string, lines: readonly MonitorLine[]): string[] =>
   lines.flatMap(({ args }) => args).filter((arg) => arg.replaceAll(PREFIX + name, '').includes(name));
 
 test.each(Object.keys(KINDS))(
-  'R8: %s: keys and channels begin with the prefix, who waits is told, nothing is left',
+  'R8: %s: keys and channels begin with the prefix, waiters are woken, and nothing is left behind',
   async (label) => {
     const { take, told = true, lasts = () => [], before } = KINDS[label]!;
     const name = `named-${Object.keys(KINDS).indexOf(label)}-`;

@@ -58,7 +58,7 @@ class Told {
   }
 }
 
-describe('R11: a loss is told once, with its cause, by the local deadline', () => {
+describe('R11: a loss is reported once, with its cause, no later than the local deadline', () => {
   test.each([200, 1_000])('R11: a lease of %i ms that ends', async (leaseMs) => {
     const client = await openClient();
     const before = performance.now();
@@ -70,7 +70,7 @@ describe('R11: a loss is told once, with its cause, by the local deadline', () =
     expect(told.at - before).toBeGreaterThan(leaseMs - Math.max(5, leaseMs / 100) - 20);
   });
 
-  test('R11: renewals that are not answered', async () => {
+  test('R11: unanswered renewals', async () => {
     const lockWatchdogTimeout = 900;
     const { proxy, url } = await openProxy();
     const client = await openClient({ url, lockWatchdogTimeout });
@@ -121,7 +121,7 @@ describe('R11: a loss is told once, with its cause, by the local deadline', () =
     await told.once(hold, 'forced');
   });
 
-  test('R11: found out by the release', async () => {
+  test('R11: a loss that the release finds', async () => {
     const client = await openClient();
     const lock = client.getLock(freshName());
     const hold = await holdElsewhere(lock);
@@ -132,7 +132,7 @@ describe('R11: a loss is told once, with its cause, by the local deadline', () =
     expect(events).toMatchObject([{ lockName: lock.name, owner: hold.owner, reason: 'gone' }]);
   });
 
-  test('R11: every hold of a nest is told once, and every one rejects its release', async () => {
+  test('R11: the loss of nested holds is reported once per hold, and each release rejects', async () => {
     const client = await openClient({ lockWatchdogTimeout: 900 });
     const lock = client.getLock(freshName());
     const events: LockEvents['leaseLost'][] = [];
@@ -148,7 +148,7 @@ describe('R11: a loss is told once, with its cause, by the local deadline', () =
   });
 });
 
-test('R11: who hears of the loss of an outer hold and gives back an inner one is told that it is lost, too', async () => {
+test('R11: a listener that releases an inner hold on the loss of the outer one learns that it is lost, too', async () => {
   const client = await openClient();
   const lock = client.getLock(freshName());
   const outer = await holdElsewhere(lock, 300);
@@ -163,7 +163,7 @@ test('R11: who hears of the loss of an outer hold and gives back an inner one is
   expect(lost).toMatchObject([{ reason: 'expired' }, { reason: 'expired' }]);
 });
 
-test('R11: a listener that is slow, and one that throws, disturb no other renewal', async () => {
+test('R11: a slow listener and a throwing listener do not delay other renewals', async () => {
   // A quarter of a second goes to the listeners, and the rest of the machine may want some as well.
   const lockWatchdogTimeout = 1_500;
   const client = await openClient({ lockWatchdogTimeout });
@@ -191,7 +191,7 @@ test('R11: a listener that is slow, and one that throws, disturb no other renewa
   });
 });
 
-test('R11: 10,000 releases that race renewals raise no false loss', async () => {
+test('R11: 10,000 releases that race with renewals report no false loss', async () => {
   const FLOWS = 200;
   const random = new Random('R11');
   const client = await openClient({ lockWatchdogTimeout: 900 });
@@ -213,7 +213,7 @@ test('R11: 10,000 releases that race renewals raise no false loss', async () => 
   expect(renewed).toContain(kept.lockName);
 });
 
-test('R11: holds of one nest that are given back together raise no false loss', async () => {
+test('R11: nested holds that are released at the same time report no false loss', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url });
   const lost: unknown[] = [];
@@ -246,7 +246,7 @@ test('R11: holds of one nest that are given back together raise no false loss', 
   expect(lost).toEqual([]);
 });
 
-test('R11: of holds given back together, beside one whose lease is over, only that one is lost', async () => {
+test('R11: of holds that are released together, only the one with an expired lease is lost', async () => {
   const client = await openClient();
   const lost: unknown[] = [];
   client.events.on('leaseLost', (event) => lost.push(event));
@@ -264,7 +264,7 @@ test('R11: of holds given back together, beside one whose lease is over, only th
 });
 
 test.each(['outer first', 'inner first'])(
-  'R11: holds given back together with one inside them whose lease is over, %s: theirs are not lost',
+  'R11: holds released together with an expired inner hold, %s, are not lost',
   async (order) => {
     const client = await openClient();
     const lost: unknown[] = [];
@@ -283,7 +283,7 @@ test.each(['outer first', 'inner first'])(
   },
 );
 
-test('R13: after the event loop was blocked for two leases the loss is told before any further call succeeds', async () => {
+test('R13: after a block of the event loop for two leases the loss is reported before any call succeeds', async () => {
   const client = await openClient();
   const other = await openClient();
   const lock = client.getLock(freshName());
@@ -315,7 +315,7 @@ test('R13: after the event loop was blocked for two leases the loss is told befo
 });
 
 test.each(['tryLock', 'unlock', 'extend', 'validFor', 'signal'] as const)(
-  'R13: whichever call comes first after the block, here %s, it finds the hold lost',
+  'R13: the first call after the block, here %s, finds the hold lost',
   async (first) => {
     const client = await openClient({ lockWatchdogTimeout: 200 });
     const lock = client.getLock(freshName());
@@ -342,7 +342,7 @@ test.each(['tryLock', 'unlock', 'extend', 'validFor', 'signal'] as const)(
   },
 );
 
-test('R13: a process whose event loop was blocked for two leases tells of its losses and of nothing else', async () => {
+test('R13: a process whose event loop was blocked for two leases reports its losses and nothing else', async () => {
   const worker = await startWorker();
   try {
     await worker.createClient({ url: testRedisUrl(), lockWatchdogTimeout: 900 });
@@ -368,7 +368,7 @@ test('R13: a process whose event loop was blocked for two leases tells of its lo
   }
 });
 
-test('R13: a reply that comes after its lease has ended grants nothing, and what it took is given back', async () => {
+test('R13: a reply that arrives after its lease has ended grants nothing, and the client releases the lock', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url });
   const lock = client.getLock(freshName());
@@ -384,7 +384,7 @@ test('R13: a reply that comes after its lease has ended grants nothing, and what
   expect(client.holds()).toEqual([]);
 });
 
-test('R13: a nested reply that comes after its lease leaves the outer hold as it was', async () => {
+test('R13: a nested reply that arrives after its lease leaves the outer hold unchanged', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url });
   const lock = client.getLock(freshName());
@@ -408,7 +408,7 @@ test('R13: a nested reply that comes after its lease leaves the outer hold as it
 
 const HOUR = 3_600_000;
 
-test('R37: after the wall clock has jumped an hour no call of a holder succeeds before a renewal has confirmed it', async () => {
+test('R37: after the wall clock jumps an hour, no call of a holder succeeds before a renewal confirms the hold', async () => {
   const { proxy, url } = await openProxy();
   const clock = new TestClock();
   const client = await openClient({ url, clock });
@@ -445,7 +445,7 @@ test('R37: after the wall clock has jumped an hour no call of a holder succeeds 
   });
 });
 
-test('R37: a hold that ended while the machine slept is lost, not confirmed', async () => {
+test('R37: a hold that ended while the machine slept is lost and not confirmed', async () => {
   const clock = new TestClock();
   const client = await openClient({ clock });
   const lock = client.getLock(freshName());
@@ -461,7 +461,7 @@ test('R37: a hold that ended while the machine slept is lost, not confirmed', as
   });
 });
 
-test('R37: a jump while a call is under way grants nothing on the strength of the time before it', async () => {
+test('R37: a clock jump during a call grants nothing on the basis of the time before the jump', async () => {
   const { proxy, url } = await openProxy();
   const clock = new TestClock();
   const client = await openClient({ url, clock });

@@ -81,8 +81,8 @@ test(
   CYCLES_LIMIT_MS + 10_000,
 );
 
-test.each(['time out', 'abort', 'grant'] as const)(
-  'R20: a wait behind a lease of an hour that ends by %s leaves no timer',
+test.each(['a time-out', 'abort', 'grant'] as const)(
+  'R20: a wait behind a lease of one hour that ends by %s leaves no timer',
   async (end) => {
     const clock = new TestClock();
     const [client, other] = [await openClient({ clock }), await openClient()];
@@ -91,7 +91,7 @@ test.each(['time out', 'abort', 'grant'] as const)(
     const controller = new AbortController();
     const waiting = outcome(
       inFlow(async () => {
-        const waitTime = end === 'time out' ? 60 : undefined;
+        const waitTime = end === 'a time-out' ? 60 : undefined;
         const hold = await client.getLock(name).acquire({ waitTime, signal: controller.signal, leaseTime: 3_600_000 });
         await hold.release();
       }),
@@ -99,7 +99,7 @@ test.each(['time out', 'abort', 'grant'] as const)(
     await pause(PARKED_MS);
     if (end === 'abort') controller.abort();
     if (end === 'grant') await holder.release();
-    expect(await waiting).toBe({ 'time out': 'ERR_LOCK_TIMEOUT', abort: 'ERR_LOCK_ABORTED', grant: 'ok' }[end]);
+    expect(await waiting).toBe({ 'a time-out': 'ERR_LOCK_TIMEOUT', abort: 'ERR_LOCK_ABORTED', grant: 'ok' }[end]);
     if (end !== 'grant') await holder.release();
     await expectNothingLeft();
     await until(() => clock.timers === (end === 'grant' ? 1 : 0), 'no timer is left', 1_500);
@@ -132,7 +132,7 @@ test('R20: a thousand waits on one signal raise no warning about listeners', asy
 });
 
 test.each(['abort', 'close()'])(
-  'R23: a call whose turn comes when its parent is given back hears of the %s before',
+  'R23: a call whose turn comes with the release of its parent rejects because of the earlier %s',
   async (how) => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });

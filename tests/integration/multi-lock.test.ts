@@ -48,7 +48,7 @@ const held = async (...names: string[]): Promise<boolean[]> =>
   Promise.all(names.map(async (name) => (await admin().exists(name)) === 1));
 
 describe('a multi-lock', () => {
-  test('is one owner on its server, re-enters as a whole and member by member, and is all or nothing', async () => {
+  test('has one owner per server, re-enters as a whole and by member, and acquires all members or none', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient();
     const both = client.getMultiLock(client.getLock(a), client.getLock(b));
@@ -67,7 +67,7 @@ describe('a multi-lock', () => {
     expect(await held(a, b)).toEqual([false, false]);
   });
 
-  test('of other kinds, clients and servers; a name given twice counts once', async () => {
+  test('takes members of other kinds, clients and servers, and counts a duplicate once', async () => {
     const [a, b, c, d] = [freshName('a'), freshName('b'), freshName('c'), freshName('d')];
     const [client, second] = [await openClient(), await openClient()];
     const members = [
@@ -104,7 +104,7 @@ describe('a multi-lock', () => {
     await hold.release();
   });
 
-  test('of locks that would wait for one another, of none, or of what is no lock is refused', async () => {
+  test('is refused for locks that would wait for each other, for no locks, and for other values', async () => {
     const [client, again] = [await openClient(), await openClient()];
     const name = freshName();
     const locks = client.getReadWriteLock(name);
@@ -120,7 +120,7 @@ describe('a multi-lock', () => {
     );
   });
 
-  test('a context owns it, whoever calls', async () => {
+  test('belongs to its context, whichever flow calls', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient();
     const context = new LockContext();
@@ -134,7 +134,7 @@ describe('a multi-lock', () => {
 });
 
 describe('R27: the lease', () => {
-  test('is exact for every member, however long one was waited for, and what was waited with is kept', async () => {
+  test('is exact for every member after a long wait, and the members held during the wait are kept', async () => {
     const [a, b, c] = [freshName('a'), freshName('b'), freshName('c')];
     const client = await openClient({ lockWatchdogTimeout: 1_000 });
     const busy = await inFlow(async () => client.getLock(b).acquire());
@@ -157,7 +157,7 @@ describe('R27: the lease', () => {
     await hold.release();
   });
 
-  test('inside a longer hold of a member leaves that its own', async () => {
+  test('does not shorten a longer hold of a member around the call', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient();
     await client.getLock(a).withLock({ leaseTime: 60_000 }, async () => {
@@ -169,7 +169,7 @@ describe('R27: the lease', () => {
   });
 });
 
-test('R13: a multi-lock of which one member was over when the last was granted is not granted as it is', async () => {
+test('R13: a multi-lock is not granted if one member has expired when the last one is granted', async () => {
   const { proxy, url } = await openProxy();
   const [client, away] = [await openClient(), await openClient({ url, commandTimeout: 1_500 })];
   const [a, b] = [freshName('a'), freshName('b')];
@@ -188,7 +188,7 @@ test('R13: a multi-lock of which one member was over when the last was granted i
 });
 
 describe('R27: a call that ends without the lock', () => {
-  test('by false, a time limit or an abort holds and renews no member', async () => {
+  test('with false, a time-out or an abort holds and renews no member', async () => {
     const [a, b, c] = [freshName('a'), freshName('b'), freshName('c')];
     const client = await openClient({ lockWatchdogTimeout: 3_000 });
     const busy = await inFlow(async () => client.getLock(b).acquire());
@@ -207,7 +207,7 @@ describe('R27: a call that ends without the lock', () => {
     await busy.release();
   });
 
-  test('because a server hangs: an error within its deadline, and nothing is held on the other one', async () => {
+  test('because a server hangs rejects within its deadline and holds nothing on the other server', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient();
     const away = createClient({ url: other.url, commandTimeout: 600 });
@@ -228,7 +228,7 @@ describe('R27: a call that ends without the lock', () => {
   });
 });
 
-test('R3: a multi-lock that cannot be had, nor given back where it was granted: an error within one command deadline', async () => {
+test('R3: a multi-lock that can be neither acquired nor released rejects within one command deadline', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 600 });
   const away = createClient({ url: other.url, commandTimeout: 600 });
@@ -250,7 +250,7 @@ test('R3: a multi-lock that cannot be had, nor given back where it was granted: 
   await away.close();
 });
 
-test('R3: a multi-lock whose last member is granted late, and whose lease nobody answers: one command deadline after its time', async () => {
+test('R3: a multi-lock with a late last grant and unanswered leases rejects one command deadline after its wait time', async () => {
   const [a, b] = [freshName('a'), freshName('b')];
   const [commandTimeout, waitTime] = [4_200, 1_000];
   const { proxy, url } = await openProxy();
@@ -271,7 +271,7 @@ test('R3: a multi-lock whose last member is granted late, and whose lease nobody
   await until(async () => (await admin().exists(a, b)) === 0, 'all is given back', 1_000);
 });
 
-describe('a multi-lock whose time is up', () => {
+describe('a multi-lock whose wait time has ended', () => {
   async function bench(): Promise<{ proxy: FaultProxy; lock: Lock; a: Lock; b: Lock }> {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });
@@ -279,7 +279,7 @@ describe('a multi-lock whose time is up', () => {
     return { proxy, lock: client.getMultiLock(a, b), a, b };
   }
 
-  test('when it has given back what it got at once, begins no more', async () => {
+  test('during the release of its first grants acquires no member again', async () => {
     const { proxy, lock, b } = await bench();
     const beside = await openClient({ url: other.url });
     const theirs = await holdElsewhere(beside.getLock(b.name));
@@ -294,7 +294,7 @@ describe('a multi-lock whose time is up', () => {
     await theirs.release();
   });
 
-  test('when one is granted late, asks for no other one', async () => {
+  test('when a member is granted late tries no other member', async () => {
     const { proxy, lock, a, b } = await bench();
     const beside = (await openClient()).getLock(a.name);
     const theirs = await holdElsewhere(beside);
@@ -312,7 +312,7 @@ describe('a multi-lock whose time is up', () => {
 });
 
 describe('unlock()', () => {
-  test('tries every member and tells of all that failed in one error', async () => {
+  test('releases every member and reports all failures in one error', async () => {
     const [a, b, c] = [freshName('a'), freshName('b'), freshName('c')];
     const client = await openClient();
     const lock = client.getMultiLock(...[a, b, c].map((name) => client.getLock(name)));
@@ -327,7 +327,7 @@ describe('unlock()', () => {
     expect(await outcome(lock.unlock())).toBe('ERR_LOCK_NOT_OWNER');
   });
 
-  test('with a server that hangs: the others are free at once, the error names the one, and it is given back later', async () => {
+  test('with a hanging server frees the other members at once, names the hanging one, and releases it later', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient();
     const away = createClient({ url: other.url, commandTimeout: 600 });
@@ -342,7 +342,7 @@ describe('unlock()', () => {
     await away.close();
   });
 
-  test('a member that is lost makes the whole lost: the signal aborts once, and calls inside reject', async () => {
+  test('the loss of a member is the loss of the multi-lock: the signal aborts once, and nested calls reject', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient({ lockWatchdogTimeout: 300 });
     const lock = client.getMultiLock(client.getLock(a), client.getLock(b));
@@ -373,7 +373,7 @@ describe('issue 20.6: a multi-lock acts for the context that its members name', 
     Object.entries(joints).map(([what, members]) => [factory, what, members] as const),
   );
 
-  test.each(cases)('%s %s: begun in one flow and ended in another', async (factory, _, membersOf) => {
+  test.each(cases)('%s %s: acquired in one flow and released in another', async (factory, _, membersOf) => {
     const names = [freshName('a'), freshName('b')];
     const client = await openClient();
     const context = new LockContext();
@@ -386,27 +386,30 @@ describe('issue 20.6: a multi-lock acts for the context that its members name', 
     expect(await held(...names)).toEqual([false, false]);
   });
 
-  test.each(cases)('%s %s: members that differ in it are refused when it is made', async (factory, _, membersOf) => {
-    const names = [freshName('a'), freshName('b')];
-    const client = await openClient();
-    const [one, other] = [new LockContext(), new LockContext()];
-    const [first] = membersOf(client, names, one);
-    for (const context of [other, undefined]) {
-      const [, second] = membersOf(client, names, context);
-      expect(() => client[factory](first!, second!)).toThrow(/all name the same context/);
-      expect(() => client[factory](second!, first!)).toThrow(/all name the same context/);
-    }
-    expect(() => client[factory](first!, { context: other })).toThrow(/all name the same context/);
-    const [, unnamed] = membersOf(client, names);
-    const lock = client[factory](first!, unnamed!, { context: one });
-    await inFlow(() => lock.lock());
-    await lock.unlock();
-    const named = client[factory](first!, membersOf(client, names, one)[1]!, { context: one });
-    await inFlow(() => named.lock());
-    await named.unlock();
-  });
+  test.each(cases)(
+    '%s %s: members with different contexts are refused when the multi-lock is created',
+    async (factory, _, membersOf) => {
+      const names = [freshName('a'), freshName('b')];
+      const client = await openClient();
+      const [one, other] = [new LockContext(), new LockContext()];
+      const [first] = membersOf(client, names, one);
+      for (const context of [other, undefined]) {
+        const [, second] = membersOf(client, names, context);
+        expect(() => client[factory](first!, second!)).toThrow(/all name the same context/);
+        expect(() => client[factory](second!, first!)).toThrow(/all name the same context/);
+      }
+      expect(() => client[factory](first!, { context: other })).toThrow(/all name the same context/);
+      const [, unnamed] = membersOf(client, names);
+      const lock = client[factory](first!, unnamed!, { context: one });
+      await inFlow(() => lock.lock());
+      await lock.unlock();
+      const named = client[factory](first!, membersOf(client, names, one)[1]!, { context: one });
+      await inFlow(() => named.lock());
+      await named.unlock();
+    },
+  );
 
-  test('a multi-lock is no member of another, whatever its context', async () => {
+  test('a multi-lock cannot be a member of another one, with any context', async () => {
     const client = await openClient();
     const inner = client.getMultiLock(client.getLock(freshName()), { context: new LockContext() });
     for (const factory of factories) expect(() => client[factory](inner)).toThrow(/not multi-locks/);
@@ -414,7 +417,7 @@ describe('issue 20.6: a multi-lock acts for the context that its members name', 
 });
 
 describe('issue 20.16: several group multi-locks of one group', () => {
-  test('are locked together, by one script and under one owner', async () => {
+  test('are locked together, with one script and one owner', async () => {
     const group = freshName();
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });
@@ -428,7 +431,7 @@ describe('issue 20.16: several group multi-locks of one group', () => {
     });
   });
 
-  test('of other values never wait for one another', async () => {
+  test('with other values never wait for each other', async () => {
     const group = freshName();
     const [client, rival] = [await openClient(), await openClient()];
     let sections = 0;
@@ -498,8 +501,8 @@ describe('issue 20.16: several group multi-locks of one group', () => {
   });
 });
 
-describe('R27: two that want the same in another order', () => {
-  test('200 rounds in one process: no deadlock and no stall of 2 s', async () => {
+describe('R27: two multi-locks with the same names in another order', () => {
+  test('complete 200 rounds in one process without a deadlock or a stall of 2 s', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient();
     const rival = await openClient();
@@ -524,7 +527,7 @@ describe('R27: two that want the same in another order', () => {
     expect(longest).toBeLessThan(2_000);
   });
 
-  test('two processes, [a, b] and [b, a]: every section is done, and none overlaps', async () => {
+  test('complete every section in two processes, [a, b] and [b, a], without an overlap', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const counter = await SharedCounter.start();
     const started = await Promise.all([startWorker(), startWorker()]);
@@ -549,7 +552,7 @@ describe('R27: two that want the same in another order', () => {
 });
 
 describe('R27: a multi-lock that waits with some of its members', () => {
-  test('R27: goes on when one of them is gone by the time its lease is to begin', async () => {
+  test('R27: tries again if a member is lost before its lease begins', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient();
     const busy = await holdElsewhere(client.getLock(b));
@@ -564,7 +567,7 @@ describe('R27: a multi-lock that waits with some of its members', () => {
     await hold.release();
   });
 
-  test('R13: whose lease is over before it has begun everywhere is not granted', async () => {
+  test('R13: is not granted if its lease ends before it has begun everywhere', async () => {
     const { proxy, url } = await openProxy();
     const [client, away] = [await openClient(), await openClient({ url, commandTimeout: 3_000 })];
     const [a, b] = [freshName('a'), freshName('b')];
@@ -582,7 +585,7 @@ describe('R27: a multi-lock that waits with some of its members', () => {
   });
 });
 
-test('R27: several read locks are had beside other readers of the process, by one try as well', async () => {
+test('R27: several read locks are acquired beside other readers of the process, also with a single try', async () => {
   const client = await openClient();
   const locks = [freshName('a'), freshName('b')].map((name) => client.getReadWriteLock(name).readLock());
   const reader = await holdElsewhere(locks[0]!);

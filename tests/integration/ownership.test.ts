@@ -83,7 +83,7 @@ describe('who is inside which hold', () => {
         expect(await lock.isLocked()).toBe(false);
       });
 
-      test('R24: the jobs of a worker made through lockContext.run are outside of the hold it was made in', async () => {
+      test('R24: the jobs of a worker created through lockContext.run are outside of the hold around its creation', async () => {
         const lock = client.getLock(freshName());
         const work = (): Promise<boolean> => nested(client.getLock(lock.name));
         await lock.lock();
@@ -112,7 +112,7 @@ describe('who is inside which hold', () => {
     expect(await admin().exists(lock.name)).toBe(0);
   });
 
-  test('R24: an owner given explicitly unlocks from another async stack', async () => {
+  test('R24: an explicit owner unlocks from another async stack', async () => {
     const context = new LockContext();
     const name = freshName();
     const lock = client.getLock(name, { context });
@@ -128,14 +128,14 @@ describe('who is inside which hold', () => {
     expect(await admin().exists(name)).toBe(0);
   });
 
-  test('R24: a job that re-schedules itself from its section leaves store and heap flat', async () => {
+  test('R24: a job that re-schedules itself from its section does not grow the store or the heap', async () => {
     const result = await reschedule(client.getLock(freshName()), () => currentHolds().length, 600);
     expect(result).toMatchObject({ rounds: 600, longestStore: 1 });
     expect(result.reachable).toBeLessThan(10);
     expect(result.heapGrowthBytes).toBeLessThan(2_000_000);
   });
 
-  test('R25: unlock() by a stranger says where the hold is and what to do instead, and the holder keeps it', async () => {
+  test('R25: unlock() by a stranger says where the lock is held and what to do, and the holder keeps it', async () => {
     const lock = client.getLock(freshName());
     const hold = await lockContext.run(async () => ({ hold: await lock.acquire() }));
     await expect(lock.unlock()).rejects.toThrow(
@@ -148,7 +148,7 @@ describe('who is inside which hold', () => {
     await expect(lock.unlock()).rejects.toThrow(/does not hold lock "[^"]+"\. Details/);
   });
 
-  test('R25: after a loss no unlock of the lost hold frees a newer one', async () => {
+  test('R25: after a loss, no unlock of the lost hold releases a newer one', async () => {
     const lock = client.getLock(freshName());
     await lock.lock();
     await admin().del(lock.name);

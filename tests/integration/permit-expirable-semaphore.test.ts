@@ -51,7 +51,7 @@ test('R11: while one of two updates of a lease is unanswered, a permit is valid 
   await permit.release();
 });
 
-test('issue 20.29: permits whose release goes on in the background do not wait for one whose lease ends', async () => {
+test('issue 20.29: a background release of permits does not wait for the end of another lease', async () => {
   const { proxy, url } = await openProxy();
   const { name, semaphore, other } = await semaphoreOf(3, await openClient({ url }));
   await semaphore.withPermit(() => undefined); // the server has been told the scripts
@@ -65,7 +65,7 @@ test('issue 20.29: permits whose release goes on in the background do not wait f
   expect(await admin().get(name)).toBe('3');
 });
 
-test('permits whose release Redis refuses are given back as soon as it allows it', async () => {
+test('permits whose release Redis refuses are released as soon as Redis allows it', async () => {
   const { proxy, url } = await openProxy();
   const { semaphore, other } = await semaphoreOf(2, await openClient({ url }));
   await semaphore.withPermit(() => undefined); // the server has been told the scripts
@@ -86,7 +86,7 @@ describe('a release whose reply was lost', () => {
     return { ...each, cut: proxy.cutAfter({ sha: release.script!.sha }) };
   }
 
-  test('R4: of several ids of which one is not taken says so: none was given back', async () => {
+  test('R4: of several ids, one of them not taken, rejects and releases none', async () => {
     const { semaphore, other, cut } = await cutAway();
     const [id, gone] = await semaphore.acquireMany(2);
     await other.release(gone!);
@@ -96,7 +96,7 @@ describe('a release whose reply was lost', () => {
     expect(await other.tryRelease(id!)).toBe(true);
   });
 
-  test('R4: is repeated, and says that the lease was over before', async () => {
+  test('R4: is repeated, and reports that the lease had expired before', async () => {
     const { semaphore, cut } = await cutAway();
     const outlived = semaphore.withPermit({ leaseTime: 100 }, async (permit) => {
       await pause(150);
@@ -107,7 +107,7 @@ describe('a release whose reply was lost', () => {
     expect(await semaphore.availablePermits()).toBe(3);
   });
 
-  test('R4: is repeated, and succeeds while the lease is not over', async () => {
+  test('R4: is repeated, and succeeds during the lease', async () => {
     const { semaphore, cut } = await cutAway();
     const permit = await semaphore.acquirePermit({ permits: 2, leaseTime: 20_000 });
     expect(await outcome(permit.release())).toBe('ok');
@@ -117,7 +117,7 @@ describe('a release whose reply was lost', () => {
 });
 
 describe('ids', () => {
-  test('a permit is given back by its id, at any client, once', async () => {
+  test('a permit can be released by its id once, from any client', async () => {
     const { semaphore, other } = await semaphoreOf(2);
     const id = await semaphore.acquire();
     expect(id).toMatch(/^[0-9a-f]{32}$/);
@@ -134,7 +134,7 @@ describe('ids', () => {
     for (const { id: rest } of (await (await openClient()).inspect(semaphore.name)).permits) await other.release(rest);
   });
 
-  test('several at once: all or none, taken and given back', async () => {
+  test('several permits are taken and released as all or none', async () => {
     const { semaphore, other } = await semaphoreOf(3);
     const two = await semaphore.acquireMany(2, 20_000);
     expect(new Set(two).size).toBe(2);
@@ -146,7 +146,7 @@ describe('ids', () => {
     expect(await semaphore.availablePermits()).toBe(3);
   });
 
-  test.each(['', 5, undefined, null, [], [5], ['']])('R7: %j is no id', async (ids) => {
+  test.each(['', 5, undefined, null, [], [5], ['']])('R7: %j is refused as an id', async (ids) => {
     const { semaphore } = await semaphoreOf(-1);
     const id = ids as never;
     for (const call of [
@@ -163,7 +163,7 @@ describe('ids', () => {
     ['a word', () => 'xyz'],
     ['too short', (taken) => taken.slice(1)],
     ['one that goes on after its end', (taken) => `${taken}zz`],
-  ])('%s, which was never given out, is unknown, and the permit taken stays', async (_, idFrom) => {
+  ])('an id that was never issued (%s) is unknown, and the taken permit stays', async (_, idFrom) => {
     const { semaphore } = await semaphoreOf(1);
     const taken = await semaphore.acquire(20_000);
     const id = idFrom(taken);
@@ -183,7 +183,7 @@ describe('ids', () => {
     await semaphore.release(taken);
   });
 
-  test('R7: leases and numbers that are none are refused', async () => {
+  test('R7: invalid leases and numbers are refused', async () => {
     const { semaphore } = await semaphoreOf(-1);
     for (const call of [
       () => semaphore.acquire(0),
@@ -201,7 +201,7 @@ describe('ids', () => {
     }
   });
 
-  test('inspect tells of each that is taken, and what it has left', async () => {
+  test('inspect() lists each taken permit and its remaining lease', async () => {
     const client = await openClient();
     const { name, semaphore } = await semaphoreOf(5, client);
     const ids = [await semaphore.acquire(20_000), await semaphore.acquire()];
@@ -215,7 +215,7 @@ describe('ids', () => {
 });
 
 describe('leases', () => {
-  test('a lease is what was asked for, longer or shorter later, or none', async () => {
+  test('a lease lasts as requested, can be changed to a longer or shorter one, or has no end', async () => {
     const { semaphore, other } = await semaphoreOf(2);
     const id = await semaphore.acquire(20_000);
     expect(await other.getLeaseTime(id)).toBeGreaterThan(19_000);
@@ -230,7 +230,7 @@ describe('leases', () => {
     await expect(other.getLeaseTime(id)).rejects.toMatchObject({ code: 'ERR_LOCK_UNKNOWN_PERMIT' });
   });
 
-  test('after its lease a permit is back, and its id is unknown', async () => {
+  test('after its lease a permit is free again, and its id is unknown', async () => {
     const { name, semaphore } = await semaphoreOf(1);
     const id = await semaphore.acquire(60_000);
     await endsIn(name, id, 0);
@@ -238,7 +238,7 @@ describe('leases', () => {
     expect(await semaphore.availablePermits()).toBe(1);
   });
 
-  test('R16: kill -9 of a process with a permit: it is back at the end of its lease, and not before', async () => {
+  test('R16: after kill -9 of a process its permit is free at the end of the lease, and not before', async () => {
     const { name, semaphore } = await semaphoreOf(1);
     const doomed = await startWorker();
     workers.push(doomed);
@@ -268,7 +268,7 @@ describe('leases', () => {
     await semaphore.release(second);
   });
 
-  test('R13: an answer that comes after the lease grants nothing, and what it took is given back', async () => {
+  test('R13: a reply that arrives after the lease grants nothing, and the client releases the permit', async () => {
     const { proxy, url } = await openProxy();
     const { name, semaphore } = await semaphoreOf(1, await openClient({ url }));
     await semaphore.release(await semaphore.acquire());
@@ -277,7 +277,7 @@ describe('leases', () => {
     await until(async () => (await semaphore.availablePermits()) === 1, 'it is back');
   });
 
-  test('hazard 42: an expiry of the semaphore is that of what was taken, and addPermits leaves it', async () => {
+  test('hazard 42: an expiry of the semaphore also applies to its taken permits, and addPermits keeps it', async () => {
     const { name, semaphore } = await semaphoreOf(2);
     await admin().pexpire(name, 60_000);
     const id = await semaphore.acquire();
@@ -289,7 +289,7 @@ describe('leases', () => {
 });
 
 describe('waiting', () => {
-  test('R21: who waits is in when a lease ends, without a message, and so is the next one (hazard 41)', async () => {
+  test('R21: a waiter, and then the next one, gets a permit when a lease ends without a message (hazard 41)', async () => {
     const { semaphore, other } = await semaphoreOf(1);
     const began = performance.now();
     await other.acquire(400);
@@ -309,7 +309,7 @@ describe('waiting', () => {
     await semaphore.release(id);
   });
 
-  test('R21: who waits for less than is free is in when the one before it, who waits for more, runs out of time', async () => {
+  test('R21: a waiter for few permits gets them when the waiter for more before it times out', async () => {
     const { semaphore, other } = await semaphoreOf(3);
     const taken = await other.acquireMany(2);
     const more = outcome(semaphore.acquireMany(3, undefined, { waitTime: 300 }));
@@ -321,7 +321,7 @@ describe('waiting', () => {
     await other.release(taken);
   });
 
-  test('R21: a lease that is made shorter ends for those who wait, too', async () => {
+  test('R21: a shortened lease also ends for the waiters', async () => {
     const { name, semaphore, other } = await semaphoreOf(1);
     const id = await other.acquire(60_000);
     const waiting = semaphore.acquire();
@@ -333,14 +333,14 @@ describe('waiting', () => {
     expect(elapsed(began)).toBeLessThan(200 + 200 + 250);
   });
 
-  test('a wait that is shorter than the lease ends in time', async () => {
+  test('a wait that is shorter than the lease times out on time', async () => {
     const { semaphore, other } = await semaphoreOf(1);
     const id = await other.acquire(20_000);
     expect(await semaphore.tryAcquire(60, 1_000)).toBeNull();
     await other.release(id);
   });
 
-  test('setPermits below what is taken: nobody gets in until enough has come back', async () => {
+  test('after setPermits below the taken number no waiter is granted until enough permits are released', async () => {
     const { semaphore, other } = await semaphoreOf(3);
     const ids = await semaphore.acquireMany(3);
     await other.setPermits(1);
@@ -355,7 +355,7 @@ describe('waiting', () => {
 });
 
 describe('permit objects', () => {
-  test('await using gives it back; its time is known', async () => {
+  test('await using releases the permit, and validFor() is known', async () => {
     const { semaphore } = await semaphoreOf(2);
     {
       await using permit = await semaphore.acquirePermit({ leaseTime: 20_000, permits: 2 });
@@ -377,7 +377,7 @@ describe('permit objects', () => {
     expect(forever!.validFor()).toBe(0);
   });
 
-  test('after its lease it is worth nothing, and says so', async () => {
+  test('a permit whose lease has ended reports that it is not valid', async () => {
     const { name, semaphore } = await semaphoreOf(1);
     const permit = await semaphore.acquirePermit({ leaseTime: 250 });
     await until(() => permit.validFor() === 0, 'its time is up');
@@ -387,7 +387,7 @@ describe('permit objects', () => {
     await expect(permit.release()).rejects.toMatchObject({ code: 'ERR_LOCK_UNKNOWN_PERMIT', lockName: name });
   });
 
-  test('withPermit tells that the lease was over before its function was, with what that returned', async () => {
+  test('withPermit rejects with the result of its function if the lease ended before the function', async () => {
     const { name, semaphore } = await semaphoreOf(1);
     const late = semaphore.withPermit({ leaseTime: 60_000 }, async (permit) => {
       await endsIn(name, permit.id, 0);
@@ -400,7 +400,7 @@ describe('permit objects', () => {
 
 describe('R1: lost replies', () => {
   test.each(['cutBefore', 'cutAfter', 'swallow'] as const)(
-    'R1: %s: what changes the semaphore or a lease counts once',
+    'R1: %s: a change of the semaphore or of a lease counts once',
     async (fault) => {
       const { proxy, url } = await openProxy();
       const { name, semaphore, other } = await semaphoreOf(2, await openClient({ url, commandTimeout: 900 }));

@@ -26,7 +26,7 @@ async function waiting<T>(client: LockClient, call: () => Promise<T>): Promise<{
   return { done };
 }
 
-test('many read together, one writes alone, over two clients', async () => {
+test('many flows read at the same time and one writes alone, over two clients', async () => {
   const name = freshName('rw');
   const locks = [await openClient(), await openClient()].map((client) => client.getReadWriteLock(name));
   const inside = { readers: 0, writers: 0 };
@@ -63,7 +63,7 @@ test('many read together, one writes alone, over two clients', async () => {
   expect(most).toBeGreaterThan(1);
 });
 
-test('R36: a nested read gets in while a writer of this client waits', async () => {
+test('R36: a nested read is granted while a writer of this client waits', async () => {
   const name = freshName('rw');
   const client = await openClient();
   const lock = client.getReadWriteLock(name);
@@ -111,7 +111,7 @@ test('R36: branches of one flow read together and write one at a time', async ()
   expect(mostWriters).toBe(1);
 });
 
-test("R36: a sibling's write waits and is no upgrade; a write inside a read is refused at once", async () => {
+test('R36: the write of a sibling waits and is no upgrade; a write inside a read is refused at once', async () => {
   const lock = (await openClient()).getReadWriteLock(freshName('rw'));
   await lock.writeLock().withLock(async () => {
     let reading = true;
@@ -133,7 +133,7 @@ test("R36: a sibling's write waits and is no upgrade; a write inside a read is r
   });
 });
 
-test('R36: a write in a read in a write is refused beside another reader; else those who come to read wait for it', async () => {
+test('R36: a write in a read in a write is refused beside another reader; otherwise new readers wait for it', async () => {
   const lock = (await openClient()).getReadWriteLock(freshName('rw'));
   const outer = await inFlow(async () => lock.writeLock().acquire());
   const within = (hold: Hold, half: Lock): Promise<Hold> => inFlow(() => hold.run(async () => half.acquire()));
@@ -157,7 +157,7 @@ test('R36: a write in a read in a write is refused beside another reader; else t
   await outer.release();
 });
 
-test('R36: a write in a read whose outer write is given back at the same moment is refused, and loses nobody the read', async () => {
+test('R36: a write in a read whose outer write is released at the same moment is refused, and the read stays', async () => {
   const client = await openClient();
   const lock = client.getReadWriteLock(freshName('rw'));
   const write = await inFlow(async () => lock.writeLock().acquire());
@@ -169,7 +169,7 @@ test('R36: a write in a read whose outer write is given back at the same moment 
   expect(await outcome(read.release())).toBe('ok');
 });
 
-test('R36: releasing the shorter of two read holds leaves the longer its lease', async () => {
+test('R36: the release of the shorter of two read holds keeps the lease of the longer one', async () => {
   const name = freshName('rw');
   const lock = (await openClient()).getReadWriteLock(name);
   const short = await inFlow(() => lock.readLock().acquire({ leaseTime: 5_000 }));
@@ -200,7 +200,7 @@ test('R21: a downgrade wakes readers of every client, and the read hold stays', 
   await Promise.all([read, ...holds].map((hold) => hold.release()));
 });
 
-test('R21: all readers that wait enter after a writer', async () => {
+test('R21: all waiting readers are granted after a writer', async () => {
   const name = freshName('rw');
   const client = await openClient();
   const lock = client.getReadWriteLock(name);
@@ -213,7 +213,7 @@ test('R21: all readers that wait enter after a writer', async () => {
   await Promise.all(holds.map((hold) => hold.release()));
 });
 
-test('R15: each half gives back its own holds, in any order', async () => {
+test('R15: each half releases its own holds, in any order', async () => {
   const name = freshName('rw');
   const lock = (await openClient()).getReadWriteLock(name);
   await inFlow(async () => {
@@ -227,7 +227,7 @@ test('R15: each half gives back its own holds, in any order', async () => {
   expect(await admin().exists(name)).toBe(0);
 });
 
-test('R16: the part of a reader that was killed with kill -9 ends with its own lease, while another reader renews', async () => {
+test('R16: the hold of a killed reader ends with its own lease while another reader renews', async () => {
   const name = freshName('rw');
   const lockWatchdogTimeout = 1_000;
   const client = await openClient({ lockWatchdogTimeout });
@@ -261,7 +261,7 @@ test('R16: the part of a reader that was killed with kill -9 ends with its own l
   }
 });
 
-test('read holds are renewed, each of them', async () => {
+test('every read hold is renewed', async () => {
   const name = freshName('rw');
   const client = await openClient({ lockWatchdogTimeout: 1_500 });
   const lock = client.getReadWriteLock(name);
@@ -278,7 +278,7 @@ test('read holds are renewed, each of them', async () => {
   await inner.release();
 });
 
-test('a read hold is made longer by itself', async () => {
+test('extend() extends one read hold and no other', async () => {
   const name = freshName('rw');
   const lock = (await openClient()).getReadWriteLock(name);
   const short = await inFlow(() => lock.readLock().acquire({ leaseTime: 5_000 }));
@@ -293,7 +293,7 @@ test('a read hold is made longer by itself', async () => {
 });
 
 test.each(['readLock', 'writeLock'] as const)(
-  'R15: a read hold whose own lease is over inside a longer one of the %s is made longer by itself',
+  'R15: an expired read hold inside a longer hold of the %s can be extended on its own',
   async (half) => {
     const name = freshName('rw');
     const lock = (await openClient()).getReadWriteLock(name);
@@ -310,7 +310,7 @@ test.each(['readLock', 'writeLock'] as const)(
   },
 );
 
-test('a force unlock of one half leaves the other alone', async () => {
+test('forceUnlock() of one half keeps the holds of the other half', async () => {
   const name = freshName('rw');
   const lock = (await openClient()).getReadWriteLock(name);
   const hold = await inFlow(() => lock.readLock().acquire());
@@ -320,7 +320,7 @@ test('a force unlock of one half leaves the other alone', async () => {
   await expect(hold.release()).rejects.toMatchObject({ code: 'ERR_LOCK_LOST' });
 });
 
-test('what else the hash has beside its owners is none', async () => {
+test('a field of the hash that is not an owner does not count as one', async () => {
   const lock = (await openClient()).getReadWriteLock(freshName('rw'));
   const [read, write] = [lock.readLock(), lock.writeLock()];
   const hold = await inFlow(async () => write.acquire());

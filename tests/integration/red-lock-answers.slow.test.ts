@@ -12,21 +12,24 @@ import { QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, holders, open, servers, startProxies, timed } from './red-lock-stage.js';
 
-test.each([2, 3, 4, 5])('of %i locks: who finds it busy waits, or says so, and is let in', async (size) => {
-  const { clients: opened, name } = await open();
-  const other = (await open({ name })).clients[0]!;
-  const red = (client: LockClient): RedLock =>
-    client.getRedLock(...Array.from({ length: size }, (_, n) => client.getLock(`${name}:${n}`)));
-  const hold = await inFlow(async () => red(opened[0]!).acquire());
-  expect(await red(other).tryLock()).toBe(false);
-  expect(await outcome(red(other).acquire({ waitTime: 50 }))).toBe('ERR_LOCK_TIMEOUT');
-  const waits = inFlow(async () => red(other).acquire());
-  await pause(QUIET_MS);
-  await hold.release();
-  await (await waits).release();
-});
+test.each([2, 3, 4, 5])(
+  'of %i locks: a call that finds the RedLock busy waits or returns false, and acquires it later',
+  async (size) => {
+    const { clients: opened, name } = await open();
+    const other = (await open({ name })).clients[0]!;
+    const red = (client: LockClient): RedLock =>
+      client.getRedLock(...Array.from({ length: size }, (_, n) => client.getLock(`${name}:${n}`)));
+    const hold = await inFlow(async () => red(opened[0]!).acquire());
+    expect(await red(other).tryLock()).toBe(false);
+    expect(await outcome(red(other).acquire({ waitTime: 50 }))).toBe('ERR_LOCK_TIMEOUT');
+    const waits = inFlow(async () => red(other).acquire());
+    await pause(QUIET_MS);
+    await hold.release();
+    await (await waits).release();
+  },
+);
 
-test('R28: what one of three had granted when the others said that they are busy goes back', async () => {
+test('R28: the grant of one server is released when the other two of three are busy', async () => {
   const proxies = await startProxies();
   const opened = proxies.map(({ url }) => createClient({ url }));
   clients.push(...opened);
@@ -47,7 +50,7 @@ test('R28: what one of three had granted when the others said that they are busy
   await Promise.all(holds.map((hold) => hold.release()));
 });
 
-test('R28: who hears that two of three are busy fails when the third has run its request, and what takes it back', async () => {
+test('R28: a call that finds two of three busy fails when the third has run its request and the release of it', async () => {
   const proxies = await startProxies();
   const opened = proxies.map(({ url }) => createClient({ url }));
   clients.push(...opened);
@@ -68,7 +71,7 @@ test('R28: who hears that two of three are busy fails when the third has run its
   await Promise.all(holds.map((hold) => hold.release()));
 });
 
-test('of those of one client who come at the same moment one asks every server, the others stand in line', async () => {
+test('of concurrent calls of one client, one sends requests to every server and the others stand in line', async () => {
   const proxies = await startProxies();
   const opened = proxies.map(({ url }) => createClient({ url }));
   clients.push(...opened);
@@ -86,7 +89,7 @@ test('of those of one client who come at the same moment one asks every server, 
   expect(when!.filter((tries) => tries <= 1).length).toBeGreaterThanOrEqual(2);
 });
 
-test('the next owner of one server tries the others right behind their releases, and does not wait for the replies to these', async () => {
+test('the next owner of one server tries the others right after their releases, without waiting for the replies', async () => {
   const proxies = await startProxies();
   const opened = proxies.map(({ url }) => createClient({ url }));
   clients.push(...opened);
@@ -120,7 +123,7 @@ test('the next owner of one server tries the others right behind their releases,
   await (await waits).release();
 });
 
-test('R28: who finds two of three busy stands in line at once, while the third hangs', async () => {
+test('R28: a call that finds two of three busy stands in line at once while the third hangs', async () => {
   const { lock, name } = await open({ commandTimeout: 3_000 });
   const { clients: others } = await open({ name });
   const kept = await Promise.all([0, 1].map((at) => inFlow(async () => others[at]!.getLock(name).acquire())));
@@ -135,19 +138,19 @@ test('R28: who finds two of three busy stands in line at once, while the third h
   await (await waits).release();
 });
 
-test('R28: three grants of a lease that the drift of the clocks uses up are none', async () => {
+test('R28: three grants whose lease is shorter than the drift of the clocks grant nothing', async () => {
   const { lock } = await open({ red: { driftFactor: 0.99 } });
   for (const waitTime of [0, 300]) {
     expect(await outcome(inFlow(async () => lock.acquire({ waitTime, leaseTime: 150 })))).toBe('ERR_LOCK_NO_QUORUM');
   }
 });
 
-describe('R28: a server that refuses, as a user without permission is', () => {
+describe('R28: a server that refuses a user without permission', () => {
   const refuse = (...all: RedisServer[]): Promise<unknown> =>
     Promise.all(all.map((server) => server.command('ACL', 'SETUSER', 'default', '-@scripting')));
   afterEach(() => Promise.all(servers.map((server) => server.command('ACL', 'SETUSER', 'default', '+@all'))));
 
-  test.each([0, 1, 2])('R28: one of three (%i) neither prevents nor delays', async (at) => {
+  test.each([0, 1, 2])('R28: one of three (%i) neither prevents nor delays the lock', async (at) => {
     const { lock, ...red } = await open({ commandTimeout: 3_000 });
     await lock.withLock(() => undefined);
     await freeEverywhere(red);
@@ -161,7 +164,7 @@ describe('R28: a server that refuses, as a user without permission is', () => {
     }
   });
 
-  test('R28: two of three: NoQuorumError at once with what each server said, and nothing is kept', async () => {
+  test('R28: two of three: NoQuorumError at once with the result of each server, and nothing stays held', async () => {
     const { lock, ...red } = await open({ commandTimeout: 3_000 });
     await lock.withLock(() => undefined);
     await freeEverywhere(red);
@@ -184,7 +187,7 @@ describe('R28: a server that refuses, as a user without permission is', () => {
     }
   });
 
-  test.each([0, 1, 2])('R28: of two of three: each is heard while the other (%i) answers late', async (at) => {
+  test.each([0, 1, 2])('R28: two of three: each result is reported while the other (%i) replies late', async (at) => {
     const proxies = await startProxies();
     const opened = proxies.map(({ url }) => createClient({ url, commandTimeout: 3_000 }));
     clients.push(...opened);

@@ -55,7 +55,7 @@ test('R1: a grant that comes after the release is released', async () => {
   expect(scriptsSeen(last).slice(before)).toEqual([ACQUIRE.sha, RELEASE.sha]);
 });
 
-test('where the pending answer is "busy", the owner that holds that server keeps it', async () => {
+test('a pending reply of "busy" leaves the server to the owner that holds it', async () => {
   const red = await stage('red:others');
   const other = await open();
   const theirs = await inFlow(() => other.clients[2]!.getLock(red.name).acquire());

@@ -18,7 +18,7 @@ async function lose(client: LockClient, at: number, name: string): Promise<void>
 }
 
 describe('R28: a RedLock that has lost its part at one server', () => {
-  test.each([0, 1, 2])('R28: is nested with the others, whether the call waits or not (server %i)', async (at) => {
+  test.each([0, 1, 2])('R28: nests with the other servers, with or without a wait time (server %i)', async (at) => {
     const { lock, clients: opened, name } = await open({ lockWatchdogTimeout: 1_500 });
     await lock.withLock(async (hold) => {
       await allHaveIt(opened);
@@ -36,7 +36,7 @@ describe('R28: a RedLock that has lost its part at one server', () => {
     await freeAgain(name);
   });
 
-  test('R28: and whose client at another was closed: the loss is what it was', async () => {
+  test('R28: reports the same loss after the client of another server is closed', async () => {
     const { lock, clients: opened, name } = await open({ lockWatchdogTimeout: 1_500 });
     const body = inFlow(async () =>
       lock.withLock(async (hold) => {
@@ -55,7 +55,7 @@ describe('R28: a RedLock that has lost its part at one server', () => {
     await freeAgain(name);
   });
 
-  test('R28: unnoticed, and whose client at another was closed: its release says so', async () => {
+  test('R28: unnoticed reports the loss at the release after the client of another server is closed', async () => {
     const { lock, clients: opened, name } = await open();
     const hold = await inFlow(async () => lock.acquire({ leaseTime: 20_000 }));
     await allHaveIt(opened);
@@ -67,7 +67,7 @@ describe('R28: a RedLock that has lost its part at one server', () => {
   });
 });
 
-test('R28: an extend() that too few answered says that, and not that the hold is lost', async () => {
+test('R28: an extend() with too few replies reports that and no loss', async () => {
   const { lock, clients: opened, name } = await open({ commandTimeout: 600 });
   const hold = await inFlow(async () => lock.acquire({ leaseTime: 20_000 }));
   await allHaveIt(opened);
@@ -81,7 +81,7 @@ test('R28: an extend() that too few answered says that, and not that the hold is
   await freeAgain(name);
 });
 
-test('R10: after a blocked event loop a nested call names the RedLock that is lost', async () => {
+test('R10: after a blocked event loop a nested call names the lost RedLock', async () => {
   const { lock, clients: opened, name } = await open();
   const hold = await inFlow(async () => lock.acquire({ leaseTime: 300 }));
   await allHaveIt(opened);

@@ -18,7 +18,7 @@ async function answers(lock: RedLock, hold: Hold): Promise<Record<string, unknow
   const reads: Record<string, () => Promise<unknown>> = {
     isLocked: () => lock.isLocked(),
     isHeldBy: () => lock.isHeldBy(hold.owner),
-    'isHeldBy somebody': () => lock.isHeldBy('somebody:1'),
+    'isHeldBy another owner': () => lock.isHeldBy('somebody:1'),
     isHeldByCurrentContext: () => hold.run(() => lock.isHeldByCurrentContext()),
     getHoldCount: () => hold.run(() => lock.getHoldCount()),
   };
@@ -31,7 +31,7 @@ async function answers(lock: RedLock, hold: Hold): Promise<Record<string, unknow
 }
 
 describe.each([0, 1, 2])('R28: with server %i of three hanging', (at) => {
-  test('R28: the reads of a RedLock are answered by the others', async () => {
+  test('R28: the other servers answer the reads of a RedLock', async () => {
     const red = await open({ commandTimeout: 3_000 });
     const { lock } = red;
     const hold = await inFlow(async () => lock.acquire({ leaseTime: 20_000 }));
@@ -40,7 +40,7 @@ describe.each([0, 1, 2])('R28: with server %i of three hanging', (at) => {
     expect(await answers(lock, hold)).toEqual({
       isLocked: true,
       isHeldBy: true,
-      'isHeldBy somebody': false,
+      'isHeldBy another owner': false,
       isHeldByCurrentContext: true,
       getHoldCount: 1,
     });
@@ -52,7 +52,7 @@ describe.each([0, 1, 2])('R28: with server %i of three hanging', (at) => {
     await freeEverywhere(red);
   });
 
-  test('R28: what only that one could tell is answered without it once it has missed an attempt', async () => {
+  test('R28: a read that needs its answer settles without it after one unanswered attempt', async () => {
     const red = await open({ commandTimeout: 3_000 });
     const { lock } = red;
     const hold = await inFlow(async () => lock.acquire({ leaseTime: 20_000 }));
@@ -77,7 +77,7 @@ describe.each([0, 1, 2])('R28: with server %i of three hanging', (at) => {
   });
 });
 
-test('R28: one of three is waited for where it decides', async () => {
+test('R28: a read waits for one of three servers if its answer decides', async () => {
   const { lock, clients, name } = await open();
   const hold = await inFlow(async () => clients[0]!.getLock(name).acquire({ leaseTime: 20_000 }));
   const other = await inFlow(async () => clients[2]!.getLock(name).acquire({ leaseTime: 40_000 }));
@@ -92,7 +92,7 @@ test('R28: one of three is waited for where it decides', async () => {
   await Promise.all([hold.release(), other.release()]);
 });
 
-test('R28: two of three that refuse, and one that hangs: NoQuorumError at once, with what each said', async () => {
+test('R28: two of three refuse and one hangs: NoQuorumError at once, with the result of each server', async () => {
   const { lock } = await open({ commandTimeout: 3_000 });
   await lock.isLocked();
   const user = (rule: string): Promise<unknown> =>

@@ -6,7 +6,7 @@ import { parked } from '../support/clients/parked.js';
 import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, open, servers, startProxies } from './red-lock-stage.js';
 
-test('R28: who was not handed its turn, and gets it while the others still give back, asks them when they have', async () => {
+test('R28: a waiter that is granted one server while the others are being released acquires them right after', async () => {
   const proxies = await startProxies();
   const opened = proxies.map(({ url }) => createClient({ url }));
   clients.push(...opened);
@@ -28,7 +28,7 @@ test('R28: who was not handed its turn, and gets it while the others still give 
 });
 
 test.each([0, Infinity])(
-  'R28: a majority that stands still for longer than an attempt, and less than a command deadline, grants it (waits %s)',
+  'R28: a majority that stops for more than an attempt and less than a command deadline grants it (waits %s)',
   async (waitTime) => {
     const { lock, ...red } = await open({ commandTimeout: 1_500 });
     await lock.withLock(() => undefined);
@@ -45,7 +45,7 @@ test.each([0, Infinity])(
 );
 
 test.each([0, 1, 2])(
-  'R28: of three one (%i) fails at once, and two are busy: false, and who waits is let in',
+  'R28: one of three (%i) fails at once and two are busy: a try returns false, and a waiter acquires it later',
   async (at) => {
     const { lock, name, ...red } = await open();
     const other = await open({ name });
@@ -67,7 +67,7 @@ test.each([0, 1, 2])(
 );
 
 test.each([0, 1, 2])(
-  'R28: whoever waits for longer than it stands in one line waits on while one hangs (%i)',
+  'R28: a call whose wait is longer than its stay in one line waits on while one server hangs (%i)',
   async (at) => {
     const { lock, name, ...red } = await open({ commandTimeout: 4_500 });
     const other = await open({ name, commandTimeout: 4_500 });
@@ -85,7 +85,7 @@ test.each([0, 1, 2])(
   },
 );
 
-test('whoever is inside a member, and finds the others busy at first, is nested in it when they are free', async () => {
+test('a call inside a member that finds the others busy nests in that member when they are free', async () => {
   const { lock, name, ...red } = await open();
   const other = await open({ name });
   const theirs = await Promise.all([1, 2].map((at) => inFlow(() => other.clients[at]!.getLock(name).acquire())));

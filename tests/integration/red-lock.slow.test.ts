@@ -18,7 +18,7 @@ const allHaveIt = (members: readonly LockClient[]): Promise<void> =>
   until(() => members.every((client) => client.holds().length === 1), 'each member is held');
 
 describe('R28: a RedLock', () => {
-  test('is on all servers with one owner each, re-enters, and is gone from all of them', async () => {
+  test('is held on all servers with one owner each, re-enters, and is released on all of them', async () => {
     const { lock, clients: opened, name } = await open();
     await lock.withLock(async (hold) => {
       await allHaveIt(opened);
@@ -32,7 +32,7 @@ describe('R28: a RedLock', () => {
     await until(async () => (await holders(name)).every((held) => held === 0), 'it is free everywhere');
   });
 
-  test('what is granted in the same moment as the majority belongs to the hold', async () => {
+  test('includes a grant that arrives together with the majority', async () => {
     const { clients: opened, name } = await open();
     // One connection: its three answers come together.
     const client = opened[0]!;
@@ -44,7 +44,7 @@ describe('R28: a RedLock', () => {
     await hold.release();
   });
 
-  test('counts for its lease less what has passed and the drift', async () => {
+  test('is valid for its lease, less the time passed and the drift', async () => {
     const { lock } = await open({ red: { driftFactor: 0.1 } });
     const began = performance.now();
     const hold = await lock.acquire({ leaseTime: 10_000 });
@@ -53,7 +53,7 @@ describe('R28: a RedLock', () => {
     await hold.release();
   });
 
-  test('asks all servers at once', async () => {
+  test('sends its requests to all servers at the same time', async () => {
     const { lock, ...red } = await open();
     await lock.withLock(() => undefined);
     await freeEverywhere(red);
@@ -71,7 +71,7 @@ describe('R28: a RedLock', () => {
     await hold.release();
   });
 
-  test('with one of three hanging: entered within 100 ms, released as fast, and never after an attempt has timed out', async () => {
+  test('with one of three hanging: acquired and released within 100 ms each, without waiting for an attempt to time out', async () => {
     const { lock, ...red } = await open({ commandTimeout: 3_000 });
     await lock.withLock(() => undefined);
     for (const at of [0, 1, 2]) {
@@ -91,7 +91,7 @@ describe('R28: a RedLock', () => {
     }
   });
 
-  test.each([0, 1, 2])('R28: with server %i hanging: extended and given back without waiting for it', async (at) => {
+  test.each([0, 1, 2])('R28: with server %i hanging: extended and released without waiting for it', async (at) => {
     const { lock, ...red } = await open({ commandTimeout: 3_000 });
     const hold = await inFlow(async () => lock.acquire({ leaseTime: 10_000 }));
     await until(() => red.clients.every((client) => client.holds().length === 1), 'each member is held');
@@ -103,7 +103,7 @@ describe('R28: a RedLock', () => {
     await freeEverywhere(red);
   });
 
-  test('R28: an extend() that no majority can grant any more fails when the last server has answered, and not before', async () => {
+  test('R28: an extend() without a majority fails when the last server has replied, and not before', async () => {
     const { lock, name, ...red } = await open({ commandTimeout: 3_000 });
     const hold = await inFlow(async () => lock.acquire({ leaseTime: 10_000 }));
     await until(() => red.clients.every((client) => client.holds().length === 1), 'each member is held');
@@ -121,7 +121,7 @@ describe('R28: a RedLock', () => {
     await freeEverywhere({ ...red, name });
   });
 
-  test.each([0, 1, 2])('with server %i hanging: under one context call after call is granted at once', async (at) => {
+  test.each([0, 1, 2])('with server %i hanging: consecutive calls with one context are granted at once', async (at) => {
     const { lock, ...red } = await open({ commandTimeout: 3_000 });
     await lock.withLock(() => undefined);
     await freeEverywhere(red);
@@ -139,7 +139,7 @@ describe('R28: a RedLock', () => {
     await freeEverywhere(red);
   });
 
-  test('two calls at once under one context: the second is refused, also where the first only waits', async () => {
+  test('two concurrent calls with one context: the second is refused, also if the first only waits', async () => {
     const { lock, name } = await open();
     const holder = await open({ name });
     const hold = await inFlow(async () => holder.lock.acquire());
@@ -152,7 +152,7 @@ describe('R28: a RedLock', () => {
     await lock.unlock({ context });
   });
 
-  test('one that is down does not keep it from being waited for and handed on', async () => {
+  test('with one server down: waiters are woken, and the lock is handed over', async () => {
     const { lock, name } = await open({ commandTimeout: 1_500 });
     const other = await open({ name, commandTimeout: 1_500 });
     const hold = await inFlow(async () => lock.acquire());
@@ -167,7 +167,7 @@ describe('R28: a RedLock', () => {
     await taken.release();
   });
 
-  test('held by another on two of three: false, and nothing is kept on the third', async () => {
+  test('held by another owner on two of three: false, and nothing stays held on the third', async () => {
     const {
       lock,
       clients: [a, b],
@@ -184,7 +184,7 @@ describe('R28: a RedLock', () => {
     await Promise.all(holds.map((hold) => hold.release()));
   });
 
-  test('held by another on one of three: a majority is enough', async () => {
+  test('held by another owner on one of three: the majority grants it', async () => {
     const {
       lock,
       clients: [, b],
@@ -198,7 +198,7 @@ describe('R28: a RedLock', () => {
   });
 
   test.each([0, 1, 2])(
-    'R21: who waits where a minority is held for long (server %i) is in soon after a majority came free elsewhere',
+    'R21: a waiter at a server that stays held (server %i) acquires soon after a majority becomes free elsewhere',
     async (stays) => {
       const { clients: holders, name } = await open();
       const other = await open({ name });
@@ -221,7 +221,7 @@ describe('R28: a RedLock', () => {
     },
   );
 
-  test('two of three hanging: NoQuorumError with a result per server, nothing kept, and nothing taken later', async () => {
+  test('two of three hanging: NoQuorumError with a result per server, and nothing held then or later', async () => {
     const { lock, name } = await open({ commandTimeout: 900 });
     await lock.withLock(() => undefined);
     await servers[1]!.pause();
@@ -275,7 +275,7 @@ describe('R28: a RedLock', () => {
 });
 
 describe('a RedLock that is renewed', () => {
-  test('outlives one server that hangs, and is lost with the second: signal, validFor, unlock', async () => {
+  test('survives one hanging server and is lost with the second: signal, validFor, unlock', async () => {
     const { lock, clients: opened } = await open({ lockWatchdogTimeout: 1_500, commandTimeout: 450 });
     const hold = await inFlow(async () => lock.acquire());
     await allHaveIt(opened);
@@ -303,7 +303,7 @@ describe('a RedLock that is renewed', () => {
     [[0], 'ok'],
     [[0, 2], 'ERR_LOCK_LOST'],
     [[0, 1, 2], 'ERR_LOCK_LOST'],
-  ])('R10: deleted on servers %j, which nobody has noticed: its release says %s', async (at, expected) => {
+  ])('R10: deleted unnoticed on servers %j: its release reports %s', async (at, expected) => {
     const { lock, clients: opened, name } = await open();
     const hold = await inFlow(async () => lock.acquire({ leaseTime: 20_000 }));
     await allHaveIt(opened);
@@ -312,7 +312,7 @@ describe('a RedLock that is renewed', () => {
     await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back');
   });
 
-  test('R10: with the majority deleted, a server that hangs does not delay the word of it', async () => {
+  test('R10: with the majority deleted, a hanging server does not delay the report of the loss', async () => {
     const { lock, clients: opened, name } = await open();
     const hold = await inFlow(async () => lock.acquire({ leaseTime: 20_000 }));
     await allHaveIt(opened);
@@ -325,7 +325,7 @@ describe('a RedLock that is renewed', () => {
     await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back', 8_000);
   });
 
-  test('R28: what too few servers answered about its release is said', async () => {
+  test('R28: its release rejects with the results if too few servers reply', async () => {
     const { lock, clients: opened, name } = await open({ commandTimeout: 600 });
     const hold = await inFlow(async () => lock.acquire({ leaseTime: 20_000 }));
     await allHaveIt(opened);
@@ -354,7 +354,7 @@ describe('a RedLock that is renewed', () => {
   });
 });
 
-test('nine flows at three sets of clients exclude each other by a plain counter', async () => {
+test('nine flows of three sets of clients exclude each other around an unprotected counter', async () => {
   const name = 'red:of-nine-flows';
   const reds = await Promise.all(Array.from({ length: 3 }, () => open({ name, commandTimeout: 900 })));
   let counter = 0;

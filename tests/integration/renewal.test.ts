@@ -84,7 +84,7 @@ test('R9: 1,000 random interleavings of acquire, abort and unlock leave no renew
   expect(aborted).toBeGreaterThan(200);
 });
 
-test('R10: a renewal that was under way while the lease ended neither creates the lock nor takes it back', async () => {
+test('R10: a renewal that was pending when the lease ended neither creates nor reacquires the lock', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, lockWatchdogTimeout: 600 });
   const other = await openClient();
@@ -115,7 +115,7 @@ test('R10: a renewal that was under way while the lease ended neither creates th
   }
 });
 
-test('R10: a holder whose key was deleted and taken and freed by another is told by its next renewal', async () => {
+test('R10: a holder whose key was deleted, acquired and freed by another learns it from its next renewal', async () => {
   const client = await openClient({ lockWatchdogTimeout: 900 });
   const other = await openClient();
   const name = freshName('r10');
@@ -146,7 +146,7 @@ test('R12: one failed renewal does not stop the later ones', async () => {
   await hold.release();
 });
 
-test('R12: a hold that was lost and taken again by another flow of the process is renewed for three periods', async () => {
+test('R12: a lost lock that another flow of the process acquires is renewed for three periods', async () => {
   const lockWatchdogTimeout = 900;
   const client = await openClient({ lockWatchdogTimeout });
   const lock = client.getLock(freshName('r12'));
@@ -165,7 +165,7 @@ test('R12: a hold that was lost and taken again by another flow of the process i
   await second.release();
 });
 
-test('R12: a batch that fails delays no other', async () => {
+test('R12: a failed batch of renewals does not delay the others', async () => {
   const lockWatchdogTimeout = 900;
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, lockWatchdogTimeout });
@@ -196,7 +196,7 @@ test('R12: a batch that fails delays no other', async () => {
   await Promise.allSettled(holds.map((hold) => hold.release()));
 });
 
-test('R12: a key that somebody has put something else at loses its own hold, and none that is renewed with it', async () => {
+test('R12: a key overwritten with another type loses its own hold and no other hold of its batch', async () => {
   const lockWatchdogTimeout = 900;
   const client = await openClient({ lockWatchdogTimeout });
   const holds = [];

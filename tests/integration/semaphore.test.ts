@@ -41,7 +41,7 @@ async function parked<T>(name: string, call: () => Promise<T>): Promise<{ done: 
 }
 
 describe('semaphore', () => {
-  test('permits as an object: given back once, at the end of the block, or not had in time', async () => {
+  test('permits as an object are released once, at the end of the block, or not acquired in time', async () => {
     const name = freshName();
     const client = open(testRedisUrl());
     const semaphore = client.getSemaphore(name);
@@ -81,7 +81,7 @@ describe('semaphore', () => {
     expect(await semaphore.availablePermits()).toBe(0);
   });
 
-  test('the lanes of a client are as few as the requests it had in flight', async () => {
+  test('a client uses no more lanes than it had concurrent requests', async () => {
     const name = freshName('semaphore');
     const client = open();
     const semaphore = client.getSemaphore(name);
@@ -90,7 +90,7 @@ describe('semaphore', () => {
     expect(await admin().hlen(`holdfast_requests:{${name}}:${client.id}`)).toBe(1);
   });
 
-  describe('permits that are given back where others wait', () => {
+  describe('permits that are released while other flows wait', () => {
     const free = async (name: string): Promise<unknown> => admin().get(name);
 
     /** Until the client has sent so many requests of the semaphore, and they have been answered. */
@@ -100,7 +100,7 @@ describe('semaphore', () => {
       await client.getSemaphore(name).availablePermits();
     }
 
-    test('go to the first of them without a request, and to whoever comes next in line for more only as a whole', async () => {
+    test('go to the first waiter without a request, and to a next waiter for more only as a whole', async () => {
       const { client, proxy } = await proxied();
       const name = freshName('semaphore');
       const semaphore = client.getSemaphore(name);
@@ -134,7 +134,7 @@ describe('semaphore', () => {
     test.each([
       ['was refused', 0],
       ['was granted', 1],
-    ])('go to whoever is first even while it asks Redis, and what it %s there is not lost', async (_, added) => {
+    ])('go to the first waiter even while its request is pending, and the %s there is not lost', async (_, added) => {
       const { client, proxy } = await proxied();
       const name = freshName('semaphore');
       const semaphore = client.getSemaphore(name);
@@ -168,7 +168,7 @@ describe('semaphore', () => {
     });
 
     test.each(['gives up', 'runs out of time'])(
-      'R21: who waits for less than is free is in when the one before it, who waits for more, %s',
+      'R21: a waiter for few permits gets them when the waiter for more before it %s',
       async (how) => {
         const { client, proxy } = await proxied();
         const name = freshName();
@@ -188,7 +188,7 @@ describe('semaphore', () => {
       },
     );
 
-    test('that a try got for who had been served go back as a whole where the next in line wants another number', async () => {
+    test('that a try acquired for a served waiter go back as a whole if the next waiter wants another number', async () => {
       const { client, proxy } = await proxied();
       const name = freshName('semaphore');
       const semaphore = client.getSemaphore(name);
@@ -212,7 +212,7 @@ describe('semaphore', () => {
       expect(await semaphore.availablePermits()).toBe(4);
     });
 
-    test('go back to Redis after so many sections, or so long, and others get them', async () => {
+    test('go back to Redis after a number of sections or a time, and other clients get them', async () => {
       const name = freshName('semaphore');
       const [client, other] = [open(undefined, { handOff: { maxSections: 5, maxTime: 60_000 } }), open()];
       const semaphore = client.getSemaphore(name);
@@ -239,7 +239,7 @@ describe('semaphore', () => {
       expect(await free(name)).toBe('1');
     });
 
-    test('go to Redis if nobody here took them, or nothing is to be handed on', async () => {
+    test('go to Redis if no flow of this client takes them', async () => {
       const name = freshName('semaphore');
       const { client, proxy: between } = await proxied();
       const { done } = await parked(name, () => client.getSemaphore(name).acquire());
@@ -260,7 +260,7 @@ describe('semaphore', () => {
     });
   });
 
-  test('R21: who waits and was not answered asks again, whatever a call that wants more has learned since', async () => {
+  test('R21: a waiter with an unanswered try tries again, also after a busy reply to a call for more permits', async () => {
     const name = freshName('semaphore');
     const other = open().getSemaphore(name);
     await other.trySetPermits(1);
@@ -285,7 +285,7 @@ describe('semaphore', () => {
 });
 
 describe('count-down latch', () => {
-  test('R21: the last count-down lets all who wait through, in every process', async () => {
+  test('R21: the last count-down resumes all waiters in every process', async () => {
     const name = freshName('latch');
     const [first, second] = [open(), open()];
     await first.getCountDownLatch(name).trySetCount(2);
@@ -309,7 +309,7 @@ describe('count-down latch', () => {
     expect(await client.getCountDownLatch(name).delete()).toBe(false);
   });
 
-  test('R22: 1,000 who wait cost one look together', async () => {
+  test('R22: 1,000 waiters send one read in total', async () => {
     const name = freshName('latch');
     const { client, proxy } = await proxied();
     const latch = client.getCountDownLatch(name);
@@ -323,7 +323,7 @@ describe('count-down latch', () => {
   });
 
   test.each(['countDown', 'delete'] as const)(
-    'a zero is not missed, even if a new count is set before anybody could look: %s',
+    'waiters notice a zero even if a new count is set before they can read it: %s',
     async (opening) => {
       const name = freshName('latch');
       const { client, proxy } = await proxied();
@@ -344,7 +344,7 @@ describe('count-down latch', () => {
     },
   );
 
-  test('issue 20.15: an answer that was on its way when the latch was closed again lets in no later call', async () => {
+  test('issue 20.15: a reply that was pending when the latch was closed again resumes no later call', async () => {
     const name = freshName('latch');
     const { client, proxy } = await proxied();
     const [latch, other] = [client.getCountDownLatch(name), open().getCountDownLatch(name)];
@@ -361,7 +361,7 @@ describe('count-down latch', () => {
     expect(await calls[0]).toBe(true);
   });
 
-  test('R20: whom the message of the last count-down lets through leaves no subscription behind', async () => {
+  test('R20: a waiter that the message of the last count-down resumes leaves no subscription behind', async () => {
     const name = freshName('latch');
     const latch = open().getCountDownLatch(name);
     await latch.trySetCount(1);
@@ -374,7 +374,7 @@ describe('count-down latch', () => {
     );
   });
 
-  test('an open latch lets through at once, a closed one not within the time', async () => {
+  test('await() returns at once on an open latch and times out on a closed one', async () => {
     const latch = open().getCountDownLatch(freshName('latch'));
     expect(await latch.await()).toBe(true);
     expect(await latch.trySetCount(1)).toBe(true);
@@ -387,7 +387,7 @@ describe('count-down latch', () => {
   });
 
   test.each(['cutBefore', 'cutAfter', 'swallow'] as const)(
-    'R1: %s: a count that is set, counted down or deleted is so once',
+    'R1: %s: a set, a count-down and a delete each count once',
     async (fault) => {
       const { client, proxy } = await proxied({ commandTimeout: 1_500 });
       const name = freshName('latch');
@@ -406,7 +406,7 @@ describe('count-down latch', () => {
     },
   );
 
-  test('R2: a count-down that rejected is not counted later', async () => {
+  test('R2: a count-down that has rejected does not take effect later', async () => {
     const { client, proxy } = await proxied({ commandTimeout: 600 });
     const name = freshName('latch');
     const latch = client.getCountDownLatch(name);

@@ -46,7 +46,7 @@ const warnings = () => {
 };
 
 describe.each(Object.entries(KINDS))('%s', (_, make) => {
-  test('issue 20.14: a wait of 5 s for permits that nobody has set up warns once, and says what to call', async () => {
+  test('issue 20.14: a wait of 5 s for permits that were never set warns once and says what to call', async () => {
     const warned = warnings();
     const [clock, name] = [new WaitedLong(), freshName('permits')];
     const { proxy, url } = await openProxy();
@@ -69,7 +69,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     expect(warned()).toHaveLength(1);
   });
 
-  test('issue 20.14: a wait where no permit is left is not warned of, and one that is over asks nothing', async () => {
+  test('issue 20.14: a wait for taken permits does not warn, and a settled wait sends no request', async () => {
     const warned = warnings();
     const [clock, name] = [new WaitedLong(), freshName('permits')];
     const { proxy, url } = await openProxy();
@@ -89,7 +89,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     expect([before, warned()]).toEqual([0, []]);
   });
 
-  test('issue 20.14: permits that a handle declares are set at the first use, once, unless the semaphore exists', async () => {
+  test('issue 20.14: the declared permits of a handle are set once, at the first use, unless the semaphore exists', async () => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });
     const [name, other] = [freshName('permits'), freshName('permits')];
@@ -116,7 +116,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     },
   );
 
-  test('issue 20.14: a first use that could not set them up rejects, and the next one does it', async () => {
+  test('issue 20.14: a first use that cannot set the permits rejects, and the next one sets them', async () => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url, commandTimeout: 400 });
     const { take } = make(client, freshName('permits'), { permits: 1 });

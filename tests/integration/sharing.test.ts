@@ -19,7 +19,7 @@ const CROWD_MS = 2_000;
 afterEach(() => closeClients());
 
 test.each([0, 20])(
-  'R33: beside a process of 50 waiters that hold it for %i ms, a waiter gets in in time',
+  'R33: a waiter beside a process of 50 waiters that hold the lock for %i ms acquires it in time',
   async (holdMs) => {
     const random = new Random(`R33 ${holdMs}`);
     const client = await openClient();
@@ -61,7 +61,7 @@ test.each([0, 20])(
   },
 );
 
-test('R33: who waits where it was released leaves others so much time to ask first', async () => {
+test('R33: a waiter of the releasing client leaves other clients time to try first', async () => {
   const clock = new FakeClock(); // time does not pass there, unless the test says so
   const [{ proxy: ourWay, url: by }, { proxy, url }] = [await openProxy(), await openProxy()];
   const [here, there] = [await openClient({ url: by, clock, handOff: false }), await openClient({ url })];

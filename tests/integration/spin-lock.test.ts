@@ -7,7 +7,7 @@ import { until } from '../support/time/until.js';
 
 afterEach(() => closeClients());
 
-test('one at a time over two clients, and no channel is ever subscribed', async () => {
+test('one flow at a time holds the lock over two clients, and no channel is subscribed', async () => {
   const name = freshName('spin');
   const { proxy, url } = await openProxy();
   const locks = [await openClient({ url }), await openClient({ url })].map((client) => client.getSpinLock(name));
@@ -35,7 +35,7 @@ test.each<[string, BackOff | undefined, number, number]>([
   ['exponential', undefined, 3, 60],
   ['exponential with a shorter end', { maxDelay: 4 }, 8, 400],
   ['constant', { delay: 50 }, 2, 20],
-])('a waiter with %s back-off polls as often as that says', async (_, backOff, least, most) => {
+])('a waiter with %s back-off polls at the configured rate', async (_, backOff, least, most) => {
   const name = freshName('spin');
   await admin().hset(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1', '1');
   await admin().pexpire(name, 60_000);
@@ -49,7 +49,7 @@ test.each<[string, BackOff | undefined, number, number]>([
   await admin().del(name);
 });
 
-test('a waiter gets in soon after a release that told nobody, also when the holder is a plain lock', async () => {
+test('a waiter acquires the lock soon after a release without a message, also of a plain lock', async () => {
   const name = freshName('spin');
   const client = await openClient();
   const other = await openClient();

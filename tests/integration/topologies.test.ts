@@ -47,7 +47,7 @@ const given = (options: RedisOptions): CreateClientOptions => ({
 });
 
 describe('the lock works', () => {
-  test('in a cluster, also one that is behind another address and wants a password', async () => {
+  test('in a cluster, also behind a mapped address and with a password', async () => {
     const cluster = await RedisCluster.start({ replicas: 0, server: { requirepass: 'secret' } });
     stops.push(() => cluster.stop());
     const proxies = await Promise.all(cluster.servers.map(({ address }) => FaultProxy.start(address)));
@@ -73,7 +73,7 @@ describe('the lock works', () => {
     await expectExclusion({ redis: setup.connection() });
   }, 30_000);
 
-  test('over TLS, and not with a server that nobody vouches for', async () => {
+  test('over TLS, and not with an untrusted server', async () => {
     const tls = await startTlsServer();
     stops.push(() => tls.stop());
     const { port, ca } = tls;
@@ -87,7 +87,7 @@ describe('the lock works', () => {
     await expectExclusion(given({ path: server.socketPath, db: 3 }));
   });
 
-  test('for a user with a password, who may do nothing else', async () => {
+  test('for a user with a password and minimal permissions', async () => {
     const rules = [
       'locker on >hidden-word -@all ~a ~b ~c:{tag}',
       // Redis 6.0 has no rules for channels.
@@ -110,7 +110,7 @@ describe('the lock works', () => {
   });
 });
 
-test('R34: what a given connection says about sending and answering changes nothing', async () => {
+test('R34: the retry and timeout options of a passed connection change nothing', async () => {
   const server = await start();
   await expectExclusion(
     given({
@@ -127,7 +127,7 @@ test('R34: what a given connection says about sending and answering changes noth
   );
 });
 
-test('R34: a connection that is cut comes back soon, whatever the retryStrategy of the given one says', async () => {
+test('R34: a cut connection is restored soon, regardless of the retryStrategy of the passed connection', async () => {
   const proxy = await FaultProxy.start((await start()).address);
   stops.push(() => proxy.close());
   const { hostname, port } = new URL(proxy.url);
@@ -139,7 +139,7 @@ test('R34: a connection that is cut comes back soon, whatever the retryStrategy 
   expect(elapsed(cutAt)).toBeLessThan(1_000);
 });
 
-test('R34: an answer may take longer than the commandTimeout of the given one, and is not asked for again', async () => {
+test('R34: a reply may take longer than the commandTimeout of the passed connection, and is not requested again', async () => {
   const proxy = await FaultProxy.start((await start()).address);
   stops.push(() => proxy.close());
   const { hostname, port } = new URL(proxy.url);
@@ -152,7 +152,7 @@ test('R34: an answer may take longer than the commandTimeout of the given one, a
 });
 
 test.each(['by its address', 'with a connection'])(
-  'R34: a server that was named %s and refuses HELLO, as Redis 6.0 does where the default user is off, serves',
+  'R34: a server passed as %s that refuses HELLO, like Redis 6.0 without a default user, works',
   async (how) => {
     const proxy = await FaultProxy.start((await start()).address);
     stops.push(() => proxy.close());

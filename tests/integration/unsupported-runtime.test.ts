@@ -16,7 +16,7 @@ const notImplemented = (): never => {
 const RUNTIMES: Record<string, object | undefined> = {
   'has no promise hooks': undefined,
   'never calls its promise hooks': { onInit: noHook, onBefore: noHook },
-  'refuses to switch its promise hooks on (issue 20.12)': { onInit: notImplemented, onBefore: notImplemented },
+  'refuses to enable its promise hooks (issue 20.12)': { onInit: notImplemented, onBefore: notImplemented },
 };
 
 type Make = (client: LockClient, name: string, options?: ContextOptions) => Lock;
@@ -61,7 +61,7 @@ describe.each(Object.entries(RUNTIMES))('R3: where the runtime %s', (_, promiseH
     }
   });
 
-  test('issue 20.12: the first calls of a process, beside the look at the runtime, end like all later ones', async () => {
+  test('issue 20.12: the first calls of a process, during the runtime check, end like all later calls', async () => {
     jest.resetModules();
     const fresh = await import('../../src/index.js');
     const first = fresh.createClient(reach(testRedisUrl()));
@@ -73,7 +73,7 @@ describe.each(Object.entries(RUNTIMES))('R3: where the runtime %s', (_, promiseH
     await first.close();
   });
 
-  test('R3: a fenced lock takes nothing either to give its token, and draws none', async () => {
+  test('R3: a fenced lock acquires nothing and draws no token', async () => {
     const lock = client.getFencedLock(freshName());
     await isUnsupported(lock.lockAndGetToken());
     await isUnsupported(lock.tryLockAndGetToken());

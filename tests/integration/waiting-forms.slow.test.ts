@@ -55,7 +55,7 @@ async function waitInLine(kind: WaitingKind, form: string, client: LockClient, o
 }
 
 test.each(Object.entries(WAITING_KINDS))(
-  'R21: %s: in every form who times out or is aborted leaves nothing, and the next one is woken',
+  'R21: %s: in every form a call that times out or is aborted leaves nothing, and the next waiter is woken',
   async (_, kind) => {
     const clock = new TestClock();
     const settings = { commandTimeout: DEADLINE_MS, lockWatchdogTimeout: 2_000 };

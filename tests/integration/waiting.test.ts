@@ -144,7 +144,7 @@ describe('R21: what frees the lock wakes a waiter of another client within 200 m
     expect(await wokenBy(take)).toBeLessThan(200 + SLACK_MS);
   });
 
-  test('R21: a release once the outer lease is over', async () => {
+  test('R21: a release after the end of the outer lease', async () => {
     const take = async (client: LockClient, name: string, begun: Promise<void>): Promise<void> => {
       const lock = client.getLock(name);
       const outer = await lock.acquire({ leaseTime: 500 });
@@ -179,7 +179,7 @@ describe('R21: what frees the lock wakes a waiter of another client within 200 m
     expect(await third.getLock(name).forceUnlock()).toBe(false);
   });
 
-  test('R21: the end of a lease that nobody gives back', async () => {
+  test('R21: the end of a lease without a release', async () => {
     const [client, other] = [await openClient(), await openClient()];
     const name = freshName();
     const at = performance.now();
@@ -211,7 +211,7 @@ describe('R22: what waiting costs', () => {
     return warm;
   }
 
-  test('R22: 1,000 waiters of a client cost two tries and one subscription, and while they wait nothing', async () => {
+  test('R22: 1,000 waiters of a client cost two tries and one subscription, and no command while they wait', async () => {
     server = await warmServer();
     const [client, other] = [await openClient({ url: server.url }), await openClient({ url: server.url })];
     const holder = await holdElsewhere(other.getLock('a'), LEASE_MS);
@@ -277,7 +277,7 @@ describe('R22: what waiting costs', () => {
     await closeClients();
   });
 
-  test('R22: a thousand that leave by one signal, while the head tries, send nothing on the way', async () => {
+  test('R22: a thousand waiters that one signal aborts during a try of the head send no request', async () => {
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
     const lock = client.getLock(freshName());
@@ -296,7 +296,7 @@ describe('R22: what waiting costs', () => {
     await holder.release();
   });
 
-  test('R22: who waits for a hot lock section after section does not subscribe each time', async () => {
+  test('R22: a flow that waits for a hot lock again and again subscribes once', async () => {
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
     const lock = client.getLock(freshName());
@@ -316,7 +316,7 @@ describe('R22: what waiting costs', () => {
     expect(subscribed.length).toBeLessThan(sections / 2);
   });
 
-  test('R22: a lease that is shorter than the way to Redis costs few tries', async () => {
+  test('R22: a lease that is shorter than the round trip to Redis costs few tries', async () => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });
     const name = freshName();
@@ -364,7 +364,7 @@ describe('R22: what waiting costs', () => {
   });
 });
 
-test('a call that waits is announced once', async () => {
+test('a waiting call emits one event', async () => {
   const [client, other] = [await openClient(), await openClient()];
   const lock = client.getLock(freshName());
   const announced: LockEvents['waiting'][] = [];
@@ -384,7 +384,7 @@ class EarlyTimers extends TestClock {
   }
 }
 
-test.each(['in line', 'for its turn inside a hold'])('a call that waits %s waits for all of its time', async (how) => {
+test.each(['in line', 'for its turn inside a hold'])('a call that waits %s uses its whole wait time', async (how) => {
   const lock = (await openClient({ clock: new EarlyTimers() })).getLock(freshName());
   const outer = await holdElsewhere(lock, LEASE_MS);
   const branch = await outer.run(() => lock.acquire());

@@ -62,7 +62,7 @@ describe('warnings', () => {
   });
   withoutLeakCheck('two processes hold and wait for locks from before the first test to after the last');
 
-  test('R24: a wait of 5 s behind a hold of the same process warns once per name, with both places', async () => {
+  test('R24: a wait of 5 s behind a hold of the same process warns once per name, with both call sites', async () => {
     const { warnings, outcomes } = await longWait;
     expect(outcomes).toEqual(Array.from({ length: 12 }, () => false));
     expect(new Set(warnings.map(({ code }) => code))).toEqual(new Set(['HOLDFAST_LONG_WAIT']));
@@ -80,7 +80,7 @@ describe('warnings', () => {
     expect(warnings).toHaveLength(own.length + ofOthers.length);
   });
 
-  test('R24: a hold that nothing refers to any more warns, once, and goes on being held until close(); its signal works', async () => {
+  test('R24: an unreachable hold warns once and stays held until close(), and its signal works', async () => {
     const result = await leakedHold;
     expect(result).toMatchObject({ stillHeld: true, left: 0, forgotten: true, heard: true });
     const { leaked, leakedPart, leakedLater, leakedSignal } = holds;

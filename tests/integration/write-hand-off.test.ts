@@ -41,7 +41,7 @@ async function quiet(name: string, ...clients: readonly LockClient[]): Promise<v
 const times = <T>(count: number, call: () => Promise<T>): (() => Promise<T>)[] =>
   Array.from({ length: count }, () => call);
 
-test('writers of a client pass it on with one command each, and nothing is published', async () => {
+test('writers of a client hand the lock over with one command each, and publish nothing', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url });
   const lock = client.getReadWriteLock(freshName('rw')).writeLock();
@@ -61,11 +61,11 @@ test('writers of a client pass it on with one command each, and nothing is publi
   expect(sent).toEqual([...order.map(() => HAND_OFF), RELEASE]);
 });
 
-describe('R33: beside writers that pass it on', () => {
+describe('R33: beside writers that hand the lock over', () => {
   const bounded = { handOff: { maxSections: LIMIT, maxTime: 60_000 } };
 
   test.each(['readLock', 'writeLock'] as const)(
-    "another client's %s gets its chance after so many sections",
+    'a %s of another client gets its chance after a number of sections',
     async (half) => {
       const [client, other] = [await openClient(bounded), await openClient()];
       const name = freshName('rw');
@@ -91,7 +91,7 @@ describe('R33: beside writers that pass it on', () => {
     },
   );
 
-  test('a reader of the same client gets its chance after so many sections, though nobody else listens', async () => {
+  test('a reader of the same client gets its chance after a number of sections, also without other clients', async () => {
     const client = await openClient(bounded);
     const lock = client.getReadWriteLock(freshName('rw'));
     const hold = await inFlow(() => lock.writeLock().acquire());
@@ -109,7 +109,7 @@ describe('R33: beside writers that pass it on', () => {
   });
 });
 
-test('R15: a writer that has become a reader hands nothing on: other readers stay, and the next writer waits for them', async () => {
+test('R15: a writer that became a reader hands nothing over: other readers stay, and the next writer waits for them', async () => {
   const [client, other] = [await openClient(), await openClient()];
   const name = freshName('rw');
   const lock = client.getReadWriteLock(name);
@@ -126,7 +126,7 @@ test('R15: a writer that has become a reader hands nothing on: other readers sta
   await (await next!).release();
 });
 
-test('R15: a writer that reads as well and gives both back at once hands the write half on, and leaves no read hold', async () => {
+test('R15: a writer with a read hold that releases both together hands the write half over and leaves no read hold', async () => {
   const client = await openClient();
   const name = freshName('rw');
   const lock = client.getReadWriteLock(name);
@@ -142,24 +142,27 @@ test('R15: a writer that reads as well and gives both back at once hands the wri
 });
 
 const FAULTS = ['cutBefore', 'cutAfter', 'swallow'] as const;
-test.each(FAULTS)('R1, R5: %s strikes the hand-off: both calls settle well, and one writer has it', async (fault) => {
-  const { proxy, url } = await openProxy();
-  const client = await openClient({ url, commandTimeout: 900 });
-  const name = freshName('rw');
-  const lock = client.getReadWriteLock(name).writeLock();
-  // Known to the server, so that the fault meets the script itself.
-  const warm: Hold = await inFlow(() => lock.acquire());
-  const [first] = await inLine(client, [() => lock.acquire()]);
-  await quiet(name, client);
-  await warm.release();
-  const hold = await first!;
-  const [next] = await inLine(client, [() => lock.acquire()]);
-  await quiet(name, client);
-  const struck = proxy[fault]({ command: 'EVALSHA', sha: HAND_OFF });
-  expect(await outcome(hold.release())).toBe('ok');
-  const heir = await next!;
-  expect(struck.count).toBe(1);
-  expect(await admin().hgetall(name)).toEqual({ mode: 'write', [`${heir.owner}:write`]: '1' });
-  await heir.release();
-  expect(await admin().exists(name)).toBe(0);
-});
+test.each(FAULTS)(
+  'R1, R5: %s during the hand-over: both calls settle as they should, and one writer has the lock',
+  async (fault) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout: 900 });
+    const name = freshName('rw');
+    const lock = client.getReadWriteLock(name).writeLock();
+    // Known to the server, so that the fault meets the script itself.
+    const warm: Hold = await inFlow(() => lock.acquire());
+    const [first] = await inLine(client, [() => lock.acquire()]);
+    await quiet(name, client);
+    await warm.release();
+    const hold = await first!;
+    const [next] = await inLine(client, [() => lock.acquire()]);
+    await quiet(name, client);
+    const struck = proxy[fault]({ command: 'EVALSHA', sha: HAND_OFF });
+    expect(await outcome(hold.release())).toBe('ok');
+    const heir = await next!;
+    expect(struck.count).toBe(1);
+    expect(await admin().hgetall(name)).toEqual({ mode: 'write', [`${heir.owner}:write`]: '1' });
+    await heir.release();
+    expect(await admin().exists(name)).toBe(0);
+  },
+);

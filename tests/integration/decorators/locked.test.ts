@@ -172,6 +172,6 @@ test.each<[string, unknown]>([
   expect(runs).toBe(0);
 });
 
-test('a client that is none is refused', () => {
+test('a value that is not a client is refused', () => {
   expect(() => createLocking('client' as never)).toThrow('client must be a client of createClient()');
 });

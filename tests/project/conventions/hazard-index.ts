@@ -34,7 +34,10 @@ const hazard = (number: number, title: string, ...answers: Hazard['answers']): H
 export const HAZARDS: readonly Hazard[] = [
   hazard(1, 'an acquire that ran twice counts twice', [LOST_REPLIES, 'it takes effect once and says so']),
   hazard(2, 'a key that nobody knows to have', [UNKNOWN, 'what it took is given back, its owner is never used again']),
-  hazard(3, 'a time-out that looks like busy', [MULTI, 'because a server hangs: an error within its deadline']),
+  hazard(3, 'a time-out that looks like busy', [
+    MULTI,
+    'because a server hangs rejects within its deadline and holds nothing on the other server',
+  ]),
   hazard(
     4,
     'a release that ran twice',
@@ -59,9 +62,9 @@ export const HAZARDS: readonly Hazard[] = [
     11,
     'a permit that was given back is reported unknown to its own request',
     [EXPIRABLE_SCRIPTS, '(hazard 11)'],
-    [EXPIRABLE, 'what changes the semaphore or a lease counts once'],
+    [EXPIRABLE, 'a change of the semaphore or of a lease counts once'],
   ),
-  hazard(12, 'a count-down that counts twice', [SEMAPHORE, 'counted down or deleted is so once']),
+  hazard(12, 'a count-down that counts twice', [SEMAPHORE, 'a set, a count-down and a delete each count once']),
   hazard(13, 'an owner refused because of its own success', [OWN, 'hazard 13:']),
   hazard(
     14,
@@ -77,7 +80,7 @@ export const HAZARDS: readonly Hazard[] = [
   ),
   hazard(16, 'a read hold takes the renewal of a write hold with it', [
     READ_WRITE,
-    'R15: each half gives back its own',
+    'R15: each half releases its own holds, in any order',
   ]),
   hazard(
     17,
@@ -85,11 +88,14 @@ export const HAZARDS: readonly Hazard[] = [
     ['tests/lua/lock.test.ts', 'a longer lease is left as it is and told'],
     ['tests/lua/read-write-lock.test.ts', 'a longer lease is left as it is and told'],
   ),
-  hazard(18, 'holds that are lost stand before those to renew', [RENEWAL, 'R12: a hold that was lost and taken again']),
+  hazard(18, 'holds that are lost stand before those to renew', [
+    RENEWAL,
+    'R12: a lost lock that another flow of the process acquires is renewed for three periods',
+  ]),
   hazard(
     19,
     'one part that fails delays the renewal of the others',
-    [RENEWAL, 'R12: a batch that fails delays no other'],
+    [RENEWAL, 'R12: a failed batch of renewals does not delay the others'],
     [CLUSTER, 'R12: while one shard hangs'],
   ),
   hazard(20, 'whoever leaves a queue sets those behind back by too much', [FAIR_SCRIPTS, '(hazard 20)']),
@@ -107,18 +113,24 @@ export const HAZARDS: readonly Hazard[] = [
     23,
     'locks that come free without a message',
     [LOCKS_ENABLE, '(hazard 23)'],
-    [WAITING, 'R21: the end of a lease that nobody gives back'],
-    ['tests/integration/spin-lock.test.ts', 'a waiter gets in soon after a release that told nobody'],
+    [WAITING, 'R21: the end of a lease without a release'],
+    [
+      'tests/integration/spin-lock.test.ts',
+      'a waiter acquires the lock soon after a release without a message, also of a plain lock',
+    ],
   ),
   hazard(24, 'a downgrade that tells no reader', [LOCKS_ENABLE, '(hazard 24)'], [READ_WRITE, 'R21: a downgrade wakes']),
   hazard(25, 'a release wakes one of each process', [WAITING, 'costs one command and a try of each']),
   hazard(26, 'several permits wake one waiter', [PERMITS_ENABLE, '(hazard 26)'], [PERMITS, '(hazard 26)']),
-  hazard(27, 'a zero between the look and the waiting', [SEMAPHORE, 'a zero is not missed']),
+  hazard(27, 'a zero between the look and the waiting', [
+    SEMAPHORE,
+    'waiters notice a zero even if a new count is set before they can read it:',
+  ]),
   hazard(
     28,
     'a latch that is used again at once',
     [PERMITS_ENABLE, '(hazard 28)'],
-    [SEMAPHORE, 'a zero is not missed'],
+    [SEMAPHORE, 'waiters notice a zero even if a new count is set before they can read it:'],
   ),
   hazard(
     29,
@@ -128,21 +140,30 @@ export const HAZARDS: readonly Hazard[] = [
   ),
   hazard(30, 'a message of fewer permits than none', [EXPIRABLE_SCRIPTS, '(hazard 30)']),
   hazard(31, 'a subscription that outlives its waiter', [SUBSCRIPTIONS, 'R19: nothing stays subscribed for a wait']),
-  hazard(32, 'a dead head blocks a queue', [FAIR, 'blocks the next for fairWaiterTimeout and a second at most']),
-  hazard(33, 'waiters behind a sleeping head poll', [FAIR, 'costs those behind it nothing but the command a second']),
-  hazard(34, 'a place in the queue that outlives its call', [FAIR, 'R26: whoever leaves has no place in the queue']),
+  hazard(32, 'a dead head blocks a queue', [
+    FAIR,
+    'blocks the next waiter for at most fairWaiterTimeout and one second',
+  ]),
+  hazard(33, 'waiters behind a sleeping head poll', [
+    FAIR,
+    'costs the waiters behind it only the one command per second of each client',
+  ]),
+  hazard(34, 'a place in the queue that outlives its call', [
+    FAIR,
+    'R26: a waiter that leaves has no place in the queue one second later',
+  ]),
   hazard(
     35,
     'a head that never becomes stale',
     [FAIR_SCRIPTS, '(hazard 35)'],
     [FAIR, 'a waiter whose place was deleted queues again'],
   ),
-  hazard(36, 'queues by the clocks of clients', [FAIR, 'R26, R30: a live waiter of ours is not evicted']),
+  hazard(36, 'queues by the clocks of clients', [FAIR, 'R26, R30: a live waiter of this client is not evicted']),
   hazard(37, 'the loss of a fair lock goes unnoticed', [OWN, 'hazard 37:']),
   hazard(
     38,
     'a reader whose hold is over and still counts',
-    [READ_WRITE, 'R16: the part of a reader that was killed'],
+    [READ_WRITE, 'R16: the hold of a killed reader ends with its own lease while another reader renews'],
     ['tests/lua/read-write-lock.test.ts', 'a read hold whose lease is over has no key'],
   ),
   hazard(
@@ -169,7 +190,7 @@ export const HAZARDS: readonly Hazard[] = [
     43,
     'permits of the dead',
     ['docs/choosing.md', '**stays taken**'],
-    [EXPIRABLE, 'R16: kill -9 of a process with a permit'],
+    [EXPIRABLE, 'R16: after kill -9 of a process its permit is free at the end of the lease, and not before'],
   ),
   hazard(44, 'a lease converted with every round', [OWN, 'hazards 44 and 45:'], [MULTI, 'is exact for every member']),
   hazard(45, 'a lease that reaches half of a read lock', [OWN, 'hazards 44 and 45:']),
