@@ -55,7 +55,7 @@ describe('createClient()', () => {
     expect(() => createClient(options as never)).toThrow(InvalidArgumentError);
   });
 
-  test('R7: a message names the option by its path and what is known, and never shows what may be a password', () => {
+  test('R7: a message names the path of the option and the known options, and never shows a possible password', () => {
     const thrown = (options: unknown): unknown => {
       try {
         return createClient(options as never);
@@ -85,7 +85,7 @@ describe('createClient()', () => {
     }
   });
 
-  test('an undefined option is one that is not given', async () => {
+  test('an undefined option counts as absent', async () => {
     const options = { ...reach(testRedisUrl()), lockWatchdogTimeout: undefined, keyPrefix: undefined };
     await using(createClient(options as never), async (client) => {
       const hold = await client.getLock(freshName()).acquire();
@@ -94,7 +94,7 @@ describe('createClient()', () => {
     });
   });
 
-  test('a connection that was given is neither used nor changed nor closed', async () => {
+  test('a passed connection is neither used nor changed nor closed', async () => {
     const redis = new Redis(testRedisUrl());
     await redis.ping();
     const listeners = redis.eventNames().map((name) => redis.listenerCount(name));
@@ -108,7 +108,7 @@ describe('createClient()', () => {
   });
 });
 
-test('R7: an event that there is not, a listener that is none and options of close() that are none are refused', async () => {
+test('R7: unknown event types, invalid listeners and invalid options of close() are refused', async () => {
   await using(createClient({ url: 'redis://localhost' }), async (client) => {
     const events = client.events as unknown as Record<'on' | 'off', (type?: unknown, listener?: unknown) => void>;
     for (const type of [undefined, 'leaselost', '*', 'toString']) {
@@ -139,18 +139,21 @@ describe('options of a handle', () => {
     getRedLock: (client, options) => client.getRedLock(client.getLock('name'), options),
   };
 
-  test.each(Object.entries(factories))('R7: %s() refuses what are none, and a misspelt one', async (_, factory) => {
-    await using(createClient({ url: 'redis://localhost' }), (client) => {
-      for (const wrong of [null, 5, 'name', [], { contxt: new LockContext() }, { context: {} }]) {
-        expect(() => factory(client, wrong as never)).toThrow(InvalidArgumentError);
-      }
-      factory(client, { context: undefined } as never);
-      factory(client, { context: new LockContext() } as never);
-      return Promise.resolve();
-    });
-  });
+  test.each(Object.entries(factories))(
+    'R7: %s() refuses values that are not options, and misspelt options',
+    async (_, factory) => {
+      await using(createClient({ url: 'redis://localhost' }), (client) => {
+        for (const wrong of [null, 5, 'name', [], { contxt: new LockContext() }, { context: {} }]) {
+          expect(() => factory(client, wrong as never)).toThrow(InvalidArgumentError);
+        }
+        factory(client, { context: undefined } as never);
+        factory(client, { context: new LockContext() } as never);
+        return Promise.resolve();
+      });
+    },
+  );
 
-  test('R7: a misspelt option of a back-off, and locks in an array, are refused by name', async () => {
+  test('R7: a misspelt back-off option, and locks in an array, are refused by name', async () => {
     await using(createClient({ url: 'redis://localhost' }), (client) => {
       const backOff = { maxDelai: 5 } as never;
       expect(() => client.getSpinLock('name', { backOff })).toThrow(
@@ -189,46 +192,49 @@ describe('what a log shows', () => {
     ['one server', undefined],
     ['no acknowledgements', { acks: 0 }],
     ['acknowledgements', { acks: 1 }],
-  ])('of a client, its locks and their holds a few words, and of the connection nothing (%s)', async (_, replicas) => {
-    const server = await startServer({ requirepass: secret });
-    try {
-      const url = `redis://:${secret}@${server.host}:${server.port}`;
-      await using(createClient({ url, replicas }), async (client) => {
-        await client.ready();
-        const [a, b] = [client.getLock('a'), client.getLock('b')];
-        const seats = client.getSemaphore('seats');
-        const rooms = client.getPermitExpirableSemaphore('rooms');
-        const others = [a, client.getFairLock('a'), client.getMultiLock(a, b), client.getMultiLock('a', ['b'])];
-        const more = [client.getRedLock(a), client.getReadWriteLock('a'), client.getReadWriteLock('a').writeLock()];
-        const shown: unknown[] = [
-          client,
-          client.events,
-          ...others,
-          ...more,
-          client.getCountDownLatch('a'),
-          seats,
-          rooms,
-        ];
-        if (replicas?.acks !== 1) {
-          await Promise.all([seats.trySetPermits(1), rooms.trySetPermits(1)]);
-          const hold = await holdElsewhere(client.getMultiLock(a, b));
-          const token = await holdElsewhere(client.getFencedLock('fenced'));
-          shown.push(hold, token, await seats.acquirePermits(), await rooms.acquirePermit());
-          expect(JSON.parse(JSON.stringify(hold))).toEqual({ lockName: 'a, b', owner: hold.owner });
-          expect(inspect(token)).toBe(`FencedHold { lockName: 'fenced', owner: '${token.owner}' }`);
-        }
-        expect(inspect([[[a]]])).toContain('[SingleLock]');
-        expect(`${inspect(a)} ${JSON.stringify({ a })}`).toBe(`SingleLock { name: 'a' } {"a":{"name":"a"}}`);
-        for (const each of shown) {
-          expect(`${inspect(each, { depth: 20 })} ${JSON.stringify(each)}`.length).toBeLessThan(400);
-          // Loggers have ways of their own to look at things, and so has the message of a failed assertion.
-          expect([...strings(each)].filter((text) => String(text).includes(secret))).toEqual([]);
-        }
-      });
-    } finally {
-      await server.stop();
-    }
-  });
+  ])(
+    'has a few words about a client, its locks and holds, and nothing about the connection (%s)',
+    async (_, replicas) => {
+      const server = await startServer({ requirepass: secret });
+      try {
+        const url = `redis://:${secret}@${server.host}:${server.port}`;
+        await using(createClient({ url, replicas }), async (client) => {
+          await client.ready();
+          const [a, b] = [client.getLock('a'), client.getLock('b')];
+          const seats = client.getSemaphore('seats');
+          const rooms = client.getPermitExpirableSemaphore('rooms');
+          const others = [a, client.getFairLock('a'), client.getMultiLock(a, b), client.getMultiLock('a', ['b'])];
+          const more = [client.getRedLock(a), client.getReadWriteLock('a'), client.getReadWriteLock('a').writeLock()];
+          const shown: unknown[] = [
+            client,
+            client.events,
+            ...others,
+            ...more,
+            client.getCountDownLatch('a'),
+            seats,
+            rooms,
+          ];
+          if (replicas?.acks !== 1) {
+            await Promise.all([seats.trySetPermits(1), rooms.trySetPermits(1)]);
+            const hold = await holdElsewhere(client.getMultiLock(a, b));
+            const token = await holdElsewhere(client.getFencedLock('fenced'));
+            shown.push(hold, token, await seats.acquirePermits(), await rooms.acquirePermit());
+            expect(JSON.parse(JSON.stringify(hold))).toEqual({ lockName: 'a, b', owner: hold.owner });
+            expect(inspect(token)).toBe(`FencedHold { lockName: 'fenced', owner: '${token.owner}' }`);
+          }
+          expect(inspect([[[a]]])).toContain('[SingleLock]');
+          expect(`${inspect(a)} ${JSON.stringify({ a })}`).toBe(`SingleLock { name: 'a' } {"a":{"name":"a"}}`);
+          for (const each of shown) {
+            expect(`${inspect(each, { depth: 20 })} ${JSON.stringify(each)}`.length).toBeLessThan(400);
+            // Loggers have ways of their own to look at things, and so has the message of a failed assertion.
+            expect([...strings(each)].filter((text) => String(text).includes(secret))).toEqual([]);
+          }
+        });
+      } finally {
+        await server.stop();
+      }
+    },
+  );
 });
 
 describe('ready()', () => {
@@ -239,7 +245,7 @@ describe('ready()', () => {
     });
   });
 
-  test('rejects within one command deadline where nobody answers, and works later', async () => {
+  test('rejects within one command deadline without a reply, and works later', async () => {
     const port = await freePort();
     await using(createClient({ ...reach(`redis://127.0.0.1:${port}`), commandTimeout: 300 }), async (client) => {
       const { value, ms } = await timed(() => errorOf(client.ready()));
@@ -250,7 +256,7 @@ describe('ready()', () => {
     });
   });
 
-  test('where nobody answers, every message says what began it', async () => {
+  test('without a reply, every message names the cause', async () => {
     const port = await freePort();
     const began = expect.stringContaining(`connect ECONNREFUSED 127.0.0.1:${port}`);
     await using(createClient({ url: `redis://127.0.0.1:${port}`, commandTimeout: 300 }), async (client) => {
@@ -262,7 +268,7 @@ describe('ready()', () => {
     });
   });
 
-  test('rejects at once where the credentials are wrong', async () => {
+  test('rejects at once with wrong credentials', async () => {
     const server = await startServer({ requirepass: 'right' });
     const url = server.url.replace('right', 'wrong');
     await using(createClient(reach(url)), async (client) => {
@@ -283,7 +289,7 @@ describe('ready()', () => {
     await server.stop();
   });
 
-  test('rejects at once where there is no such database, or none for this user, and no lock gets into another', async () => {
+  test('rejects at once for a missing or forbidden database, and no lock is stored in another one', async () => {
     const server = await startServer({ loneMaster: false }); // a cluster has no databases
     const reader = new Redis(server.url);
     await reader.call('ACL', 'SETUSER', 'narrow', 'on', '>secret', '~*', '+@all', '-select');
@@ -314,7 +320,7 @@ describe('ready()', () => {
 });
 
 describe('holds()', () => {
-  test('lists what this client holds: name, owner, count, age and line', async () => {
+  test('lists the holds of this client: name, owner, count, age and call site', async () => {
     const { client, lock, name } = await open(kind);
     const other = await open(kind);
     expect(client.holds()).toEqual([]);
@@ -345,7 +351,7 @@ describe('holds()', () => {
     expect(client.holds()).toEqual([]);
   });
 
-  test('does not list what is lost', async () => {
+  test('does not list lost holds', async () => {
     const { client, lock } = await open(kind);
     const hold = await holdElsewhere(lock, 250);
     const end = performance.now() + 260;
@@ -354,7 +360,7 @@ describe('holds()', () => {
     await errorOf(hold.release());
   });
 
-  test('without callSites no line is kept', async () => {
+  test('has no call site without callSites', async () => {
     const { client, lock } = await open(kind, { callSites: false });
     const hold = await holdElsewhere(lock);
     expect(client.holds()).toMatchObject([{ callSite: undefined }]);
@@ -363,7 +369,7 @@ describe('holds()', () => {
 });
 
 describe('inspect()', () => {
-  test('tells of a lock: kind, owners, whose they are, what is left', async () => {
+  test('reports the kind, the owners, their holds and the remaining lease of a lock', async () => {
     const { client, lock, name } = await open(kind);
     const other = await open(kind, { name });
     const free = {
@@ -390,7 +396,7 @@ describe('inspect()', () => {
     expect(await client.inspect(name)).toEqual(free);
   });
 
-  test('tells of what others have put there', async () => {
+  test('reports objects of other programs', async () => {
     const { client, name } = await open(kind);
     const jvm = '8743c9c0-0795-4907-87fd-6c719a6b4586';
     await admin().hset(name, { mode: 'read', [`${jvm}:1`]: '2', [`${jvm}:2:write`]: '1' });
@@ -418,14 +424,14 @@ describe('inspect()', () => {
     await admin().del(name);
   });
 
-  test('R7: of what can be no name is refused', async () => {
+  test('R7: refuses an invalid name', async () => {
     const { client } = await open(kind);
     for (const name of ['', 5, undefined]) {
       expect(await errorOf(client.inspect(name as never))).toBeInstanceOf(InvalidArgumentError);
     }
   });
 
-  test('of a name with another kind of key says so, and no call takes or frees it', async () => {
+  test('reports another type of key, which no call acquires or frees', async () => {
     const { lock, name } = await open(kind);
     await admin().set(name, 'of somebody else');
     for (const call of [
@@ -443,7 +449,7 @@ describe('inspect()', () => {
   });
 });
 
-test('R11: listeners that throw disturb no call, no renewal and no other listener; their errors surface', async () => {
+test('R11: a throwing listener disturbs no call, renewal or other listener, and its error surfaces', async () => {
   const report = await runFixture('throwing-listeners.mjs', [testRedisUrl(), freshName('throwing')]);
   expect(report).toEqual({
     order: [1, 2, 3],
@@ -479,7 +485,7 @@ describe('R32: close()', () => {
     return { holder, waiters };
   }
 
-  test('rejects who waits, aborts who holds, and leaves what is held to its lease', async () => {
+  test('rejects waiters, aborts holds, and leaves held locks to their leases', async () => {
     const bench = await open(kind, { lockWatchdogTimeout: 1_500 });
     const { holder, waiters } = await heldAndWaiting(bench);
     const { signal } = holder;
@@ -497,7 +503,7 @@ describe('R32: close()', () => {
     expect(await admin().exists(bench.name)).toBe(0);
   });
 
-  test('with releaseHolds gives back what is held first, and hands it to nobody here', async () => {
+  test('with releaseHolds releases the holds first, and hands them to no waiter of this client', async () => {
     const bench = await open(kind);
     const other = await open(kind, { name: bench.name });
     const { holder, waiters } = await heldAndWaiting(bench);
@@ -511,7 +517,7 @@ describe('R32: close()', () => {
     await next.release();
   });
 
-  test('with releaseHolds where nobody else waits leaves no key', async () => {
+  test('with releaseHolds and without other waiters leaves no key', async () => {
     const bench = await open(kind);
     await heldAndWaiting(bench);
     await bench.client.close({ releaseHolds: true });
@@ -554,7 +560,7 @@ describe('R32: close()', () => {
     expect(proxy.stats.accepted).toBe(before);
   });
 
-  test('with acquires under way rejects them, and none of them leaves a key', async () => {
+  test('rejects pending acquires, and none of them leaves a key', async () => {
     const { proxy, url } = await openProxy();
     for (const call of ['acquire', 'tryAcquire'] as const) {
       const { client, lock, name, clock } = await open(kind, { url });
@@ -572,7 +578,7 @@ describe('R32: close()', () => {
     await expectNothingLeft(500);
   });
 
-  test('with a question under way ends it at once', async () => {
+  test('ends a pending read at once', async () => {
     const { proxy, url } = await openProxy();
     const { client, lock, name } = await open(kind, { url });
     const held = proxy.holdReply({ contains: name });
@@ -585,7 +591,7 @@ describe('R32: close()', () => {
     expect(ms).toBeLessThan(ATTEMPT_MS);
   });
 
-  test('with a nested acquire and an extend under way ends both, and the lock is given back all the same', async () => {
+  test('ends a pending nested acquire and a pending extend, and the lock is released', async () => {
     const { proxy, url } = await openProxy();
     const { client, lock, name, clock } = await open(kind, { url });
     const outer = await holdElsewhere(lock);
@@ -605,7 +611,7 @@ describe('R32: close()', () => {
     await until(async () => (await admin().exists(name)) === 0, 'the lock is free', 500);
   });
 
-  test.each([false, true])('is bounded with Redis down, releaseHolds %p', async (releaseHolds) => {
+  test.each([false, true])('settles in time with Redis down, releaseHolds %p', async (releaseHolds) => {
     const { proxy, url } = await openProxy();
     const commandTimeout = 450;
     const bench = await open(kind, { url, commandTimeout });
@@ -619,7 +625,7 @@ describe('R32: close()', () => {
     await admin().del(bench.name);
   });
 
-  test('of a client that never reached Redis is bounded, and rejects what was asked', async () => {
+  test('of a client that never reached Redis settles in time and rejects pending calls', async () => {
     const client = createClient({ ...reach(`redis://127.0.0.1:${await freePort()}`), commandTimeout: 300 });
     const lock = client.getLock(freshName());
     const calls = [lock.lock(), lock.tryLock(), lock.isLocked()].map((call) => errorOf(call));

@@ -75,7 +75,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
   }
 
   describe(label, () => {
-    test('never more inside than there are permits, over three clients, and all get in', async () => {
+    test('no more flows than permits are inside, over three clients, and all flows finish', async () => {
       const { name } = await stage(3);
       const all = await Promise.all([beside(name), beside(name), beside(name)]);
       let inside = 0;
@@ -95,7 +95,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(await all[0].free()).toBe(3);
     });
 
-    test('R20: one permit is a lock: one at a time over two clients, and no update is lost', async () => {
+    test('R20: one permit works as a lock: one flow at a time over two clients, and no update is lost', async () => {
       const { name } = await stage(1);
       const counter = await SharedCounter.start();
       counters.push(counter);
@@ -111,7 +111,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       shared.close();
     });
 
-    test('what another process gives back wakes who waits here', async () => {
+    test('a release in another process wakes a waiter in this one', async () => {
       const scene = await stage(0);
       const { done } = await waiting(scene, () => scene.permits.take(1));
       const worker = await startWorker();
@@ -122,7 +122,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       await scene.permits.give(taken);
     });
 
-    test('enough: taken at once; too few: nothing is taken', async () => {
+    test('enough free permits are taken at once; with too few, none is taken', async () => {
       const { permits } = await stage(3);
       const two = await permits.tryTake(2);
       expect(two).not.toBeNull();
@@ -132,7 +132,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(await permits.free()).toBe(3);
     });
 
-    test('a semaphore that there is keeps its permits; one that there is not has none', async () => {
+    test('an existing semaphore keeps its permits, and a missing one has none', async () => {
       const { permits } = await stage(-1);
       expect(await permits.free()).toBe(0);
       expect(await permits.tryTake(1)).toBeNull();
@@ -159,7 +159,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(order).toEqual([0, 1, 2, 3, 4]);
     });
 
-    test('R21: several permits that come at once let several waiters in', async () => {
+    test('R21: several permits released at once grant several waiters', async () => {
       const scene = await stage(0);
       const all: Promise<Taken>[] = [];
       for (let at = 0; at < 3; at += 1) all.push((await waiting(scene, () => scene.permits.take(1))).done);
@@ -171,7 +171,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       for (const each of taken) await scene.permits.give(each);
     });
 
-    test('R21: a waiter for three is served by several smaller releases (hazard 26)', async () => {
+    test('R21: several smaller releases grant a waiter for three permits (hazard 26)', async () => {
       const scene = await stage(3);
       const other = await beside(scene.name);
       const held = [await other.take(1), await other.take(1), await other.take(1)];
@@ -182,7 +182,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(elapsed(came)).toBeLessThan(WAKE_MS + SLACK_MS);
     });
 
-    test('R22: a release costs a few commands, however many wait, and waiting costs none', async () => {
+    test('R22: a release costs a few commands with any number of waiters, and waiting costs none', async () => {
       const scene = await stage(1);
       const taken = await scene.permits.take(1);
       const abort = new AbortController();
@@ -201,7 +201,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       await scene.permits.give(first);
     });
 
-    test('a waiter whose time is up leaves nothing behind', async () => {
+    test('a waiter that times out leaves nothing behind', async () => {
       const { permits } = await stage(0);
       const began = performance.now();
       expect(await permits.tryTake(1, 40)).toBeNull();
@@ -214,7 +214,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(await permits.free()).toBe(1);
     });
 
-    test('R23: an aborted signal sends nothing; one that fires ends the wait in no time and takes nothing', async () => {
+    test('R23: with an aborted signal nothing is sent, and an abort ends a wait at once and takes nothing', async () => {
       const scene = await stage(0);
       const gone = AbortSignal.abort(new Error('enough'));
       const before = scene.proxy.log.length;
@@ -231,7 +231,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(await scene.permits.free()).toBe(1);
     });
 
-    test('R23: aborted while the request is in flight, 100 times: no permit is lost', async () => {
+    test('R23: an abort of a pending request, 100 times, loses no permit', async () => {
       const { permits } = await stage(1);
       for (let at = 0; at < 100; at += 1) {
         const abort = new AbortController();
@@ -259,7 +259,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(await permits.free()).toBe(5);
     });
 
-    test('R1: what is taken by a request of unknown outcome is taken back; a release is repeated until done', async () => {
+    test('R1: permits of an acquire of unknown outcome are released, and a release is repeated until it is done', async () => {
       const { name, permits, proxy } = await stage(5, { settings: { commandTimeout: 600 } });
       const kept = await permits.take(1);
       const silence = proxy.swallow({ contains: kind.key(name), times: Infinity });
@@ -274,7 +274,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(await permits.free()).toBe(5);
     });
 
-    test('R2: a request that is delivered after its call rejected takes nothing', async () => {
+    test('R2: a request that is delivered after the rejection of its call takes nothing', async () => {
       const { name, permits, proxy } = await stage(5, { settings: { commandTimeout: 600 } });
       await permits.give(await permits.take(1));
       const held = proxy.holdCommand({ command: 'EVALSHA', contains: kind.key(name), times: Infinity });
@@ -287,7 +287,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(await admin().get(name)).toBe('5');
     });
 
-    test('R4: a copy of a request that was repeated does nothing once the permits were given back', async () => {
+    test('R4: a copy of a repeated request takes nothing after the release of its permits', async () => {
       const { name, permits, proxy } = await stage(1);
       await permits.give(await permits.take(1));
       // The first attempt stays under way on a connection that is cut on this side; the second one is answered.
@@ -303,7 +303,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(await admin().get(name)).toBe('1');
     });
 
-    test('R3: against a server that never answers every call settles within its time and one command deadline', async () => {
+    test('R3: with a server that never replies every call settles within its wait time and one command deadline', async () => {
       const { permits, proxy } = await stage(1, { settings: { commandTimeout: 600 } });
       const stall = proxy.stall();
       const began = performance.now();
@@ -342,7 +342,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(proxy.log.length).toBe(before);
     });
 
-    test('R7: times and options that are none are refused before any command', async () => {
+    test('R7: invalid times and options are refused before any command', async () => {
       const { permits, proxy } = await stage(1);
       const before = proxy.log.length;
       for (const options of [5, { waitTime: 1.5 }, { waitTime: NaN }, { signal: {} }, { lease: 1 }]) {
@@ -351,7 +351,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(proxy.log.length).toBe(before);
     });
 
-    test('no permits are granted and take no command', async () => {
+    test('zero permits are granted without a command', async () => {
       const { permits, proxy } = await stage(0);
       const before = proxy.log.length;
       expect(await permits.tryTake(0)).not.toBeNull();
@@ -359,7 +359,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(proxy.log.length).toBe(before);
     });
 
-    test('R8: a key prefix is part of the name, of the channel too', async () => {
+    test('R8: a key prefix is part of the key and of the channel', async () => {
       const scene = await stage(-1, { settings: { keyPrefix: 'app:' } });
       made.push(`app:${scene.name}`);
       expect(await scene.permits.trySet(0)).toBe(true);
@@ -370,7 +370,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(elapsed(came)).toBeLessThan(WAKE_MS + SLACK_MS);
     });
 
-    test('at the end of a function they are given back, however it ends', async () => {
+    test('permits are released at the end of a function, also after an error', async () => {
       const { permits } = await stage(2);
       expect(await permits.within(() => 'done', { permits: 2 })).toBe('done');
       const error = new Error('of the body');
@@ -381,7 +381,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(await permits.free()).toBe(2);
     });
 
-    test('a release that fails after the body is told by an event, and goes on', async () => {
+    test('a failed release after the body is reported as an event and continues', async () => {
       const { name, client, permits, proxy } = await stage(1, { settings: { commandTimeout: 600 } });
       await permits.give(await permits.take(1));
       const failed: unknown[] = [];
@@ -397,7 +397,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       await until(async () => (await admin().get(name)) === '1', 'it is given back');
     });
 
-    test('close() rejects who waits; afterwards every call does', async () => {
+    test('close() rejects waiters and all later calls', async () => {
       const scene = await stage(0);
       const { done } = await waiting(scene, () => scene.permits.take(1));
       await scene.client.close();

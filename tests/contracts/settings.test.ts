@@ -59,7 +59,7 @@ const SETTINGS: Record<string, Settings> = {
   'RESP 2': { protocol: 2 },
   'RESP 3': { protocol: 3 },
   'RESP 3, numbers as strings and maps as objects': resp3Mapping({ protocol: 3, stringNumbers: true }),
-  'no offline queue, no ready check, no resending and no resubscription': {
+  'no offline queue, ready check, resending or resubscription': {
     enableOfflineQueue: false,
     enableReadyCheck: false,
     autoResendUnfulfilledCommands: false,
@@ -67,7 +67,7 @@ const SETTINGS: Record<string, Settings> = {
     maxRetriesPerRequest: null,
   },
   'short time-outs on the socket': { socketTimeout: 30, blockingTimeout: 30 },
-  'what a replica wants': { readOnly: true, connectionName: 'of the user' },
+  'options for a replica': { readOnly: true, connectionName: 'of the user' },
   'all at once': {
     stringNumbers: true,
     enableAutoPipelining: true,
@@ -79,8 +79,8 @@ const SETTINGS: Record<string, Settings> = {
   },
 };
 
-describe('R34: a client that was given a connection with', () => {
-  test.each(Object.keys(SETTINGS))('%s contends like any other', async (label) => {
+describe('R34: a client with a passed connection that has', () => {
+  test.each(Object.keys(SETTINGS))('%s contends like any other client', async (label) => {
     const name = freshName();
     const options = SETTINGS[label]!;
     const prefix = options.keyPrefix ?? '';
@@ -93,7 +93,7 @@ describe('R34: a client that was given a connection with', () => {
 });
 
 if (topology === 'single') {
-  describe('R34: an address whose query asks for', () => {
+  describe('R34: an address whose query sets', () => {
     test.each([
       ['a prefix', 'keyPrefix=app:', 'app:'],
       ['what the other kinds of connection do', 'monitor=true&readOnly=true&lazyConnect=false&commandTimeout=1', ''],
@@ -102,13 +102,13 @@ if (topology === 'single') {
         'enableOfflineQueue=true&autoResendUnfulfilledCommands=true&maxRetriesPerRequest=9',
         '',
       ],
-    ])('%s contends like any other', async (_, query, prefix) => {
+    ])('%s contends like any other client', async (_, query, prefix) => {
       const name = freshName();
       const asked = client({ url: `${testRedisUrl()}?${query}` });
       await contend([asked, client({ url: testRedisUrl(), keyPrefix: prefix })], name, prefix + name);
     });
 
-    test('resending: a call that has rejected sends nothing any more', async () => {
+    test('resending sends nothing for a call that has rejected', async () => {
       const { proxy, url } = await openProxy();
       const asked = client({
         url: `${url}?autoResendUnfulfilledCommands=true&maxRetriesPerRequest=9`,
@@ -135,7 +135,7 @@ test('R34: a connection that was closed by its owner can still be copied', async
   await contend([client({ redis: closed }), client({ ...reach(testRedisUrl()) })], name, name);
 });
 
-test('credentials and database are those of the connection given', async () => {
+test('credentials and database come from the passed connection', async () => {
   const server = await startServer({
     loneMaster: false,
     users: [`app on >secret ~* ${allChannels()} +@all`, 'default off'],
@@ -164,7 +164,7 @@ describe('R8: with a keyPrefix', () => {
     }
   });
 
-  test('it contends with a client that has none and says the whole name', async () => {
+  test('contends with a client without a prefix that uses the full name', async () => {
     const name = freshName();
     const prefixed = client(given({ keyPrefix: 'app:' }));
     const plain = client({ ...reach(testRedisUrl()) });

@@ -27,7 +27,7 @@ async function bench(terms = {}): Promise<{ proxy: FaultProxy; client: LockClien
   return { proxy, clock, client: await openClient({ url, clock, ...terms }), name: freshName() };
 }
 
-test('R37: a hold in doubt after a jump, with Redis silent, is lost by the deadline that it had without the jump', async () => {
+test('R37: after a clock jump without a reply, an unconfirmed hold is lost at its deadline before the jump', async () => {
   const { proxy, client, clock, name } = await bench();
   const hold = await holdElsewhere(client.getLock(name), 1_000);
   const ends = performance.now() + hold.validFor();
@@ -44,7 +44,7 @@ test('R37: a hold in doubt after a jump, with Redis silent, is lost by the deadl
   expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
 });
 
-test('R37: what a lost hold may have left is given back for as long as Redis keeps it, however far the clock has jumped', async () => {
+test('R37: the client releases what a lost hold may have left for as long as Redis keeps it, after any clock jump', async () => {
   const { proxy, client, clock, name } = await bench({ commandTimeout: 300 });
   const hold = await holdElsewhere(client.getLock(name), 20_000);
   const { signal } = hold;
@@ -58,7 +58,7 @@ test('R37: what a lost hold may have left is given back for as long as Redis kee
   await outcome(hold.release());
 });
 
-test('R37: a jump while the client had nothing to do makes no answer to a single try late', async () => {
+test('R37: a clock jump while the client was idle makes no reply to a single try late', async () => {
   const { client, clock, name } = await bench();
   const lock = client.getLock(name);
   for (let round = 0; round < 3; round += 1) {
@@ -67,7 +67,7 @@ test('R37: a jump while the client had nothing to do makes no answer to a single
   }
 });
 
-test('R37: after a jump the reads inside a multi-lock or a RedLock ask Redis, as those of one lock do', async () => {
+test('R37: after a clock jump reads inside a multi-lock or a RedLock query Redis, like those of one lock', async () => {
   const { client } = await bench();
   const clock = new TestClock();
   const opened = await Promise.all([1, 2, 3].map(() => openClient({ clock })));
@@ -85,7 +85,7 @@ test('R37: after a jump the reads inside a multi-lock or a RedLock ask Redis, as
 test.each([
   ['the only hold', false],
   ['one around which another is open', true],
-])('R3, R37: a release in doubt after a jump, with Redis silent, takes one command deadline: %s', async (_, nested) => {
+])('R3, R37: an unanswered release after a clock jump takes one command deadline: %s', async (_, nested) => {
   const { proxy, client, clock, name } = await bench({ commandTimeout: 600 });
   const lock = client.getLock(name);
   await inFlow(async () => {
@@ -103,7 +103,7 @@ test.each([
   });
 });
 
-test('R37: a jump while a nested release waits for its turn: Redis says what is left to the outer hold', async () => {
+test('R37: after a clock jump during a nested release, Redis determines the remaining lease of the outer hold', async () => {
   const { proxy, client, clock, name } = await bench();
   const lock = client.getLock(name);
   const outer = await holdElsewhere(lock, 60_000);
@@ -122,7 +122,7 @@ test('R37: a jump while a nested release waits for its turn: Redis says what is 
   await outer.release();
 });
 
-test('R37: the end of a lease that was given after a jump is told in time, also beside one given before', async () => {
+test('R37: the end of a lease from after a clock jump is reported in time, also beside an earlier lease', async () => {
   const { client, clock, name } = await bench();
   const before = await holdElsewhere(client.getLock(freshName()), 60_000);
   clock.jumpWall(HOUR);
@@ -135,7 +135,7 @@ test('R37: the end of a lease that was given after a jump is told in time, also 
   for (const each of [before, hold]) await outcome(each.release());
 });
 
-test('R37: a lock taken after a jump is renewed, also beside one with a long lease', async () => {
+test('R37: a lock acquired after a clock jump is renewed, also beside one with a long lease', async () => {
   const { client, clock, name } = await bench({ lockWatchdogTimeout: 900 });
   const leased = await holdElsewhere(client.getLock(freshName()), 60_000);
   clock.jumpWall(HOUR);

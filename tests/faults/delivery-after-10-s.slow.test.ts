@@ -43,7 +43,7 @@ const WAYS: Record<string, () => Promise<Way>> = {
 };
 
 test.each(Object.entries(WAYS))(
-  'R2: over %s: what reaches the server 10 s late takes nothing, counts nothing and extends nothing',
+  'R2: over %s: a request that reaches the server 10 s late acquires, counts and extends nothing',
   async (_, open) => {
     const { server, proxy, connection } = await open();
     stops.push(() => proxy.close());

@@ -63,7 +63,7 @@ async function parked({ proxy, client, name }: Stage, waitTime = 20_000): Promis
   return [waiting];
 }
 
-test('R1: the reply to a call that queues is lost: repeated, it has one place, and gets in once', async () => {
+test('R1: a queueing call whose reply is lost has one place after the repeat, and is granted once', async () => {
   const each = await stage();
   const { proxy, client, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));
@@ -78,7 +78,7 @@ test('R1: the reply to a call that queues is lost: repeated, it has one place, a
   await nothingQueued(name);
 });
 
-test('R1: the reply to a grant is lost: repeated, it is granted once, and nobody behind is set back twice', async () => {
+test('R1: a grant whose reply is lost counts once after the repeat, also in the timeouts of the waiters behind', async () => {
   const each = await stage();
   const { proxy, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));
@@ -109,7 +109,7 @@ test.each([
     'its replies swallowed',
     (proxy: FaultProxy, name: string) => proxy.swallow({ sha: ACQUIRE, contains: name, times: Infinity }),
   ],
-])('R1, R2: a call that queues, %s, every time: it fails, and what it had is taken back', async (_, away) => {
+])('R1, R2: a queueing call, %s, every time: it fails, and its place is removed', async (_, away) => {
   const { proxy, client, other, name } = await stage();
   const hold = await holdElsewhere(other.getFairLock(name));
   const fault = away(proxy, name);
@@ -122,7 +122,7 @@ test.each([
   await holdElsewhere(other.getFairLock(name)).then((next) => next.release());
 });
 
-test('R2: a request to queue that arrives after its call has rejected queues nobody', async () => {
+test('R2: a queueing request that arrives after the rejection of its call adds no place', async () => {
   const { proxy, client, other, name } = await stage();
   const hold = await holdElsewhere(other.getFairLock(name));
   const fault = proxy.holdCommand({ sha: ACQUIRE, contains: name, times: 3 });
@@ -134,7 +134,7 @@ test('R2: a request to queue that arrives after its call has rejected queues nob
   expect(await admin().exists(name)).toBe(0);
 });
 
-test('the giving up of a place is repeated until it is answered, and the call does not wait for that', async () => {
+test('the removal of a place is repeated until Redis replies, and the call does not wait for it', async () => {
   const each = await stage();
   const { proxy, client, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));
@@ -147,7 +147,7 @@ test('the giving up of a place is repeated until it is answered, and the call do
   await hold.release();
 });
 
-test('R4: the reply to a release is lost: repeated, it succeeds, and the head was told', async () => {
+test('R4: a release whose reply is lost succeeds after the repeat, and the head was woken', async () => {
   const each = await stage();
   const { proxy, client, other, name } = each;
   const hold = await holdElsewhere(client.getFairLock(name));
@@ -165,7 +165,7 @@ test('R4: the reply to a release is lost: repeated, it succeeds, and the head wa
   await next.release();
 });
 
-test('R18: only the subscriber is cut, and the release falls into the gap', async () => {
+test('R18: a release while only the subscriber is disconnected wakes the head', async () => {
   const each = await stage();
   const { proxy, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));
@@ -177,7 +177,7 @@ test('R18: only the subscriber is cut, and the release falls into the gap', asyn
   expect(elapsed(at)).toBeLessThan(200 + 2 * SLACK_MS);
 });
 
-test('a message that is lost is made up for by the next sign of life', async () => {
+test('the next refresh makes up for a lost message', async () => {
   const each = await stage();
   const { proxy, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));
@@ -191,7 +191,7 @@ test('a message that is lost is made up for by the next sign of life', async () 
   await next.release();
 });
 
-test('a sign of life that is not answered is followed by others: no place is lost, and nobody fails for it', async () => {
+test('an unanswered refresh is repeated, loses no place and fails no waiter', async () => {
   const each = await stage();
   const { proxy, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));
@@ -208,7 +208,7 @@ test('a sign of life that is not answered is followed by others: no place is los
   await next.release();
 });
 
-test('R26: a waiter keeps its place when the reply to a try is lost that it makes while it waits', async () => {
+test('R26: a waiter keeps its place when the reply to one of its tries is lost', async () => {
   const each = await stage();
   const { proxy, client, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));
@@ -233,7 +233,7 @@ test('R26: a waiter keeps its place when the reply to a try is lost that it make
   expect(order).toEqual(['first', 'second']);
 });
 
-test('R4: what a late attempt takes for a waiter that kept its place goes when its hold has gone', async () => {
+test('R4: a late attempt of a waiter that kept its place acquires nothing that outlasts its hold', async () => {
   const each = await stage();
   const { proxy, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));
@@ -255,7 +255,7 @@ test('R4: what a late attempt takes for a waiter that kept its place goes when i
   await until(async () => (await admin().exists(name)) === 0, 'it is free', 1_000 + SLACK_MS);
 });
 
-test('a waiter whose request was never answered queues again under another owner, and is told on its channel', async () => {
+test('a waiter whose request stayed unanswered queues again with a new owner, and is woken on its channel', async () => {
   const each = await stage();
   const { proxy, client, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));
@@ -283,7 +283,7 @@ test('a waiter whose request was never answered queues again under another owner
   await next.release();
 });
 
-test('who queued before a waiter that had to queue anew does not take itself to be behind it', async () => {
+test('a waiter stays ahead of a waiter of its client that had to queue again', async () => {
   const each = await stage(1_500);
   const { proxy, client, other, name } = each;
   const hold = await holdElsewhere(other.getFairLock(name));

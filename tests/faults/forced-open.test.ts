@@ -16,7 +16,7 @@ import { until } from '../support/time/until.js';
 
 afterEach(() => closeClients());
 
-test('R2: a hold whose own client may have forced it open is lost, and given back once Redis answers', async () => {
+test('R2: a hold that its own client may have force-unlocked is lost, and released once Redis replies', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 600 });
   const name = freshName();
@@ -39,7 +39,7 @@ const asks = { 'a lock': { command: 'HKEYS' }, 'values of a group': { sha: group
 const frees = { 'a lock': scripts.release.script!.sha, 'values of a group': groupScripts.release.script!.sha };
 
 test.each(['a lock', 'values of a group'] as const)(
-  'R3: to force %s open takes one command deadline, though it first has to be asked who has it',
+  'R3: forceUnlock() of %s takes one command deadline, including the read of the owners',
   async (kind) => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url, commandTimeout: 2_100 });
@@ -61,7 +61,7 @@ test.each(['a lock', 'values of a group'] as const)(
 );
 
 test.each(['a lock', 'values of a group'] as const)(
-  'R3: to force %s open has freed nothing for certain when nobody says who has it',
+  'R3: forceUnlock() of %s has certainly freed nothing if the read of the owners is unanswered',
   async (kind) => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url, commandTimeout: 600 });

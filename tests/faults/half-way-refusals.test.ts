@@ -90,7 +90,7 @@ const REFUSED: Readonly<Record<string, Case>> = {
     reply: true,
     after: ['3', 0],
   },
-  'the count of a latch that a JVM left at 0': {
+  'the count of a latch that Redisson left at 0': {
     script: latches.trySet,
     commands: ['publish', 'hset', 'pexpire', 'set'],
     free: 0,
@@ -137,7 +137,7 @@ const REFUSED: Readonly<Record<string, Case>> = {
     reply: 2,
     after: ['3', 2],
   },
-  'permits with ids, where a lease is over': {
+  'permits with ids, with one expired lease': {
     script: permits.acquire,
     commands: [...SWEEP, 'zadd'],
     free: 4,
@@ -154,7 +154,7 @@ const REFUSED: Readonly<Record<string, Case>> = {
     call: (client, name) => expirable(client, name).setPermits(9),
     after: ['8', 1],
   },
-  'a look at permits, where a lease is over': {
+  'a read of permits, with one expired lease': {
     script: permits.count,
     commands: SWEEP,
     free: 4,
@@ -163,7 +163,7 @@ const REFUSED: Readonly<Record<string, Case>> = {
     reply: 5,
     after: ['5', 0],
   },
-  'a look at a permit, where a lease is over': {
+  'a read of a permit, with one expired lease': {
     script: permits.lease,
     commands: SWEEP,
     free: 4,
@@ -185,7 +185,7 @@ const REFUSED: Readonly<Record<string, Case>> = {
     reply: true,
     after: ['4', 1],
   },
-  'a lease that is over': {
+  'an expired lease': {
     script: permits.updateLease,
     commands: SWEEP,
     free: 4,
@@ -213,7 +213,7 @@ const RELEASES: Readonly<Record<string, Case>> = {
     call: (client, name) => expirable(client, name).release(PERMIT),
     after: ['5', 0],
   },
-  'permits with ids whose lease is over': {
+  'permits with ids with expired leases': {
     script: permits.release,
     commands: SWEEP,
     free: 4,
@@ -234,7 +234,7 @@ async function prepare({ free, expires, permit }: Case, name: string): Promise<A
 }
 
 test.each(rows(REFUSED))(
-  'issue 20.29: %s, without +%s: nothing has happened, and a repeat does it once',
+  'issue 20.29: %s, without +%s: nothing changes, and a repeat runs once',
   async (_, command, each) => {
     await allow();
     const client = await openClient();
@@ -268,9 +268,9 @@ test.each(rows(RELEASES))(
   },
 );
 
-describe('issue 20.29: what an acquire of unknown outcome took', () => {
+describe('issue 20.29: the effect of an acquire of unknown outcome', () => {
   test.each(['publish', 'hset', 'pexpire', 'incrby'])(
-    'goes back once although +%s is missing for a while',
+    'is released once although +%s is missing for a while',
     async (command) => {
       await allow();
       const { proxy, url } = await openProxy();
@@ -296,7 +296,7 @@ describe('issue 20.29: what an acquire of unknown outcome took', () => {
 });
 
 test.each(['publish', 'hset', 'pexpire', 'set', 'del'])(
-  'issue 20.29: nobody passes a latch whose opening is refused for want of +%s',
+  'issue 20.29: no waiter passes a latch whose opening is refused without +%s',
   async (command) => {
     await allow();
     const client = await openClient();
@@ -320,7 +320,7 @@ test.each(['publish', 'hset', 'pexpire', 'set', 'del'])(
   },
 );
 
-test('issue 20.29: a semaphore whose value becomes a text for a while gets its permits once', async () => {
+test('issue 20.29: a semaphore whose value is a text for a while gets its permits back once', async () => {
   await allow();
   const client = await openClient();
   const name = freshName();
@@ -332,7 +332,7 @@ test('issue 20.29: a semaphore whose value becomes a text for a while gets its p
   expect(await admin().get(name)).toBe('5');
 });
 
-test('issue 20.29: permits stay where they are while another type has the place of their ids', async () => {
+test('issue 20.29: permits stay unchanged while the key of their ids has another type', async () => {
   await allow();
   const client = await openClient();
   const name = freshName();
@@ -343,7 +343,7 @@ test('issue 20.29: permits stay where they are while another type has the place 
   expect(await admin().get(name)).toBe('5');
 });
 
-test('each write of each of these scripts is refused by a case', () => {
+test('the cases refuse each write of each of these scripts', () => {
   const READS = /^(exists|get|hget|pttl|zcard|zcount|zrange|zscore|time)$/;
   const refused = new Map<string, Set<string>>([
     [semaphores.cancel.name, new Set(['publish', 'hset', 'pexpire', 'incrby'])],

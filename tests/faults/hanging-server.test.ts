@@ -42,16 +42,16 @@ afterAll(async () => {
 
 /** Where a server can fall silent on the way to the first answer of a script. */
 const handshakes: Readonly<Record<string, (proxy: FaultProxy) => unknown>> = {
-  'when it is connected to': (proxy) => proxy.refuse('hang'),
+  'on connect': (proxy) => proxy.refuse('hang'),
   'from the first byte on': (proxy) => proxy.stall({ direction: 'to-client' }),
   'at AUTH': (proxy) => proxy.swallow({ command: ['AUTH', 'HELLO'], times: Infinity }),
   // A cluster has no databases.
   ...(topology !== 'cluster' && {
     'at SELECT': (proxy: FaultProxy) => proxy.swallow({ command: 'SELECT', times: Infinity }),
   }),
-  'when it is asked the time': (proxy) => proxy.swallow({ command: 'TIME', times: Infinity }),
+  'at TIME': (proxy) => proxy.swallow({ command: 'TIME', times: Infinity }),
   'at the first script': (proxy) => proxy.swallow({ command: ['EVALSHA', 'EVAL'], times: Infinity }),
-  'when it is told a script': (proxy) => {
+  'at SCRIPT LOAD': (proxy) => {
     proxy.answer({ command: 'EVALSHA', times: Infinity }, '-NOSCRIPT No matching script. Please use EVAL.\r\n');
     return proxy.swallow({ command: 'EVAL', times: Infinity });
   },
@@ -129,9 +129,9 @@ async function expectBack(client: LockClient): Promise<void> {
   expect(elapsed(at)).toBeLessThan(BACK_MS + SLACK_MS);
 }
 
-describe('R3: a server that falls silent on the way to the first answer', () => {
+describe('R3: a server that stops replying before its first reply', () => {
   test.each(Object.entries(handshakes))(
-    'R3: %s: every call settles in its time, also close(), and succeeds soon when the address answers',
+    'R3: %s: every call settles in time, also close(), and succeeds soon after the address replies',
     async (_, hang) => {
       const { proxy, url } = await openProxied();
       hang(proxy);
@@ -157,19 +157,19 @@ describe('R3: a server that falls silent on the way to the first answer', () => 
   );
 });
 
-describe('R3: a server that falls silent while locks are held', () => {
+describe('R3: a server that stops replying while locks are held', () => {
   const silences: Readonly<Record<string, (proxy: FaultProxy) => unknown>> = {
     'swallows every reply': (proxy) => {
       proxy.refuse('hang');
       return proxy.stall({ direction: 'to-client' });
     },
-    'takes nothing any more': (proxy) => {
+    'accepts no more data': (proxy) => {
       proxy.refuse('hang');
       return proxy.stall({ direction: 'to-server' });
     },
   };
 
-  test.each(Object.entries(silences))('R3: it %s: every call of a holder settles in its time', async (_, silence) => {
+  test.each(Object.entries(silences))('R3: it %s: every call of a holder settles in time', async (_, silence) => {
     const { proxy, url } = await openProxied();
     const client = clientAt(url);
     await ready(client);
@@ -224,7 +224,7 @@ describe('R3: a server that falls silent while locks are held', () => {
   });
 });
 
-test('R3: calls of one holder that have to wait for one another settle in their time all the same', async () => {
+test('R3: calls of one holder that wait for each other also settle in time', async () => {
   const { proxy, url } = await openProxied();
   const client = clientAt(url);
   await ready(client);
@@ -249,15 +249,15 @@ test('R3: calls of one holder that have to wait for one another settle in their 
   proxy.cut();
 });
 
-describe('R3: a server that falls silent at a subscription', () => {
+describe('R3: a server that stops replying at a subscription', () => {
   const silences: Readonly<Record<string, (proxy: FaultProxy) => unknown>> = {
-    'when it is connected to': (proxy) => proxy.refuse('hang', { times: 1 }),
+    'on connect': (proxy) => proxy.refuse('hang', { times: 1 }),
     'at SUBSCRIBE': (proxy) => proxy.swallow({ command: 'SUBSCRIBE', times: Infinity }),
     'at UNSUBSCRIBE': (proxy) => proxy.swallow({ command: 'UNSUBSCRIBE', times: Infinity }),
   };
 
   test.each(Object.entries(silences))(
-    'R19: %s: waits settle by their own time, and so does close()',
+    'R19: %s: waits settle within their wait times, and close() in time',
     async (_, silence) => {
       const { proxy, url } = await openProxied();
       const client = clientAt(url);

@@ -10,7 +10,7 @@ import { until } from '../support/time/until.js';
 afterEach(() => closeClients());
 leavesKeys('semaphores and latches stay until they are deleted');
 
-test('R1: while it is unknown what a request took, the next one does not push it out of its lane', async () => {
+test('R1: a request of unknown outcome keeps its lane, and the next request uses another one', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 600 });
   const name = freshName();
@@ -30,7 +30,7 @@ test('R1: while it is unknown what a request took, the next one does not push it
 });
 
 test.each(['cutBefore', 'cutAfter'] as const)(
-  'R1: %s: a release that has rejected goes on until it is answered, and counts once',
+  'R1: %s: a rejected release continues until Redis replies, and counts once',
   async (fault) => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url, commandTimeout: 600 });
@@ -54,7 +54,7 @@ test.each([
   ['before it does anything', 'answer', "-OOM command not allowed when used memory > 'maxmemory'.\r\n"],
   ['at its message', 'garble', '-NOPERM no permissions to access the channel script: 0, on @user_script:1.\r\n'],
 ] as const)(
-  'R1: a release that Redis refuses %s goes on until it is done, and what went to a waiter is not given back twice',
+  'R1: a release that Redis refuses %s continues until done, and permits handed to a waiter are released once',
   async (_, fault, reply) => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });
@@ -92,7 +92,7 @@ const HOUR_MS = 3_600_000;
 test.each([
   ['a semaphore', scripts.release, (client: LockClient, name: string) => client.getSemaphore(name)],
   ['permits with ids', releasePermits, (client: LockClient, name: string) => client.getPermitExpirableSemaphore(name)],
-] as const)('a release of %s that is always refused goes on for an hour', async (_, { script }, of) => {
+] as const)('a release of %s that is always refused continues for one hour', async (_, { script }, of) => {
   const { proxy, url } = await openProxy();
   const clock = new RunAhead();
   const semaphore = of(await openClient({ url, clock }), freshName());

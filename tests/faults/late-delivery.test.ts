@@ -211,7 +211,7 @@ const standing: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
   },
 };
 
-test.each(Object.entries(standing))('R2: what was sent to a server that was %s changes nothing', async (_, stand) => {
+test.each(Object.entries(standing))('R2: a request to a server that was %s changes nothing', async (_, stand) => {
   const all = await Promise.all(
     Object.values(calls).map(async ({ prepare }) => {
       const each = await stage();
@@ -259,8 +259,8 @@ async function delivered(late: Fault): Promise<void> {
   await late.executed;
 }
 
-describe('R4: a copy of a repeated request that comes late', () => {
-  test('R4: of a release, when the same flow holds the lock again: it keeps it', async () => {
+describe('R4: a late copy of a repeated request', () => {
+  test('R4: of a release does not release a new hold of the same flow', async () => {
     const each = await stage();
     const lock = each.client.getLock(each.name);
     await inFlow(async () => {
@@ -274,7 +274,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     });
   });
 
-  test('R4: of a partial release, after another nested acquire: the count stands', async () => {
+  test('R4: of a partial release does not change the count after another nested acquire', async () => {
     const each = await stage(3_000);
     const lock = each.client.getLock(each.name);
     const outer = await holdElsewhere(lock, LEASE_MS);
@@ -291,7 +291,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     await outer.release();
   });
 
-  test('R4: of an acquire, after the unlock: no key is left 1 s after its not-after', async () => {
+  test('R4: of an acquire after the unlock leaves no key 1 s after its not-after', async () => {
     const commandTimeout = 3_000;
     const each = await stage(commandTimeout);
     const [hold, late] = await secondAttempt(each, ACQUIRE, () =>
@@ -312,7 +312,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     RedLock: ([first, ...others]) => clients[0]!.getRedLock(first!, ...others),
   };
   test.each(Object.entries(joint))(
-    'R2: of an acquire of one of a %s that is not to be had: refused',
+    'R2: of an acquire for a member of a %s that cannot be acquired is refused',
     async (_, lock) => {
       const each = await stage(3_000);
       const [first = '', ...others] = ['a', 'b', 'c'].map((part) => `${each.name}:${part}`);
@@ -329,7 +329,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     },
   );
 
-  test('R2: of an acquire that was granted to a call that had been aborted: refused', async () => {
+  test('R2: of an acquire that was granted to an aborted call is refused', async () => {
     const each = await stage(3_000);
     const controller = new AbortController();
     const { signal } = controller;
@@ -342,7 +342,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     expect((await changes(each.name, answered)).filter(createsOrExtends)).toEqual([]);
   });
 
-  test('R2: of a nested acquire that was granted to a call that had been aborted: refused', async () => {
+  test('R2: of a nested acquire that was granted to an aborted call is refused', async () => {
     const each = await stage(3_000);
     const lock = each.client.getLock(each.name);
     const outer = await holdElsewhere(lock, LEASE_MS);
@@ -359,7 +359,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     await outer.release();
   });
 
-  test('R2: of a nested acquire inside a hold that was lost meanwhile: refused', async () => {
+  test('R2: of a nested acquire inside a hold that was lost since is refused', async () => {
     const each = await stage(3_000);
     const lock = each.client.getLock(each.name);
     const outer = await holdElsewhere(lock, 500);
@@ -377,7 +377,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
   });
 
-  test('R4: of a hand-off, when the next owner has given the lock back: nobody gets it', async () => {
+  test('R4: of a hand-over after the release of the next owner acquires nothing', async () => {
     const each = await stage(1_500);
     const hold = await holdElsewhere(each.client.getLock(each.name), LEASE_MS);
     const [waiting] = await parkedBehind(each);
@@ -387,7 +387,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
     expect(await server.keys()).toEqual([]);
   });
 
-  test('R5: of a renewal, after the release: it neither creates nor extends anything', async () => {
+  test('R5: of a renewal after the release neither creates nor extends anything', async () => {
     const each = await stage();
     const hold = await holdElsewhere(each.client.getLock(each.name));
     const [, late] = await secondAttempt(each, RENEW, () => hold.extend(LEASE_MS));
@@ -400,7 +400,7 @@ describe('R4: a copy of a repeated request that comes late', () => {
   });
 });
 
-test('R5: after an unlock() that a pause kept unanswered nothing renews the hold, and the next cycle leaves it free', async () => {
+test('R5: after an unlock() that a pause left unanswered nothing renews the hold, and the next cycle frees the lock', async () => {
   const each = await stage();
   const lock = each.client.getLock(each.name);
   await inFlow(async () => {

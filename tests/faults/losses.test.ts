@@ -36,7 +36,7 @@ function lossOf(hold: Hold): { at: number; count: number } {
   return loss;
 }
 
-test('R11: with a server that is killed half a second into a lease of 3 s the losses are told before the 3 s are over', async () => {
+test('R11: with a server that is killed 0.5 s into a lease of 3 s the losses are reported before the lease ends', async () => {
   const taken: number[] = [];
   const take = (name: string, leaseTime?: number): Promise<Hold> => {
     taken.push(performance.now());
@@ -54,7 +54,7 @@ test('R11: with a server that is killed half a second into a lease of 3 s the lo
   expect(told.sort()).toEqual(['leased expired', 'watched expired']);
 });
 
-test('R11: of a server that was restarted empty the next renewal brings the news, and an unlock what no renewal has', async () => {
+test('R11: after an empty restart of the server the next renewal, or an unlock before it, reports the loss', async () => {
   const watched = await holdElsewhere(client.getLock('watched'));
   const leased = await holdElsewhere(client.getLock('leased'), 60_000);
   const loss = lossOf(watched);
@@ -69,7 +69,7 @@ test('R11: of a server that was restarted empty the next renewal brings the news
   await inFlow(() => client.getLock('watched').withLock(() => undefined));
 });
 
-test('R13: a process that was stopped for two leases tells of its losses before any call of theirs succeeds', async () => {
+test('R13: a process that was stopped for two leases reports its losses before any call of the holders succeeds', async () => {
   const worker = await startWorker();
   try {
     await worker.createClient({ url: server.url, lockWatchdogTimeout: 600 });

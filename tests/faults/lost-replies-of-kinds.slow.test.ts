@@ -74,7 +74,7 @@ describe.each(Object.entries(FATES))('R1: %s', (_fate, fates) => {
     },
   );
 
-  test('R1: fenced lock: a hand-off inside the client gives one new token, and the lock to one waiter', async () => {
+  test('R1: fenced lock: a hand-over inside the client draws one new token and grants one waiter', async () => {
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
     const lock = client.getFencedLock(freshName());
@@ -96,7 +96,7 @@ describe.each(Object.entries(FATES))('R1: %s', (_fate, fates) => {
   });
 });
 
-test('R1: a token whose reply was lost is the one that the repeated acquire gives, and no other was drawn', async () => {
+test('R1: a repeated acquire returns the token whose reply was lost, and draws no other', async () => {
   const { proxy, url } = await openProxy();
   const lock = (await openClient({ url })).getFencedLock(freshName());
   const before = await lock.withLock(({ token }) => token);

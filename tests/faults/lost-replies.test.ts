@@ -53,7 +53,7 @@ function redisWith(url: string, options: RedisOptions): Redis {
 
 const connections: Readonly<Record<string, (url: string) => Reached>> = {
   'a URL': (url) => reach(url),
-  'a connection that queues, resends and repeats without end': (url) =>
+  'a connection that queues, resends and retries without a limit': (url) =>
     reach(url, {
       enableOfflineQueue: true,
       autoResendUnfulfilledCommands: true,
@@ -128,7 +128,7 @@ function leaseOf(leaseMs: number | undefined, ttl: number): string {
 
 describe.each(Object.entries(connections))('R1: over %s', (_, connection) => {
   test.each(Object.entries(operations))(
-    'R1: %s: cut off before or after the server ran it, at any attempt, it takes effect once and says so',
+    'R1: %s: with the connection cut before or after the server runs it, at any attempt, it takes effect once and says so',
     async (_operation, operation) => {
       const outcomes = await Promise.all(
         FATES.map(async (fates) => [fates.join(', '), await outcomeOf(operation, fates, connection)] as const),

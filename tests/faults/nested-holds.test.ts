@@ -31,7 +31,7 @@ async function bench(): Promise<{ proxy: FaultProxy; client: LockClient; name: s
   return { proxy, client: await openClient({ url }), name: freshName() };
 }
 
-test('R11: with the release of a longer nested hold unanswered, the loss of the shorter outer one is told in time', async () => {
+test('R11: during an unanswered release of a longer nested hold the loss of the outer hold is reported in time', async () => {
   const { proxy, client, name } = await bench();
   const lock = client.getLock(name);
   const leaseMs = 700;
@@ -55,7 +55,7 @@ test('R11: with the release of a longer nested hold unanswered, the loss of the 
   expect(await admin().exists(name)).toBe(0);
 });
 
-test('R11: a longer nested hold that is given back by who hears of another loss leaves the outer one its deadline', async () => {
+test('R11: a longer nested hold that a loss listener releases leaves the deadline of the outer hold', async () => {
   const { client, name } = await bench();
   const lock = client.getLock(name);
   const outer = await holdElsewhere(lock, 700);
@@ -75,7 +75,7 @@ test('R11: a longer nested hold that is given back by who hears of another loss 
   expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
 });
 
-test('R11: who waits for an inner hold while the outer one is given back is told that it is lost', async () => {
+test('R11: a waiter for an inner hold learns that the outer one is lost when its release finds the loss', async () => {
   const { proxy, client, name } = await bench();
   const lock = client.getLock(name);
   const lost: unknown[] = [];
@@ -105,7 +105,7 @@ test.each([
   ['lock', 1, 'ERR_LOCK_REDIS_UNAVAILABLE'],
   ['multi-lock', 2, 'ERR_LOCK_MULTI_UNLOCK'],
 ])(
-  'R11: %s: with the last unlock unanswered, that of a hold around it whose lease was over tells of that loss',
+  'R11: %s: with the last unlock unanswered, the unlock of an expired hold around it reports its loss',
   async (_, members, failure) => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url, commandTimeout: 600 });
@@ -129,7 +129,7 @@ test.each([
   },
 );
 
-test('R11: an outer release that waited for an inner one, and finds the lock gone, rejects and tells of the loss', async () => {
+test('R11: an outer release that waited for an inner one and finds the lock gone rejects and reports the loss', async () => {
   const { proxy, client, name } = await bench();
   const lock = client.getLock(name);
   const lost: unknown[] = [];
@@ -146,7 +146,7 @@ test('R11: an outer release that waited for an inner one, and finds the lock gon
   expect(lost).toMatchObject([{ lockName: name, reason: 'gone' }]);
 });
 
-test('R11: an attempt to read that arrives behind a nested one takes none of the read holds away', async () => {
+test('R11: a late read attempt that arrives after a nested one removes no read hold', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, lockWatchdogTimeout: 900, commandTimeout: 6_000 });
   const lock = client.getReadWriteLock(freshName()).readLock();
@@ -166,7 +166,7 @@ test('R11: an attempt to read that arrives behind a nested one takes none of the
   expect(await Promise.all([outcome(outer.release()), outcome(inner.release())])).toEqual(['ok', 'ok']);
 });
 
-test('R3: an unanswered partial release of which nothing is left in the end is given back in the background', async () => {
+test('R3: an unanswered partial release, followed by the end of all holds, is completed in the background', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 600 });
   const lock = client.getLock(freshName());
@@ -183,7 +183,7 @@ test('R3: an unanswered partial release of which nothing is left in the end is g
   });
 });
 
-test('R15: a nested release after the outer lease has ended tells of that loss before the lock is free', async () => {
+test('R15: a nested release after the outer lease has ended reports that loss before the lock is free', async () => {
   const { proxy, client, name } = await bench();
   const lock = client.getLock(name);
   const outer = await holdElsewhere(lock, 400);
@@ -204,7 +204,7 @@ test('R15: a nested release after the outer lease has ended tells of that loss b
 });
 
 test.each(['getFencedLock', 'getLock'] as const)(
-  'R29: a nested hold has a token of its own after the release of another from %s that Redis never saw',
+  'R29: a nested hold has its own token after a release of another hold from %s that never reached Redis',
   async (factory) => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url, commandTimeout: 300 });
@@ -226,7 +226,7 @@ test.each(['getFencedLock', 'getLock'] as const)(
   },
 );
 
-test('R24: a child that outlives its parent keeps the branches beside that parent out', async () => {
+test('R24: a nested hold that outlives its parent excludes the branches beside that parent', async () => {
   const { client, name } = await bench();
   const lock = client.getLock(name);
   const inside: string[] = [];
@@ -252,7 +252,7 @@ test('R24: a child that outlives its parent keeps the branches beside that paren
 });
 
 test.each(['acquire', 'release', 'extend'] as const)(
-  'R3: %s inside a hold, behind an attempt that may still run: it settles by one command deadline, that wait included',
+  'R3: %s inside a hold that waits for an attempt that may still run settles within one command deadline',
   async (request) => {
     const commandTimeout = 1_800;
     const { proxy, url } = await openProxy();
@@ -288,7 +288,7 @@ test.each(['acquire', 'release', 'extend'] as const)(
   },
 );
 
-test('R23: a nested call that is aborted while it waits for a request before it rejects at once, and sends nothing', async () => {
+test('R23: a nested call that is aborted while it waits for an earlier request rejects at once and sends nothing', async () => {
   const { proxy, client, name } = await bench();
   const lock = client.getLock(name);
   const outer = await holdElsewhere(lock);
@@ -312,7 +312,7 @@ test('R23: a nested call that is aborted while it waits for a request before it 
   await outer.release();
 });
 
-test('R23: a nested call that is aborted in flight rejects when it is answered, not when what it got is given back', async () => {
+test('R23: a nested call that is aborted while pending rejects at the reply, before the release of its grant', async () => {
   const { proxy, client, name } = await bench();
   const lock = client.getLock(name);
   const outer = await holdElsewhere(lock);
@@ -332,7 +332,7 @@ test('R23: a nested call that is aborted in flight rejects when it is answered, 
   await outer.release();
 });
 
-test('R2: a call that is aborted between two attempts sends nothing any more', async () => {
+test('R2: a call that is aborted between two attempts sends nothing more', async () => {
   const { proxy, client, name } = await bench();
   const later = proxy.answer({ command: ['EVALSHA', 'EVAL'], contains: name, times: Infinity }, '-LOADING later\r\n');
   const controller = new AbortController();
@@ -350,7 +350,7 @@ test('R2: a call that is aborted between two attempts sends nothing any more', a
   expect(proxy.log.filter(({ args }) => args.includes(name))).toHaveLength(count);
 });
 
-test('issue 20.5: a hold whose lease ends just as one inside of it has been released leaves nothing that others wait for', async () => {
+test('issue 20.5: a hold whose lease ends right after the release of a nested hold leaves nothing to wait for', async () => {
   const { client, name } = await bench();
   // Whose waiters no message wakes.
   const lock = client.getSpinLock(name);

@@ -57,7 +57,7 @@ async function recover(server: RedisServer): Promise<void> {
 }
 
 describe.each(unavailable)('R28: while one of three servers $how', ({ strike }) => {
-  test.each([0, 1, 2])('contenders that split the other two do not wait for it (server %i)', async (at) => {
+  test.each([0, 1, 2])('contenders that split the other two do not wait for that server (%i)', async (at) => {
     const name = `red:contended:${at}`;
     const clock = new FreezableClock();
     const sets = await openSets(name, clock);

@@ -68,7 +68,7 @@ const losing = (
 ) => at.map((server) => proxies[server]![loss]({ command: 'EVALSHA', sha: script.script!.sha }));
 
 describe.each(CASES)('R1, R28: %s: replies of servers %j are lost', (loss, struck) => {
-  test('to the acquire: one hold at each of them at most, in time, and nothing is left after the release', async () => {
+  test('to the acquire: at most one hold at each of them, in time, and nothing is left after the release', async () => {
     const { lock, name } = await open();
     const faults = losing(struck, loss, scripts.acquire);
     const began = performance.now();
@@ -84,7 +84,7 @@ describe.each(CASES)('R1, R28: %s: replies of servers %j are lost', (loss, struc
     await until(() => free(name), 'it is free everywhere', WATCHDOG_MS + 500);
   });
 
-  test('to the release: it is free within a moment, a minority does not delay it, and the next one gets in', async () => {
+  test('to the release: the lock is free soon, a minority does not delay it, and the next owner acquires it', async () => {
     const { lock, name } = await open();
     const hold = await inFlow(async () => lock.acquire());
     await until(async () => (await counts(name)).flat().length === 3, 'all have it');
@@ -100,7 +100,7 @@ describe.each(CASES)('R1, R28: %s: replies of servers %j are lost', (loss, struc
     await until(() => free(name), 'it is free everywhere');
   });
 
-  test('to renewals: they are repeated, and the hold lives on', async () => {
+  test('to renewals: they are repeated, and the hold stays valid', async () => {
     const { lock, name } = await open();
     const hold = await inFlow(async () => lock.acquire());
     let lost = 0;
@@ -115,7 +115,7 @@ describe.each(CASES)('R1, R28: %s: replies of servers %j are lost', (loss, struc
   });
 });
 
-test('R1: two of three that answer nothing any more: the acquire fails, and what they took is given back', async () => {
+test('R1: with two of three servers silent the acquire fails, and the client releases their grants', async () => {
   const { lock, name } = await open();
   for (const at of [0, 1]) {
     proxies[at]!.swallow({ command: 'EVALSHA', sha: scripts.acquire.script!.sha, times: Infinity });
@@ -127,7 +127,7 @@ test('R1: two of three that answer nothing any more: the acquire fails, and what
   expect(await inFlow(() => lock.tryLock(2_000))).toBe(true);
 });
 
-test('R3, R28: what is granted late and cannot be given back delays no call past one command deadline', async () => {
+test('R3, R28: a late grant that cannot be released delays no call past one command deadline', async () => {
   const { lock, name } = await open();
   const beside = createClient({ url: servers[0]!.url });
   clients.push(beside);
@@ -150,7 +150,7 @@ test('R3, R28: what is granted late and cannot be given back delays no call past
   await theirs.release();
 });
 
-test('R3, R28: whose time is up when all were asked once stands in line nowhere', async () => {
+test('R3, R28: a call whose wait time ends with its first round leaves no waiter behind', async () => {
   const { lock, name } = await open();
   const beside = createClient({ url: servers[0]!.url });
   clients.push(beside);
@@ -165,7 +165,7 @@ test('R3, R28: whose time is up when all were asked once stands in line nowhere'
   await theirs.release();
 });
 
-test('R3, R28: who finds no server where it stood in line, and has no time left, asks the others no more', async () => {
+test('R3, R28: a call whose wait time ends at an unavailable server sends no requests to the others', async () => {
   const { lock, name } = await open();
   const beside = [servers[0]!, servers[1]!].map(({ url }) => createClient({ url }));
   clients.push(...beside);
@@ -190,7 +190,7 @@ test('R3, R28: who finds no server where it stood in line, and has no time left,
   await until(() => free(name), 'it is free everywhere', 1_000);
 });
 
-test('R28: three processes exclude each other by a plain counter, while replies of a minority are lost', async () => {
+test('R28: three processes exclude each other around an unprotected counter while replies of a minority are lost', async () => {
   const counter = await SharedCounter.start();
   const name = `red:${(names += 1)}`;
   for (let process = 0; process < 3; process += 1) {

@@ -20,7 +20,7 @@ test.each([
   ['getNonReentrantLock', 'swallow'],
   ['getNonReentrantFairLock', 'cutAfter'],
   ['getNonReentrantFairLock', 'swallow'],
-] as const)('hazard 13: %s, %s: its own success is no second acquisition', async (factory, loss) => {
+] as const)('hazard 13: %s, %s: a repeat of a successful request is no second acquisition', async (factory, loss) => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 900 });
   const lock = client[factory](freshName());
@@ -34,7 +34,7 @@ test.each([
   await hold.release();
 });
 
-test('hazard 7: a read-write lock that somebody deleted is no success of its release, repeated or not', async () => {
+test('hazard 7: the release of a deleted read-write lock reports the loss, repeated or not', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 900, lockWatchdogTimeout: 600 });
   const lock = client.getReadWriteLock(freshName());
@@ -50,7 +50,7 @@ test('hazard 7: a read-write lock that somebody deleted is no success of its rel
   }
 });
 
-test('hazards 44 and 45: a multi-lock gives every member its lease, a read lock too, however long it waited', async () => {
+test('hazards 44 and 45: a multi-lock gives every member its full lease, also a read lock and after a long wait', async () => {
   const [a, b, c] = [freshName('a'), freshName('b'), freshName('c')];
   const [client, other] = [await openClient({ lockWatchdogTimeout: 1_000 }), await openClient()];
   const members = [
@@ -77,7 +77,7 @@ test('hazards 44 and 45: a multi-lock gives every member its lease, a read lock 
 });
 
 test.each(['gone before', 'cut with its messages'] as const)(
-  'hazard 22: what opens a semaphore and a latch while the subscriber connection is %s lets in who waits',
+  'hazard 22: a release of a semaphore or latch while the subscriber connection is %s reaches the waiters',
   async (how) => {
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
@@ -110,7 +110,7 @@ test.each(['gone before', 'cut with its messages'] as const)(
 );
 
 test.each([0, 1])(
-  'hazard 37: the unlock of a fair lock whose lease has ended says that it was lost, with %i in line',
+  'hazard 37: the unlock of a fair lock whose lease has ended reports the loss, with %i waiters',
   async (waiters) => {
     const [client, other] = [await openClient(), await openClient()];
     const lock = client.getFairLock(freshName());

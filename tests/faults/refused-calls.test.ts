@@ -29,7 +29,7 @@ const CALLS: Record<string, (client: LockClient, name: string) => Promise<unknow
 };
 
 describe.each(Object.entries(CALLS))('issue 20.8: %s whose key holds another type', (_, call) => {
-  test('is refused, sends nothing afterwards, and close() has nothing to wait for', async () => {
+  test('is refused, sends nothing more, and close() does not wait', async () => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });
     const name = freshName();

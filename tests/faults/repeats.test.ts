@@ -10,7 +10,7 @@ const SLACK_MS = 250;
 
 afterEach(() => closeClients());
 
-test('R4: a repeated release that is answered when the lease has ended says that the hold was lost', async () => {
+test('R4: a repeated release whose reply comes after the end of the lease reports that the hold was lost', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 2_000 });
   const hold = await holdElsewhere(client.getLock(freshName()), 400);
@@ -25,7 +25,7 @@ test('R4: a repeated release that is answered when the lease has ended says that
   expect(await released).toBe('ERR_LOCK_LOST');
 });
 
-test('R12: a renewal that failed is repeated after a second, and not at the next tick', async () => {
+test('R12: a failed renewal is repeated after one second and not at the next tick', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, lockWatchdogTimeout: 9_000 });
   const hold = await holdElsewhere(client.getLock(freshName()));

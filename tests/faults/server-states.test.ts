@@ -75,7 +75,7 @@ async function everything(client: LockClient, other: LockClient): Promise<void> 
   expect(await lock.isLocked()).toBe(false);
 }
 
-test('R6: SCRIPT FLUSH at any moment is seen by nobody', async () => {
+test('R6: no call notices a SCRIPT FLUSH at any moment', async () => {
   const options = { lockWatchdogTimeout: 1_500, commandTimeout: 3_000 };
   const [client, other] = [await clientAt(server.url, options), await clientAt(server.url, options)];
   const failures: unknown[] = [];
@@ -117,7 +117,7 @@ const states: Readonly<Record<string, State>> = {
       return () => server.replicaOf(undefined);
     },
   }),
-  'BUSY, behind somebody else’s script': async () => {
+  'BUSY, behind a script of another client': async () => {
     const ended = server.command('EVAL', 'while true do end', 0).catch(() => undefined);
     await until(async () => (await busyAnswer()) !== undefined, 'the server is busy');
     return async () => {
@@ -150,9 +150,9 @@ const busyAnswer = (): Promise<unknown> =>
 
 const killScript = (): Promise<unknown> => asked('SCRIPT', 'KILL');
 
-describe('R6: a state in which the server refuses to run scripts for now', () => {
+describe('R6: a server that temporarily refuses to run scripts', () => {
   test.each(Object.entries(states))(
-    'R6: %s: calls get through when it ends, or say that Redis is away',
+    'R6: %s: calls succeed when it ends, or report that Redis is unavailable',
     async (_, begin) => {
       const proxy = await FaultProxy.start(server.address);
       proxies.push(proxy);
@@ -193,7 +193,7 @@ describe('R6: a state in which the server refuses to run scripts for now', () =>
   );
 });
 
-test('R19: a server that takes no more clients when a call begins to wait refuses nobody: the call is woken all the same', async () => {
+test('R19: a call that begins to wait while the server accepts no more clients is woken all the same', async () => {
   const full = await serverWith({});
   const options = { commandTimeout: 3_000 };
   const [client, other] = [await clientAt(full.url, options), await clientAt(full.url, options)];
@@ -226,7 +226,7 @@ test('R19: a server that takes no more clients when a call begins to wait refuse
   await (await waiting).release();
 });
 
-test('R19: whoever waits is told of a password that is wrong by now, although commands still pass', async () => {
+test('R19: waiters reject with the error of a password that became wrong, although commands still pass', async () => {
   const changed = await serverWith({ users: [`app on >one ~* ${allChannels()} +@all`] });
   const url = changed.url.replace('//', '//app:one@');
   const [client, other] = [await clientAt(url), await clientAt(url)];
@@ -255,7 +255,7 @@ test('R19: whoever waits is told of a password that is wrong by now, although co
   await second.release();
 });
 
-test('R13: what was answered while the event loop was blocked for a command deadline is read before it is given up', async () => {
+test('R13: a reply that arrived while the event loop was blocked for a command deadline is read before the time-out', async () => {
   const own = await serverWith({});
   const client = await clientAt(own.url, { commandTimeout: 300 });
   const lock = client.getLock(freshName());
@@ -279,7 +279,7 @@ test('R13: what was answered while the event loop was blocked for a command dead
   expect(await connections()).toEqual(before);
 });
 
-test('issue 20.26: an answer that is read after the command deadline starts no further attempt', async () => {
+test('issue 20.26: a reply that is read after the command deadline starts no further attempt', async () => {
   const own = await serverWith({});
   const client = await clientAt(own.url, { commandTimeout: 300 });
   const lock = client.getLock(freshName());
@@ -314,7 +314,7 @@ test('issue 20.21: a key that an ACL forbids does not lose the other locks of it
 });
 
 test.each(['getLock', 'getFencedLock', 'getNonReentrantLock'] as const)(
-  'issue 20.23: %s: at maxmemory an unlock frees the lock although a local waiter was to get it',
+  'issue 20.23: %s: at maxmemory an unlock frees the lock although a hand-over was planned',
   async (kind) => {
     const own = await serverWith({});
     const client = await clientAt(own.url);
@@ -342,7 +342,7 @@ const NESTING: Readonly<Record<string, (client: LockClient, name: string) => Loc
   'a group multi-lock': (client, name) => client.getMultiLock(name, ['a', 'b']),
 };
 test.each(Object.entries(NESTING))(
-  'issue 20.29: %s: at maxmemory a nested unlock goes through, and the lease of the rest is renewed',
+  'issue 20.29: %s: at maxmemory a nested unlock succeeds, and the remaining holds are renewed',
   async (_, lockOf) => {
     const own = await serverWith({});
     const lockWatchdogTimeout = 900;
@@ -367,7 +367,7 @@ test.each(Object.entries(NESTING))(
   },
 );
 
-test('issue 20.29: at maxmemory permits are released, and what an acquire of unknown outcome took goes back', async () => {
+test('issue 20.29: at maxmemory permits are released, also those of an acquire of unknown outcome', async () => {
   const own = await serverWith({});
   const proxy = await FaultProxy.start({ host: own.host, port: own.port });
   proxies.push(proxy);
@@ -394,7 +394,7 @@ test('issue 20.29: at maxmemory permits are released, and what an acquire of unk
   await own.setMaxmemory(0);
 });
 
-describe('R6: a server that refuses commands for good', () => {
+describe('R6: a server that permanently refuses commands', () => {
   test('R6: WAIT, INFO, CLIENT and SCRIPT: everything works', async () => {
     const { url } = await serverWith({ renameCommands: { WAIT: '', INFO: '', CLIENT: '', SCRIPT: '' } });
     const [client, other] = [await clientAt(url), await clientAt(url)];
@@ -405,13 +405,13 @@ describe('R6: a server that refuses commands for good', () => {
     expect(events).toEqual([]);
   });
 
-  test('R6: PUBSUB, so that nobody knows who else waits: everything works', async () => {
+  test('R6: PUBSUB, so that other waiters are unknown: everything works', async () => {
     const { url } = await serverWith({ renameCommands: { PUBSUB: '' } });
     const options = { handOff: { maxSections: 1 } };
     await everything(await clientAt(url, options), await clientAt(url, options));
   });
 
-  test('R6: TIME: everything works, and the client says once that late requests are not told from timely ones', async () => {
+  test('R6: TIME: everything works, and the client warns once that it cannot detect late requests', async () => {
     const { url } = await serverWith({ users: [`default on nopass ~* ${allChannels()} +@all -time`] });
     const client = createClient({ ...reach(url), commandTimeout: DEADLINE_MS });
     clients.push(client);

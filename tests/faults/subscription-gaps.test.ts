@@ -131,7 +131,7 @@ describe.each(Object.entries(GAPS))('R18: %s', (_gap, open) => {
   });
 });
 
-test('R18: of none of these does a waiter wait for the end of a lease when its subscriber does not come back', async () => {
+test('R18: in none of these cases does a waiter wait for the end of a lease when its subscriber stays disconnected', async () => {
   const { proxy, url } = await openProxy();
   const [client, other] = [await openClient({ url }), await openClient()];
   const names: string[] = [];

@@ -53,7 +53,7 @@ async function firstAttemptLate(
   return [called, late];
 }
 
-test('R2: a try answered "busy" fails only when its earlier attempt can take nothing any more', async () => {
+test('R2: a busy try fails only when its earlier attempt can no longer acquire the lock', async () => {
   const each = await bench();
   const lock = each.client.getLock(each.name);
   const [called, late] = await firstAttemptLate(each, () => lock.acquire({ waitTime: 0 }));
@@ -67,7 +67,7 @@ test('R2: a try answered "busy" fails only when its earlier attempt can take not
   await until(async () => (await admin().exists(each.name)) === 0, 'the lock is free', SLACK_MS);
 });
 
-test.each(['abort', 'time out'])('R2: a waiter that leaves by %s fails only then, too', async (how) => {
+test.each(['abort', 'time out'])('R2: a waiter that leaves by %s also fails only then', async (how) => {
   const each = await bench();
   const lock = each.client.getLock(each.name);
   const controller = new AbortController();
@@ -86,7 +86,7 @@ test.each(['abort', 'time out'])('R2: a waiter that leaves by %s fails only then
   await until(async () => (await admin().exists(each.name)) === 0, 'the lock is free', SLACK_MS);
 });
 
-test('R2: a waiter whose earlier attempt takes the lock late gets in, and the hold that nobody has is given back', async () => {
+test('R2: a waiter whose earlier attempt acquires late gets the lock, and the hold without a caller is released', async () => {
   const each = await bench();
   const lock = each.client.getLock(each.name);
   let hold: Hold | undefined;
@@ -106,7 +106,7 @@ test('R2: a waiter whose earlier attempt takes the lock late gets in, and the ho
   expect(await outcome(each.holder.release())).toBe('ERR_LOCK_LOST');
 });
 
-test('R17: a waiter that polls looks when what its earlier attempt took late has gone back: nobody tells it', async () => {
+test('R17: a polling waiter tries again when the late grant of its earlier attempt is released, without a message', async () => {
   const each = await bench();
   const lock = each.client.getSpinLock(each.name, { backOff: { delay: LEASE_MS } });
   let hold: Hold | undefined;
@@ -124,7 +124,7 @@ test('R17: a waiter that polls looks when what its earlier attempt took late has
   expect(await outcome(each.holder.release())).toBe('ERR_LOCK_LOST');
 });
 
-test('R2: readers try side by side, and one that Redis did not answer fails nobody whose try is under way', async () => {
+test('R2: an unanswered try of one reader does not fail the pending tries of other readers', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 2_400 });
   const name = freshName();

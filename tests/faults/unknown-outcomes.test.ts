@@ -90,7 +90,7 @@ function underEach(title: string, scenario: (away: Away) => Promise<void>): void
   });
 }
 
-describe('a command that is cut before the server saw it or after it ran it, or whose replies are swallowed, every time', () => {
+describe('a command that is cut before or after the server runs it, or whose replies are swallowed, every time', () => {
   underEach(
     'R1: acquire: the call says unknown, what it took is given back, its owner is never used again',
     async (away) => {
@@ -247,7 +247,7 @@ describe('a command that is cut before the server saw it or after it ran it, or 
   });
 });
 
-describe('what never reached the server is no doubt', () => {
+describe('a command that never reached the server has a known outcome', () => {
   const nevers: Readonly<Record<string, (proxy: FaultProxy) => unknown>> = {
     'answered with LOADING': (proxy) =>
       proxy.answer({ command: ['EVALSHA', 'EVAL'], times: Infinity }, '-LOADING Redis is loading\r\n'),
@@ -255,13 +255,13 @@ describe('what never reached the server is no doubt', () => {
       proxy.refuse('reset');
       return proxy.cut();
     },
-    'connections that are accepted and never answered': (proxy) => {
+    'connections that are accepted without a reply': (proxy) => {
       proxy.refuse('hang');
       return proxy.cut();
     },
   };
 
-  test.each(Object.entries(nevers))('R1: %s: an acquire says that nothing was done', async (_, never) => {
+  test.each(Object.entries(nevers))('R1: %s: an acquire reports that nothing was done', async (_, never) => {
     // The last of its attempts must have time for an answer, else it is in doubt.
     const commandTimeout = 2 * DEADLINE_MS;
     const { proxy, client, name } = await bench({ commandTimeout });
@@ -284,7 +284,7 @@ describe('what never reached the server is no doubt', () => {
   });
 });
 
-test('R1: what was taken is given back for as long as its lease can last, and no longer', async () => {
+test('R1: the client repeats the release of a possible grant as long as its lease can last, and no longer', async () => {
   const leaseMs = 1_500;
   const { proxy, client, name } = await bench();
   const fault = proxy.cutAfter({ sha: ACQUIRE, times: Infinity });

@@ -51,17 +51,17 @@ function waitFor(client: LockClient, name: string, waitTime?: number): Wait {
 
 /** Where a wait can be when something happens: each fault holds up one step of a waiter, and what follows it. */
 const steps: Record<string, (proxy: FaultProxy, name: string) => Fault> = {
-  'its first try on the way': (proxy, name) => proxy.holdCommand({ command: 'EVALSHA', sha: ACQUIRE, contains: name }),
-  'the busy reply on the way': (proxy, name) => proxy.holdReply({ command: 'EVALSHA', sha: ACQUIRE, contains: name }),
-  'its SUBSCRIBE on the way': (proxy, name) => proxy.holdCommand({ command: 'SUBSCRIBE', contains: name }),
-  'the acknowledgement on the way': (proxy, name) => proxy.holdReply({ command: 'SUBSCRIBE', contains: name }),
-  'its second try on the way': (proxy, name) =>
+  'its first try pending': (proxy, name) => proxy.holdCommand({ command: 'EVALSHA', sha: ACQUIRE, contains: name }),
+  'the busy reply pending': (proxy, name) => proxy.holdReply({ command: 'EVALSHA', sha: ACQUIRE, contains: name }),
+  'its SUBSCRIBE pending': (proxy, name) => proxy.holdCommand({ command: 'SUBSCRIBE', contains: name }),
+  'the acknowledgement pending': (proxy, name) => proxy.holdReply({ command: 'SUBSCRIBE', contains: name }),
+  'its second try pending': (proxy, name) =>
     proxy.holdCommand({ command: 'EVALSHA', sha: ACQUIRE, contains: name, nth: 2 }),
-  'the second reply on the way': (proxy, name) =>
+  'the second reply pending': (proxy, name) =>
     proxy.holdReply({ command: 'EVALSHA', sha: ACQUIRE, contains: name, nth: 2 }),
 };
 
-describe('R17: a waiter is inside soon after the release, whatever it was doing', () => {
+describe('R17: a waiter acquires the lock soon after the release, in every state of the wait', () => {
   test.each(Object.entries(steps))('R17: with %s', async (_, delay) => {
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
@@ -120,7 +120,7 @@ describe('R17: a waiter is inside soon after the release, whatever it was doing'
   });
 });
 
-describe('R17: the next waiter is inside soon after the release, wherever the head left', () => {
+describe('R17: the next waiter acquires the lock soon after the release, at whatever point the head leaves', () => {
   const leaving = { abort: undefined, 'time out': 60 };
   for (const [how, waitTime] of Object.entries(leaving)) {
     test.each(Object.entries(steps))(`R17: ${how} with %s`, async (_, delay) => {
@@ -162,7 +162,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     await next.hold!.release();
   });
 
-  test('R17: with the message on the way', async () => {
+  test('R17: with the message pending', async () => {
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
     const name = freshName();
@@ -179,7 +179,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     await next.hold!.release();
   });
 
-  test('R17: with the try that the message set off on the way', async () => {
+  test('R17: with the try after the message pending', async () => {
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
     const name = freshName();
@@ -199,7 +199,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     await next.hold!.release();
   });
 
-  test('R17: with the try that the message set off failing', async () => {
+  test('R17: with the try after the message failing', async () => {
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
     const name = freshName();
@@ -219,7 +219,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     await next.hold!.release();
   });
 
-  test('R17: with its try answered after the try of the one that follows it was sent, and failing', async () => {
+  test('R17: with its try failing after the next waiter has sent a try', async () => {
     const { proxy, url } = await openProxy();
     const [client, other] = [await openClient({ url }), await openClient()];
     const name = freshName();
@@ -250,7 +250,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
     await third.hold!.release();
   });
 
-  test('R17: named by a hand-off that is under way', async () => {
+  test('R17: as the target of a pending hand-over', async () => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });
     const name = freshName();
@@ -291,7 +291,7 @@ describe('R17: the next waiter is inside soon after the release, wherever the he
   });
 });
 
-test('R17: a call that looks only once takes no wake-up from those in line', async () => {
+test('R17: a single try takes no wake-up from the waiters in line', async () => {
   const { proxy, url } = await openProxy();
   const [client, other] = [await openClient({ url }), await openClient()];
   const lock = client.getLock(freshName());
@@ -310,7 +310,7 @@ test('R17: a call that looks only once takes no wake-up from those in line', asy
   await wait.hold!.release();
 });
 
-test('R17: a loss that a hold of this client finds out lets the waiter in that has learned its lease from Redis', async () => {
+test('R17: a loss that a hold of this client finds grants the waiter that knows the lease from Redis', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url });
   const name = freshName();

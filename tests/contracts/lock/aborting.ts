@@ -34,7 +34,7 @@ function expectAborted(error: unknown, reason: unknown): void {
 
 export function abortingContract(kind: LockKind): void {
   describe('R23: a signal', () => {
-    test.each(FORMS)('that has fired before %s: nothing is sent', async (_, call) => {
+    test.each(FORMS)('that is already aborted before %s prevents every command', async (_, call) => {
       const { proxy, url } = await openProxy();
       const { lock, name } = await open(kind, { url });
       const before = proxy.log.length;
@@ -44,7 +44,7 @@ export function abortingContract(kind: LockKind): void {
       expect(await admin().exists(name)).toBe(0);
     });
 
-    test.each(FORMS)('that fires while %s waits ends the wait at once and leaves nothing', async (_, call) => {
+    test.each(FORMS)('that aborts while %s waits ends the wait at once and leaves nothing behind', async (_, call) => {
       const holder = await open(kind);
       const waiter = await open(kind, { name: holder.name });
       const hold = await holdElsewhere(holder.lock);
@@ -62,7 +62,7 @@ export function abortingContract(kind: LockKind): void {
       await holder.lock.forceUnlock();
     });
 
-    test('that fires for all who wait leaves no subscription and no timer of theirs', async () => {
+    test('that aborts all waiters leaves no subscription and no timer behind', async () => {
       const holder = await open(kind);
       const waiter = await open(kind, { name: holder.name });
       const hold = await holdElsewhere(holder.lock);
@@ -78,7 +78,7 @@ export function abortingContract(kind: LockKind): void {
       await until(() => waiter.clock.timers <= 1, 'no timer of theirs is left', ATTEMPT_MS + SLACK_MS);
     });
 
-    test('of one waiter ends nobody else’s wait', async () => {
+    test('of one waiter ends no other wait', async () => {
       const holder = await open(kind);
       const waiter = await open(kind, { name: holder.name });
       const hold = await holdElsewhere(holder.lock);
@@ -91,7 +91,7 @@ export function abortingContract(kind: LockKind): void {
       await (await second.result).release();
     });
 
-    test('that fires while the acquire is under way, 400 times: the call rejects and no key is left', async () => {
+    test('that aborts a pending acquire, 400 times, rejects the call and leaves no key', async () => {
       const { proxy, url } = await openProxy();
       const random = new Random('R23');
       const { client, clock, lock: first } = await open(kind, { url });
@@ -125,7 +125,7 @@ export function abortingContract(kind: LockKind): void {
       await until(() => clock.timers <= ofAClient, 'no timer of a call is left');
     });
 
-    test('that fires after the lock was got does nothing', async () => {
+    test('that aborts after the lock was acquired does nothing', async () => {
       const { lock } = await open(kind);
       const controller = new AbortController();
       const { signal } = controller;
@@ -141,7 +141,7 @@ export function abortingContract(kind: LockKind): void {
       await lock.unlock();
     });
 
-    test('that fires while a branch waits for its turn ends that wait, and the others go on', async () => {
+    test('that aborts while a branch waits for its turn ends that wait, and the others continue', async () => {
       const { lock } = await open(kind);
       const outer = await holdElsewhere(lock);
       const first = await outer.run(() => lock.acquire());
@@ -157,7 +157,7 @@ export function abortingContract(kind: LockKind): void {
       await outer.release();
     });
 
-    test('that fires while a nested acquire is under way leaves the outer hold as it was', async () => {
+    test('that aborts a pending nested acquire leaves the outer hold unchanged', async () => {
       const { proxy, url } = await openProxy();
       const { lock } = await open(kind, { url });
       const outer = await holdElsewhere(lock);

@@ -115,7 +115,7 @@ export function acquiringContract(kind: LockKind): void {
       [WATCHED, WATCHDOG_MS],
       [LEASED, LEASE_MS],
     ] as const) {
-      test.each(forms)('is taken by %s, once, for its lease, and given back', async (form, take) => {
+      test.each(forms)('is acquired by %s once, for its lease, and released', async (form, take) => {
         const { lock, name } = await open(kind);
         const result = await take(lock);
         expect(result).toEqual(granted(form));
@@ -128,7 +128,7 @@ export function acquiringContract(kind: LockKind): void {
       });
     }
 
-    test('R7: cannot be had for less time than the answer takes: the call says so in bounded time, and nothing is left', async () => {
+    test('R7: is not acquired with a lease shorter than the round trip: the call rejects in time and leaves nothing', async () => {
       const { proxy, url } = await openProxy();
       proxy.delay(40, { direction: 'to-client', kind: 'command' });
       const { lock, name } = await open(kind, { url, commandTimeout: 800 });
@@ -144,7 +144,7 @@ export function acquiringContract(kind: LockKind): void {
       expect(await inFlow(async () => lock.tryLock(0, 5_000).then((taken) => taken && lock.forceUnlock()))).toBe(true);
     });
 
-    test('R7: is taken for 2^53 - 1 ms, by another only when it is given back', async () => {
+    test('R7: is acquired for 2^53 - 1 ms, and by another caller only after its release', async () => {
       const bench = await open(kind);
       const { lock } = bench;
       const other = await open(kind, { name: bench.name });
@@ -157,7 +157,7 @@ export function acquiringContract(kind: LockKind): void {
       await (await waiting.result).release();
     });
 
-    test('R7: nested in a hold of 2^53 - 1 ms, holds come and go', async () => {
+    test('R7: allows nested holds inside a hold of 2^53 - 1 ms', async () => {
       const { lock, name } = await open(kind);
       await lock.lock(HUGE);
       await lock.lock(1_000);
@@ -170,7 +170,7 @@ export function acquiringContract(kind: LockKind): void {
   });
 
   describe('a busy lock', () => {
-    test.each(BUSY)('is left as it is by %s (%i ms)', async (_, waitTime, call, answer) => {
+    test.each(BUSY)('stays unchanged after %s (%i ms)', async (_, waitTime, call, answer) => {
       const { lock, name } = await open(kind);
       const other = await open(kind, { name });
       const hold = await holdElsewhere(lock, 20_000);
@@ -189,7 +189,7 @@ export function acquiringContract(kind: LockKind): void {
       await hold.release();
     });
 
-    test('is waited for by all who give up, and then nothing of them is left', async () => {
+    test('keeps nothing of waiters that give up', async () => {
       const { lock, name } = await open(kind);
       const other = await open(kind, { name });
       const hold = await holdElsewhere(lock, 20_000);
@@ -202,7 +202,7 @@ export function acquiringContract(kind: LockKind): void {
       expect(other.client.holds()).toEqual([]);
     });
 
-    test.each(WAITS)('is taken by %s when it is given back', async (form, call) => {
+    test.each(WAITS)('is acquired by %s after its release', async (form, call) => {
       const bench = await open(kind);
       const other = await open(kind, { name: bench.name });
       const hold = await holdElsewhere(bench.lock);
@@ -219,7 +219,7 @@ export function acquiringContract(kind: LockKind): void {
     });
   });
 
-  test('a hold without a lease lasts longer than the watchdog timeout, one with a lease ends', async () => {
+  test('a hold without a lease outlasts the watchdog timeout, and one with a lease ends', async () => {
     const watched = await open(kind, { lockWatchdogTimeout: 900 });
     const leased = await open(kind, { lockWatchdogTimeout: 900 });
     const [kept, ended] = [await holdElsewhere(watched.lock), await holdElsewhere(leased.lock, 900)];

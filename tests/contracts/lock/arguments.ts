@@ -73,7 +73,7 @@ const WRONG = [
 export function argumentsContract(kind: LockKind): void {
   describe('R7: arguments', () => {
     test.each(WRONG)(
-      '%s that is none is refused by every call, named with what was expected, and nothing is sent',
+      'an invalid %s is refused by every call before any command, with the expected value in the message',
       async (argument, values) => {
         const { proxy, url } = await openProxy();
         const { lock } = await open(kind, { url });
@@ -108,7 +108,7 @@ export function argumentsContract(kind: LockKind): void {
       },
     );
 
-    test('a TimeUnit that was ported along is told apart: times are milliseconds', async () => {
+    test('a ported TimeUnit argument is refused with a hint that times are milliseconds', async () => {
       const { lock } = await open(kind);
       for (const call of [
         loosely(lock).lock!(10, 'SECONDS'),
@@ -121,7 +121,7 @@ export function argumentsContract(kind: LockKind): void {
       }
     });
 
-    test('an option that does not exist is refused by its name', async () => {
+    test('an unknown option is refused by name', async () => {
       const { lock } = await open(kind);
       for (const call of [
         loosely(lock).lock!({ lease: 5 }),
@@ -144,7 +144,7 @@ export function argumentsContract(kind: LockKind): void {
       }
     });
 
-    test('options that would be left out of account are refused: beside others, behind the body, a bare signal', async () => {
+    test('options that would be ignored are refused: beside others, after the body, or a bare signal', async () => {
       const { lock } = await open(kind);
       const body = (): number => 5;
       for (const [call, message] of [
@@ -172,7 +172,7 @@ export function argumentsContract(kind: LockKind): void {
       expect(await lock.isLocked()).toBe(false);
     });
 
-    test('isHeldBy() of what can be no owner is refused', async () => {
+    test('isHeldBy() of an invalid owner is refused', async () => {
       const { lock } = await open(kind);
       for (const value of [undefined, null, '', 5, {}]) {
         expect(await errorOf(loosely(lock).isHeldBy!(value))).toMatchObject({ argument: 'owner' });
@@ -187,7 +187,7 @@ export function argumentsContract(kind: LockKind): void {
       await hold.release();
     });
 
-    test('extend(2^53 - 1) is taken', async () => {
+    test('extend(2^53 - 1) is accepted', async () => {
       const { lock } = await open(kind);
       const hold = await holdElsewhere(lock, 5_000);
       await hold.extend(HUGE);
@@ -196,7 +196,7 @@ export function argumentsContract(kind: LockKind): void {
       await hold.release();
     });
 
-    test('methods only ever reject, the factory throws at once', async () => {
+    test('methods only reject, and the factory throws', async () => {
       const { client, lock } = await open(kind);
       for (const name of ['', undefined, null, 5, {}, ['name']]) {
         expect(() => kind.make(client, name as string)).toThrow(InvalidArgumentError);

@@ -9,7 +9,7 @@ import { errorOf, open, startWaiting, type LockKind } from '../lock-kind.js';
 
 export function contextsContract(kind: LockKind): void {
   describe('a LockContext', () => {
-    test('on the call owns the hold, whoever calls, and no flow enters it', async () => {
+    test('on the call owns the hold, from any flow, and no flow enters it', async () => {
       const { lock } = await open(kind);
       const context = new LockContext();
       await lock.lock({ context });
@@ -24,7 +24,7 @@ export function contextsContract(kind: LockKind): void {
       expect(await errorOf(lock.unlock({ context }))).toBeInstanceOf(NotOwnerError);
     });
 
-    test('on the handle is that of every call on it; one on the call goes before', async () => {
+    test('on the handle applies to its calls, and one on the call has precedence', async () => {
       const { client, name, lock } = await open(kind);
       const [first, second] = [new LockContext(), new LockContext()];
       const handle = kind.make(client, name, { context: first });
@@ -44,7 +44,7 @@ export function contextsContract(kind: LockKind): void {
       expect(handle.currentHold()).toBeUndefined();
     });
 
-    test('is taken by every acquiring call', async () => {
+    test('is accepted by every acquiring call', async () => {
       const { lock } = await open(kind);
       const context = new LockContext();
       const outer = await lock.acquire({ context });
@@ -61,7 +61,7 @@ export function contextsContract(kind: LockKind): void {
       expect(await lock.isLocked()).toBe(false);
     });
 
-    test('may be used from another async stack to give back', async () => {
+    test('can release from another async stack', async () => {
       const { lock } = await open(kind);
       const context = new LockContext();
       const begin = async (): Promise<void> => lock.lock({ context });
@@ -71,7 +71,7 @@ export function contextsContract(kind: LockKind): void {
       expect(await lock.isLocked()).toBe(false);
     });
 
-    test('one acquisition of a lock at a time: a second one is refused and takes nothing', async () => {
+    test('allows one pending acquisition of a lock: a second one is refused and acquires nothing', async () => {
       const bench = await open(kind);
       const { lock } = bench;
       const another = await open(kind);
@@ -105,7 +105,7 @@ export function contextsContract(kind: LockKind): void {
       await lock.unlock({ context });
     });
 
-    test('has an id for people to read, and a new owner for each outermost hold', async () => {
+    test('has a readable id and a new owner for each outermost hold', async () => {
       const { lock } = await open(kind);
       const context = new LockContext();
       expect(context.id).not.toBe(new LockContext().id);
@@ -116,7 +116,7 @@ export function contextsContract(kind: LockKind): void {
       await second.release();
     });
 
-    test('keeps nothing of the holds that were given back', async () => {
+    test('keeps nothing of released holds', async () => {
       const { client, name } = await open(kind);
       const context = new LockContext();
       const collected = new FinalizationRegistry(() => (gone += 1));

@@ -6,8 +6,8 @@ import { describe, test } from '../contract-test.js';
 import { channelOf, errorOf, open, startWaiting, type LockKind } from '../lock-kind.js';
 
 export function eventsContract(kind: LockKind): void {
-  describe('events tell', () => {
-    test('of each hold taken and given back, with the count that its owner has', async () => {
+  describe('events report', () => {
+    test('each acquired and released hold, with the hold count of its owner', async () => {
       const { lock, name, events } = await open(kind);
       await lock.lock();
       const { owner } = lock.currentHold()!;
@@ -25,7 +25,7 @@ export function eventsContract(kind: LockKind): void {
       ]);
     });
 
-    test('once of each call that waits, however often it tries', async () => {
+    test('each waiting call once, regardless of the number of tries', async () => {
       const holder = await open(kind);
       const waiter = await open(kind, { name: holder.name });
       const hold = await holdElsewhere(holder.lock);
@@ -44,7 +44,7 @@ export function eventsContract(kind: LockKind): void {
       await hold.release();
     });
 
-    test('of each renewal, with what is left', async () => {
+    test('each renewal, with the remaining lease', async () => {
       const { lock, name, events } = await open(kind, { lockWatchdogTimeout: 900 });
       const hold = await holdElsewhere(lock);
       await until(() => events.renewed.length >= 2, 'it was renewed twice');
@@ -54,7 +54,7 @@ export function eventsContract(kind: LockKind): void {
       await hold.release();
     });
 
-    test('once of each hold that is lost', async () => {
+    test('each lost hold once', async () => {
       const { lock, name, events } = await open(kind, { lockWatchdogTimeout: 900 });
       const outer = await holdElsewhere(lock);
       const inner = await outer.run(() => lock.acquire());
@@ -67,7 +67,7 @@ export function eventsContract(kind: LockKind): void {
       expect(events.leaseLost).toEqual([lost, lost]);
     });
 
-    test('only those who listen, until they stop', async () => {
+    test('to current listeners only', async () => {
       const { client, lock } = await open(kind);
       let heard = 0;
       const listener = (): void => void (heard += 1);

@@ -78,7 +78,7 @@ export function exclusionContract(kind: LockKind): void {
   }
 
   describe('one at a time', () => {
-    test('without the lock they overlap, and updates are lost: the check can fail', async () => {
+    test('without the lock sections overlap and updates are lost: the check can fail', async () => {
       const { counter, client } = await startCounter();
       const work = Array.from({ length: 10 }, (_, flow) => client.section('none', `#${flow}`, () => pause(1)));
       await Promise.all(work);
@@ -141,7 +141,7 @@ export function exclusionContract(kind: LockKind): void {
     });
   });
 
-  test('R16: kill -9 of a holder: the lock is free within one watchdog timeout, and not before its lease ends', async () => {
+  test('R16: after kill -9 of a holder the lock is free within one watchdog timeout, and not before its lease ends', async () => {
     const lockWatchdogTimeout = 1_000;
     const bench = await open(kind, { lockWatchdogTimeout });
     const doomed = await worker({ lockWatchdogTimeout });
@@ -159,7 +159,7 @@ export function exclusionContract(kind: LockKind): void {
     await next.release();
   });
 
-  test('a stopped process is told of its loss when it goes on, before any call of its holder succeeds', async () => {
+  test('a stopped process reports its loss when it continues, before any call of its holder succeeds', async () => {
     const bench = await open(kind);
     const stopped = await worker({ lockWatchdogTimeout: 600 });
     const flow = stopped.flow('holder');

@@ -10,14 +10,14 @@ import { errorOf, open, SLACK_MS, startWaiting, WAKE_MS, type LockKind } from '.
 
 export function givingBackContract(kind: LockKind): void {
   describe('unlock()', () => {
-    test('R25: of a lock that nobody holds is refused', async () => {
+    test('R25: of a free lock is refused', async () => {
       const { lock, name } = await open(kind);
       const error = await errorOf(lock.unlock());
       expect(error).toBeInstanceOf(NotOwnerError);
       expect(error).toMatchObject({ code: 'ERR_LOCK_NOT_OWNER', lockName: name });
     });
 
-    test('R25: by a stranger, also through the same handle, is refused and leaves the holder unharmed', async () => {
+    test('R25: by a stranger, also through the same handle, is refused, and the holder keeps the lock', async () => {
       const bench = await open(kind);
       const { lock, name } = bench;
       const other = await open(kind, { name });
@@ -32,7 +32,7 @@ export function givingBackContract(kind: LockKind): void {
       await hold.release();
     });
 
-    test('by a stranger tells where it is held, since which line, and what to do instead', async () => {
+    test('by a stranger names the call site of the hold and says what to do instead', async () => {
       const { lock } = await open(kind);
       const hold = await holdElsewhere(lock);
       const error = (await errorOf(lock.unlock())) as Error;
@@ -65,7 +65,7 @@ export function givingBackContract(kind: LockKind): void {
       await errorOf(hold.release());
     });
 
-    test('gives back the innermost hold of lock or tryLock, past those that are not its own', async () => {
+    test('releases the innermost hold of lock or tryLock, and skips other holds', async () => {
       const { lock } = await open(kind);
       await lock.lock(5_000);
       const outer = lock.currentHold()!;
@@ -80,7 +80,7 @@ export function givingBackContract(kind: LockKind): void {
     });
 
     test.each(['lost by itself', 'taken by another since'])(
-      'R25: of a hold that was %s says so once, and frees nothing newer',
+      'R25: of a hold that was %s reports the loss once and releases no newer hold',
       async (how) => {
         const bench = await open(kind);
         const { lock, name } = bench;
@@ -99,7 +99,7 @@ export function givingBackContract(kind: LockKind): void {
       },
     );
 
-    test('of a lost hold lets its flow take the lock anew; before, nothing is acquired inside of it', async () => {
+    test('of a lost hold lets its flow acquire the lock again; before, calls inside the hold reject', async () => {
       const { lock, name, events } = await open(kind);
       await lock.lock(250);
       await inFlow(async () => lock.withLock(() => undefined)); // when the lease has ended
@@ -122,7 +122,7 @@ export function givingBackContract(kind: LockKind): void {
       expect(await lock.forceUnlock()).toBe(false);
     });
 
-    test('frees a lock of another client, whatever its hold count, wakes a waiter, and its holder learns of it', async () => {
+    test('frees a lock of another client with any hold count, wakes a waiter, and its holder learns of the loss', async () => {
       const holder = await open(kind);
       const { name } = holder;
       const waiter = await open(kind, { name });
@@ -144,7 +144,7 @@ export function givingBackContract(kind: LockKind): void {
       await errorOf(next.release());
     });
 
-    test('of the own client tells every hold at once', async () => {
+    test('of the own client reports the loss to every hold at once', async () => {
       const { lock, client, events } = await open(kind);
       const hold = await holdElsewhere(lock);
       const nested = await hold.run(() => lock.acquire());
@@ -160,7 +160,7 @@ export function givingBackContract(kind: LockKind): void {
       expect(await errorOf(nested.release())).toBeInstanceOf(LockLostError);
     });
 
-    test('R11: of the own client tells a hold that was on its way at the call', async () => {
+    test('R11: of the own client reports the loss to a hold whose grant was pending', async () => {
       const { lock, events } = await open(kind);
       await lock.isLocked(); // connected: what is sent first runs first
       const taken = inFlow(() => lock.acquire());

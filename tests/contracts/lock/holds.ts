@@ -10,7 +10,7 @@ import { errorOf, open, SLACK_MS, type LockKind } from '../lock-kind.js';
 
 export function holdsContract(kind: LockKind): void {
   describe('a hold', () => {
-    test('names lock and owner; nested ones share the owner, and no two outermost ones ever do', async () => {
+    test('names its lock and owner: nested holds share the owner, outermost holds never do', async () => {
       const { lock, client, name } = await open(kind);
       const owners = new Set<string>();
       for (let round = 0; round < 3; round += 1) {
@@ -26,7 +26,7 @@ export function holdsContract(kind: LockKind): void {
       expect(owners.size).toBe(3);
     });
 
-    test('R11: is valid for its lease but max(5 ms, 1 %), and for nothing when it is over', async () => {
+    test('R11: is valid for its lease less max(5 ms, 1 %), and for 0 ms after its end', async () => {
       const { lock } = await open(kind);
       for (const [leaseTime, margin] of [
         [200, 5],
@@ -45,7 +45,7 @@ export function holdsContract(kind: LockKind): void {
       }
     });
 
-    test('signal is one and the same, and aborts once when the hold is lost, with the reason', async () => {
+    test('has one signal, which aborts once with the reason when the hold is lost', async () => {
       const bench = await open(kind);
       const hold = await holdElsewhere(bench.lock, 400);
       const { signal } = hold;
@@ -64,7 +64,7 @@ export function holdsContract(kind: LockKind): void {
       ]);
     });
 
-    test('signal and validFor() look at the clock first', async () => {
+    test('checks the clock before it returns signal and validFor()', async () => {
       const { lock, client } = await open(kind);
       const [first, second] = [
         await holdElsewhere(lock, 250),
@@ -77,7 +77,7 @@ export function holdsContract(kind: LockKind): void {
       await errorOf(second.release());
     });
 
-    test('signal does not abort when the hold is given back', async () => {
+    test('does not abort its signal at the release', async () => {
       const { lock } = await open(kind);
       const hold = await holdElsewhere(lock);
       const { signal } = hold;
@@ -89,7 +89,7 @@ export function holdsContract(kind: LockKind): void {
   });
 
   describe('extend()', () => {
-    test('makes the lease longer, for the holder and in Redis', async () => {
+    test('extends the lease for the holder and in Redis', async () => {
       const { lock, name } = await open(kind);
       const hold = await holdElsewhere(lock, 1_000);
       await hold.extend(20_000);
@@ -116,7 +116,7 @@ export function holdsContract(kind: LockKind): void {
       await nested.release();
     });
 
-    test('keeps a hold without a lease past the renewals that follow', async () => {
+    test('extends a hold without a lease, and the following renewals do not shorten it', async () => {
       const { lock, name, events } = await open(kind, { lockWatchdogTimeout: 300 });
       const hold = await holdElsewhere(lock);
       await hold.extend(20_000);
@@ -126,7 +126,7 @@ export function holdsContract(kind: LockKind): void {
       await hold.release();
     });
 
-    test('of a hold that is lost or over says so, and lengthens nothing', async () => {
+    test('of a lost or released hold rejects and extends nothing', async () => {
       const { lock, name } = await open(kind);
       const lost = await holdElsewhere(lock);
       await admin().del(name);
@@ -167,7 +167,7 @@ export function holdsContract(kind: LockKind): void {
       expect(hold.release()).toBe(first);
     });
 
-    test('works from any flow, and the flow that took it is outside at once', async () => {
+    test('works from any flow, and the acquiring flow is outside of the hold at once', async () => {
       const { lock } = await open(kind);
       const hold = await lock.acquire();
       await inFlow(async () => hold.release());
@@ -179,7 +179,7 @@ export function holdsContract(kind: LockKind): void {
   });
 
   describe('run()', () => {
-    test('runs the function inside the hold, and gives back what it gives', async () => {
+    test('runs the function inside the hold and resolves with its result', async () => {
       const { lock } = await open(kind);
       const hold = await holdElsewhere(lock);
       expect(lock.currentHold()).toBeUndefined();
@@ -201,7 +201,7 @@ export function holdsContract(kind: LockKind): void {
   });
 
   describe('await using', () => {
-    test('gives the hold back at the end of the block, also when that fails', async () => {
+    test('releases the hold at the end of the block, also after an error', async () => {
       const { lock } = await open(kind);
       {
         await using hold = await lock.acquire();
@@ -219,7 +219,7 @@ export function holdsContract(kind: LockKind): void {
       expect(await lock.isLocked()).toBe(false);
     });
 
-    test('of a hold that was lost rejects when the block ends', async () => {
+    test('of a lost hold rejects at the end of the block', async () => {
       const { lock, name } = await open(kind);
       const losing = async (): Promise<void> => {
         await using hold = await lock.acquire();
@@ -228,7 +228,7 @@ export function holdsContract(kind: LockKind): void {
       expect(await errorOf(losing())).toMatchObject({ code: 'ERR_LOCK_LOST', lockName: name });
     });
 
-    test('of null, which tryAcquire() gives for a busy lock, does nothing', async () => {
+    test('of null, the result of tryAcquire() for a busy lock, does nothing', async () => {
       const { lock } = await open(kind);
       const hold = await holdElsewhere(lock);
       {

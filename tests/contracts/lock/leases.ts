@@ -21,7 +21,7 @@ async function expectTtl(name: string, most: number): Promise<void> {
 
 export function leasesContract(kind: LockKind): void {
   describe('R15: the lease belongs to the hold', () => {
-    test('three of 10 s, two given back: 9 to 10 s are left', async () => {
+    test('after two of three holds of 10 s are released, 9 to 10 s are left', async () => {
       const { lock, name } = await open(kind);
       for (let hold = 0; hold < 3; hold += 1) await lock.lock(10_000);
       await lock.unlock();
@@ -30,7 +30,7 @@ export function leasesContract(kind: LockKind): void {
       await lock.unlock();
     });
 
-    test('one of an hour is over: the next one without a lease starts at the watchdog timeout', async () => {
+    test('after a hold of one hour ends, the next hold without a lease starts at the watchdog timeout', async () => {
       const { lock, name } = await open(kind);
       await lock.lock(HOUR_MS);
       await lock.unlock();
@@ -39,7 +39,7 @@ export function leasesContract(kind: LockKind): void {
       await lock.unlock();
     });
 
-    test('one of 200 ms inside one of 30 s leaves 30 s, and its end ends nothing', async () => {
+    test('a hold of 200 ms inside one of 30 s leaves 30 s, and its end ends nothing else', async () => {
       const { lock, name } = await open(kind);
       await lock.lock(30_000);
       await lock.lock(200);
@@ -53,7 +53,7 @@ export function leasesContract(kind: LockKind): void {
       await lock.unlock();
     });
 
-    test('in whatever order they are given back, what the others have left stays', async () => {
+    test('a release in any order keeps the remaining leases of the other holds', async () => {
       const { lock, name } = await open(kind);
       const leases = [5_000, 40_000, 10_000, undefined];
       for (const order of permutations([0, 1, 2, 3])) {
@@ -72,7 +72,7 @@ export function leasesContract(kind: LockKind): void {
       }
     });
 
-    test('a nested release after the outer lease has ended frees the lock, wakes a waiter and reports the outer one lost', async () => {
+    test('a nested release after the outer lease has ended frees the lock, wakes a waiter and reports the outer loss', async () => {
       const bench = await open(kind);
       const { lock, name, events } = bench;
       const other = await open(kind, { name });
@@ -112,7 +112,7 @@ export function leasesContract(kind: LockKind): void {
       await lock.unlock({ context: second });
     });
 
-    test('an extend that meets a partial release of unknown outcome leaves no deadline later than the key', async () => {
+    test('an extend during a partial release of unknown outcome sets no deadline after the expiry of the key', async () => {
       const { proxy, url } = await openProxy();
       const { lock, name } = await open(kind, { url, commandTimeout: 600 });
       const outer = await holdElsewhere(lock, 3_000);
@@ -132,7 +132,7 @@ export function leasesContract(kind: LockKind): void {
       await outer.release();
     });
 
-    test('a renewal answered while a partial release is unanswered moves no deadline past the key', async () => {
+    test('a renewal during an unanswered partial release moves no deadline past the expiry of the key', async () => {
       const { proxy, url } = await openProxy();
       const { lock, name, events } = await open(kind, { url, lockWatchdogTimeout: 1_500, commandTimeout: 6_000 });
       const outer = await holdElsewhere(lock);

@@ -33,7 +33,7 @@ export function nestingContract(kind: LockKind): void {
       await Promise.all(waiters.map(({ result }) => result));
     });
 
-    test('a parent may be given back before its child: the child keeps the lock, the parent is a stranger', async () => {
+    test('a parent may be released before its child: the child keeps the lock, and the parent flow is a stranger', async () => {
       const { lock, name } = await open(kind);
       const other = await open(kind, { name });
       await lock.lock();
@@ -48,7 +48,7 @@ export function nestingContract(kind: LockKind): void {
       await other.lock.forceUnlock();
     });
 
-    test('branches take the lock one after the other, and neither waits for the hold around them', async () => {
+    test('branches acquire the lock one after the other, and do not wait for the hold around them', async () => {
       const { lock } = await open(kind);
       let inside = 0;
       let most = 0;
@@ -67,7 +67,7 @@ export function nestingContract(kind: LockKind): void {
       await lock.unlock();
     });
 
-    test('a branch waits for its turn within its own time, and no longer', async () => {
+    test('a branch waits for its turn no longer than its wait time', async () => {
       const { lock } = await open(kind);
       const outer = await holdElsewhere(lock);
       const first = await outer.run(() => lock.acquire());
@@ -88,7 +88,7 @@ export function nestingContract(kind: LockKind): void {
       await outer.release();
     });
 
-    test('a branch whose parent is given back while it waits for its turn contends as a stranger', async () => {
+    test('a branch whose parent is released while it waits for its turn contends as a stranger', async () => {
       const { lock } = await open(kind);
       const outer = await holdElsewhere(lock);
       const first = await outer.run(() => lock.acquire());
@@ -102,7 +102,7 @@ export function nestingContract(kind: LockKind): void {
       await stranger.release();
     });
 
-    test('random trees of holds, given back in any order: the count is that of the open ones', async () => {
+    test('random trees of holds, released in any order, have the count of the open holds', async () => {
       const { lock } = await open(kind);
       const random = new Random('trees of holds');
       for (let round = 0; round < 30; round += 1) {
@@ -123,7 +123,7 @@ export function nestingContract(kind: LockKind): void {
       }
     });
 
-    test('several holds given back at once: no false loss, and the lock is free', async () => {
+    test('several holds released at the same time report no false loss and free the lock', async () => {
       const { lock, events } = await open(kind);
       for (let round = 0; round < 20; round += 1) {
         const outer = await holdElsewhere(lock);

@@ -6,12 +6,12 @@ import { describe, test } from '../contract-test.js';
 import { errorOf, open, type LockKind } from '../lock-kind.js';
 
 export function readingContract(kind: LockKind): void {
-  test('the name is as it was given', async () => {
+  test('the name is the given one', async () => {
     const { lock, name } = await open(kind);
     expect(lock.name).toBe(name);
   });
 
-  test('isLocked() and remainTimeToLive() tell of the lock, whoever has it', async () => {
+  test('isLocked() and remainTimeToLive() report on the lock of any owner', async () => {
     const { lock, name } = await open(kind);
     const other = await open(kind, { name });
     expect(await lock.isLocked()).toBe(false);
@@ -28,7 +28,7 @@ export function readingContract(kind: LockKind): void {
     await hold.release();
   });
 
-  test('inside a hold isHeldByCurrentContext() and getHoldCount() are what Redis says, not what was once true', async () => {
+  test('inside a hold isHeldByCurrentContext() and getHoldCount() return the current state in Redis', async () => {
     const { lock, name } = await open(kind);
     for (const count of [1, 2, 3]) {
       await lock.lock();
@@ -44,7 +44,7 @@ export function readingContract(kind: LockKind): void {
     expect(await lock.getHoldCount()).toBe(0);
   });
 
-  test('outside of a hold isHeldByCurrentContext(), getHoldCount() and currentHold() ask nobody', async () => {
+  test('outside of a hold isHeldByCurrentContext(), getHoldCount() and currentHold() send no command', async () => {
     const { proxy, url } = await openProxy();
     const { lock } = await open(kind, { url });
     const hold = await holdElsewhere(lock);
@@ -57,7 +57,7 @@ export function readingContract(kind: LockKind): void {
   });
 
   describe('isHeldBy()', () => {
-    test('knows an owner by its id, wherever it is', async () => {
+    test('finds an owner of any client by its id', async () => {
       const { lock, name } = await open(kind);
       const other = await open(kind, { name });
       const hold = await holdElsewhere(lock);
@@ -72,7 +72,7 @@ export function readingContract(kind: LockKind): void {
       expect(await lock.isHeldBy(hold.owner)).toBe(false);
     });
 
-    test('knows a context by its open hold of this lock', async () => {
+    test('finds a context by its open hold of this lock', async () => {
       const { lock, client } = await open(kind);
       const another = await open(kind);
       const context = new LockContext();
@@ -87,7 +87,7 @@ export function readingContract(kind: LockKind): void {
     });
   });
 
-  test('currentHold() is the innermost hold around the caller, at once', async () => {
+  test('currentHold() returns the innermost hold around the caller without a command', async () => {
     const { lock } = await open(kind);
     expect(lock.currentHold()).toBeUndefined();
     await lock.lock();
@@ -103,7 +103,7 @@ export function readingContract(kind: LockKind): void {
     expect(lock.currentHold()).toBeUndefined();
   });
 
-  test('currentHold() is a hold that was lost, until it is given back', async () => {
+  test('currentHold() returns a lost hold until its release', async () => {
     const { lock, name } = await open(kind);
     const hold = await lock.acquire();
     await admin().del(name);

@@ -51,7 +51,7 @@ const ENDS: readonly (readonly [string, (holder: Bench) => Promise<() => Promise
 ];
 
 export function wakingContract(kind: LockKind): void {
-  describe('R21: a waiter is inside within 200 ms', () => {
+  describe('R21: a waiter acquires the lock within 200 ms', () => {
     for (const [end, hold] of ENDS) {
       test.each(['of the same client', 'of another client'])(`after ${end}, a waiter %s`, async (where) => {
         const holder = await open(kind);
@@ -65,7 +65,7 @@ export function wakingContract(kind: LockKind): void {
       });
     }
 
-    test('after the end of a lease that nobody gave back', async () => {
+    test('after the end of a lease without a release', async () => {
       const holder = await open(kind);
       const waiter = await open(kind, { name: holder.name });
       const hold = await holdElsewhere(holder.lock, 400);
@@ -75,7 +75,7 @@ export function wakingContract(kind: LockKind): void {
       await next.release();
     });
 
-    test('after the end of a lease that nobody watches, and never before', async () => {
+    test('after the end of a lease without a watchdog, and never before', async () => {
       const waiter = await open(kind);
       const taken = performance.now();
       await kind.holdFromOutside(waiter.name, 400);
@@ -86,7 +86,7 @@ export function wakingContract(kind: LockKind): void {
       await next.release();
     });
 
-    test('after the key was deleted and somebody published', async () => {
+    test('after the key was deleted and a message was published', async () => {
       const holder = await open(kind);
       const waiter = await open(kind, { name: holder.name });
       const hold = await holdElsewhere(holder.lock);
@@ -129,7 +129,7 @@ export function wakingContract(kind: LockKind): void {
     });
   });
 
-  test('a waiter that leaves takes no wake-up with it', async () => {
+  test('a waiter that leaves consumes no wake-up', async () => {
     const holder = await open(kind);
     const waiter = await open(kind, { name: holder.name });
     for (let round = 0; round < 20; round += 1) {
@@ -149,7 +149,7 @@ export function wakingContract(kind: LockKind): void {
     }
   });
 
-  test('a holder whose event loop stood still is no longer inside when another gets in', async () => {
+  test('a holder with a blocked event loop is no longer inside when another owner acquires the lock', async () => {
     const holder = await open(kind);
     const other = await open(kind, { name: holder.name });
     const hold = await holdElsewhere(holder.lock, 250);

@@ -14,7 +14,7 @@ export function withLockContract(kind: LockKind): void {
       ['a value', () => 'done'],
       ['a promise', async () => 'done'],
       ['a thenable', () => ({ then: (resolve: (value: string) => void) => resolve('done') })],
-    ])('runs the body inside a hold and resolves with %s that it gave', async (_, body) => {
+    ])('runs the body inside a hold and resolves with its result (%s)', async (_, body) => {
       const { lock } = await open(kind);
       let during: unknown;
       const result = await lock.withLock((hold) => {
@@ -40,7 +40,7 @@ export function withLockContract(kind: LockKind): void {
       expect(await lock.isHeldBy(context)).toBe(false);
     });
 
-    test('the caller, and what it starts beside, stay outside', async () => {
+    test('keeps the caller, and the code that it starts beside, outside of the hold', async () => {
       const { lock } = await open(kind);
       let leave!: () => void;
       const entered = new Promise<void>((resolve) => {
@@ -64,20 +64,20 @@ export function withLockContract(kind: LockKind): void {
         },
       ],
       ['rejects', () => Promise.reject(BODY)],
-    ])('a body that %s: its error comes out untouched, and the lock is free', async (_, body) => {
+    ])('rejects with the unchanged error of a body that %s, and frees the lock', async (_, body) => {
       const { lock, events } = await open(kind);
       expect(await errorOf(lock.withLock(body))).toBe(BODY);
       expect(await lock.isLocked()).toBe(false);
       expect(events.releaseFailed).toEqual([]);
     });
 
-    test('a body that rejects with what is no error: that comes out', async () => {
+    test('rejects with a value that is not an error, unchanged', async () => {
       const { lock } = await open(kind);
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- users do
       expect(await errorOf(lock.withLock(() => Promise.reject(undefined)))).toBeUndefined();
     });
 
-    test('a body that fails while the hold was lost: its error comes out, the loss goes to the events', async () => {
+    test('rejects with the error of a body that fails in a lost hold, and reports the loss as an event', async () => {
       const { lock, name, events } = await open(kind);
       const failing = lock.withLock(async () => {
         await admin().del(name);
@@ -90,7 +90,7 @@ export function withLockContract(kind: LockKind): void {
       expect(events.leaseLost).toHaveLength(1);
     });
 
-    test('a body that is done when the hold was lost: LockLostError with its result', async () => {
+    test('rejects with LockLostError and the result if the hold was lost before the body ended', async () => {
       const { lock, name, events } = await open(kind);
       const result = { written: 3 };
       const error = await errorOf(
@@ -106,7 +106,7 @@ export function withLockContract(kind: LockKind): void {
       expect(events.releaseFailed).toEqual([]);
     });
 
-    test('a body that is done while Redis does not answer: its result, and the release goes to the events and on', async () => {
+    test('resolves with the result if Redis does not reply at the end; the release is reported and continues', async () => {
       const { proxy, url } = await openProxy();
       const { lock, name, events } = await open(kind, { url, commandTimeout: 600 });
       const result = await lock.withLock(() => {
@@ -123,7 +123,7 @@ export function withLockContract(kind: LockKind): void {
       await until(async () => (await admin().exists(name)) === 0, 'the lock is given back in the background');
     });
 
-    test('the hold may be given back inside: nothing more happens at the end', async () => {
+    test('allows a release inside the body, and does nothing more at the end', async () => {
       const { lock, events } = await open(kind);
       const result = await lock.withLock(async (hold) => {
         await hold.release();
@@ -135,7 +135,7 @@ export function withLockContract(kind: LockKind): void {
       expect(events.released).toHaveLength(1);
     });
 
-    test('nested in one another they share the owner and count', async () => {
+    test('shares the owner, and counts holds, when nested', async () => {
       const { lock } = await open(kind);
       await lock.withLock((outer) =>
         lock.withLock(async (inner) => {

@@ -42,10 +42,13 @@ export const HAZARDS: readonly Hazard[] = [
     4,
     'a release that ran twice',
     [LOST_REPLIES, 'it takes effect once and says so'],
-    [LATE, 'R4: of a release, when the same flow holds the lock again'],
+    [LATE, 'R4: of a release does not release a new hold of the same flow'],
   ),
   hazard(5, 'an unlock that its caller repeats', [UNKNOWN, 'R5: unlock(): a second one waits']),
-  hazard(6, 'a copy of a release that comes late', [LATE, 'R4: of a partial release, after another nested acquire']),
+  hazard(6, 'a copy of a release that comes late', [
+    LATE,
+    'R4: of a partial release does not change the count after another nested acquire',
+  ]),
   hazard(7, 'a read-write lock that is gone is released with success when asked again', [OWN, 'hazard 7:']),
   hazard(8, 'renewal stops because a release was not confirmed by replicas', [
     REPLICAS,
@@ -70,13 +73,13 @@ export const HAZARDS: readonly Hazard[] = [
     14,
     'the lease of one hold given to another',
     [LEASES, 'contexts that share a handle do not influence each other'],
-    [LEASES, 'the next one without a lease starts at the watchdog timeout'],
+    [LEASES, 'after a hold of one hour ends, the next hold without a lease starts at the watchdog timeout'],
   ),
   hazard(
     15,
     'a nested hold with a lease takes the renewal of the outer one with it',
-    [LEASES, 'one of 200 ms inside one of 30 s leaves 30 s'],
-    ['tests/contracts/lock/holds.ts', 'keeps a hold without a lease past the renewals that follow'],
+    [LEASES, 'a hold of 200 ms inside one of 30 s leaves 30 s, and its end ends nothing else'],
+    ['tests/contracts/lock/holds.ts', 'extends a hold without a lease, and the following renewals do not shorten it'],
   ),
   hazard(16, 'a read hold takes the renewal of a write hold with it', [
     READ_WRITE,
@@ -101,12 +104,12 @@ export const HAZARDS: readonly Hazard[] = [
   hazard(20, 'whoever leaves a queue sets those behind back by too much', [FAIR_SCRIPTS, '(hazard 20)']),
   hazard(21, 'a wake-up spent on somebody who leaves', [
     'tests/faults/waking.test.ts',
-    'R17: the next waiter is inside soon after the release, wherever the head left',
+    'R17: the next waiter acquires the lock soon after the release, at whatever point the head leaves',
   ]),
   hazard(
     22,
     'a message that nobody hears',
-    [SUBSCRIPTIONS, 'R18: the release falls into the gap'],
+    [SUBSCRIPTIONS, 'R18: a release while the subscriber connection is down'],
     [OWN, 'hazard 22:'],
   ),
   hazard(
@@ -139,7 +142,10 @@ export const HAZARDS: readonly Hazard[] = [
     ['tests/interop/redisson/settings.test.ts', 'a cluster with sharded channels'],
   ),
   hazard(30, 'a message of fewer permits than none', [EXPIRABLE_SCRIPTS, '(hazard 30)']),
-  hazard(31, 'a subscription that outlives its waiter', [SUBSCRIPTIONS, 'R19: nothing stays subscribed for a wait']),
+  hazard(31, 'a subscription that outlives its waiter', [
+    SUBSCRIPTIONS,
+    'R19: a wait that is aborted before the reply to its SUBSCRIBE leaves no subscription',
+  ]),
   hazard(32, 'a dead head blocks a queue', [
     FAIR,
     'blocks the next waiter for at most fairWaiterTimeout and one second',
