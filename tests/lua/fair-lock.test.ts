@@ -110,16 +110,18 @@ async function wholeState({ name }: ScriptBench): Promise<unknown> {
 
 describeScript(acquire, {
   nil: {
-    'a free lock without a queue is taken, and nothing but the hash is left': async (bench) => {
+    'a free lock without a queue is acquired and creates only the hash': async (bench) => {
       expect(await take(bench, 'a')).toBeNull();
       expect(await bench.state()).toEqual({ [bench.name]: heldBy('a', 1, 30_000) });
       expect(await bench.published()).toEqual([]);
     },
-    'no limit but one that has not passed': async (bench) => {
+    'a not-after that has not passed is no limit': async (bench) => {
       expect(await take(bench, 'a', { notAfter: await bench.notAfter(5_000) })).toBeNull();
       expect(await bench.state()).toEqual({ [bench.name]: heldBy('a', 1, 30_000) });
     },
-    'the head takes it, leaves the queue, and takes its wait off everybody behind': async (bench) => {
+    'the head acquires the lock, leaves the queue, and subtracts its wait from all timeouts behind it': async (
+      bench,
+    ) => {
       await given(bench, undefined, { owner: 'a', aliveFor: LIVE }, { owner: 'b', aliveFor: LIVE }, { owner: 'j' });
       expect(await take(bench, 'a')).toBeNull();
       expect(await queue(bench)).toEqual({ b: left(W), j: left(2 * W) });
@@ -127,12 +129,12 @@ describeScript(acquire, {
       expect(await admin().hgetall(bench.name)).toEqual({ a: '1' });
       expect(await bench.published()).toEqual([]);
     },
-    'the last of a queue leaves no key of it': async (bench) => {
+    'the last waiter of a queue leaves no key of it': async (bench) => {
       await given(bench, undefined, { owner: 'a', aliveFor: LIVE });
       expect(await take(bench, 'a')).toBeNull();
       expect(Object.keys(await bench.state())).toEqual([bench.name]);
     },
-    'running twice is running once: count 1, the lease never shortened, nobody set back again': async (bench) => {
+    'a repeat changes nothing: count 1, no shorter lease, no further change of timeouts': async (bench) => {
       await given(bench, 'a', { owner: 'b', aliveFor: LIVE });
       expect(await take(bench, 'a')).toBeNull();
       expect((await bench.state())[bench.name]).toEqual(heldBy('a', 1, 60_000));
@@ -140,13 +142,15 @@ describeScript(acquire, {
       expect((await bench.state())[bench.name]).toEqual(heldBy('a', 1, 90_000));
       expect(await queue(bench)).toEqual({ b: left(W) });
     },
-    'a copy that comes after a nested acquire leaves the count as it is': async (bench) => {
+    'a copy after a nested acquire keeps the count': async (bench) => {
       await admin().hset(bench.name, 'a', '2');
       await admin().pexpire(bench.name, 60_000);
       expect(await take(bench, 'a')).toBeNull();
       expect((await bench.state())[bench.name]).toEqual(heldBy('a', 2, 60_000));
     },
-    'behind dead ones of ours only: they go with what they had added, and it is taken': async (bench) => {
+    'behind dead waiters of Holdfast only, they are removed with their waits, and the lock is acquired': async (
+      bench,
+    ) => {
       await given(
         bench,
         undefined,
@@ -186,12 +190,12 @@ describeScript(acquire, {
       expect(await released('C')).toBe(0);
       expect(await bench.state()).toEqual({ [bench.name]: heldBy('N', 1, 30_000) });
     },
-    'the time of its own owner may be up: it was asked for just now': async (bench) => {
+    'the own timeout of the caller may have passed': async (bench) => {
       await given(bench, undefined, { owner: 'a', aliveFor: DEAD }, { owner: 'b', aliveFor: LIVE });
       expect(await take(bench, 'a')).toBeNull();
       expect(await queue(bench)).toEqual({ b: left(W) });
     },
-    'a JVM at the head whose timeout has passed goes, and nobody else is moved for it': async (bench) => {
+    'a Redisson head whose timeout has passed is removed, and no other timeout changes': async (bench) => {
       await given(
         bench,
         undefined,
@@ -204,30 +208,30 @@ describeScript(acquire, {
     },
   },
   n: {
-    'a call that does not wait is refused while the lock is held, and gets no place': async (bench) => {
+    'a call without a wait time on a held lock is refused and gets no place': async (bench) => {
       await given(bench, 'b');
       expect(await take(bench, 'a', { waits: false })).toEqual(between(59_000, W));
       expect(await bench.state()).toEqual({ [bench.name]: heldBy('b', 1, 60_000) });
     },
-    'a call that does not wait is refused while somebody is queued, also when the lock is free': async (bench) => {
+    'a call without a wait time is refused while the queue is not empty, also if the lock is free': async (bench) => {
       await given(bench, undefined, { owner: 'b', aliveFor: LIVE });
       expect(await take(bench, 'a', { waits: false })).toBe(W);
       expect(await queue(bench)).toEqual({ b: left(W) });
       expect(await admin().exists(bench.name)).toBe(0);
     },
-    'the first in line is told what the holder has left, and has a place and a sign of life': async (bench) => {
+    'the first waiter gets the remaining lease of the holder, a place and an entry in alive': async (bench) => {
       await given(bench, 'b');
       expect(await take(bench, 'a')).toEqual(left(60_000));
       expect(await queue(bench)).toEqual({ a: left(60_000 + W) });
       expect(await alive(bench)).toEqual(['a']);
       expect(await bench.published()).toEqual([]);
     },
-    'of a lock without expiry nobody knows: -1, and a whole wait is the timeout': async (bench) => {
+    'a lock without expiry replies -1, and the timeout is one wait': async (bench) => {
       await admin().hset(bench.name, '8743c9c0-0795-4907-87fd-6c719a6b4586:52', '1');
       expect(await take(bench, 'a')).toBe(-1);
       expect(await queue(bench)).toEqual({ a: left(W) });
     },
-    'asking again keeps the place, whatever came meanwhile, and only the head is told when to look': async (bench) => {
+    'a repeat keeps its place, and only the head gets the remaining lease': async (bench) => {
       await given(bench, 'b');
       await take(bench, 'a');
       await take(bench, 'c');
@@ -235,24 +239,26 @@ describeScript(acquire, {
       expect(await take(bench, 'c')).toBe(W);
       expect(await queue(bench)).toEqual({ a: left(60_000 + W), c: left(60_000 + 2 * W) });
     },
-    'a lock that is free for another is not taken, and that one is not told again': async (bench) => {
+    'a lock that is free for another waiter is not acquired, and that waiter is not woken again': async (bench) => {
       await given(bench, undefined, { owner: 'b', aliveFor: LIVE });
       expect(await take(bench, 'a')).toBe(W);
       expect(await queue(bench)).toEqual({ b: left(W), a: left(2 * W) });
       expect(await bench.published()).toEqual([]);
     },
-    'where the head before it goes, the next head of a free lock is told': async (bench) => {
+    'the next head of a free lock is woken when the previous head is removed': async (bench) => {
       await given(bench, undefined, { owner: 'd', aliveFor: DEAD }, { owner: 'b', aliveFor: LIVE });
       expect(await take(bench, 'a')).toBe(W);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
       expect(await queue(bench)).toEqual({ b: left(W), a: left(2 * W) });
     },
-    'of a held lock nobody is told': async (bench) => {
+    'no waiter of a held lock is woken': async (bench) => {
       await given(bench, 'h', { owner: 'd', aliveFor: DEAD }, { owner: 'b', aliveFor: LIVE });
       expect(await take(bench, 'a')).toBe(W);
       expect(await bench.published()).toEqual([]);
     },
-    'dead ones of ours go from the middle too, and only those behind them are set back': async (bench) => {
+    'dead waiters of Holdfast are also removed from the middle, and only timeouts behind them change': async (
+      bench,
+    ) => {
       await given(
         bench,
         'h',
@@ -265,7 +271,7 @@ describeScript(acquire, {
       await take(bench, 'a');
       expect(await queue(bench)).toEqual({ b: left(W), j: left(2 * W), k: left(3 * W), a: left(4 * W) });
     },
-    'any number of dead ones go at once, and those who stay keep their order (issue 20.20)': async (bench) => {
+    'any number of dead waiters are removed at once, and the others keep their order (issue 20.20)': async (bench) => {
       const dead = Array.from({ length: 20 }, (_, at) => ({ owner: `d${at}`, aliveFor: DEAD }));
       const [first, second] = [dead.slice(0, 5), dead.slice(5)];
       await given(bench, 'h', { owner: 'b', aliveFor: LIVE }, ...first, { owner: 'j' }, ...second, { owner: 'k' });
@@ -273,7 +279,7 @@ describeScript(acquire, {
       expect(await queue(bench)).toEqual({ b: left(W), j: left(2 * W), k: left(3 * W), a: left(4 * W) });
       expect(await alive(bench)).toEqual(['a', 'b']);
     },
-    'a live waiter of ours stays at the head, whatever its timeout says': async (bench) => {
+    'a live waiter of Holdfast stays at the head with any timeout': async (bench) => {
       await given(bench, undefined, { owner: 'b', timeout: -60_000, aliveFor: LIVE });
       expect(await take(bench, 'a')).toBe(W);
       expect(Object.keys(await queue(bench))).toEqual(['b', 'a']);
@@ -283,7 +289,9 @@ describeScript(acquire, {
       expect(await take(bench, 'a')).toBe(W);
       expect(await queue(bench)).toEqual({ 'x:1': null, a: left(2 * W) });
     },
-    'a place is good for a wait of everybody in front, even behind JVMs that wait for less (R30)': async (bench) => {
+    'a timeout covers one wait for every place in front, even behind Redisson waiters with less (R30)': async (
+      bench,
+    ) => {
       await given(bench, 'h', { owner: 'j', timeout: 8_000 }, { owner: 'k', timeout: 9_000 });
       await take(bench, 'a');
       expect(await queue(bench)).toEqual({ j: left(8_000), k: left(9_000), a: left(3 * W) });
@@ -299,7 +307,7 @@ describeScript(acquire, {
     },
   },
   '-3': {
-    'too late: nothing is taken, nobody queued, nobody removed': async (bench) => {
+    'too late: nothing is acquired, queued or removed': async (bench) => {
       const notAfter = await bench.notAfter(-1);
       expect(await take(bench, 'a', { notAfter })).toBe(-3);
       expect(await bench.state()).toEqual({});
@@ -312,25 +320,25 @@ describeScript(acquire, {
 
 describeScript(release, {
   '1': {
-    'the lock is free, whatever the count was; without a queue nobody is told': async (bench) => {
+    'the lock is free with any previous count, and without a queue nothing is published': async (bench) => {
       await admin().hset(bench.name, 'a', '3');
       expect(await giveBack(bench, 'x', 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual([]);
     },
-    'the head of the queue is told on its own channel, and nothing of the queue changes': async (bench) => {
+    'the head of the queue is woken on its own channel, and the queue does not change': async (bench) => {
       await given(bench, 'a', { owner: 'b', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
       expect(await giveBack(bench, 'a')).toBe(1);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
       expect(await queue(bench)).toEqual({ b: left(W), c: left(2 * W) });
     },
-    'not the dead one at the head is told but the next: R26': async (bench) => {
+    'the next live waiter is woken, not a dead head: R26': async (bench) => {
       await given(bench, 'a', { owner: 'd', aliveFor: DEAD }, { owner: 'j' });
       expect(await giveBack(bench, 'a')).toBe(1);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'j'), payload: '0' }]);
       expect(await queue(bench)).toEqual({ j: left(W) });
     },
-    'a stale JVM at the head is passed over': async (bench) => {
+    'a stale Redisson head is skipped': async (bench) => {
       await given(bench, 'a', { owner: 'j', timeout: -1 }, { owner: 'b', aliveFor: LIVE });
       expect(await giveBack(bench, 'a')).toBe(1);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
@@ -344,19 +352,21 @@ describeScript(release, {
     },
   },
   '0': {
-    "another owner's lock is not touched, and nobody told": async (bench) => {
+    "another owner's lock is not changed, and nothing is published": async (bench) => {
       await given(bench, 'h', { owner: 'b', aliveFor: LIVE });
       expect(await giveBack(bench, 'a')).toBe(0);
       expect(await bench.state()).toMatchObject({ [bench.name]: heldBy('h', 1, 60_000) });
       expect(await queue(bench)).toEqual({ b: left(W) });
       expect(await bench.published()).toEqual([]);
     },
-    'of a lock that has gone the head is told': async (bench) => {
+    'the head of a lock that is gone is woken': async (bench) => {
       await given(bench, undefined, { owner: 'b', aliveFor: LIVE });
       expect(await giveBack(bench, 'a')).toBe(0);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
     },
-    'who gives up takes off exactly what it had added, from those behind it alone (hazard 20)': async (bench) => {
+    'a waiter that gives up subtracts exactly its own wait, only from the timeouts behind it (hazard 20)': async (
+      bench,
+    ) => {
       await given(
         bench,
         'h',
@@ -370,34 +380,31 @@ describeScript(release, {
       expect(await alive(bench)).toEqual(['b', 'c']);
       expect(await bench.published()).toEqual([]);
     },
-    'leaving together leaves what leaving one by one does, and tells the head of a free lock (issue 20.20)': async (
-      bench,
-    ) => {
-      const random = new Random('leaving together');
-      for (let round = 0; round < 60; round += 1) {
-        const { waiters, leaving } = randomQueue(random);
-        const holder = random.below(2) === 0 ? 'h' : undefined;
-        const now = await bench.notAfter(0);
-        const results: unknown[] = [];
-        let told: Message[] = [];
-        for (const groups of [leaving.map((owner) => [owner]), [leaving]]) {
-          await Promise.all((await admin().keys(`*${bench.name}*`)).map((key) => admin().del(key)));
-          await givenAt(now, bench, holder, ...waiters);
-          await bench.published();
-          const answers: unknown[] = [];
-          for (const owners of groups) answers.push(await giveBack(bench, ...owners));
-          told = await bench.published();
-          results.push({ state: await wholeState(bench), freed: answers.includes(1) });
+    'leaving together has the same result as leaving one by one, and wakes the head of a free lock (issue 20.20)':
+      async (bench) => {
+        const random = new Random('leaving together');
+        for (let round = 0; round < 60; round += 1) {
+          const { waiters, leaving } = randomQueue(random);
+          const holder = random.below(2) === 0 ? 'h' : undefined;
+          const now = await bench.notAfter(0);
+          const results: unknown[] = [];
+          let told: Message[] = [];
+          for (const groups of [leaving.map((owner) => [owner]), [leaving]]) {
+            await Promise.all((await admin().keys(`*${bench.name}*`)).map((key) => admin().del(key)));
+            await givenAt(now, bench, holder, ...waiters);
+            await bench.published();
+            const answers: unknown[] = [];
+            for (const owners of groups) answers.push(await giveBack(bench, ...owners));
+            told = await bench.published();
+            results.push({ state: await wholeState(bench), freed: answers.includes(1) });
+          }
+          const [head] = await admin().lrange(fairQueueKey(bench.name), 0, 0);
+          const isFree = (await admin().exists(bench.name)) === 0;
+          expect(told.map(({ channel }) => channel)).toEqual(isFree && head ? [channelOf(bench, head)] : []);
+          expect([round, results[1]]).toEqual([round, results[0]]);
         }
-        const [head] = await admin().lrange(fairQueueKey(bench.name), 0, 0);
-        const isFree = (await admin().exists(bench.name)) === 0;
-        expect(told.map(({ channel }) => channel)).toEqual(isFree && head ? [channelOf(bench, head)] : []);
-        expect([round, results[1]]).toEqual([round, results[0]]);
-      }
-    },
-    'a queue longer than what one command is given keeps those who stay, in their order (issue 20.20)': async (
-      bench,
-    ) => {
+      },
+    'a queue longer than the limit of one command keeps the other waiters in order (issue 20.20)': async (bench) => {
       const waiters = Array.from({ length: 2_500 }, (_, at) => ({ owner: `o:${at}`, aliveFor: LIVE }));
       await given(bench, 'h', ...waiters);
       const owners = waiters.map(({ owner }) => owner);
@@ -410,23 +417,23 @@ describeScript(release, {
       expect(await admin().lrange(fairQueueKey(bench.name), 0, -1)).toEqual(staying);
       expect((await alive(bench)).sort()).toEqual([...staying].sort());
     },
-    'giving up twice is giving up once': async (bench) => {
+    'a repeated removal changes nothing': async (bench) => {
       await given(bench, 'h', { owner: 'a', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
       await giveBack(bench, 'a');
       expect(await giveBack(bench, 'a')).toBe(0);
       expect(await queue(bench)).toEqual({ c: left(W) });
     },
-    'the head that gives up a free lock passes its wake-up on: R21': async (bench) => {
+    'a head that leaves a free lock passes its wake-up on: R21': async (bench) => {
       await given(bench, undefined, { owner: 'a', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
       expect(await giveBack(bench, 'a')).toBe(0);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'c'), payload: '0' }]);
     },
-    'the last that gives up leaves no key': async (bench) => {
+    'the last waiter that gives up leaves no key': async (bench) => {
       await given(bench, undefined, { owner: 'a', aliveFor: LIVE });
       expect(await giveBack(bench, 'a')).toBe(0);
       expect(await bench.state()).toEqual({});
     },
-    'who was removed by a JVM leaves no sign of life behind': async (bench) => {
+    'a waiter that Redisson removed leaves no entry in alive': async (bench) => {
       await admin().zadd(fairAliveKey(bench.name), (await bench.notAfter(0)) + LIVE, 'a');
       expect(await giveBack(bench, 'a')).toBe(0);
       expect(await bench.state()).toEqual({});
@@ -436,7 +443,7 @@ describeScript(release, {
 
 describeScript(refresh, {
   'an array: ms until the lease of the holder ends if one of the owners is the head, otherwise -1; then the': {
-    'each counts as alive again': async (bench) => {
+    'each owner counts as alive again': async (bench) => {
       await given(bench, 'h', { owner: 'j' }, { owner: 'a', aliveFor: 1_000 }, { owner: 'b', aliveFor: 1_000 });
       expect(await keep(bench, ['a', 'b'])).toEqual([-1]);
       const now = await bench.notAfter(0);
@@ -444,12 +451,12 @@ describeScript(refresh, {
       expect([Number(until[1]) - now, Number(until[3]) - now]).toEqual([left(ALIVE_MS), left(ALIVE_MS)]);
       expect(await bench.published()).toEqual([]);
     },
-    'whose time was up keeps its place, if nobody has taken it': async (bench) => {
+    'a waiter that was overdue keeps its place if it was not removed': async (bench) => {
       await given(bench, 'h', { owner: 'a', aliveFor: DEAD });
       expect(await keep(bench, ['a'])).toEqual([left(60_000)]);
       expect(Object.keys(await queue(bench))).toEqual(['a']);
     },
-    'the head learns what the holder has left': async (bench) => {
+    'the head gets the remaining lease of the holder': async (bench) => {
       await given(bench, 'h', { owner: 'a', aliveFor: LIVE }, { owner: 'b', aliveFor: LIVE });
       expect(await keep(bench, ['b', 'a'])).toEqual([left(60_000)]);
       expect(await keep(bench, ['b'])).toEqual([-1]);
@@ -459,7 +466,7 @@ describeScript(refresh, {
       expect(await keep(bench, ['b', 'a'])).toEqual([-1, 2]);
       expect(await admin().exists(bench.name)).toBe(0);
     },
-    'so has everybody who has no place any more, and nothing is created for it': async (bench) => {
+    'owners without a place have to try, and nothing is created for them': async (bench) => {
       await given(bench, 'h', { owner: 'b', aliveFor: LIVE });
       await admin().zadd(fairTimeoutsKey(bench.name), 1, 'c');
       expect(await keep(bench, ['a', 'b', 'c'])).toEqual([left(60_000), 1, 3]);
@@ -467,7 +474,7 @@ describeScript(refresh, {
       expect(await alive(bench)).toEqual(['b']);
       expect(await admin().zcard(fairTimeoutsKey(bench.name))).toBe(1);
     },
-    'any number of dead ones go at once, and the next head of a free lock is told': async (bench) => {
+    'any number of dead waiters are removed at once, and the next head of a free lock is woken': async (bench) => {
       const dead = Array.from({ length: 20 }, (_, at) => ({ owner: `d${at}`, aliveFor: DEAD }));
       await given(bench, undefined, ...dead, { owner: 'j' }, { owner: 'a', aliveFor: LIVE });
       expect(await keep(bench, ['a'])).toEqual([-1]);
@@ -475,7 +482,7 @@ describeScript(refresh, {
       expect(await alive(bench)).toEqual(['a']);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'j'), payload: '0' }]);
     },
-    'a timeout is raised when half a wait is missing, and everybody behind by as much (R26)': async (bench) => {
+    'a timeout is raised if half a wait is missing, and the timeouts behind it by as much (R26)': async (bench) => {
       await given(
         bench,
         'h',
@@ -487,23 +494,23 @@ describeScript(refresh, {
       await keep(bench, ['a', 'b']);
       expect(await queue(bench)).toEqual({ a: left(W), j: left(W + up), b: left(2 * W + up) });
     },
-    'a wait is wanted for every place in front': async (bench) => {
+    'a timeout covers one wait for every place in front': async (bench) => {
       await given(bench, 'h', { owner: 'j', timeout: 3 * W }, { owner: 'b', timeout: W, aliveFor: LIVE });
       await keep(bench, ['b']);
       expect(await queue(bench)).toEqual({ j: left(3 * W), b: left(2 * W) });
     },
-    'less than that is left alone': async (bench) => {
+    'a smaller difference changes nothing': async (bench) => {
       await given(bench, 'h', { owner: 'a', timeout: W / 2 + 2_000, aliveFor: LIVE }, { owner: 'j', timeout: W });
       await keep(bench, ['a']);
       expect(await queue(bench)).toEqual({ a: left(W / 2 + 2_000), j: left(W) });
     },
-    'of nothing at all nothing is made': async (bench) => {
+    'without any keys nothing is created': async (bench) => {
       expect(await keep(bench, ['a'])).toEqual([-1, 1]);
       expect(await bench.state()).toEqual({});
     },
   },
   '-3': {
-    'too late: nobody counts as alive for it, and nobody is removed': async (bench) => {
+    'too late: no owner is kept alive, and none is removed': async (bench) => {
       await given(bench, 'h', { owner: 'd', aliveFor: DEAD }, { owner: 'a', aliveFor: 1_000 });
       const before = await admin().zrange(fairAliveKey(bench.name), '0', '-1', 'WITHSCORES');
       expect(await keep(bench, ['a'], { notAfter: await bench.notAfter(-1) })).toBe(-3);

@@ -35,7 +35,7 @@ const pair = ({ name }: ScriptBench) => [name, tokenKey(name)];
 
 describeScript(acquire, {
   text: {
-    'a free lock is taken with the first token, hold count 1': async (bench) => {
+    'a free lock is acquired with the first token, hold count 1': async (bench) => {
       expect(await bench.run(pair(bench), 'a', 30_000, 'counter', await bench.notAfter(5_000))).toBe('1');
       expect(await bench.state()).toEqual({
         [bench.name]: heldBy('a', 1, 30_000),
@@ -43,7 +43,7 @@ describeScript(acquire, {
       });
       expect(await bench.published()).toEqual([]);
     },
-    'R29: the next token is larger after expiry, deletion and force unlock, since nothing resets the counter': async (
+    'R29: the next token is larger after expiry, deletion and force unlock, because nothing resets the counter': async (
       bench,
     ) => {
       for (const token of ['1', '2', '3']) {
@@ -51,7 +51,7 @@ describeScript(acquire, {
         await admin().del(bench.name);
       }
     },
-    'running twice draws one token': async (bench) => {
+    'a repeat draws no second token': async (bench) => {
       await given(bench, { a: '1' });
       expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe('7');
       expect(await bench.state()).toEqual({
@@ -59,26 +59,26 @@ describeScript(acquire, {
         [tokenKey(bench.name)]: counter('7'),
       });
     },
-    'a copy that comes after a nested acquire leaves the count as it is': async (bench) => {
+    'a copy after a nested acquire keeps the count': async (bench) => {
       await given(bench, { a: '2' });
       expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe('7');
       expect((await bench.state())[bench.name]).toEqual(heldBy('a', 2, 60_000));
     },
-    'R31: with clock a lost counter does not matter: the token is at least the time': async (bench) => {
+    'R31: with clock the token is at least the time, also after the counter is lost': async (bench) => {
       const before = await micros();
       const token = (await bench.run(pair(bench), 'a', 30_000, 'clock', 0)) as string;
       expect(token).toMatch(/^\d{16}$/);
       expect(Number(token)).toEqual(between(before, await micros()));
     },
-    'a counter that is ahead of the clock is counted on from': async (bench) => {
+    'a counter ahead of the clock is increased by one': async (bench) => {
       await admin().set(tokenKey(bench.name), '8000000000000000');
       expect(await bench.run(pair(bench), 'a', 30_000, 'clock', 0)).toBe('8000000000000001');
     },
-    'a token beyond what a double can say is told exactly': async (bench) => {
+    'a token beyond the precision of a double is returned exactly': async (bench) => {
       await admin().set(tokenKey(bench.name), '9007199254740993');
       expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe('9007199254740994');
     },
-    'the counter loses an expiry that somebody gave it': async (bench) => {
+    'an expiry of the counter is removed': async (bench) => {
       await admin().set(tokenKey(bench.name), '4', 'PX', 60_000);
       expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe('5');
       expect(await admin().pttl(tokenKey(bench.name))).toBe(-1);
@@ -90,7 +90,7 @@ describeScript(acquire, {
       expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toEqual(between(59_000, 60_000));
       expect(await admin().get(tokenKey(bench.name))).toBe('7');
     },
-    'without expiry it is -1, a number and no token': async (bench) => {
+    'a lock without expiry replies the number -1 and no token': async (bench) => {
       await given(bench, { '8743c9c0-0795-4907-87fd-6c719a6b4586:52': '1' });
       await admin().persist(bench.name);
       expect(await bench.run(pair(bench), 'a', 30_000, 'counter', 0)).toBe(-1);
@@ -110,7 +110,7 @@ describeScript(acquire, {
 
 describeScript(acquireNested, {
   text: {
-    'the owner has the count it was told to have, and a new token once': async (bench) => {
+    'the owner has the given count, and a new token once': async (bench) => {
       await given(bench, { a: '1' });
       expect(await bench.run(pair(bench), 'a', 2, 90_000, 'counter', '7', 0)).toBe('8');
       expect(await bench.run(pair(bench), 'a', 2, 90_000, 'counter', '7', 0)).toBe('8');
@@ -119,14 +119,16 @@ describeScript(acquireNested, {
         [tokenKey(bench.name)]: counter('8'),
       });
     },
-    'R29: the count that the lost release of another hold left is no repeat: that hold has the last token': async (
+    'R29: an equal count after a lost release of another hold is no repeat: that hold has the last token': async (
       bench,
     ) => {
       await given(bench, { a: '2' });
       expect(await bench.run(pair(bench), 'a', 2, 30_000, 'counter', '7', 0)).toBe('8');
       expect(await bench.run(pair(bench), 'a', 2, 30_000, 'counter', '7', 0)).toBe('8');
     },
-    'R29: nor is it where no hold of the owner has a token: the last one is of an owner before': async (bench) => {
+    'R29: an equal count is no repeat without a token of the owner: the last token is that of a previous owner': async (
+      bench,
+    ) => {
       await given(bench, { a: '2' });
       expect(await bench.run(pair(bench), 'a', 2, 30_000, 'counter', '', 0)).toBe('8');
     },
@@ -156,7 +158,7 @@ describeScript(handOff, {
       });
       expect(await bench.published()).toEqual([]);
     },
-    'a repeat tells the same token and leaves the lease as it was': async (bench) => {
+    'a repeat returns the same token and does not change the lease': async (bench) => {
       await given(bench, { b: '1' });
       expect(await bench.run(pair(bench), 'a', 'b', 90_000, 'PUBLISH', bench.channel, 0, 'clock', 0)).toBe('7');
       expect(await bench.state()).toEqual({
@@ -166,7 +168,7 @@ describeScript(handOff, {
     },
   },
   '2': {
-    'others wait: freed and published, and no token is used up': async (bench) => {
+    'with other waiting clients the lock is freed and published, and no token is drawn': async (bench) => {
       await given(bench, { a: '1' });
       const another = admin().duplicate();
       await another.subscribe(bench.channel);
@@ -177,7 +179,7 @@ describeScript(handOff, {
     },
   },
   '0': {
-    'neither has it: nothing changes': async (bench) => {
+    'without a hold of either owner nothing changes': async (bench) => {
       await given(bench, { c: '1' });
       expect(await bench.run(pair(bench), 'a', 'b', 20_000, 'PUBLISH', bench.channel, -1, 'counter', 0)).toBe(0);
       expect(await bench.state()).toEqual({
@@ -186,5 +188,5 @@ describeScript(handOff, {
       });
     },
   },
-  '-3': { 'too late: nothing is handed on': tooLate(pair, 'a', 'b', 20_000, 'PUBLISH', 'channel', -1, 'counter') },
+  '-3': { 'too late: nothing is handed over': tooLate(pair, 'a', 'b', 20_000, 'PUBLISH', 'channel', -1, 'counter') },
 });

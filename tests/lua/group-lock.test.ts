@@ -74,30 +74,30 @@ const many = Array.from({ length: 2_500 }, (_, i) => `order:${i}`);
 
 describeScript(acquire, {
   nil: {
-    'free values are taken, each with owner, end and count': async (bench) => {
+    'free values are acquired, each with owner, end and count': async (bench) => {
       const args = ['x', 30_000, ...fields('a', 'b')];
       expect(await bench.run([bench.name], await bench.notAfter(5_000), ...args)).toBeNull();
       await expectHolds(bench, { a: { owner: 'x', lease: 30_000 }, b: { owner: 'x', lease: 30_000 } });
       expect(await bench.published()).toEqual([]);
     },
-    'values beside those of others are taken; the key lasts as long as the longest': async (bench) => {
+    'values beside those of others are acquired, and the key lasts as long as the longest lease': async (bench) => {
       await given(bench, { a: { owner: 'x', lease: 60_000 } });
       expect(await bench.run([bench.name], 0, 'y', 30_000, ...fields('b'))).toBeNull();
       await expectHolds(bench, { a: { owner: 'x', lease: 60_000 }, b: { owner: 'y', lease: 30_000 } });
       expect(await bench.run([bench.name], 0, 'z', 90_000, ...fields('c'))).toBeNull();
       expect(await admin().pttl(bench.name)).toBeGreaterThan(89_000);
     },
-    'a repeat counts once, and never shortens': async (bench) => {
+    'a repeat counts once and shortens no lease': async (bench) => {
       await bench.run([bench.name], 0, 'x', 60_000, ...fields('a', 'b'));
       expect(await bench.run([bench.name], 0, 'x', 30_000, ...fields('a', 'b'))).toBeNull();
       await expectHolds(bench, { a: { owner: 'x', lease: 60_000 }, b: { owner: 'x', lease: 60_000 } });
     },
-    'what its owner let expire is taken over, and nothing of it is left behind': async (bench) => {
+    'expired values are acquired, and nothing of their old owner is left behind': async (bench) => {
       await given(bench, { a: { owner: 'x', count: 3, lease: -1 }, b: { owner: 'z', lease: 20_000 } });
       expect(await bench.run([bench.name], 0, 'y', 30_000, ...fields('a'))).toBeNull();
       await expectHolds(bench, { a: { owner: 'y', lease: 30_000 }, b: { owner: 'z', lease: 20_000 } });
     },
-    'more values than Lua can pass at once are taken, over expired ones': async (bench) => {
+    'more values than Lua can pass at once are acquired, also over expired ones': async (bench) => {
       await given(
         bench,
         Object.fromEntries(
@@ -115,14 +115,14 @@ describeScript(acquire, {
     },
   },
   '0': {
-    'a repeat that finds only some of what an earlier attempt took takes nothing': async (bench) => {
+    'a repeat that finds only some values of an earlier attempt acquires nothing': async (bench) => {
       await given(bench, { b: { owner: 'x', count: 2, lease: 20_000 } });
       expect(await bench.run([bench.name], 0, 'x', 30_000, ...fields('a', 'b'))).toBe(0);
       await expectHolds(bench, { b: { owner: 'x', count: 2, lease: 20_000 } });
     },
   },
   n: {
-    'a read-write lock has the name: its scripts would count up to the times of the values': async (bench) => {
+    'a name with a read-write lock is busy': async (bench) => {
       await admin().hset(bench.name, { mode: 'read', '8743c9c0-0795-4907-87fd-6c719a6b4586:52': '1' });
       await admin().pexpire(bench.name, 20_000);
       expect(await bench.run([bench.name], 0, 'x', 30_000, ...fields('a'))).toEqual(between(19_000, 20_000));
@@ -133,13 +133,13 @@ describeScript(acquire, {
       await admin().persist(bench.name);
       expect(await bench.run([bench.name], 0, 'x', 30_000, ...fields('a'))).toBe(-1);
     },
-    'one busy value keeps all out: the longest lease in the way, and nothing is changed': async (bench) => {
+    'one busy value refuses all values, with the longest lease of the busy ones': async (bench) => {
       await given(bench, { b: { owner: 'x', lease: 20_000 }, c: { owner: 'z', lease: 50_000 } });
       const left = await bench.run([bench.name], 0, 'y', 30_000, ...fields('a', 'b', 'c'));
       expect(left).toEqual(between(49_000, 50_000));
       await expectHolds(bench, { b: { owner: 'x', lease: 20_000 }, c: { owner: 'z', lease: 50_000 } });
     },
-    'the last of many values is looked at, too': async (bench) => {
+    'the last of many values is checked, too': async (bench) => {
       await given(bench, { [many.at(-1)!]: { owner: 'x', lease: 20_000 } });
       expect(await bench.run([bench.name], 0, 'y', 1_000, ...fields(...many))).toEqual(between(19_000, 20_000));
       expect(await admin().hlen(bench.name)).toBe(3);
@@ -180,7 +180,7 @@ describeScript(acquireNested, {
     },
   },
   0: {
-    'one value is somebody else’s, expired or gone: nothing is changed': async (bench) => {
+    'with a value that is lost, expired or gone nothing is changed': async (bench) => {
       const holds = { a: { owner: 'x', lease: 10_000 }, b: { owner: 'y', lease: 10_000 } };
       await given(bench, holds);
       expect(await bench.run([bench.name], 0, 'x', 30_000, ...nested(['a', 2], ['b', 2]))).toBe(0);
@@ -199,14 +199,16 @@ const rest = (...values: [string, number, number][]): (string | number)[] =>
 
 describeScript(releasePartial, {
   1: {
-    'counts and ends are set, also to an earlier one; alone in the hash, the key’s too': async (bench) => {
+    'counts and ends are set, also to an earlier end; if alone in the hash, the expiry of the key, too': async (
+      bench,
+    ) => {
       await given(bench, { a: { owner: 'x', count: 3, lease: 60_000 }, b: { owner: 'x', count: 2, lease: 60_000 } });
       const args = ['x', ...publish(bench), 20_000, ...rest(['a', 2, 20_000], ['b', 1, 10_000])];
       expect(await bench.run(alone(bench), await bench.notAfter(5_000), ...args)).toBe(1);
       await expectHolds(bench, { a: { owner: 'x', count: 2, lease: 20_000 }, b: { owner: 'x', lease: 10_000 } });
       expect(await bench.published()).toEqual([]);
     },
-    'a value that nothing is left of is free, and that is published, once': async (bench) => {
+    'a value without remaining holds is free, and one message is published': async (bench) => {
       await given(bench, { a: { owner: 'x', count: 2, lease: 60_000 }, b: { owner: 'x', lease: 60_000 } });
       const args = ['x', ...publish(bench), 20_000, ...rest(['a', 1, 20_000], ['b', 0, 0])];
       expect(await bench.run(alone(bench), 0, ...args)).toBe(1);
@@ -215,7 +217,7 @@ describeScript(releasePartial, {
       expect(await bench.run(alone(bench), 0, ...args)).toBe(1);
       expect(await bench.published()).toEqual([]);
     },
-    'beside others the key keeps its lease, and a value that is theirs by now stays theirs': async (bench) => {
+    'beside other owners the key keeps its expiry, and their values stay theirs': async (bench) => {
       const theirs = { b: { owner: 'y', lease: 90_000 } };
       await given(bench, { a: { owner: 'x', count: 2, lease: 60_000 }, ...theirs });
       const args = ['x', ...publish(bench), 20_000, ...rest(['a', 1, 20_000], ['b', 0, 0])];
@@ -225,7 +227,7 @@ describeScript(releasePartial, {
     },
   },
   0: {
-    'one of the rest was lost: nothing is changed': async (bench) => {
+    'with a lost remaining value nothing is changed': async (bench) => {
       const holds = { a: { owner: 'x', count: 2, lease: 60_000 }, b: { owner: 'y', lease: 60_000 } };
       await given(bench, holds);
       const args = ['x', ...publish(bench), 20_000, ...rest(['a', 1, 20_000], ['b', 1, 20_000])];
@@ -239,7 +241,7 @@ describeScript(releasePartial, {
 
 describeScript(release, {
   1: {
-    'everything of the owner goes, whatever its counts; what others have stays': async (bench) => {
+    'all values of the owner are released with any counts, and the values of others stay': async (bench) => {
       const theirs = { c: { owner: 'y', lease: 60_000 } };
       await given(bench, { a: { owner: 'x', count: 3, lease: 9_000 }, b: { owner: 'x', lease: 9_000 }, ...theirs });
       expect(await bench.run(alone(bench), ...publish(bench), 1, 2, 'x', ...fields('a', 'b'))).toBe(1);
@@ -251,7 +253,7 @@ describeScript(release, {
       expect(await bench.run(alone(bench), ...publish(bench), 1, 1, 'x', ...fields('a', 'b'))).toBe(1);
       expect(await bench.state()).toEqual({});
     },
-    'none needed: also of several owners, and of what has expired': async (bench) => {
+    'without needed values, those of several owners and expired ones are released': async (bench) => {
       await given(bench, {
         a: { owner: 'x', lease: 9_000 },
         b: { owner: 'y', lease: -1 },
@@ -262,21 +264,21 @@ describeScript(release, {
     },
   },
   2: {
-    'one that was needed is somebody else’s: the rest is given back all the same': async (bench) => {
+    'with a needed value of another owner, the others are released all the same': async (bench) => {
       const theirs = { b: { owner: 'y', lease: 9_000 } };
       await given(bench, { a: { owner: 'x', lease: 9_000 }, ...theirs });
       expect(await bench.run(alone(bench), ...publish(bench), 1, 2, 'x', ...fields('a', 'b'))).toBe(2);
       await expectHolds(bench, theirs);
       expect(await bench.published()).toEqual(freed(bench));
     },
-    'one that was needed had expired': async (bench) => {
+    'with a needed value that had expired, the others are released': async (bench) => {
       await given(bench, { a: { owner: 'x', lease: 9_000 }, b: { owner: 'x', lease: -1 } });
       expect(await bench.run(alone(bench), ...publish(bench), 1, 2, 'x', ...fields('a', 'b'))).toBe(2);
       expect(await bench.state()).toEqual({});
     },
   },
   0: {
-    'none of the values is the owner’s: nothing is published': async (bench) => {
+    'without a value of the owner nothing is published': async (bench) => {
       const holds = { a: { owner: 'y', lease: 9_000 } };
       await given(bench, holds);
       expect(await bench.run(alone(bench), ...publish(bench), 1, 2, 'x', ...fields('a', 'b'))).toBe(0);
@@ -288,26 +290,28 @@ describeScript(release, {
 
 describeScript(renew, {
   'an array with one integer for each group: shortest remaining lease, in ms, of the values to renew, or of': {
-    'what is held is extended, and the key with it': async (bench) => {
+    'held values are extended, and the key with them': async (bench) => {
       await given(bench, { a: { owner: 'x', lease: 9_000 }, b: { owner: 'x', lease: 8_000 } });
       const args = ['x', 30_000, 2, 0, ...fields('a', 'b')];
       expect(await bench.run([bench.name], await bench.notAfter(5_000), ...args)).toEqual([30_000]);
       await expectHolds(bench, { a: { owner: 'x', lease: 30_000 }, b: { owner: 'x', lease: 30_000 } });
     },
-    'never shortens, and answers the least of what is renewed': async (bench) => {
+    'leases are never shortened, and the shortest renewed lease is returned': async (bench) => {
       await given(bench, { a: { owner: 'x', lease: 90_000 }, b: { owner: 'x', lease: 60_000 } });
       const [left] = (await bench.run([bench.name], 0, 'x', 30_000, 2, 0, ...fields('a', 'b'))) as [number];
       expect(left).toEqual(between(59_000, 60_000));
       await expectHolds(bench, { a: { owner: 'x', lease: 90_000 }, b: { owner: 'x', lease: 60_000 } });
     },
-    'what is only held besides is left alone; with nothing to renew the least of it is told': async (bench) => {
+    'other held values are not renewed; without any to renew the shortest lease of them is returned': async (bench) => {
       const holds = { a: { owner: 'x', lease: 9_000 }, b: { owner: 'x', lease: 7_000 } };
       await given(bench, holds);
       expect(await bench.run([bench.name], 0, 'x', 8_000, 1, 1, ...fields('a', 'b'))).toEqual([between(8_000, 9_000)]);
       expect(await bench.run([bench.name], 0, 'x', 1, 0, 2, ...fields('a', 'b'))).toEqual([between(6_000, 7_000)]);
       await expectHolds(bench, holds);
     },
-    '0: one is lost, expired, or another’s: nothing of that hold is renewed, the next one is': async (bench) => {
+    'a hold with a lost, expired or foreign value replies 0 and is not renewed, and the next hold is': async (
+      bench,
+    ) => {
       const other = `${bench.name}{2}`;
       await given(bench, {
         a: { owner: 'x', lease: 9_000 },
@@ -340,7 +344,7 @@ describeScript(state, {
       await given(bench, { a: { owner: 'x', lease: -1 }, c: { owner: 'x', lease: 9_000 } });
       expect(await bench.run([bench.name], 'x', ...fields('a', 'b'))).toEqual([-2, 0]);
     },
-    'held by several, each named once': async (bench) => {
+    'several owners are listed once each': async (bench) => {
       await given(bench, {
         a: { owner: 'x', lease: 9_000 },
         b: { owner: 'y', lease: 20_000 },
@@ -349,7 +353,7 @@ describeScript(state, {
       const reply = await bench.run([bench.name], 'x', ...fields('a', 'b', 'c'));
       expect(reply).toEqual([between(19_000, 20_000), 0, 'x', 'y']);
     },
-    'the least count, of the first value too': async (bench) => {
+    'the lowest count is returned, also of the first value': async (bench) => {
       await given(bench, { a: { owner: 'x', count: 1, lease: 9_000 }, b: { owner: 'x', count: 2, lease: 9_000 } });
       expect(await bench.run([bench.name], 'x', ...fields('a', 'b'))).toEqual([between(8_000, 9_000), 1, 'x']);
       expect(await bench.run([bench.name], 'y', ...fields('a', 'b'))).toEqual([between(8_000, 9_000), 0, 'x']);

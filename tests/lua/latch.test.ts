@@ -45,7 +45,7 @@ const repeated = (request: Run) => async (bench: ScriptBench) => {
 
 describeScript(countDown, {
   n: {
-    'the count falls, and at zero the key goes and all are told': async (bench) => {
+    'the count falls, and at zero the key is deleted and a message published': async (bench) => {
       await admin().set(bench.name, '2');
       expect(await down(bench, 1)).toBe(1);
       expect(await bench.published()).toEqual([]);
@@ -53,8 +53,8 @@ describeScript(countDown, {
       expect(await count(bench)).toBeNull();
       expect(await bench.published()).toEqual(message(bench, '0'));
     },
-    'R1: running twice counts once': repeated(down),
-    'only the last count-down is kept as an opening, for an hour': async (bench) => {
+    'R1: a repeat counts once': repeated(down),
+    'only the last count-down is stored as an opening, for one hour': async (bench) => {
       await admin().set(bench.name, '2');
       await down(bench, 1);
       expect(await openedAt(bench)).toBeNull();
@@ -63,12 +63,12 @@ describeScript(countDown, {
       expect(Number(await openedAt(bench)) / 1e6).toBeGreaterThanOrEqual(Number(before));
       expect(await admin().pttl(latchOpenedKey(bench.name))).toBeGreaterThan(3_590_000);
     },
-    'an open latch stays open and nobody is told': async (bench) => {
+    'an open latch stays open, and nothing is published': async (bench) => {
       expect(await down(bench, 1)).toBe(0);
       expect(await count(bench)).toBeNull();
       expect(await bench.published()).toEqual([]);
     },
-    'a count below one, as a JVM can set it, opens without a message': async (bench) => {
+    'a count below one, as Redisson can set it, opens without a message': async (bench) => {
       await admin().set(bench.name, '0');
       expect(await down(bench, 1)).toBe(0);
       expect(await count(bench)).toBeNull();
@@ -81,7 +81,7 @@ describeScript(countDown, {
 
 describeScript(trySet, {
   '1': {
-    'one that a JVM has given a count of 0 or less is open, and is closed': async (bench) => {
+    'a latch that Redisson gave a count of 0 or less is open, and is closed': async (bench) => {
       for (const [sequence, stored] of [-3, 0].entries()) {
         await admin().set(bench.name, stored);
         expect(await set(bench, sequence + 1)).toBe(1);
@@ -96,13 +96,13 @@ describeScript(trySet, {
     },
   },
   '0': {
-    'a closed one keeps its count': async (bench) => {
+    'a closed latch keeps its count': async (bench) => {
       await admin().set(bench.name, '2');
       expect(await set(bench, 1)).toBe(0);
       await unchanged(bench);
     },
   },
-  n: { 'running twice closes it once, and says so twice': repeated(set) },
+  n: { 'a repeat closes the latch once and replies the same': repeated(set) },
   WRONGTYPE: {
     'a string that is not a number stays as it is': async (bench) => {
       await admin().set(bench.name, 'hello');
@@ -117,7 +117,7 @@ describeScript(trySet, {
 
 describeScript(remove, {
   '1': {
-    'a closed latch opens, and all who wait are told': async (bench) => {
+    'a closed latch opens, and a message is published': async (bench) => {
       await admin().set(bench.name, '2');
       expect(await down(bench, 1)).toBe(1);
       expect(await open(bench, 2)).toBe(1);
@@ -127,19 +127,19 @@ describeScript(remove, {
     },
   },
   '0': {
-    'one that a JVM has given a count of 0 was open: its key goes, and nobody is told': async (bench) => {
+    'a latch that Redisson gave a count of 0 was open: its key is deleted, and nothing is published': async (bench) => {
       await admin().set(bench.name, '0');
       expect(await open(bench, 1)).toBe(0);
       expect(await count(bench)).toBeNull();
       expect(await bench.published()).toEqual([]);
     },
-    'an open one stays open': async (bench) => {
+    'an open latch stays open': async (bench) => {
       expect(await down(bench, 1)).toBe(0);
       expect(await open(bench, 2)).toBe(0);
       expect(await bench.published()).toEqual([]);
     },
   },
-  n: { 'running twice opens it once, and says so twice': repeated(open) },
+  n: { 'a repeat opens the latch once and replies the same': repeated(open) },
   WRONGTYPE: {
     'a string that is not a number stays as it is': async (bench) => {
       await admin().set(bench.name, 'hello');
@@ -152,7 +152,7 @@ describeScript(remove, {
   '-4': { 'cancelled or overtaken: nothing is changed': old(open) },
 });
 
-test('a look says that the latch is open, or when it was last opened', async () => {
+test('a read tells that the latch is open, or when it was last opened', async () => {
   const name = freshName('latch');
   const looked = async () => look.reply(await admin().mget(name, latchOpenedKey(name)));
   expect(await looked()).toEqual({ kind: 'granted' });

@@ -35,32 +35,32 @@ function tooLate(
 
 describeScript(acquire, {
   nil: {
-    'a free lock is taken, hold count 1, for the lease': async ({ run, name, state, published, notAfter }) => {
+    'a free lock is acquired with hold count 1 for the lease': async ({ run, name, state, published, notAfter }) => {
       expect(await run([name], 'a', 30_000, await notAfter(5_000))).toBeNull();
       expect(await state()).toEqual({ [name]: heldBy('a', 1, 30_000) });
       expect(await published()).toEqual([]);
     },
-    'no limit is 0': async ({ run, name, state }) => {
+    'a not-after of 0 is no limit': async ({ run, name, state }) => {
       expect(await run([name], 'a', 30_000, 0)).toBeNull();
       expect(await state()).toEqual({ [name]: heldBy('a', 1, 30_000) });
     },
-    'the largest lease there is is taken': async ({ run, name, state }) => {
+    'the largest lease is accepted': async ({ run, name, state }) => {
       expect(await run([name], 'a', HUGE, 0)).toBeNull();
       expect(await state()).toEqual({ [name]: heldBy('a', 1, HUGE) });
     },
-    'running twice is running once: the count stays 1, and the lease is never shortened': async (bench) => {
+    'a repeat keeps the count of 1 and never shortens the lease': async (bench) => {
       const { run, name, state } = bench;
       await given(bench, { a: '1' });
       expect(await run([name], 'a', 30_000, 0)).toBeNull();
       expect(await state()).toEqual({ [name]: heldBy('a', 1, 60_000) });
     },
-    'a repeat with a longer lease makes it longer': async (bench) => {
+    'a repeat with a longer lease extends the lease': async (bench) => {
       const { run, name, state } = bench;
       await given(bench, { a: '1' }, 10_000);
       expect(await run([name], 'a', 30_000, 0)).toBeNull();
       expect(await state()).toEqual({ [name]: heldBy('a', 1, 30_000) });
     },
-    'a copy that comes after a nested acquire leaves the count as it is': async (bench) => {
+    'a copy after a nested acquire keeps the count': async (bench) => {
       const { run, name, state } = bench;
       await given(bench, { a: '2' });
       expect(await run([name], 'a', 30_000, 0)).toBeNull();
@@ -68,14 +68,14 @@ describeScript(acquire, {
     },
   },
   n: {
-    "another owner's lock is left alone, and its lease is told": async (bench) => {
+    "another owner's lock is not changed, and its lease is returned": async (bench) => {
       const { run, name, state, published } = bench;
       await given(bench, { b: '2' });
       expect(await run([name], 'a', 90_000, 0)).toEqual(between(59_000, 60_000));
       expect(await state()).toEqual({ [name]: heldBy('b', 2, 60_000) });
       expect(await published()).toEqual([]);
     },
-    "another owner's lock without expiry: -1": async (bench) => {
+    "another owner's lock without expiry replies -1": async (bench) => {
       const { run, name, state } = bench;
       await given(bench, { [JVM]: '1' }, -1);
       expect(await run([name], 'a', 90_000, 0)).toBe(-1);
@@ -91,12 +91,12 @@ describeScript(acquire, {
       });
     },
   },
-  '-3': { 'too late: nothing is taken, nothing is changed': tooLate((late) => ['a', 90_000, late]) },
+  '-3': { 'too late: nothing is changed': tooLate((late) => ['a', 90_000, late]) },
 });
 
 describeScript(acquireNested, {
   '1': {
-    'the owner has the count it was told to have': async (bench) => {
+    'the owner has the given count': async (bench) => {
       const { run, name, state, published } = bench;
       await given(bench, { a: '1' });
       expect(await run([name], 'a', 2, 30_000, 0)).toBe(1);
@@ -104,7 +104,7 @@ describeScript(acquireNested, {
       expect(await state()).toEqual({ [name]: heldBy('a', 2, 60_000) });
       expect(await published()).toEqual([]);
     },
-    'R15: a shorter lease leaves the longer one, a longer one replaces it': async (bench) => {
+    'R15: a shorter lease does not replace a longer one, and a longer one does': async (bench) => {
       const { run, name, state, notAfter } = bench;
       await given(bench, { a: '1' });
       await run([name], 'a', 2, 200, await notAfter(5_000));
@@ -112,7 +112,7 @@ describeScript(acquireNested, {
       await run([name], 'a', 3, 90_000, await notAfter(5_000));
       expect(await state()).toEqual({ [name]: heldBy('a', 3, 90_000) });
     },
-    'a lock without expiry gets none': async (bench) => {
+    'a lock without expiry stays without': async (bench) => {
       const { run, name, state } = bench;
       await given(bench, { a: '1' }, -1);
       expect(await run([name], 'a', 2, 30_000, 0)).toBe(1);
@@ -124,7 +124,7 @@ describeScript(acquireNested, {
       expect(await run([name], 'a', 2, 30_000, 0)).toBe(0);
       expect(await state()).toEqual({});
     },
-    "another owner's lock is left alone": async (bench) => {
+    "another owner's lock is not changed": async (bench) => {
       const { run, name, state, published } = bench;
       await given(bench, { b: '1' });
       expect(await run([name], 'a', 2, 90_000, 0)).toBe(0);
@@ -137,7 +137,7 @@ describeScript(acquireNested, {
 
 describeScript(releasePartial, {
   '1': {
-    'the owner keeps the lock with the count and for the time that it was told': async (bench) => {
+    'the owner keeps the lock with the given count and lease': async (bench) => {
       const { run, name, state, published, notAfter } = bench;
       await given(bench, { a: '3' });
       expect(await run([name], 'a', 2, 20_000, await notAfter(5_000))).toBe(1);
@@ -152,7 +152,7 @@ describeScript(releasePartial, {
       expect(await state()).toEqual({});
       expect(await published()).toEqual([]);
     },
-    "another owner's lock is left alone": async (bench) => {
+    "another owner's lock is not changed": async (bench) => {
       const { run, name, state } = bench;
       await given(bench, { b: '2' });
       expect(await run([name], 'a', 1, 10_000, 0)).toBe(0);
@@ -164,21 +164,21 @@ describeScript(releasePartial, {
 
 describeScript(release, {
   '1': {
-    'the lock is free, whatever the count was, and one message wakes a waiter': async (bench) => {
+    'the lock is free with any previous count, and one message is published': async (bench) => {
       const { run, name, channel, state, published } = bench;
       await given(bench, { a: '3' });
       expect(await run([name], 'PUBLISH', channel, 'a')).toBe(1);
       expect(await state()).toEqual({});
       expect(await published()).toEqual([{ channel, payload: '0' }]);
     },
-    'one of several owners that may have it: that one goes': async (bench) => {
+    'of several possible owners, the one that has the lock is removed': async (bench) => {
       const { run, name, channel, state, published } = bench;
       await given(bench, { b: '1' });
       expect(await run([name], 'PUBLISH', channel, 'a', 'b', 'c')).toBe(1);
       expect(await state()).toEqual({});
       expect(await published()).toEqual([{ channel, payload: '0' }]);
     },
-    'it publishes with the command it is given': sharding(async (bench) => {
+    'the message is published with the given command': sharding(async (bench) => {
       const { run, name, channel, state, published } = bench;
       await given(bench, { a: '1' });
       const sharded = admin().duplicate();
@@ -194,12 +194,12 @@ describeScript(release, {
     }),
   },
   '0': {
-    'a free lock: nobody is woken': async ({ run, name, channel, state, published }) => {
+    'for a free lock nothing is published': async ({ run, name, channel, state, published }) => {
       expect(await run([name], 'PUBLISH', channel, 'a')).toBe(0);
       expect(await state()).toEqual({});
       expect(await published()).toEqual([]);
     },
-    "another owner's lock is left alone, and nobody is woken": async (bench) => {
+    "another owner's lock is not changed, and nothing is published": async (bench) => {
       const { run, name, channel, state, published } = bench;
       await given(bench, { b: '1' });
       expect(await run([name], 'PUBLISH', channel, 'a', 'c')).toBe(0);
@@ -218,14 +218,14 @@ describeScript(handOff, {
       expect(await state()).toEqual({ [name]: heldBy('b', 1, 20_000) });
       expect(await published()).toEqual([]);
     },
-    'a repeat writes nothing: the lease goes on from the first time': async (bench) => {
+    'a repeat writes nothing, and the lease counts from the first run': async (bench) => {
       const { run, name, channel, state, published } = bench;
       await given(bench, { b: '1' }, 5_000);
       expect(await run([name], 'a', 'b', 20_000, 'PUBLISH', channel, 0, 0)).toBe(1);
       expect(await state()).toEqual({ [name]: heldBy('b', 1, 5_000) });
       expect(await published()).toEqual([]);
     },
-    'asked whether others wait: as many subscribers as are ours do not count': async (bench) => {
+    'with only the own number of subscribers the lock is handed over': async (bench) => {
       const { run, name, channel, state, published } = bench;
       await given(bench, { a: '1' });
       const ours = admin().duplicate();
@@ -237,7 +237,7 @@ describeScript(handOff, {
     },
   },
   '2': {
-    'one subscriber more than ours: the lock is freed and published': async (bench) => {
+    'with one more subscriber than the own ones the lock is freed and published': async (bench) => {
       const { run, name, channel, state, published } = bench;
       await given(bench, { a: '1' });
       const another = admin().duplicate();
@@ -247,7 +247,7 @@ describeScript(handOff, {
       expect(await state()).toEqual({});
       expect(await published()).toEqual([{ channel, payload: '0' }]);
     },
-    'sharded: subscribers of the sharded channel count': sharding(async (bench) => {
+    'with SPUBLISH the subscribers of the sharded channel count': sharding(async (bench) => {
       const { run, name, channel, state } = bench;
       await given(bench, { a: '1' });
       const another = admin().duplicate();
@@ -256,7 +256,7 @@ describeScript(handOff, {
       await another.quit();
       expect(await state()).toEqual({});
     }),
-    'whoever may not ask takes it that others wait': async (bench) => {
+    'without the permission to count subscribers the lock is freed': async (bench) => {
       const { name, channel, state, published } = bench;
       await given(bench, { a: '1' });
       const user = `${name}-user`.replaceAll(/\W/g, '-');
@@ -276,7 +276,7 @@ describeScript(handOff, {
       expect(await state()).toEqual({});
       expect(await published()).toEqual([]);
     },
-    "another owner's lock is left alone": async (bench) => {
+    "another owner's lock is not changed": async (bench) => {
       const { run, name, channel, state, published } = bench;
       await given(bench, { c: '1' });
       expect(await run([name], 'a', 'b', 20_000, 'PUBLISH', channel, 0, 0)).toBe(0);
@@ -285,7 +285,7 @@ describeScript(handOff, {
     },
   },
   '-3': {
-    'too late: nothing is handed on, freed or published': tooLate((late, channel) => [
+    'too late: nothing is handed over, freed or published': tooLate((late, channel) => [
       'a',
       'b',
       90_000,
@@ -299,7 +299,7 @@ describeScript(handOff, {
 
 describeScript(renew, {
   'an array with one integer for each lock: remaining lease in ms; 0 = the owner no longer holds the lock': {
-    'what is no lock any more keeps the others from nothing': async ({ run, name, notAfter }) => {
+    'a key that is no longer a lock does not affect the others': async ({ run, name, notAfter }) => {
       const [first, second] = [`${name}:1`, `${name}:2`];
       await admin().set(first, 'taken');
       await admin().hset(second, 'b', '1');
@@ -308,7 +308,7 @@ describeScript(renew, {
       expect(await admin().get(first)).toBe('taken');
       await admin().del(first);
     },
-    'each lock gets the lease asked for it, in the order of the keys': async (bench) => {
+    'each lock gets its own lease, in the order of the keys': async (bench) => {
       const { run, name, state, published, notAfter } = bench;
       const [first, second] = [`${name}:1`, `${name}:2`];
       await admin().hset(first, 'a', '2');
@@ -320,7 +320,7 @@ describeScript(renew, {
       expect(await state()).toEqual({ [first]: heldBy('a', 2, 30_000), [second]: heldBy('b', 1, 20_000) });
       expect(await published()).toEqual([]);
     },
-    'R10: what is gone or taken is 0, is not created and not prolonged; the others are renewed': async (bench) => {
+    'R10: a lock that is gone or taken replies 0 and is not changed, and the others are renewed': async (bench) => {
       const { run, name, state } = bench;
       const [gone, taken, held] = [`${name}:gone`, `${name}:taken`, `${name}:held`];
       await admin().hset(taken, 'b', '1');
@@ -330,19 +330,19 @@ describeScript(renew, {
       expect(await run([gone, taken, held], 0, 'a', 30_000, 'a', 30_000, 'a', 30_000)).toEqual([0, 0, 30_000]);
       expect(await state()).toEqual({ [taken]: heldBy('b', 1, 1_500), [held]: heldBy('a', 1, 30_000) });
     },
-    'a longer lease is left as it is and told': async (bench) => {
+    'a longer lease is not changed, and is returned': async (bench) => {
       const { run, name, state } = bench;
       await given(bench, { a: '1' });
       expect(await run([name], 0, 'a', 30_000)).toEqual([between(59_000, 60_000)]);
       expect(await state()).toEqual({ [name]: heldBy('a', 1, 60_000) });
     },
-    'a lock without expiry is left so, and is held at least as long as asked for': async (bench) => {
+    'a lock without expiry stays so, and replies the requested lease': async (bench) => {
       const { run, name, state } = bench;
       await given(bench, { a: '1' }, -1);
       expect(await run([name], 0, 'a', 30_000)).toEqual([30_000]);
       expect(await state()).toEqual({ [name]: heldBy('a', 1, -1) });
     },
-    'a hundred locks in one call': async (bench) => {
+    'one call renews 100 locks': async (bench) => {
       const { run, name, state } = bench;
       const names = Array.from({ length: 100 }, (_, at) => `${name}:${String(at).padStart(2, '0')}`);
       await Promise.all(names.map((each) => admin().hset(each, 'a', '1')));
@@ -352,7 +352,7 @@ describeScript(renew, {
       expect(await state()).toEqual(Object.fromEntries(names.map((each, at) => [each, heldBy('a', 1, 30_000 + at)])));
     },
   },
-  '-3': { 'too late: nothing is prolonged': tooLate((late) => [late, 'b', 90_000]) },
+  '-3': { 'too late: nothing is renewed': tooLate((late) => [late, 'b', 90_000]) },
 });
 
 test('every script of lua/lock has its tests here', () => {

@@ -6,7 +6,7 @@ import { between, describeScript } from './script-bench.js';
 
 describeScript(inspect, {
   "type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none), and in turn": {
-    'nothing there': async ({ run, name }) => {
+    'a missing name': async ({ run, name }) => {
       expect(await run(keysOf(name))).toEqual(['none', -2, [], [], '', []]);
     },
     'a lock with its owner': async (bench) => {
@@ -29,7 +29,7 @@ describeScript(inspect, {
       await admin().set(name, 5);
       expect(await run(keysOf(name))).toEqual(['string', -1, ['5'], [], '', []]);
     },
-    'permits that are taken, with what each has left': async ({ run, name, notAfter }) => {
+    'taken permits with their remaining leases': async ({ run, name, notAfter }) => {
       const taken = keysOf(name)[3]!;
       await admin().set(name, 5);
       await admin().zadd(taken, 922337203685477, Buffer.from('00ff'.repeat(8), 'hex'));
@@ -38,7 +38,7 @@ describeScript(inspect, {
       const permits = ['0b'.repeat(16), 0, '0a'.repeat(16), between(59_000, 60_000), '00ff'.repeat(8), -1];
       expect(await run(keysOf(name))).toEqual(['string', -1, ['5'], [], '', permits]);
     },
-    'something that is not ours': async ({ run, name }) => {
+    'a key of another program': async ({ run, name }) => {
       await admin().sadd(name, 'x');
       expect(await run(keysOf(name))).toEqual(['set', -1, [], [], '', []]);
     },

@@ -41,7 +41,7 @@ const taking = (bench: ScriptBench, leaseMs: number, digits: string, notAfter = 
 
 describeScript(acquire, {
   'an array: 1 = taken, 0 = too few are free and none is taken; free permits; ms until the next lease of a': {
-    'permits are taken under the bytes of their ids, until the server says that the lease is over': async (bench) => {
+    'permits are stored under the bytes of their ids until their leases end by the server time': async (bench) => {
       await admin().set(bench.name, '5');
       expect(await taking(bench, 20_000, 'ab', await bench.notAfter(5_000))).toEqual([1, 3, between(19_000, 20_000)]);
       expect(await free(bench)).toBe('3');
@@ -49,18 +49,18 @@ describeScript(acquire, {
       expect(await left(bench, 'b')).toEqual(between(19_000, 20_000));
       expect(await bench.published()).toEqual([]);
     },
-    'without a lease they stay, and no lease is to be waited for': async (bench) => {
+    'permits without a lease stay taken, and no end of a lease is returned': async (bench) => {
       await admin().set(bench.name, '1');
       expect(await taking(bench, -1, 'a')).toEqual([1, 0, -1]);
       expect(await left(bench, 'a')).toBe(Infinity);
       expect(await taking(bench, -1, 'b')).toEqual([0, 0, -1]);
     },
-    'a lease longer than any number that Redisson can tell from none is none': async (bench) => {
+    'a lease beyond the largest number of Redisson is stored as no lease': async (bench) => {
       await admin().set(bench.name, '1');
       expect(await taking(bench, NEVER, 'a')).toEqual([1, 0, -1]);
       expect(await left(bench, 'a')).toBe(Infinity);
     },
-    'too few: nothing is taken, and the answer says when the next lease ends': async (bench) => {
+    'with too few permits none is taken, and the end of the next lease is returned': async (bench) => {
       await admin().set(bench.name, '1');
       await has(bench, 'a', 30_000);
       await has(bench, 'b', 10_000);
@@ -68,30 +68,30 @@ describeScript(acquire, {
       expect(await free(bench)).toBe('1');
       expect(await left(bench, 'c')).toBeUndefined();
     },
-    'no semaphore: none is made': async (bench) => {
+    'a missing semaphore is not created': async (bench) => {
       expect(await taking(bench, -1, 'a')).toEqual([0, 0, -1]);
       expect(await free(bench)).toBeNull();
     },
-    'R1: running twice takes once, and the lease counts from the second time': async (bench) => {
+    'R1: a repeat takes no further permits, and the lease counts from the repeat': async (bench) => {
       await admin().set(bench.name, '2');
       await taking(bench, 5_000, 'ab');
       expect(await taking(bench, 20_000, 'ab')).toEqual([1, 0, between(19_000, 20_000)]);
       expect(await free(bench)).toBe('0');
     },
-    'permits whose lease is over come back first, all of them, and are announced (hazard 41)': async (bench) => {
+    'expired permits are all freed first and published (hazard 41)': async (bench) => {
       await admin().set(bench.name, '0');
       for (const digit of 'abc') await has(bench, digit, -1);
       expect(await taking(bench, -1, 'd')).toEqual([1, 2, -1]);
       expect(await bench.published()).toEqual(message(bench, '3'));
       expect(await left(bench, 'a')).toBeUndefined();
     },
-    'none is announced while there are fewer than none': async (bench) => {
+    'nothing is published while the number is negative': async (bench) => {
       await admin().set(bench.name, '-2');
       await has(bench, 'a', -1);
       expect(await taking(bench, -1, 'd')).toEqual([0, -1, -1]);
       expect(await bench.published()).toEqual([]);
     },
-    'what is taken lasts as long as the semaphore, also when that stops to expire (hazard 42)': async (bench) => {
+    'taken permits expire with the semaphore, also if its expiry is removed (hazard 42)': async (bench) => {
       await admin().set(bench.name, '3', 'PX', 60_000);
       await taking(bench, -1, 'a');
       expect(await admin().pttl(takenPermitsKey(bench.name))).toEqual(between(59_000, 60_000));
@@ -109,7 +109,7 @@ describeScript(acquire, {
     },
   },
   '-3': {
-    'too late: nothing is taken, nor does anything come back': async (bench) => {
+    'too late: nothing is taken or freed': async (bench) => {
       await admin().set(bench.name, '1');
       await has(bench, 'a', -1);
       expect(await taking(bench, -1, 'b', await bench.notAfter(-1))).toBe(-3);
@@ -123,7 +123,7 @@ const giving = (bench: ScriptBench, digits: string) =>
   run(release, keys(bench), 'PUBLISH', channel(bench), 0, ...Array.from(digits, id));
 describeScript(release, {
   '1': {
-    'permits come back, and what is free is published': async (bench) => {
+    'permits are released, and the number of free permits is published': async (bench) => {
       await admin().set(bench.name, '1');
       await has(bench, 'a', 10_000);
       await has(bench, 'b', Infinity);
@@ -131,7 +131,7 @@ describeScript(release, {
       expect(await free(bench)).toBe('3');
       expect(await bench.published()).toEqual(message(bench, '3'));
     },
-    'nobody is told while there are fewer than none (hazard 30)': async (bench) => {
+    'nothing is published while the number is negative (hazard 30)': async (bench) => {
       await admin().set(bench.name, '-2');
       await has(bench, 'a', Infinity);
       expect(await giving(bench, 'a')).toBe(1);
@@ -139,14 +139,14 @@ describeScript(release, {
     },
   },
   '0': {
-    'R1: the second time there is nothing to give back (hazard 11)': async (bench) => {
+    'R1: a repeat finds nothing to release (hazard 11)': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', Infinity);
       await giving(bench, 'a');
       expect(await giving(bench, 'a')).toBe(0);
       expect(await free(bench)).toBe('1');
     },
-    'those whose leases are over come back by themselves': async (bench) => {
+    'expired permits are freed, too': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', -1);
       expect(await giving(bench, 'a')).toBe(0);
@@ -154,14 +154,14 @@ describeScript(release, {
     },
   },
   '2': {
-    'one that is not taken: none is given back': async (bench) => {
+    'with an id that is not taken none is released': async (bench) => {
       await admin().set(bench.name, '1');
       await has(bench, 'a', Infinity);
       expect(await giving(bench, 'ab')).toBe(2);
       expect(await free(bench)).toBe('1');
       expect(await bench.published()).toEqual([]);
     },
-    'one whose lease is over comes back by itself, the others stay taken': async (bench) => {
+    'an expired permit is freed, and the others stay taken': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', -1);
       await has(bench, 'b', Infinity);
@@ -175,7 +175,7 @@ describeScript(release, {
 
 describeScript(count, {
   'an array: 1 = the semaphore exists, 0 = it does not; free permits; taken permits': {
-    'free and taken, after those whose lease is over came back': async (bench) => {
+    'free and taken permits are counted after expired ones are freed': async (bench) => {
       await admin().set(bench.name, '1');
       await has(bench, 'a', -1);
       await has(bench, 'b', 10_000);
@@ -204,7 +204,7 @@ const setting = (bench: ScriptBench, permits: number, sequence: number, notAfter
 const lane = (bench: ScriptBench, text: string) => admin().hset(requestsKey(bench.name, 'client'), '0', text);
 describeScript(set, {
   '1': {
-    'the number in all is set, up and down, and what is taken stays so': async (bench) => {
+    'the total number is set, up and down, and taken permits stay taken': async (bench) => {
       expect(await setting(bench, 3, 1)).toBe(1);
       expect(await free(bench)).toBe('3');
       await admin().decr(bench.name);
@@ -213,13 +213,13 @@ describeScript(set, {
       expect(await free(bench)).toBe('4');
       expect(await bench.published()).toEqual([...message(bench, '3'), ...message(bench, '5')]);
     },
-    'to less than is taken: fewer than none are free': async (bench) => {
+    'a number below the taken permits makes the free number negative': async (bench) => {
       await admin().set(bench.name, '0');
       for (const digit of 'abc') await has(bench, digit, Infinity);
       expect(await setting(bench, 1, 1)).toBe(1);
       expect(await free(bench)).toBe('-2');
     },
-    'to what it is: nothing is published': async (bench) => {
+    'an unchanged number publishes nothing': async (bench) => {
       await admin().set(bench.name, '2', 'PX', 60_000);
       expect(await setting(bench, 2, 1)).toBe(1);
       expect(await bench.published()).toEqual([]);
@@ -231,7 +231,7 @@ describeScript(set, {
     },
   },
   n: {
-    'R1: running twice, with another in between, sets it once': async (bench) => {
+    'R1: a repeat after another request sets nothing again': async (bench) => {
       await setting(bench, 3, 1);
       await admin().set(bench.name, '7');
       expect(await setting(bench, 3, 1)).toBe(1);
@@ -258,7 +258,7 @@ const updating = (bench: ScriptBench, digit: string, leaseMs: number, notAfter =
   run(updateLease, keys(bench), id(digit), leaseMs, 'PUBLISH', channel(bench), notAfter);
 describeScript(updateLease, {
   '1': {
-    'a longer lease, or none; nobody is told': async (bench) => {
+    'a longer lease, or none, is set without a message': async (bench) => {
       await has(bench, 'a', 5_000);
       expect(await updating(bench, 'a', 20_000)).toBe(1);
       expect(await left(bench, 'a')).toEqual(between(19_000, 20_000));
@@ -266,7 +266,7 @@ describeScript(updateLease, {
       expect(await left(bench, 'a')).toBe(Infinity);
       expect(await bench.published()).toEqual([]);
     },
-    'R21: a shorter one: who waits for its end is told': async (bench) => {
+    'R21: a shorter lease is set with a message': async (bench) => {
       await has(bench, 'a', 60_000);
       expect(await updating(bench, 'a', 5_000)).toBe(1);
       expect(await left(bench, 'a')).toEqual(between(4_000, 5_000));
@@ -274,7 +274,7 @@ describeScript(updateLease, {
     },
   },
   '0': {
-    'one that is not taken, or whose lease is over': async (bench) => {
+    'a permit that is not taken or has expired': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', -1);
       expect(await updating(bench, 'b', 5_000)).toBe(0);
@@ -295,19 +295,19 @@ describeScript(updateLease, {
 const asking = (bench: ScriptBench, digit: string) => run(lease, keys(bench), id(digit), 'PUBLISH', channel(bench));
 describeScript(lease, {
   n: {
-    'what is left of it': async (bench) => {
+    'the remaining lease': async (bench) => {
       await has(bench, 'a', 5_000);
       expect(await asking(bench, 'a')).toEqual(between(4_000, 5_000));
     },
   },
   '-1': {
-    'it has none': async (bench) => {
+    'a permit without a lease': async (bench) => {
       await has(bench, 'a', Infinity);
       expect(await asking(bench, 'a')).toBe(-1);
     },
   },
   '-2': {
-    'it is not taken, or its lease is over; then it comes back': async (bench) => {
+    'a permit that is not taken or has expired, which is then freed': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', -1);
       expect(await asking(bench, 'b')).toBe(-2);

@@ -74,29 +74,29 @@ function late(keys: (bench: ScriptBench) => string[], args: (notAfter: number) =
 
 describeScript(acquireRead, {
   nil: {
-    'a free lock is taken, and the hold has a key of its own': async (bench) => {
+    'a free lock is acquired, and the hold has its own key': async (bench) => {
       expect(await bench.run(keys(bench), base(bench), 'a', 30_000, await bench.notAfter(5_000))).toBeNull();
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000] } });
     },
-    'readers join, and the hash lasts as long as the longest of them': async (bench) => {
+    'readers join, and the hash lasts as long as the longest lease': async (bench) => {
       await given(bench, { mode: 'read', reads: { b: [10_000] } });
       expect(await bench.run(keys(bench), base(bench), 'a', 30_000, 0)).toBeNull();
       expect(await bench.run(keys(bench), base(bench), 'c', 5_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'read', reads: { b: [10_000], a: [30_000], c: [5_000] } });
     },
-    'running twice is running once, and shortens nothing': async (bench) => {
+    'a repeat changes nothing and shortens no lease': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [40_000] } });
       expect(await bench.run(keys(bench), base(bench), 'a', 30_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'read', reads: { a: [40_000] } });
     },
   },
   n: {
-    'a writer has it': async (bench) => {
+    'a lock with a writer is busy': async (bench) => {
       await given(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
       expect(await bench.run(keys(bench), base(bench), 'a', 30_000, 0)).toEqual(between(19_000, 20_000));
       await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
     },
-    'a lock of another kind has the name: nobody reads beside it': async (bench) => {
+    'a lock of another kind is busy': async (bench) => {
       await admin().hset(bench.name, { b: '1' });
       await admin().pexpire(bench.name, 20_000);
       expect(await bench.run(keys(bench), base(bench), 'a', 30_000, 0)).toEqual(between(19_000, 20_000));
@@ -121,24 +121,24 @@ describeScript(acquireWrite, {
       expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 30_000 });
     },
-    'running twice is running once': async (bench) => {
+    'a repeat changes nothing': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, lease: 40_000 });
       expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 40_000 });
     },
-    'a copy that comes after a nested acquire leaves the count as it is': async (bench) => {
+    'a copy after a nested acquire keeps the count': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 2 }, lease: 40_000 });
       expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toBeNull();
       await expectHolds(bench, { mode: 'write', writes: { a: 2 }, lease: 40_000 });
     },
   },
   n: {
-    'readers have it, be it the owner itself': async (bench) => {
+    'a lock with readers is busy, also if the reader is the owner itself': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [20_000] } });
       expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toEqual(between(19_000, 20_000));
       await expectHolds(bench, { mode: 'read', reads: { a: [20_000] } });
     },
-    'another writer has it': async (bench) => {
+    'a lock with another writer is busy': async (bench) => {
       await given(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
       expect(await bench.run(keys(bench), 'a:write', 30_000, 0)).toEqual(between(19_000, 20_000));
     },
@@ -157,25 +157,25 @@ describeScript(acquireWrite, {
 
 describeScript(nestRead, {
   '1': {
-    'a reader reads again, with a lease of its own': async (bench) => {
+    'a reader adds a read hold with its own lease': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000] } });
       expect(await bench.run(keys(bench), base(bench), 'a', 2, 10_000, 0)).toBe(1);
       expect(await bench.run(keys(bench), base(bench), 'a', 2, 10_000, 0)).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000, 10_000] } });
     },
-    'fewer than there were: no key is left that is not counted': async (bench) => {
+    'with a lower count no uncounted key is left': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 30_000, 30_000] } });
       expect(await bench.run(keys(bench), base(bench), 'a', 2, 30_000, 0)).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000, 30_000] } });
     },
-    'a writer reads': async (bench) => {
+    'a writer adds a read hold': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, lease: 10_000 });
       expect(await bench.run(keys(bench), base(bench), 'a', 1, 30_000, 0)).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [30_000] } });
     },
   },
   '0': {
-    'a lock that is gone or taken is left alone': async (bench) => {
+    'a lock that is gone or taken is not changed': async (bench) => {
       expect(await bench.run(keys(bench), base(bench), 'a', 2, 30_000, 0)).toBe(0);
       await given(bench, { mode: 'read', reads: { b: [20_000] } });
       expect(await bench.run(keys(bench), base(bench), 'a', 2, 30_000, 0)).toBe(0);
@@ -187,7 +187,7 @@ describeScript(nestRead, {
 
 describeScript(nestWrite, {
   '1': {
-    'a writer writes again, and no lease is shortened or added up': async (bench) => {
+    'a writer adds a write hold, and no lease is shortened or added up': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, lease: 30_000 });
       expect(await bench.run(keys(bench), 'a:write', 2, 10_000, 0)).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { a: 2 }, lease: 30_000 });
@@ -196,7 +196,7 @@ describeScript(nestWrite, {
     },
   },
   '0': {
-    'a reader does not become a writer': async (bench) => {
+    'a reader cannot add a write hold': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [20_000] } });
       expect(await bench.run(keys(bench), 'a:write', 2, 30_000, 0)).toBe(0);
       await expectHolds(bench, { mode: 'read', reads: { a: [20_000] } });
@@ -207,7 +207,7 @@ describeScript(nestWrite, {
 
 describeScript(releasePartial, {
   '1': {
-    'R36: the shorter of two read holds leaves the longer its lease, whichever came first': async (bench) => {
+    'R36: the release of the shorter of two read holds keeps the longer lease, in either order': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [10_000, 40_000] } });
       for (let i = 0; i < 2; i += 1) {
         expect(await bench.run(keys(bench), 0, base(bench), 'a', 0, 40_000, 'PUBLISH', channel(bench), 40_000)).toBe(1);
@@ -215,18 +215,18 @@ describeScript(releasePartial, {
       }
       expect(await bench.published()).toEqual([]);
     },
-    'what other readers have left counts for the hash': async (bench) => {
+    'the leases of other readers count for the expiry of the hash': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 10_000], b: [50_000] } });
       expect(await bench.run(keys(bench), 0, base(bench), 'a', 0, 10_000, 'PUBLISH', channel(bench), 10_000)).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { a: [10_000], b: [50_000] } });
     },
-    'a write hold that remains keeps the lock for itself': async (bench) => {
+    'a remaining write hold keeps the mode write': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [50_000] } });
       expect(await bench.run(keys(bench), 0, base(bench), 'a', 1, 20_000, 'PUBLISH', channel(bench))).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, lease: 20_000 });
       expect(await bench.published()).toEqual([]);
     },
-    'R21: the last write hold goes and a read hold stays: readers are woken, once': async (bench) => {
+    'R21: after the last write hold with a remaining read hold one message wakes readers': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [20_000] }, lease: 50_000 });
       for (let i = 0; i < 2; i += 1) {
         expect(await bench.run(keys(bench), 0, base(bench), 'a', 0, 20_000, 'PUBLISH', channel(bench), 20_000)).toBe(1);
@@ -234,7 +234,7 @@ describeScript(releasePartial, {
       }
       expect(await bench.published()).toEqual(message(bench, '1'));
     },
-    'a read hold whose lease is over has no key': async (bench) => {
+    'an expired read hold has no key': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 30_000, 30_000] } });
       expect(await bench.run(keys(bench), 0, base(bench), 'a', 0, 30_000, 'PUBLISH', channel(bench), 0, 30_000)).toBe(
         1,
@@ -243,7 +243,7 @@ describeScript(releasePartial, {
     },
   },
   '0': {
-    'a lock that is gone or taken is left alone': async (bench) => {
+    'a lock that is gone or taken is not changed': async (bench) => {
       expect(await bench.run(keys(bench), 0, base(bench), 'a', 1, 30_000, 'PUBLISH', channel(bench), 30_000)).toBe(0);
       await given(bench, { mode: 'read', reads: { b: [20_000] } });
       expect(await bench.run(keys(bench), 0, base(bench), 'a', 1, 30_000, 'PUBLISH', channel(bench), 30_000)).toBe(0);
@@ -266,25 +266,25 @@ describeScript(releasePartial, {
 
 describeScript(release, {
   '1': {
-    'the last reader frees the lock and wakes a writer': async (bench) => {
+    'the last reader frees the lock and wakes one writer': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [30_000, 20_000] } });
       expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual(message(bench, '0'));
     },
-    'a writer frees the lock with all it has and wakes all': async (bench) => {
+    'a writer releases all its holds, frees the lock and wakes all waiters': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [30_000] } });
       expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'x', 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual(message(bench, '1'));
     },
-    'a reader of several leaves the others what they have': async (bench) => {
+    'one of several readers leaves, and the others keep their holds': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [50_000], b: [20_000, 30_000] } });
       expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000, 30_000] } });
       expect(await bench.published()).toEqual([]);
     },
-    'R16: readers whose own leases are over do not keep it': async (bench) => {
+    'R16: readers with expired leases do not keep the lock': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [50_000], dead: [0] } });
       expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
@@ -292,7 +292,7 @@ describeScript(release, {
     },
   },
   '0': {
-    'neither a free lock nor that of others is touched': async (bench) => {
+    "neither a free lock nor another owner's lock is changed": async (bench) => {
       expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a')).toBe(0);
       await given(bench, { mode: 'read', reads: { b: [20_000] } });
       expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a', 'c')).toBe(0);
@@ -313,12 +313,12 @@ describeScript(handOff, {
       await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
       expect(await bench.published()).toEqual([]);
     },
-    'what a writer read beside its writing goes back with it': async (bench) => {
+    'the read holds of a writer are released with its write hold': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 2 }, reads: { a: [15_000, 9_000] }, lease: 15_000 });
       expect(await bench.run(keys(bench), base(bench), ...handing(bench, 0))).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 20_000 });
     },
-    'a repeat writes nothing: the lease goes on from the first time': async (bench) => {
+    'a repeat writes nothing, and the lease counts from the first run': async (bench) => {
       await given(bench, { mode: 'write', writes: { b: 1 }, lease: 5_000 });
       expect(await bench.run(keys(bench), base(bench), ...handing(bench, 0))).toBe(1);
       await expectHolds(bench, { mode: 'write', writes: { b: 1 }, lease: 5_000 });
@@ -326,7 +326,7 @@ describeScript(handOff, {
     },
   },
   '2': {
-    'one subscriber more than ours: the lock is freed, and all are woken': async (bench) => {
+    'with one more subscriber than the own ones the lock is freed, and all waiters are woken': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [15_000] }, lease: 15_000 });
       const another = admin().duplicate();
       await another.subscribe(channel(bench));
@@ -341,7 +341,7 @@ describeScript(handOff, {
       expect(await bench.run(keys(bench), base(bench), ...handing(bench, -1))).toBe(0);
       expect(await bench.state()).toEqual({});
     },
-    'what readers have is left alone, be the owner one of them': async (bench) => {
+    'the holds of readers are not changed, also if the owner is one of them': async (bench) => {
       const holds: Holds = { mode: 'read', reads: { a: [20_000], c: [30_000] } };
       await given(bench, holds);
       expect(await bench.run(keys(bench), base(bench), ...handing(bench, 0))).toBe(0);
@@ -350,19 +350,28 @@ describeScript(handOff, {
     },
   },
   '-3': {
-    'too late: nothing is handed on': late(keys, (notAfter) => ['base', 'a', 'b', 90_000, 'PUBLISH', 'c', 0, notAfter]),
+    'too late: nothing is handed over': late(keys, (notAfter) => [
+      'base',
+      'a',
+      'b',
+      90_000,
+      'PUBLISH',
+      'c',
+      0,
+      notAfter,
+    ]),
   },
 });
 
 describeScript(renew, {
   'an array with one integer for each lock: remaining lease of the owner in ms; 0 = it no longer holds the lock': {
-    'each read hold that is renewed gets the lease, the others keep theirs': async (bench) => {
+    'each renewed read hold gets the lease, and the others keep theirs': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [5_000, 6_000], b: [10_000] } });
       const answer = await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 2, 1, 0);
       expect(answer).toEqual([30_000]);
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000, 6_000], b: [10_000] } });
     },
-    'what is no lock any more keeps the others from nothing': async (bench) => {
+    'a key that is no longer a lock does not affect the others': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [5_000] } });
       const foreign = `${bench.name}:foreign`;
       await admin().set(foreign, 'taken');
@@ -371,32 +380,32 @@ describeScript(renew, {
       expect(await admin().get(foreign)).toBe('taken');
       await admin().del(foreign);
     },
-    'a longer lease is left as it is and told': async (bench) => {
+    'a longer lease is not changed, and is returned': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [50_000], b: [60_000] } });
       expect(await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 1, 1)).toEqual([between(49_000, 50_000)]);
       await expectHolds(bench, { mode: 'read', reads: { a: [50_000], b: [60_000] } });
     },
-    'a writer that reads is renewed in both': async (bench) => {
+    'a writer with read holds is renewed in both halves': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [5_000] }, lease: 5_000 });
       expect(await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 1, 1, 1)).toEqual([30_000]);
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [30_000] } });
     },
-    'R15: a read hold whose own lease is over gets the lease, while its owner has another': async (bench) => {
+    'R15: an expired read hold gets the lease while its owner has another hold': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [9_000, 0] } });
       expect(await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 2, 0, 1)).toEqual([30_000]);
       await expectHolds(bench, { mode: 'read', reads: { a: [9_000, 30_000] } });
     },
-    'R15: and while its owner writes': async (bench) => {
+    'R15: an expired read hold gets the lease while its owner has a write hold': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [0] }, lease: 9_000 });
       expect(await bench.run(keys(bench), 0, base(bench), 'a', 40_000, 0, 1, 1)).toEqual([40_000]);
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { a: [40_000] } });
     },
-    'no key is made for a read hold that was given back meanwhile': async (bench) => {
+    'no key is created for a read hold that was released since': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [9_000] } });
       expect(await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 2, 0, 1)).toEqual([between(8_000, 9_000)]);
       await expectHolds(bench, { mode: 'read', reads: { a: [9_000] } });
     },
-    'R10: what is gone, taken or over is 0, is not created and not prolonged': async (bench) => {
+    'R10: a lock that is gone, taken or expired replies 0 and is not changed': async (bench) => {
       const [gone, taken] = [`${bench.name}:gone`, bench.name];
       await given(bench, { mode: 'read', reads: { b: [20_000], a: [0] } });
       const holds = [['a', 30_000, 0, 1, 1] as const, ['c', 30_000, 1, 1, 1] as const, ['a', 30_000, 0, 1, 1] as const];
@@ -405,24 +414,24 @@ describeScript(renew, {
       expect(answer).toEqual([0, 0, 0]);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000], a: [0] } });
     },
-    'R16: the read hold of another owner is not prolonged': async (bench) => {
+    'R16: the read hold of another owner is not renewed': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [5_000], dead: [6_000] } });
       await bench.run(keys(bench), 0, base(bench), 'a', 30_000, 0, 1, 1);
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000], dead: [6_000] } });
     },
   },
-  '-3': { 'too late: nothing is prolonged': late(keys, (notAfter) => [notAfter, 'base', 'a', 90_000, 1, 1, 1]) },
+  '-3': { 'too late: nothing is renewed': late(keys, (notAfter) => [notAfter, 'base', 'a', 90_000, 1, 1, 1]) },
 });
 
 describeScript(renewKey, {
   n: {
-    'the hash lasts longer while the owner has a half of it, and is never shortened': async (bench) => {
+    'the expiry of the hash is extended if the owner has either half, and never shortened': async (bench) => {
       await given(bench, { mode: 'write', writes: { a: 1 }, reads: { b: [5_000] }, lease: 5_000 });
       expect(await bench.run(keys(bench), 'a', 30_000, await bench.notAfter(5_000))).toBe(30_000);
       expect(await bench.run(keys(bench), 'b', 1, 0)).toEqual(between(29_000, 30_000));
       await expectHolds(bench, { mode: 'write', writes: { a: 1 }, reads: { b: [5_000] }, lease: 30_000 });
     },
-    'the key of a read hold has no owner in it': async (bench) => {
+    'the key of a read hold needs no owner': async (bench) => {
       await given(bench, { mode: 'read', reads: { a: [5_000] } });
       expect(await bench.run([holdKey(bench, 'a', 1)], '', 30_000, 0)).toBe(30_000);
       await expectHolds(bench, { mode: 'read', reads: { a: [30_000] }, lease: 5_000 });
@@ -434,7 +443,7 @@ describeScript(renewKey, {
     },
   },
   '0': {
-    'R10: what is gone is not created, and what others hold is not prolonged': async (bench) => {
+    'R10: a missing key is not created, and the holds of others are not renewed': async (bench) => {
       expect(await bench.run([holdKey(bench, 'a', 1)], '', 30_000, 0)).toBe(0);
       expect(await bench.run(keys(bench), 'a', 30_000, 0)).toBe(0);
       expect(await bench.state()).toEqual({});
@@ -443,5 +452,5 @@ describeScript(renewKey, {
       await expectHolds(bench, { mode: 'read', reads: { b: [5_000] } });
     },
   },
-  '-3': { 'too late: nothing is prolonged': late(keys, (notAfter) => ['a', 90_000, notAfter]) },
+  '-3': { 'too late: nothing is renewed': late(keys, (notAfter) => ['a', 90_000, notAfter]) },
 });

@@ -55,7 +55,7 @@ const taking =
     run(acquire, two(bench), permits, 0, sequence, notAfter);
 describeScript(acquire, {
   n: {
-    'permits are taken, and the answer is what is left': async (bench) => {
+    'permits are taken, and the remaining number is returned': async (bench) => {
       await admin().set(bench.name, '5', 'PX', 60_000);
       expect(await taking(3)(bench, 1, await bench.notAfter(5_000))).toBe(2);
       expect(await free(bench)).toBe('2');
@@ -63,21 +63,21 @@ describeScript(acquire, {
       expect(await stored(bench)).toBe('1:2');
       expect(await admin().pttl(lanes(bench))).toEqual(between(3_599_000, 3_600_000));
     },
-    'R1: running twice takes once': repeated(taking(3), 2),
-    'the last permit is taken: none is left': async (bench) => {
+    'R1: a repeat takes no further permits': repeated(taking(3), 2),
+    'the last permit is taken, and 0 is returned': async (bench) => {
       await admin().set(bench.name, '3');
       expect(await taking(3)(bench, 1)).toBe(0);
     },
   },
   '-1': {
-    'too few: none is taken, and the answer is stored, so that a copy takes nothing later': async (bench) => {
+    'with too few permits none is taken, and a later copy takes none either': async (bench) => {
       await admin().set(bench.name, '2');
       expect(await taking(3)(bench, 1)).toBe(-1);
       await admin().set(bench.name, '5');
       expect(await taking(3)(bench, 1)).toBe(-1);
       expect(await free(bench)).toBe('5');
     },
-    'no semaphore: none is made': async (bench) => {
+    'a missing semaphore is not created': async (bench) => {
       expect(await taking(1)(bench, 1)).toBe(-1);
       expect(await free(bench)).toBeNull();
     },
@@ -100,7 +100,7 @@ const giving =
     run(release, two(bench), permits, create, 'PUBLISH', channel(bench), 0, sequence);
 describeScript(release, {
   '1': {
-    'permits come back, and the new number is published to more than one': async (bench) => {
+    'permits are released, and the new number is published to several subscribers': async (bench) => {
       await admin().set(bench.name, '1');
       const other = admin().duplicate();
       try {
@@ -112,40 +112,40 @@ describeScript(release, {
       expect(await free(bench)).toBe('3');
       expect(await bench.published()).toEqual(message(bench, '3'));
     },
-    'below one nobody is told': async (bench) => {
+    'a number below one is not published': async (bench) => {
       await admin().set(bench.name, '-3');
       expect(await giving(2)(bench, 1)).toBe(1);
       expect(await bench.published()).toEqual([]);
     },
   },
   '2': {
-    'one client is subscribed: permits come back, and without a semaphore one is made': async (bench) => {
+    'with one subscribed client permits are released, also to a new semaphore': async (bench) => {
       expect(await giving(2)(bench, 1)).toBe(2);
       expect(await free(bench)).toBe('2');
       expect(await bench.published()).toEqual(message(bench, '2'));
     },
   },
   '0': {
-    'only if it exists: nothing is made': async (bench) => {
+    'a missing semaphore is not created if only an existing one may change': async (bench) => {
       expect(await giving(2, 0)(bench, 1)).toBe(0);
       expect(await free(bench)).toBeNull();
       expect(await bench.published()).toEqual([]);
     },
   },
-  n: { 'R1: running twice gives back once': repeated(giving(2), 1) },
-  '-4': { 'overtaken: nothing is given back': old(giving(2)) },
+  n: { 'R1: a repeat releases nothing again': repeated(giving(2), 1) },
+  '-4': { 'overtaken: nothing is released': old(giving(2)) },
 });
 
 const draining: Run = (bench, sequence, notAfter = 0) => run(drain, two(bench), 0, sequence, notAfter);
 describeScript(drain, {
   n: {
-    'all that are free are taken': async (bench) => {
+    'all free permits are taken': async (bench) => {
       await admin().set(bench.name, '5');
       expect(await draining(bench, 1)).toBe(5);
       expect(await free(bench)).toBe('0');
     },
-    'a repeat tells the same number': repeated(draining, 4),
-    'R7: also of very many a repeat tells all, and all are given back': async (bench) => {
+    'a repeat returns the same number': repeated(draining, 4),
+    'R7: a repeat returns a very large number exactly, and exactly that number is released': async (bench) => {
       const many = 999_999_999_999_999;
       await admin().set(bench.name, many);
       expect(await draining(bench, 1)).toBe(many);
@@ -153,7 +153,7 @@ describeScript(drain, {
       expect(await run(cancel, two(bench), -1, 'PUBLISH', channel(bench), 0, 1)).toBe(1);
       expect(await free(bench)).toBe(String(many));
     },
-    'no semaphore, or fewer than none: nothing': async (bench) => {
+    'a missing or negative semaphore gives 0': async (bench) => {
       expect(await draining(bench, 1)).toBe(0);
       await admin().set(bench.name, '-2');
       expect(await draining(bench, 2)).toBe(0);
@@ -177,7 +177,7 @@ const adding =
     run(add, two(bench), permits, 'PUBLISH', channel(bench), 0, sequence, notAfter);
 describeScript(add, {
   '1': {
-    'the number changes both ways, and the new one is published while there are permits': async (bench) => {
+    'the number changes in both directions, and a positive new number is published': async (bench) => {
       expect(await adding(3)(bench, 1)).toBe(1);
       expect(await adding(-4)(bench, 2)).toBe(1);
       expect(await free(bench)).toBe('-1');
@@ -189,7 +189,7 @@ describeScript(add, {
       expect(await admin().pttl(bench.name)).toEqual(between(59_000, 60_000));
     },
   },
-  n: { 'running twice adds once': repeated(adding(2), 1) },
+  n: { 'a repeat adds nothing again': repeated(adding(2), 1) },
   '-3': { 'too late: nothing is added': late(adding(2)) },
   '-4': { 'cancelled or overtaken: nothing is added': old(adding(2)) },
 });
@@ -200,7 +200,7 @@ const setting =
     run(trySet, two(bench), permits, ttl, 'PUBLISH', channel(bench), 0, sequence, notAfter);
 describeScript(trySet, {
   '1': {
-    'a semaphore is made, for ever or for a time, and its permits are published': async (bench) => {
+    'a semaphore is created, with or without an expiry, and its permits are published': async (bench) => {
       expect(await setting(4)(bench, 1)).toBe(1);
       expect(await admin().pttl(bench.name)).toBe(-1);
       expect(await bench.published()).toEqual(message(bench, '4'));
@@ -210,15 +210,15 @@ describeScript(trySet, {
     },
   },
   '0': {
-    'one that exists is left alone': async (bench) => {
+    'an existing semaphore is not changed': async (bench) => {
       await admin().set(bench.name, '1');
       expect(await setting(4)(bench, 1)).toBe(0);
       expect(await free(bench)).toBe('1');
     },
   },
-  n: { 'running twice makes it once, and says so twice': repeated(setting(4), 1) },
-  '-3': { 'too late: nothing is made': late(setting(4)) },
-  '-4': { 'cancelled or overtaken: nothing is made': old(setting(4)) },
+  n: { 'a repeat creates nothing again and replies the same': repeated(setting(4), 1) },
+  '-3': { 'too late: nothing is created': late(setting(4)) },
+  '-4': { 'cancelled or overtaken: nothing is created': old(setting(4)) },
 });
 
 const cancelling =
@@ -227,7 +227,7 @@ const cancelling =
     run(cancel, two(bench), permits, 'PUBLISH', channel(bench), 0, sequence);
 describeScript(cancel, {
   '1': {
-    'what had been taken is given back once': async (bench) => {
+    'taken permits are released once': async (bench) => {
       await admin().set(bench.name, '5');
       await taking(3)(bench, 1);
       expect(await cancelling(3)(bench, 1)).toBe(1);
@@ -235,7 +235,7 @@ describeScript(cancel, {
       expect(await free(bench)).toBe('5');
       expect(await bench.published()).toEqual(message(bench, '5'));
     },
-    'what had been drained is given back': async (bench) => {
+    'drained permits are released': async (bench) => {
       await admin().set(bench.name, '5');
       await draining(bench, 1);
       expect(await cancelling(-1)(bench, 1)).toBe(1);
@@ -243,19 +243,19 @@ describeScript(cancel, {
     },
   },
   '0': {
-    'R2: a request that has not come yet takes nothing when it comes': async (bench) => {
+    'R2: a request that arrives after its cancellation takes nothing': async (bench) => {
       await admin().set(bench.name, '5');
       expect(await cancelling(3)(bench, 1)).toBe(0);
       expect(await taking(3)(bench, 1)).toBe(-4);
       expect(await free(bench)).toBe('5');
     },
-    'one that found too few has nothing to give back': async (bench) => {
+    'a request that found too few permits has nothing to release': async (bench) => {
       await admin().set(bench.name, '2');
       await taking(3)(bench, 1);
       expect(await cancelling(3)(bench, 1)).toBe(0);
       expect(await free(bench)).toBe('2');
     },
-    'a later request of the lane is not touched': async (bench) => {
+    'a later request of the lane is not affected': async (bench) => {
       await admin().set(bench.name, '5');
       await taking(3)(bench, 2);
       expect(await cancelling(3)(bench, 1)).toBe(0);
@@ -266,7 +266,7 @@ describeScript(cancel, {
 
 describeScript(cancelRequest, {
   '1': {
-    'what had run stays': async (bench) => {
+    'the effect of a request that had run stays': async (bench) => {
       await adding(2)(bench, 1);
       expect(await run(cancelRequest, [lanes(bench)], 0, 1)).toBe(1);
       expect(await free(bench)).toBe('2');
@@ -275,12 +275,12 @@ describeScript(cancelRequest, {
     },
   },
   '0': {
-    'what has not run never will': async (bench) => {
+    'a request that has not run never runs': async (bench) => {
       expect(await run(cancelRequest, [lanes(bench)], 0, 1)).toBe(0);
       expect(await adding(2)(bench, 1)).toBe(-4);
       expect(await free(bench)).toBeNull();
     },
-    'a later request of the lane is not touched': async (bench) => {
+    'a later request of the lane is not affected': async (bench) => {
       await adding(2)(bench, 2);
       expect(await run(cancelRequest, [lanes(bench)], 0, 1)).toBe(0);
       expect(await stored(bench)).toBe('2:1');

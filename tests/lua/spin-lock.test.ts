@@ -5,7 +5,7 @@ import { describeScript } from './script-bench.js';
 
 describeScript(release, {
   '1': {
-    'the lock is free, whatever the count was, and nobody is told': async ({ run, name, state, published }) => {
+    'the lock is free with any previous count, and nothing is published': async ({ run, name, state, published }) => {
       await admin().hset(name, 'a', '3');
       expect(await run([name], 'x', 'a')).toBe(1);
       expect(await state()).toEqual({});
@@ -13,7 +13,7 @@ describeScript(release, {
     },
   },
   '0': {
-    "neither a free lock nor another owner's is touched": async ({ run, name }) => {
+    "neither a free lock nor another owner's lock is changed": async ({ run, name }) => {
       expect(await run([name], 'a')).toBe(0);
       await admin().hset(name, 'b', '1');
       expect(await run([name], 'a')).toBe(0);

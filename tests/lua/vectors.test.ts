@@ -12,7 +12,7 @@ import { recordedScenarios } from './vectors/recording.js';
  * that the caller is not inside of.
  */
 
-test('all 17 recordings are in the one table of deviations, and what is not replayed has its reason there', () => {
+test('the table of deviations lists all 17 recordings, with a reason for every scenario that is not replayed', () => {
   const recordings = projectFiles('tests/lua/vectors', '.json').map((path) => /([^/]+)\.json$/.exec(path)![1]!);
   expect(recordings).toHaveLength(17);
   expect(Object.keys(DEVIATIONS).sort()).toEqual(recordings.sort());
@@ -23,7 +23,7 @@ test('all 17 recordings are in the one table of deviations, and what is not repl
   }
 });
 
-test('each reason of the table is given somewhere', () => {
+test('each reason of the table is used', () => {
   const given = ['tests/lua', 'tests/interop/redisson/wire'].flatMap((folder) =>
     projectFiles(folder, '.ts').map((path) => readProjectFile(path)),
   );

@@ -111,7 +111,7 @@ const held = (value: string, owner: string): Record<string, unknown> => ({
 });
 
 const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: readonly Row[] }>> = {
-  'section 5: a watchdog renews what is still held': {
+  'section 5: a watchdog renews held locks': {
     of: 'myLock',
     rows: [
       {
@@ -131,7 +131,7 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       },
     ],
   },
-  'section 7: the release of a spin lock tells nobody': {
+  'section 7: the release of a spin lock publishes nothing': {
     of: 'myLock',
     rows: [
       {

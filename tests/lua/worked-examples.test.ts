@@ -32,7 +32,7 @@ async function watch(name: string): Promise<() => Promise<{ keys: Record<string,
   };
 }
 
-test('section 6: a lock is nested, asked for by another, given back by mistake, given back, taken and forced', async () => {
+test('section 6: a lock is nested, requested by another owner, released by a stranger, released, acquired and forced', async () => {
   const [ours, theirs] = [await openClient(), await openClient()];
   const name = freshName();
   const [a, n] = [ours, theirs].map((client) => client.getLock(name, { context: new LockContext() })) as [
@@ -61,7 +61,7 @@ test('section 6: a lock is nested, asked for by another, given back by mistake, 
   await outcome(n.unlock());
 });
 
-test('section 13: permits are set, taken, asked for in vain, given back, drained and added', async () => {
+test('section 13: permits are set, taken, requested in vain, released, drained and added', async () => {
   const client = await openClient();
   const name = freshName();
   const semaphore = client.getSemaphore(name);
@@ -81,7 +81,7 @@ test('section 13: permits are set, taken, asked for in vain, given back, drained
   await admin().del(name);
 });
 
-test('section 15: a latch is set, counted down past zero and set anew', async () => {
+test('section 15: a latch is set, counted down past zero and set again', async () => {
   const client = await openClient();
   const name = freshName();
   const latch = client.getCountDownLatch(name);
@@ -100,7 +100,7 @@ test('section 15: a latch is set, counted down past zero and set anew', async ()
   await latch.countDown();
 });
 
-test('section 9: each hold draws a token, a refused one draws none, and the counter outlives the lock', async () => {
+test('section 9: each hold draws a token, a refused call draws none, and the counter outlives the lock', async () => {
   const [ours, theirs] = [await openClient(), await openClient()];
   const name = freshName();
   const [a, n] = [ours, theirs].map((client) => client.getFencedLock(name, { context: new LockContext() })) as [
@@ -137,7 +137,7 @@ test.each([
   expect((await now()).keys).toEqual({});
 });
 
-test('section 12.1: a RedLock over three locks of which another holds one', async () => {
+test('section 12.1: a RedLock over three locks, one of them held by another owner', async () => {
   const clients = [await openClient(), await openClient(), await openClient()];
   const name = freshName();
   const names = ['l1', 'l2', 'l3'].map((each) => `${name}:${each}`) as [string, string, string];

@@ -9,7 +9,7 @@ import { until } from '../support/time/until.js';
 
 const bench = new ClusterClients();
 
-test('100 flows on 30 locks while slots move and masters change places: no overlap, nobody asleep for 10 s', async () => {
+test('100 flows on 30 locks while slots move and masters change: no overlap, and no flow waits for 10 s', async () => {
   const all = [await bench.open({ lockWatchdogTimeout: 10_000 }), await bench.open({ lockWatchdogTimeout: 10_000 })];
   const locks = Array.from({ length: 30 }, () => bench.freshName('nemesis'));
   let moves = 0;
@@ -43,7 +43,7 @@ test('100 flows on 30 locks while slots move and masters change places: no overl
   expect(result.failures).toBe(0);
 }, 120_000);
 
-test('a master is added under load, gets slots and leaves again: no overlap, nobody asleep for 10 s', async () => {
+test('a master is added under load, gets slots and leaves: no overlap, and no flow waits for 10 s', async () => {
   const all = [await bench.open({ lockWatchdogTimeout: 10_000 }), await bench.open({ lockWatchdogTimeout: 10_000 })];
   const locks = Array.from({ length: 12 }, () => bench.freshName('guest'));
   const slots = locks.map(keySlot);

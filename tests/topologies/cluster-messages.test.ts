@@ -30,7 +30,7 @@ describe.each(KINDS)('%s messages', (_kind, shardedSubscriptions) => {
     expect(result.longestWaitMs).toBeLessThan(5_000);
   });
 
-  test('R33: a waiter of another client gets in within 3 s past 50 local waiters, once in 40 sections if sharded', async () => {
+  test('R33: a waiter of another client acquires within 3 s beside 50 local waiters, once in 40 sections if sharded', async () => {
     const [crowd, lone] = [await bench.open({ shardedSubscriptions }), await bench.open({ shardedSubscriptions })];
     const name = bench.freshName('fair-share');
     let sections = 0;
@@ -56,7 +56,7 @@ describe.each(KINDS)('%s messages', (_kind, shardedSubscriptions) => {
     await Promise.all(workers);
   });
 
-  test('a subscription follows its slot to another node: the waiter is inside within 1 s of the release', async () => {
+  test('a subscription follows its slot to another node, and the waiter acquires within 1 s of the release', async () => {
     const [holder, waiter] = [await bench.open({ shardedSubscriptions }), await bench.open({ shardedSubscriptions })];
     const name = bench.freshName('moving');
     const { master } = await bench.cluster.shardOf(name);
@@ -68,7 +68,7 @@ describe.each(KINDS)('%s messages', (_kind, shardedSubscriptions) => {
     await expectPassedOn(hold, waiting, 1_250);
   }, 60_000);
 
-  test('while a slot is on its way its locks are taken, nested, handed on and given back, and wake whoever waits', async () => {
+  test('locks of a migrating slot are acquired, nested, handed over and released, and wake their waiters', async () => {
     const [holder, waiter] = [await bench.open({ shardedSubscriptions }), await bench.open({ shardedSubscriptions })];
     const name = bench.freshName('on-its-way');
     const { master } = await bench.cluster.shardOf(name);

@@ -15,7 +15,7 @@ import { until } from '../support/time/until.js';
 
 const bench = new ClusterClients();
 
-test('R8: keys and channel of a lock are in one slot for every name that can be, others are refused', async () => {
+test('R8: keys and channel of a lock are in one slot for every possible name, and other names are refused', async () => {
   const client = await bench.open();
   const waiter = await bench.open();
   for (const name of ['plain', 'a:b:c', 'with space', 'ünïcödé-鍵', '{tag}:x', 'x:{tag}', 'x{a}y{b}z', '{a}}']) {
@@ -49,7 +49,7 @@ test('R26: a fair lock keeps the order of two clients, each waiter told on its o
   }
 });
 
-test('R8: permits and latches: keys and channel are in one slot, and who waits is woken; a latch with a tag is refused', async () => {
+test('R8: keys and channel of permits and latches are in one slot, waiters are woken, and a latch with a tag is refused', async () => {
   const client = await bench.open({ redis: bench.cluster.connection() });
   for (const name of ['permits', 'of:{42}:x']) {
     const semaphore = client.getSemaphore(name);
@@ -95,7 +95,7 @@ async function errorCount(server: RedisServer, kind: string): Promise<number> {
   return Number(new RegExp(`errorstat_${kind}:count=(\\d+)`).exec(info)?.[1] ?? 0);
 }
 
-test('where a slot is leaving, a lock that one of several owners may have is freed by one command', async () => {
+test('one command frees a lock of several possible owners while its slot migrates', async () => {
   const name = bench.freshName('either');
   const { master } = await bench.cluster.shardOf(name);
   await master.command('HSET', name, 'a', 1);
@@ -142,7 +142,7 @@ test('R6: SCRIPT FLUSH on any node is invisible', async () => {
   }
 });
 
-test('R6: slots that nobody serves are unavailable until somebody does, then calls succeed', async () => {
+test('R6: locks of unserved slots are unavailable, and calls succeed when a node serves them', async () => {
   const client = await bench.open({ commandTimeout: 1_500 });
   const name = bench.freshName('unserved');
   const slot = keySlot(name);
@@ -157,7 +157,7 @@ test('R6: slots that nobody serves are unavailable until somebody does, then cal
   expect(elapsed(served)).toBeLessThan(5_250);
 }, 60_000);
 
-test('R12: locks of one slot are renewed while it has taken some of them along and not the others', async () => {
+test('R12: locks of a migrating slot are renewed while some of them have moved', async () => {
   const client = await bench.open({ lockWatchdogTimeout: 3_000, commandTimeout: 600 });
   const tag = bench.freshName('split');
   const names = ['a', 'b', 'c'].map((part) => `{${tag}}:${part}`);
@@ -174,7 +174,7 @@ test('R12: locks of one slot are renewed while it has taken some of them along a
   for (const hold of holds) await hold.release();
 }, 60_000);
 
-test('R12: groups of values that a multi-lock has in several slots are renewed, each for itself', async () => {
+test('R12: the groups of a multi-lock in several slots are each renewed', async () => {
   const client = await bench.open({ lockWatchdogTimeout: 600 });
   const groups = [bench.freshName('group'), bench.freshName('group'), bench.freshName('group')];
   expect(new Set(groups.map(keySlot)).size).toBe(3);
@@ -187,7 +187,7 @@ test('R12: groups of values that a multi-lock has in several slots are renewed, 
   await hold.release();
 }, 60_000);
 
-test('R12: while one shard hangs, calls and renewals on the others go on', async () => {
+test('R12: while one shard hangs, calls and renewals on the others continue', async () => {
   const client = await bench.open({ lockWatchdogTimeout: 1_500 });
   const [hung, ...healthy] = await bench.cluster.masters();
   const losses: string[] = [];
@@ -231,7 +231,7 @@ test('R3: after a master hangs, calls succeed within 5 s of its replica taking o
   expect(elapsed(promoted)).toBeLessThan(5_250);
 }, 60_000);
 
-test('R3: ready() waits past a master that hangs for the replica that takes over', async () => {
+test('R3: with a hanging master ready() waits for the replica that takes over', async () => {
   const [hung, ...others] = (await bench.cluster.masters()) as [RedisServer, ...RedisServer[]];
   await hung.pause();
   const client = createClient({ redis: bench.cluster.connection(), commandTimeout: 20_000 });

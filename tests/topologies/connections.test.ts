@@ -44,7 +44,7 @@ async function startCluster(...[settings]: Parameters<typeof RedisCluster.start>
   return cluster;
 }
 
-test('a cluster over TLS, with a password: locks exclude, and a slot that has moved is followed', async () => {
+test('a cluster over TLS with a password: locks exclude each other, and moved slots are followed', async () => {
   const files = await makeTlsFiles();
   stops.push(files.remove);
   const cluster = await startCluster({ replicas: 0, server: { requirepass: 'hidden-word' }, tls: files });
@@ -75,7 +75,7 @@ test('a cluster over TLS, with a password: locks exclude, and a slot that has mo
   expect(inspect(seen, { depth: 20, showHidden: true })).not.toContain('mistaken');
 }, 60_000);
 
-test('a cluster behind a service name: when the name leads to another cluster, calls succeed there within 5 s', async () => {
+test('a cluster behind a service name: when the name points to another cluster, calls succeed there within 5 s', async () => {
   const [first, second] = [await startCluster({ replicas: 0 }), await startCluster({ replicas: 0 })];
   let served = first;
   const redis = new Cluster([{ host: 'locks.example', port: 6379 }], {
@@ -98,7 +98,7 @@ test('a cluster behind a service name: when the name leads to another cluster, c
   expect(elapsed(moved)).toBeLessThan(5_250);
 }, 60_000);
 
-describe('R3: a cluster behind a service name that nobody looks up any more', () => {
+describe('R3: a cluster behind a service name that no longer resolves', () => {
   async function behindName(options: Partial<CreateClientOptions> = {}) {
     const cluster = await startCluster();
     const dns = { answers: true, asked: 0 };
@@ -118,7 +118,7 @@ describe('R3: a cluster behind a service name that nobody looks up any more', ()
     return { cluster, dns, client: () => create({ redis, ...options } as CreateClientOptions) };
   }
 
-  test('R3: after a failover calls succeed within 5 s all the same', async () => {
+  test('R3: calls succeed within 5 s after a failover', async () => {
     const { cluster, dns, client } = await behindName();
     const lock = client().getLock('renamed');
     await lock.withLock(() => undefined);
@@ -131,7 +131,7 @@ describe('R3: a cluster behind a service name that nobody looks up any more', ()
     expect(elapsed(switched)).toBeLessThan(5_250);
   }, 60_000);
 
-  test('R3: whoever has never been told an address is told when it is looked up again', async () => {
+  test('R3: a client without an address gets one when the name resolves again', async () => {
     const { dns, client } = await behindName({ commandTimeout: 900 });
     dns.answers = false;
     const lock = client().getLock('late');
@@ -144,7 +144,7 @@ describe('R3: a cluster behind a service name that nobody looks up any more', ()
   }, 60_000);
 });
 
-test('a cluster that goes by names of which some nodes have none: they are found by their address, wherever they are', async () => {
+test('in a cluster of host names, nodes without a name are found by their addresses', async () => {
   if (serverMajor() < 7) return; // knows addresses alone
   const cluster = await startCluster({ replicas: 0 });
   const [first, second] = cluster.servers as [RedisServer, RedisServer];
@@ -170,7 +170,7 @@ test('a cluster that goes by names of which some nodes have none: they are found
   expect(seen).toEqual([]);
 }, 60_000);
 
-test('a node that is no part of the cluster any more, and answers sooner than all that are, is not believed', async () => {
+test('the view of a node that has left the cluster is ignored, also if it replies first', async () => {
   const [blank, cluster] = await Promise.all([
     startServer({ config: { 'cluster-enabled': 'yes' } }),
     startCluster({ masters: 1, replicas: 0 }),
@@ -189,7 +189,7 @@ test('a node that is no part of the cluster any more, and answers sooner than al
   await inFlow(() => client.getLock('far').withLock(() => undefined));
 }, 60_000);
 
-test('R32: close() ends the questions that nodes of a cluster have not answered, and asks no more of them', async () => {
+test('R32: close() ends unanswered reads of the cluster map and sends no further ones', async () => {
   const server = await startServer();
   stops.push(() => server.stop());
   const proxies = await Promise.all(Array.from({ length: 12 }, () => FaultProxy.start(server.address)));
@@ -239,7 +239,7 @@ test('R6: a cluster whose provider refuses WAIT, INFO, CLIENT, SCRIPT, CONFIG an
   await until(async () => (await cluster.leftovers()).keys.length === 0, 'it was given back');
 }, 60_000);
 
-test('a user without +asking is told so where a slot is on its way', async () => {
+test('a user without +asking gets an error that says so while a slot migrates', async () => {
   const cluster = await startCluster({
     replicas: 0,
     server: { users: [`app on >secret ~* ${allChannels()} +@all -asking`] },

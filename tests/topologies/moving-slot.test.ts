@@ -58,7 +58,7 @@ describe('read-write lock', () => {
   ];
 
   test.each(SPLITS)(
-    'R12: readers are renewed and released when the slot has taken along %s',
+    'R12: readers are renewed and released when a migrating slot has moved %s',
     async (_what, moved) => {
       const [first, second, third] = [await openClient(), await openClient(), await openClient()];
       const name = bench.freshName('read');
@@ -86,7 +86,7 @@ describe('read-write lock', () => {
     60_000,
   );
 
-  test('R12: a writer is renewed, and its hold is nested, handed on and released, before and after the hash has moved', async () => {
+  test('R12: a write hold is renewed, nested, handed over and released before and after the hash has moved', async () => {
     const client = await openClient();
     const name = bench.freshName('write');
     const lost = lossesOf(client);
@@ -108,7 +108,7 @@ describe('read-write lock', () => {
     await move.finish();
   }, 60_000);
 
-  test('a free lock is read at the node that the slot goes to, by several readers', async () => {
+  test('several readers acquire a free lock at the new node of the slot', async () => {
     const [first, second] = [await openClient(), await openClient()];
     const name = bench.freshName('free');
     const move = await splitSlot(name);
@@ -120,7 +120,7 @@ describe('read-write lock', () => {
     await move.finish();
   }, 60_000);
 
-  test('what needs a new key at the old node waits for the move: another reader, a nested read hold, its release', async () => {
+  test('calls that need a new key at the old node wait for the migration: a reader, a nested read hold, its release', async () => {
     const [client, other] = [await openClient(), await openClient()];
     const name = bench.freshName('waits');
     const lost = lossesOf(client, other);
@@ -139,7 +139,7 @@ describe('read-write lock', () => {
     await hold.release();
   }, 60_000);
 
-  test('extend() goes key by key', async () => {
+  test('extend() extends each key on its own', async () => {
     const client = await openClient();
     const name = bench.freshName('extended');
     const hold = await inFlow(() => client.getReadWriteLock(name).readLock().acquire({ leaseTime: 3_000 }));
@@ -162,7 +162,7 @@ describe('fair lock', () => {
   ];
 
   test.each(SPLITS)(
-    'R12: it is renewed and released when the slot has taken along %s',
+    'R12: it is renewed and released when a migrating slot has moved %s',
     async (_what, chosen) => {
       const [client, other] = [await openClient(), await openClient()];
       const name = bench.freshName('fair');
@@ -184,7 +184,7 @@ describe('fair lock', () => {
     60_000,
   );
 
-  test('without waiters it is released at once while the slot moves', async () => {
+  test('without waiters it is released at once while the slot migrates', async () => {
     const client = await openClient();
     const name = bench.freshName('alone');
     const hold = await inFlow(() => client.getFairLock(name).acquire());
@@ -196,7 +196,7 @@ describe('fair lock', () => {
 });
 
 describe('fenced lock', () => {
-  test('R12: it is renewed and released beside a waiter of its client, which gets in with a larger token after the move', async () => {
+  test('R12: it is renewed and released, and a waiter of its client gets a larger token after the migration', async () => {
     const client = await openClient();
     const name = bench.freshName('fenced');
     const lost = lossesOf(client);
@@ -251,7 +251,7 @@ describe('permits', () => {
   ];
 
   test.each(CALLS)(
-    'no permit is lost when %s finds that all leases are over, and the slot is leaving',
+    'no permit is lost when %s finds only expired permits while the slot migrates',
     async (_call, run) => {
       const client = await openClient();
       const name = bench.freshName('over');
@@ -269,7 +269,7 @@ describe('permits', () => {
     60_000,
   );
 
-  test('permits given back together are counted, when they were all that were taken and the slot is leaving', async () => {
+  test('all taken permits that are released together while the slot migrates are counted', async () => {
     const client = await openClient();
     const name = bench.freshName('together');
     const semaphore = client.getPermitExpirableSemaphore(name);
@@ -286,7 +286,7 @@ describe('permits', () => {
     ['of a semaphore', false],
     ['with leases', true],
   ])(
-    'permits %s whose keys are at two nodes are given back once the slot has moved',
+    'permits %s with keys at two nodes are released once the slot has moved',
     async (_kind, leased) => {
       const client = await bench.open({ commandTimeout: 600 });
       const name = bench.freshName('split');
@@ -309,7 +309,7 @@ describe('permits', () => {
   );
 });
 
-test('a latch whose keys are at two nodes is counted down once, when the slot has moved', async () => {
+test('a latch with keys at two nodes is counted down once, after the slot has moved', async () => {
   const client = await openClient();
   const name = bench.freshName('latch');
   const latch = client.getCountDownLatch(name);

@@ -47,7 +47,7 @@ describe.each([
         },
       ),
   ],
-])('with what the guide lists for %s, and nothing else', (factory, contract) => {
+])('with only the documented permissions for %s', (factory, contract) => {
   beforeAll(async () => {
     const listed = [...EVERY, factory, 'inspect', ...(factory === 'getFencedLock' ? ['getLock'] : [])];
     await allow(permissionsFor(listed, `${mark}*`));
@@ -114,7 +114,7 @@ async function failures({ way, waitTime = 300 }: { way?: string; waitTime?: numb
 describe('one permission is missing', () => {
   const full = permissionsFor([...EVERY.slice(0, 1), EVERY[2]!, 'a database other than 0', 'getLock'], `${mark}*`);
 
-  test('nothing is refused with all of them', async () => {
+  test('with all of them no command is refused', async () => {
     await allow(full);
     expect(await failures({ waitTime: 10_000 })).toEqual([]);
   });
@@ -122,7 +122,7 @@ describe('one permission is missing', () => {
   const needed = full.commands.filter(
     (rule) => !['+time', '+pubsub', '+ping', '+unsubscribe', '+select', '+eval'].includes(rule),
   );
-  test.each(needed)('%s: the error says so', async (rule) => {
+  test.each(needed)('%s: the error names it', async (rule) => {
     // Else it would be told the scripts first.
     await allow({ ...full, commands: full.commands.filter((each) => each !== rule) });
     const found = await failures();
@@ -135,12 +135,12 @@ describe('one permission is missing', () => {
     }
   });
 
-  test.each(['+time', '+pubsub', '+ping'])('%s may be: nothing is refused', async (rule) => {
+  test.each(['+time', '+pubsub', '+ping'])('%s is optional: no command is refused', async (rule) => {
     await allow({ ...full, commands: full.commands.filter((each) => each !== rule) });
     expect(await failures({ waitTime: 10_000 })).toEqual([]);
   });
 
-  test('+eval: the error says so when the server has forgotten the scripts', async () => {
+  test('+eval: the error names it when the server has no scripts', async () => {
     await allow({ ...full, commands: full.commands.filter((each) => each !== '+eval') });
     const { proxy, url } = await openProxy();
     proxy.answer({ command: 'EVALSHA', times: Infinity }, '-NOSCRIPT No matching script. Please use EVAL.\r\n');

@@ -64,7 +64,7 @@ async function waitsPolitely(
 }
 
 describe('R22: a waiter sends at most 10 commands a second', () => {
-  test('R22: while nobody serves its slot: CLUSTERDOWN', async () => {
+  test('R22: while no node serves its slot: CLUSTERDOWN', async () => {
     const name = 'unserved';
     const slot = keySlot(name);
     const { master } = await behind.cluster.shardOfSlot(slot);
@@ -80,7 +80,7 @@ describe('R22: a waiter sends at most 10 commands a second', () => {
     expect(asked).toBeLessThanOrEqual(MOST_A_SECOND);
   });
 
-  test('R22: while its node names one that is not there: MOVED', async () => {
+  test('R22: while its node redirects to a missing node: MOVED', async () => {
     const [named] = behind.cluster.servers as [RedisServer];
     const name = await nameOn(behind.cluster, named, 'astray');
     await waitsPolitely(
@@ -94,7 +94,7 @@ describe('R22: a waiter sends at most 10 commands a second', () => {
     );
   });
 
-  test.each([2, 3])('R22: while %i nodes name one another in a circle: MOVED', async (nodes) => {
+  test.each([2, 3])('R22: while %i nodes redirect in a circle: MOVED', async (nodes) => {
     const circle = behind.cluster.servers.slice(0, nodes);
     const name = await nameOn(behind.cluster, circle[0] as RedisServer, 'circle');
     const moved = circle.map((_, at): [FaultProxy, string] => {
@@ -114,7 +114,7 @@ describe('R22: a waiter sends at most 10 commands a second', () => {
   });
 });
 
-test('a node that is busy when it is asked whether messages can go by slot is asked again', async () => {
+test('a node that is busy at the check for sharded channels is checked again', async () => {
   if (serverMajor() < 7) return; // none of them can
   // Each of the three is asked at once.
   const busy = behind.proxies.map((proxy) =>
@@ -139,7 +139,7 @@ test('a node that is busy when it is asked whether messages can go by slot is as
   expect(elapsed(released)).toBeLessThan(250);
 });
 
-test('R18: a slot goes to a node that cannot be listened to: the waiter does not wait for the end of the lease', async () => {
+test('R18: a waiter does not wait for the end of the lease when its slot moves to a node without subscriptions', async () => {
   const { cluster, proxies } = behind;
   const [client, other] = [await open(), await open()];
   const name = 'unheard';

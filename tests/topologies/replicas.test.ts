@@ -49,7 +49,7 @@ async function open(options: ClientOptions & { url?: string } = {}): Promise<Loc
 let names = 0;
 const freshName = (label: string): string => `${label}:${(names += 1)}`;
 
-test('a lock that is granted is on the replica', async () => {
+test('a granted lock is on the replica', async () => {
   const client = await open();
   for (let i = 0; i < 50; i++) {
     const hold = await inFlow(() => client.getLock(freshName('confirmed')).acquire());
@@ -73,7 +73,7 @@ test('acquires of one turn share a WAIT, and flows exclude each other', async ()
   expect(result.values).toEqual(result.entered);
 });
 
-test('R35: with a replica that hangs acquires fail in time, 20 at once in two time-outs, and are given back', async () => {
+test('R35: with a hanging replica 20 concurrent acquires fail within two time-outs, and the client releases them', async () => {
   const client = await open();
   await inFlow(() => client.getLock(freshName('warm')).withLock(() => undefined));
   await replica.pause();
@@ -90,7 +90,7 @@ test('R35: with a replica that hangs acquires fail in time, 20 at once in two ti
   await until(async () => (await master.keys()).length === 0, 'they are given back', 1_000);
 });
 
-test('R35: with a replica that hangs locks already held are renewed on time and released in one round trip', async () => {
+test('R35: with a hanging replica held locks are renewed on time and released in one round trip', async () => {
   const client = await open({ lockWatchdogTimeout: 1_500 });
   const lost: string[] = [];
   client.events.on('leaseLost', ({ lockName }) => lost.push(lockName));
@@ -120,7 +120,7 @@ test('R35: with a replica that hangs locks already held are renewed on time and 
 });
 
 test.each(['granted', 'handed on'])(
-  'R11: a hold that is %s and waits for its replica while its own client forces the lock open is lost from the first',
+  'R11: a hold that is %s and waits for its replica during a forceUnlock() of its client is lost from the start',
   async (how) => {
     const client = await open({ replicas: { acks: 1, timeout: 5_000 } });
     const lock = client.getLock(freshName('forced'));
@@ -143,7 +143,7 @@ test.each(['granted', 'handed on'])(
   },
 );
 
-test('R35: a waiter is told, and gets the lock when the replica is back', async () => {
+test('R35: a waiter gets an event, and acquires the lock when the replica is back', async () => {
   const client = await open();
   const name = freshName('handed');
   const hold = await inFlow(() => client.getLock(name).acquire());
@@ -158,7 +158,7 @@ test('R35: a waiter is told, and gets the lock when the replica is back', async 
   await inFlow(() => client.getLock(name).withLock({ waitTime: 2_000 }, () => undefined));
 });
 
-test('R35: a call settles by its own deadline, also if the replicas are given longer', async () => {
+test('R35: a call settles by its own deadline, also if the time for replicas is longer', async () => {
   const client = await open({ commandTimeout: 600, replicas: { acks: 1, timeout: 1_500 } });
   await inFlow(() => client.getLock(freshName('warm')).withLock(() => undefined));
   await replica.pause();
@@ -169,7 +169,7 @@ test('R35: a call settles by its own deadline, also if the replicas are given lo
   await until(async () => (await master.keys()).length === 0, 'it is given back', 2_000);
 });
 
-test('hazard 9: a WAIT that was not answered is not made up for by one without its grant', async () => {
+test('hazard 9: an unanswered WAIT is not replaced by one that does not cover its grant', async () => {
   const proxy = await FaultProxy.start(master.address);
   const client = await open({ url: proxy.url, commandTimeout: 3_000 });
   await inFlow(() => client.getLock(freshName('warm')).withLock(() => undefined));
@@ -185,7 +185,7 @@ test('hazard 9: a WAIT that was not answered is not made up for by one without i
   await proxy.close();
 });
 
-test('with more acknowledgements asked for than there are replicas nothing is granted', async () => {
+test('nothing is granted if more acknowledgements are required than replicas exist', async () => {
   const client = await open({ replicas: { acks: 2, timeout: 2 * TIMEOUT_MS } });
   const error = await inFlow(() =>
     client
@@ -216,7 +216,7 @@ test('R31: a grant confirmed by the replica survives its promotion', async () =>
 });
 
 test.each(['counter', 'clock'] as const)(
-  'R31: a failover that lost the lock lets a second owner in, the first one is told, and tokens by %s',
+  'R31: a failover that loses the lock grants a second owner, the first learns of the loss, and tokens by %s',
   async (tokens) => {
     const [old, next] = [await startServer(), await startServer()];
     const [proxy, link] = [await FaultProxy.start(old.address), await FaultProxy.start(old.address, { opaque: true })];
@@ -257,7 +257,7 @@ test.each(['counter', 'clock'] as const)(
   },
 );
 
-test('R6: a master that was demoted is left for the one that its name leads to by now', async () => {
+test('R6: the client leaves a demoted master for the one that its name points to', async () => {
   const [old, next] = [await startServer(), await startServer()];
   const name = await FaultProxy.start(old.address);
   const client = createClient({ url: name.url, replicas: { acks: 0 } });
@@ -280,7 +280,7 @@ test('R6: a master that was demoted is left for the one that its name leads to b
   }
 }, 30_000);
 
-describe('R6: no grant is told on the word of a server that cannot say what its replicas have', () => {
+describe('R6: no grant is reported if a server cannot confirm the state of its replicas', () => {
   const BUSY = '-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n';
   /** Begins with the call. */
   const states: Record<string, (server: RedisServer, proxy: FaultProxy, copy: RedisServer) => unknown> = {
@@ -288,7 +288,7 @@ describe('R6: no grant is told on the word of a server that cannot say what its 
       await until(async () => /blocked_clients:1\b/.test(String(await server.command('INFO', 'clients'))), 'it waits');
       await server.replicaOf({ host: '127.0.0.1', port: 1 });
     },
-    'left by them, and demoted, when it is asked whether there are any': (server, proxy, copy) => {
+    'without replicas, and demoted, when its replicas are counted': (server, proxy, copy) => {
       proxy.answer({ command: 'WAIT', times: Infinity }, ':0\r\n');
       const asked = proxy.holdCommand({ command: 'INFO' });
       const replaced = async (): Promise<void> => {
@@ -301,8 +301,8 @@ describe('R6: no grant is told on the word of a server that cannot say what its 
       // Who insists on acknowledgements does not ask.
       asked.applied.then(replaced).catch(() => undefined);
     },
-    'busy when it is asked to wait for them': (_, proxy) => proxy.answer({ command: 'WAIT', times: Infinity }, BUSY),
-    'busy when it is asked whether there are any': (_, proxy) => {
+    'busy at WAIT': (_, proxy) => proxy.answer({ command: 'WAIT', times: Infinity }, BUSY),
+    'busy when its replicas are counted': (_, proxy) => {
       proxy.answer({ command: 'WAIT', times: Infinity }, ':0\r\n');
       proxy.answer({ command: 'INFO', times: Infinity }, BUSY);
     },
@@ -340,7 +340,7 @@ describe('R6: no grant is told on the word of a server that cannot say what its 
   );
 });
 
-test('a replica that came while nobody asked for a lock counts for the first who does', async () => {
+test('a replica that was added while the client was idle counts for the next acquire', async () => {
   const setup = await SentinelSetup.start({ replicas: 0, sentinels: 1, downAfterMs: 60_000 });
   const [server] = setup.servers as [RedisServer];
   const late = await startServer();
@@ -364,7 +364,7 @@ test('a replica that came while nobody asked for a lock counts for the first who
   }
 }, 60_000);
 
-test('R6: SCRIPT FLUSH is invisible here too', async () => {
+test('R6: SCRIPT FLUSH is invisible with replicas, too', async () => {
   const client = await open();
   for (let i = 0; i < 5; i++) {
     await master.scriptFlush();
@@ -372,7 +372,7 @@ test('R6: SCRIPT FLUSH is invisible here too', async () => {
   }
 });
 
-test('a server that refuses WAIT says so clearly where it was asked for', async () => {
+test('an error says clearly that a server refuses the configured WAIT', async () => {
   const refusing = await startServer({ renameCommands: { WAIT: '' } });
   const client = createClient({ url: refusing.url, replicas: { acks: 1 } });
   try {

@@ -36,7 +36,7 @@ const EXPECTED = new Set([
 ]);
 const mayFail = (error: unknown): boolean => EXPECTED.has((error as { code?: string }).code ?? '');
 
-test('R3: flows exclude each other while Sentinel fails over, by plan and by death, and are told of what is lost', async () => {
+test('R3: flows exclude each other during planned and unplanned failovers of Sentinel, and learn of their losses', async () => {
   // A release that was lost with its master leaves the lock to the end of its lease.
   const patient = [open(4_000), open(4_000)];
   // A failover after a death takes longer than this.

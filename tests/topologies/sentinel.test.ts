@@ -77,7 +77,7 @@ test('R3: a planned failover while holding, waiting and renewing keeps the lock 
   await expectPassedOn(hold, waiting, 1_250);
 }, 60_000);
 
-test('R3: a lock that both replicas have confirmed outlives its master: held, renewed, waited for and handed to the waiter', async () => {
+test('R3: a lock confirmed by both replicas outlives its master: it is held, renewed and handed over', async () => {
   const replicas = { acks: 2, timeout: 1_000 };
   const [holder, waiter] = [
     // Longer than sentinels may take to agree, which is twice their failover time-out when they have to vote again.
@@ -103,7 +103,7 @@ test('R3: a lock that both replicas have confirmed outlives its master: held, re
   await expectPassedOn(hold, waiting, 1_250);
 }, 60_000);
 
-test('R3: a master that falls silent when it is asked for its replicas: every call settles in its time', async () => {
+test('R3: with a master that stops replying at the count of its replicas every call settles in time', async () => {
   const master = await setup.master();
   const proxy = await FaultProxy.start(master.address);
   const natMap = { [`${master.host}:${master.port}`]: { host: proxy.host, port: proxy.port } };
@@ -125,7 +125,7 @@ test('R3: a master that falls silent when it is asked for its replicas: every ca
   await proxy.close();
 }, 30_000);
 
-test('R3: a master that is there late and then falls silent when it is asked for its replicas: calls settle in their time', async () => {
+test('R3: with a late master that stops replying at the count of its replicas calls settle in time', async () => {
   const master = await setup.master();
   const proxy = await FaultProxy.start(master.address);
   proxies.push(proxy);
@@ -168,7 +168,7 @@ async function openThroughProxies(
   return { client, toSentinels, toServers };
 }
 
-test('R3: news of a failover that come while connections ask for the master end none of them', async () => {
+test('R3: a failover message while connections look for the master ends none of them', async () => {
   const { client, toSentinels, toServers } = await openThroughProxies();
   const name = freshName('asking');
   const lock = client.getLock(name);
@@ -209,7 +209,7 @@ function runClient(ms: number, redis: RedisOptions, options: ClientOptions = {})
   ]);
 }
 
-test('R32: close() while the subscriber is just connecting to the master leaves nobody listening to the sentinels', async () => {
+test('R32: close() while the subscriber connects to the master leaves no subscription at the sentinels', async () => {
   const master = await setup.master();
   let onConnecting = (): unknown => undefined;
   const natMap = (address: string): null => {
@@ -232,7 +232,7 @@ test('R32: close() while the subscriber is just connecting to the master leaves 
   await until(async () => (await listeners()) === 0, 'nobody listens');
 }, 30_000);
 
-test('R3: a Sentinel that is dead is no unhandled error on the console', async () => {
+test('R3: a dead Sentinel causes no unhandled error on the console', async () => {
   const sentinels = setup.sentinels.map(({ address }) => address);
   await setup.sentinels[1]!.kill9();
   const { said, outcomes } = await runClient(1_500, { sentinels });
@@ -240,7 +240,7 @@ test('R3: a Sentinel that is dead is no unhandled error on the console', async (
   expect(Object.keys(outcomes)).toContain('ok');
 }, 60_000);
 
-test('R3: a server that falls silent when it is asked for its replicas hangs nobody who calls while it is left', async () => {
+test('R3: a server that stops replying at the count of its replicas delays no call while the client leaves it', async () => {
   const master = await setup.master();
   const proxy = await FaultProxy.start(master.address);
   proxies.push(proxy);
@@ -253,7 +253,7 @@ test('R3: a server that falls silent when it is asked for its replicas hangs nob
   expect(Object.keys(outcomes)).toEqual(['ERR_LOCK_REDIS_UNAVAILABLE']);
 }, 60_000);
 
-test('R3: a Sentinel that hangs keeps nobody from the master, nor from the next one', async () => {
+test('R3: a hanging Sentinel delays neither the connection to the master nor that to the next master', async () => {
   const [hung] = setup.sentinels;
   await hung?.pause();
   const asked = performance.now();
@@ -290,7 +290,7 @@ test.each(['kill9', 'pause'] as const)(
   60_000,
 );
 
-test('R6: a demoted master that still answers gives no lock, and calls succeed within 5 s of there being a master', async () => {
+test('R6: a demoted master that still replies grants no lock, and calls succeed within 5 s of a new master', async () => {
   const client = await open();
   const lock = client.getLock(freshName('demoted'));
   await inFlow(() => lock.withLock(() => undefined));
@@ -313,7 +313,7 @@ test('R6: a demoted master that still answers gives no lock, and calls succeed w
   expect(elapsed(restored)).toBeLessThan(5_250);
 }, 60_000);
 
-test('no hold is reported valid by the word of a master that was left behind', async () => {
+test('no hold is reported valid on the reply of an abandoned master', async () => {
   const client = await open({ lockWatchdogTimeout: 3_000 });
   const name = freshName('left-behind');
   const hold = await inFlow(() => client.getLock(name).acquire());

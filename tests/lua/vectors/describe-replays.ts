@@ -44,7 +44,7 @@ export function describeReplays(kinds: readonly string[]): void {
       expect(replayed.length).toBeGreaterThan(0);
     });
 
-    describe.each(labels)('with our %s', (label) => {
+    describe.each(labels)('with the scripts of Holdfast %s', (label) => {
       test.each(replayed.map(({ name, note }) => [name, note]))('%s: %s', (name) => {
         expect(differences.get(`${label} ${name}`)).toEqual([]);
       });

@@ -52,7 +52,7 @@ export const HAZARDS: readonly Hazard[] = [
   hazard(7, 'a read-write lock that is gone is released with success when asked again', [OWN, 'hazard 7:']),
   hazard(8, 'renewal stops because a release was not confirmed by replicas', [
     REPLICAS,
-    'R35: with a replica that hangs',
+    'R35: with a hanging replica',
   ]),
   hazard(9, 'a WAIT without its write', [REPLICAS, 'hazard 9:']),
   hazard(
@@ -88,8 +88,8 @@ export const HAZARDS: readonly Hazard[] = [
   hazard(
     17,
     'a renewal that shortens',
-    ['tests/lua/lock.test.ts', 'a longer lease is left as it is and told'],
-    ['tests/lua/read-write-lock.test.ts', 'a longer lease is left as it is and told'],
+    ['tests/lua/lock.test.ts', 'a longer lease is not changed, and is returned'],
+    ['tests/lua/read-write-lock.test.ts', 'a longer lease is not changed, and is returned'],
   ),
   hazard(18, 'holds that are lost stand before those to renew', [
     RENEWAL,
@@ -170,13 +170,13 @@ export const HAZARDS: readonly Hazard[] = [
     38,
     'a reader whose hold is over and still counts',
     [READ_WRITE, 'R16: the hold of a killed reader ends with its own lease while another reader renews'],
-    ['tests/lua/read-write-lock.test.ts', 'a read hold whose lease is over has no key'],
+    ['tests/lua/read-write-lock.test.ts', 'an expired read hold has no key'],
   ),
   hazard(
     39,
     'a lock without expiry is mistaken for a free one',
-    ['tests/lua/fenced-lock.test.ts', 'without expiry it is -1, a number and no token'],
-    [FAIR_SCRIPTS, 'of a lock without expiry nobody knows'],
+    ['tests/lua/fenced-lock.test.ts', 'a lock without expiry replies the number -1 and no token'],
+    [FAIR_SCRIPTS, 'a lock without expiry replies -1, and the timeout is one wait'],
   ),
   hazard(40, 'names with key and channel in two slots', [CLUSTER, 'R8: keys and channel of a lock are in one slot']),
   hazard(
@@ -207,8 +207,11 @@ export const HAZARDS: readonly Hazard[] = [
   hazard(
     47,
     'one replica that confirms, another that takes over',
-    ['tests/topologies/sentinel-flows.test.ts', 'R3: flows exclude each other while Sentinel fails over'],
-    [REPLICAS, 'with more acknowledgements asked for than there are replicas nothing is granted'],
+    [
+      'tests/topologies/sentinel-flows.test.ts',
+      'R3: flows exclude each other during planned and unplanned failovers of Sentinel, and learn of their losses',
+    ],
+    [REPLICAS, 'nothing is granted if more acknowledgements are required than replicas exist'],
     ['docs/topologies.md', 'with `n` the number of all replicas, always'],
   ),
 ];
