@@ -50,10 +50,7 @@ export const HAZARDS: readonly Hazard[] = [
     'R4: of a partial release does not change the count after another nested acquire',
   ]),
   hazard(7, 'a read-write lock that is gone is released with success when asked again', [OWN, 'hazard 7:']),
-  hazard(8, 'renewal stops because a release was not confirmed by replicas', [
-    REPLICAS,
-    'R35: with a hanging replica',
-  ]),
+  hazard(8, 'renewal stops because a release was not confirmed by replicas', [REPLICAS, 'R35: with a hanging replica']),
   hazard(9, 'a WAIT without its write', [REPLICAS, 'hazard 9:']),
   hazard(
     10,
