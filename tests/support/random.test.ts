@@ -3,7 +3,7 @@ import { Random } from './random.js';
 
 const draw = (random: Random) => Array.from({ length: 1_000 }, () => random.below(10));
 
-test('one seed and label draw the same numbers again, another seed or label draws others', () => {
+test('the same seed and label draw the same numbers, and another seed or label draws others', () => {
   const drawn = draw(new Random('a', '1'));
   expect(draw(new Random('a', '1'))).toEqual(drawn);
   expect(draw(new Random('a', '2'))).not.toEqual(drawn);

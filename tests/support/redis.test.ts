@@ -7,14 +7,14 @@ import { PROJECT_ROOT } from './project/project-files.js';
 import { admin, expectNothingLeft, freshName, testRedisUrl } from './redis.js';
 import { startServer } from './servers/servers.js';
 
-test('a key that is left is found, named and taken away', async () => {
+test('a leftover key is found, named and deleted', async () => {
   const name = freshName('left');
   await admin().set(name, '1');
   await expect(expectNothingLeft(20)).rejects.toThrow(name);
   expect(await admin().exists(name)).toBe(0);
 });
 
-test('a subscription that is left is found and named', async () => {
+test('a leftover subscription is found and named', async () => {
   const name = freshName('left');
   const subscriber = new Redis(testRedisUrl());
   await subscriber.subscribe(`redisson_lock__channel:{${name}}`);
@@ -22,7 +22,7 @@ test('a subscription that is left is found and named', async () => {
   await subscriber.quit();
 });
 
-test('what outlives holds by design, and the channels of other files, are no leftovers', async () => {
+test('keys that outlive holds by design, and channels of other files, are no leftovers', async () => {
   const subscriber = new Redis(testRedisUrl());
   await subscriber.subscribe('of-another-file');
   await admin().set(`redisson_lock_token:{${freshName()}}`, '1');

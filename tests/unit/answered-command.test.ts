@@ -14,13 +14,13 @@ test.each([
   ['a long word', 'hget', ['{x}', 'z'.repeat(70_000)]],
   ['half of a pair', 'exists', ['\ud83d']],
   ['no words', 'asking', []],
-])('%s: written to the byte as ioredis would write it', (_case, name, words) => {
+])('%s: written byte by byte as ioredis writes it', (_case, name, words) => {
   const written = (command: Command): Buffer => Buffer.from(command.toWritable({}) as string);
   const ours = written(new AnsweredCommand(name, [...words], answers, undefined));
   expect(ours.equals(written(new Command(name, [...words])))).toBe(true);
 });
 
-test('The answer goes to whoever was named, with the attempt, and as text', () => {
+test('the reply goes to the named receiver, with the attempt, and as text', () => {
   const told: unknown[] = [];
   const attempt = { name: 'attempt' };
   const command = new AnsweredCommand(
@@ -42,7 +42,7 @@ test('The answer goes to whoever was named, with the attempt, and as text', () =
   ]);
 });
 
-test('issue 20.1: other code may call what ends a command by itself, as agents that replace it do', () => {
+test('issue 20.1: other code may call the function that ends a command on its own, as agents do', () => {
   const told: unknown[] = [];
   const attempt = { name: 'attempt' };
   const { resolve, reject } = new AnsweredCommand(

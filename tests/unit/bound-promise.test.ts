@@ -67,7 +67,7 @@ describe('where promises can be bound', () => {
     expect(currentHolds()).toEqual([]);
   });
 
-  test('hooks are on for one moment at the await and one before the code goes on, never while it waits', async () => {
+  test('hooks are enabled only for a moment at the await and before the continuation, never during the wait', async () => {
     const { boundDeferred, currentHolds } = library;
     const hold = { open: true };
     const { promise, ...deferred } = boundDeferred<undefined>();
@@ -86,7 +86,7 @@ describe('where promises can be bound', () => {
     await taking;
   });
 
-  test('a promise whose constructor was only looked at leaves no hook on beyond the next promise', async () => {
+  test('a read of the constructor of a promise leaves no hook enabled beyond the next promise', async () => {
     const { boundDeferred, currentHolds } = library;
     const looked = boundDeferred<undefined>();
     expect(looked.promise.constructor).toBe(Promise);
@@ -98,7 +98,7 @@ describe('where promises can be bound', () => {
     expect(currentHolds()).toEqual([]);
   });
 
-  test('it passes for the native promise that it is', async () => {
+  test('a bound promise is a native promise', async () => {
     const { promise, ...deferred } = library.boundDeferred<number>();
     expect(promise).toBeInstanceOf(Promise);
     expect(Promise.resolve(promise)).toBe(promise);
@@ -108,7 +108,7 @@ describe('where promises can be bound', () => {
     expect(await promise).toBe(5);
   });
 
-  test('without a hold, and with one that is closed before the code goes on, nothing is entered', async () => {
+  test('nothing is entered without a hold, or with one that is closed before the code continues', async () => {
     const { boundDeferred, currentHolds } = library;
     const [busy, late] = [boundDeferred<boolean>(), boundDeferred<boolean>()];
     const flow = async (promise: Promise<boolean>): Promise<unknown> => [await promise, currentHolds().length];
@@ -123,7 +123,7 @@ describe('where promises can be bound', () => {
     ]);
   });
 
-  test('only the first answer counts, for the value as for the hold', async () => {
+  test('only the first resolution counts, for the value and for the hold', async () => {
     const { boundDeferred, currentHolds } = library;
     const [first, second] = [{ open: true }, { open: true }];
     const deferred = boundDeferred<string>();
@@ -134,7 +134,7 @@ describe('where promises can be bound', () => {
     expect(await flow()).toEqual(['first', true]);
   });
 
-  test('a handler and whoever awaits its result are inside, also after it failed', async () => {
+  test('a handler and the code that awaits its result are inside, also after a failure', async () => {
     const { boundDeferred, currentHolds } = library;
     const flow = async (fails: boolean): Promise<number[]> => {
       const deferred = boundDeferred<undefined>();
@@ -157,7 +157,7 @@ describe('where promises can be bound', () => {
     await expect(library.boundRejection(refused)).rejects.toBe(refused);
   });
 
-  test('the self-test passes, once, without timers, and leaves its caller where it was', async () => {
+  test('the self-test passes, runs once, uses no timers, and does not move its caller', async () => {
     const { currentHolds, runInside, supportsBoundPromises } = library;
     const hold = { open: true };
     jest.useFakeTimers();
@@ -176,7 +176,7 @@ describe('where promises can be bound', () => {
   });
 });
 
-describe('where they cannot', () => {
+describe('where promises cannot be bound', () => {
   const somebodyElses = Promise.resolve();
   const noHook = (): (() => void) => () => undefined;
   const strangers: Record<string, Hooks | undefined> = {
@@ -194,7 +194,7 @@ describe('where they cannot', () => {
     },
   };
 
-  test.each(Object.keys(strangers))('%s: the self-test says so, and a hold is never entered', async (why) => {
+  test.each(Object.keys(strangers))('%s: the self-test reports it, and a hold is never entered', async (why) => {
     const { boundDeferred, boundRejection, currentHolds, supportsBoundPromises } = await load(strangers[why]);
     expect(await supportsBoundPromises()).toBe(false);
     expect(supportsBoundPromises()).toBe(false);

@@ -29,7 +29,7 @@ function begin(notBefore: number, answerMs = 0): Begun {
   return { times, compensations, clock };
 }
 
-test('R1: what is not answered is repeated with pauses from 100 ms to 5 s until the last lease has ended, and no longer', async () => {
+test('R1: an unanswered release is repeated with pauses from 100 ms to 5 s until the last lease has ended', async () => {
   const { times, compensations, clock } = begin(-1);
   await clock.advance(2 * LEASE_MS);
   expect(times.map((at, i) => at - (times[i - 1] ?? 0))).toEqual([
@@ -40,13 +40,13 @@ test('R1: what is not answered is repeated with pauses from 100 ms to 5 s until 
   expect(clock.timers).toBe(0);
 });
 
-test('R4: nothing is sent that an attempt which may still run could overtake', async () => {
+test('R4: no release is sent that a pending attempt could overtake', async () => {
   const { times, clock } = begin(300);
   await clock.advance(2 * LEASE_MS);
   expect(times[0]).toBeGreaterThan(300);
 });
 
-test('R32: in a hurry it is sent at once, and again after short pauses, until it is closed', async () => {
+test('R32: during close() the release is sent at once, and again after short pauses until the end', async () => {
   const { times, compensations, clock } = begin(-1);
   await clock.advance(7_000);
   const before = times.length;
@@ -59,7 +59,7 @@ test('R32: in a hurry it is sent at once, and again after short pauses, until it
   expect([compensations.size, clock.timers]).toEqual([0, 0]);
 });
 
-test('issue 20.29: in a hurry it ends when it is refused, not when it is unanswered', async () => {
+test('issue 20.29: during close() a refused release ends, and an unanswered one does not', async () => {
   const clock = new FakeClock();
   const compensations = new Compensations(new LeaseClock(clock));
   let sent = 0;
@@ -73,14 +73,14 @@ test('issue 20.29: in a hurry it ends when it is refused, not when it is unanswe
   expect([sent, compensations.size, clock.timers]).toEqual([before + 1, 0, 0]);
 });
 
-test('R4, R32: also in a hurry nothing overtakes an attempt that may still run', async () => {
+test('R4, R32: also during close() no release overtakes a pending attempt', async () => {
   const { times, compensations, clock } = begin(300);
   compensations.hurry();
   await clock.advance(LEASE_MS);
   expect(times[0]).toBeGreaterThan(300);
 });
 
-test('R32: who closes can wait until all is given back', async () => {
+test('R32: close() can wait until all releases are done', async () => {
   const { compensations, clock } = begin(-1, 50);
   let done = false;
   void compensations.whenDone().then(() => (done = true));

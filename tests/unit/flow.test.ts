@@ -12,7 +12,7 @@ async function copyOfFlow(): Promise<typeof Flow> {
 
 afterEach(() => void jest.restoreAllMocks());
 
-test('a copy that keeps its list in another format shares nothing and warns once', async () => {
+test('a copy with another format of its list shares nothing and warns once', async () => {
   const foreign = { version: 0, storage: { getStore: () => [{ open: true }] } };
   Object.defineProperty(globalThis, SHARED, { value: foreign, configurable: true });
   const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();
@@ -24,7 +24,7 @@ test('a copy that keeps its list in another format shares nothing and warns once
   Reflect.deleteProperty(globalThis, SHARED);
 });
 
-test('copies of the same format are inside the same holds, and say nothing', async () => {
+test('copies with the same format are inside the same holds and do not warn', async () => {
   const warned = jest.spyOn(process, 'emitWarning').mockReturnValue();
   const [one, other] = [await copyOfFlow(), await copyOfFlow()];
   expect(one.runInside).not.toBe(other.runInside);
@@ -37,7 +37,7 @@ test('copies of the same format are inside the same holds, and say nothing', asy
   expect(warned).not.toHaveBeenCalled();
 });
 
-test('holds are listed outermost first, each once, and closed ones are left behind at the next entry', async () => {
+test('holds are listed outermost first, each once, and the next entry drops closed ones', async () => {
   const { currentHolds, runInside } = await copyOfFlow();
   const [a, b, c] = [{ open: true }, { open: true }, { open: true }];
   runInside(a, () =>
@@ -56,7 +56,7 @@ test('holds are listed outermost first, each once, and closed ones are left behi
   expect(currentHolds()).toEqual([]);
 });
 
-test('outside of every hold there is none, however deep, and the caller keeps its own', async () => {
+test('code run outside sees no hold at any depth, and the caller keeps its holds', async () => {
   const { currentHolds, runInside, runOutside } = await copyOfFlow();
   const [around, started] = [{ open: true }, { open: true }];
   await runInside(around, async () => {
@@ -73,7 +73,7 @@ test('outside of every hold there is none, however deep, and the caller keeps it
   });
 });
 
-test('where the store is kept on a resource, a hold is entered only if that is the continuation named', async () => {
+test('if the store is kept on a resource, a hold is entered only by the named continuation', async () => {
   const { currentHolds, enter } = await copyOfFlow();
   const mark = {};
   const keptOnResource = new AsyncLocalStorage().run(mark, () =>

@@ -33,7 +33,7 @@ const PUBLISHED: readonly (readonly [number, string])[] = [
 const kryo = (text: string): Uint8Array => Uint8Array.of(3, text.charCodeAt(0), text.charCodeAt(1) | 0x80);
 
 describe('HighwayHash-128', () => {
-  test.each(PUBLISHED)('of %d bytes is as published', (length, expected) => {
+  test.each(PUBLISHED)('of %d bytes matches the published value', (length, expected) => {
     const data = Uint8Array.from({ length }, (_, i) => i);
     expect(highwayHash128(data, KEY).toString('hex')).toBe(expected);
   });
@@ -43,7 +43,7 @@ describe('HighwayHash-128', () => {
     ['v2', 'B1pmxHlkmfILXSZFOsChHA=='],
     ['v3', 'rl1NnpS4Eekx1Vn+dCU1QA=='],
     ['v4', 'cfQgfajmOMGpmc7/1BHYPg=='],
-  ])('of %s is the field that Redisson was recorded to use', (value, field) => {
+  ])('of %s is the recorded field of Redisson', (value, field) => {
     expect(highwayHash128(kryo(value)).toString('base64')).toBe(field);
   });
 });

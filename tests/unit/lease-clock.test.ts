@@ -28,7 +28,7 @@ class Clocks implements Clock {
   }
 }
 
-test('R37: a process that stands between its looks at the two clocks has seen no jump', () => {
+test('R37: a process that stops between its reads of the two clocks sees no jump', () => {
   const clocks = new Clocks();
   const lease = new LeaseClock(clocks);
   clocks.lostAfterLook = 200;
@@ -36,7 +36,7 @@ test('R37: a process that stands between its looks at the two clocks has seen no
   expect(lease.jumped).toBe(0);
 });
 
-test('R37: nor has one that stood while its lease clock was made', () => {
+test('R37: a process that stops while its lease clock is created sees no jump', () => {
   const clocks = new Clocks();
   clocks.lostAfterLook = 200;
   const lease = new LeaseClock(clocks);
@@ -47,7 +47,7 @@ test('R37: nor has one that stood while its lease clock was made', () => {
   expect(lease.jumped).toBe(100);
 });
 
-test('R37: nor has one that stood after its last look while its lease clock was made', () => {
+test('R37: a process that stops after the last read while its lease clock is created sees no jump', () => {
   const clocks = new Clocks();
   clocks.lostAfterWall = 200;
   const lease = new LeaseClock(clocks);
@@ -55,7 +55,7 @@ test('R37: nor has one that stood after its last look while its lease clock was 
   expect(lease.jumped).toBe(0);
 });
 
-test('R37: a wall clock that was set forward, or a machine that slept, moves the lease clock once', () => {
+test('R37: a wall clock that is set forward, or a machine that sleeps, moves the lease clock once', () => {
   const clocks = new Clocks();
   const lease = new LeaseClock(clocks);
   clocks.ahead += 3_600_000;

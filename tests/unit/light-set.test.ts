@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { LightSet } from '../../src/light-set.js';
 import { Random } from '../support/random.js';
 
-test('A light set is a set: whatever is added and taken away, elements, order and answers are the same', () => {
+test('a light set behaves like a Set for any sequence of additions and removals', () => {
   const random = new Random('light set');
   const elements = [{}, {}, {}, {}];
   for (let round = 0; round < 200; round += 1) {
@@ -27,7 +27,7 @@ test('A light set is a set: whatever is added and taken away, elements, order an
   }
 });
 
-test('What is taken out of a light set, or added to it, while somebody goes through it', () => {
+test('a light set allows additions and removals during an iteration', () => {
   const [a, b, c] = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
   const light = new LightSet<{ name: string }>();
   light.add(a);

@@ -27,7 +27,7 @@ function growth(work: (count: number) => void): number {
 
 const LINEAR_AT_MOST = 3 * TIMES;
 
-test('issue 20.19: a lane costs the same however many are taken', () => {
+test('issue 20.19: the cost of a lane does not depend on the number of taken lanes', () => {
   const clock = new LeaseClock(new FakeClock());
   const takeAndFree = (count: number): void => {
     const lanes = new Lanes(clock, new Compensations(clock));
@@ -38,7 +38,7 @@ test('issue 20.19: a lane costs the same however many are taken', () => {
   expect(growth(takeAndFree)).toBeLessThan(LINEAR_AT_MOST);
 });
 
-test('issue 20.19: a number is taken once at a time, and there are never more numbers than lanes at once', () => {
+test('issue 20.19: a number is taken once at a time, and never more numbers than concurrent lanes exist', () => {
   const clock = new LeaseClock(new FakeClock());
   const lanes = new Lanes(clock, new Compensations(clock));
   const [a, b, c] = [lanes.take('key'), lanes.take('key'), lanes.take('key')];
@@ -51,7 +51,7 @@ test('issue 20.19: a number is taken once at a time, and there are never more nu
   expect(lanes.size).toBe(5);
 });
 
-test('issue 20.19: those in line leave at the same cost each, however many have left before', () => {
+test('issue 20.19: the cost of leaving a line does not depend on the number of earlier leavers', () => {
   const leave = (count: number): void => {
     const line = new LightSet<object>();
     const waiters = Array.from({ length: count }, () => ({}));

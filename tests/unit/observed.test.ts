@@ -27,29 +27,26 @@ const rewritten = (): SendCommand =>
 
 const WAYS: Record<string, () => SendCommand> = {
   'a function around it': () => wrapped(own),
-  'one that has its name and length': () =>
+  'a function with its name and length': () =>
     Object.defineProperties(wrapped(own), { name: { value: 'sendCommand' }, length: { value: 2 } }),
   'a bound function': () => own.bind(redis),
   'a proxy': () => new Proxy(own, {}),
   'its rewritten text': rewritten,
 };
 
-test.each(Object.entries(WAYS))(
-  'issue 20.1: %s in its place is seen at once, and that it has gone again',
-  (_, make) => {
-    for (const place of [Redis.prototype, redis]) {
-      expect(isObserved(redis)).toBe(false);
-      place.sendCommand = make();
-      expect([isObserved(redis), isObserved(redis)]).toEqual([true, true]);
-      expect(isAnyObserved()).toBe(place === Redis.prototype);
-      if (place === redis) Reflect.deleteProperty(redis, 'sendCommand');
-      else place.sendCommand = own;
-      expect(isObserved(redis)).toBe(false);
-    }
-  },
-);
+test.each(Object.entries(WAYS))('issue 20.1: %s in its place is detected at once, and so is its removal', (_, make) => {
+  for (const place of [Redis.prototype, redis]) {
+    expect(isObserved(redis)).toBe(false);
+    place.sendCommand = make();
+    expect([isObserved(redis), isObserved(redis)]).toEqual([true, true]);
+    expect(isAnyObserved()).toBe(place === Redis.prototype);
+    if (place === redis) Reflect.deleteProperty(redis, 'sendCommand');
+    else place.sendCommand = own;
+    expect(isObserved(redis)).toBe(false);
+  }
+});
 
-test.each(['start', 'end', 'asyncStart', 'asyncEnd', 'error'])('issue 20.1: who listens for %s counts', (event) => {
+test.each(['start', 'end', 'asyncStart', 'asyncEnd', 'error'])('issue 20.1: listeners for %s are counted', (event) => {
   const listener = (): void => undefined;
   subscribe(`tracing:ioredis:command:${event}`, listener);
   expect(isObserved(redis)).toBe(true);

@@ -58,6 +58,6 @@ test.each([
   ['redisson_sc:ord:{42}:l', '&redisson_sc:*'],
   ['redisson_countdownlatch__channel__{a}', '&redisson_countdownlatch__channel__*'],
   ['redisson_lock__channel:app:{42}', '&redisson_lock__channel:*'],
-])('the pattern of %s is that of its kind', (channel, rule) => {
+])('the pattern of %s belongs to its kind', (channel, rule) => {
   expect(missingRule('NOPERM No permissions to access a channel', { channel })).toBe(rule);
 });

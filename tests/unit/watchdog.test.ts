@@ -39,7 +39,7 @@ const heldTenure = (key: string, renewal: RenewalScript): Tenure =>
     },
   }) as unknown as Tenure;
 
-test('the renewals of many locks leave over several turns of the event loop, and none waits for an answer', async () => {
+test('the renewals of many locks are sent over several turns of the event loop without waiting for replies', async () => {
   const clock = new FakeClock();
   const watchdog = new Watchdog(new LeaseClock(clock), silent, 3 * EVERY_MS, EVERY_MS);
   const renewal = new Unanswered();
@@ -61,7 +61,7 @@ test('the renewals of many locks leave over several turns of the event loop, and
   watchdog.close();
 });
 
-test('a lock that is given back while earlier batches leave is not renewed any more', async () => {
+test('a lock that is released while earlier batches are sent is not renewed', async () => {
   const clock = new FakeClock();
   const watchdog = new Watchdog(new LeaseClock(clock), silent, 3 * EVERY_MS, EVERY_MS);
   const renewal = new Unanswered();

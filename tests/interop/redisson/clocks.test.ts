@@ -55,7 +55,7 @@ describe.each(CLOCKS)(`a JVM whose clock is %s, with Redisson ${version}`, (_, a
 
   afterAll(() => jvm.kill9());
 
-  test('what it writes is off by that much', async () => {
+  test('the times that it writes are off by that difference', async () => {
     const semaphore = { kind: 'expirable', name: `clock:${++names}` };
     await client.getPermitExpirableSemaphore(semaphore.name).trySetPermits(1);
     const thread = jvm.thread('writer');
@@ -101,7 +101,7 @@ describe.each(CLOCKS)(`a JVM whose clock is %s, with Redisson ${version}`, (_, a
     },
   );
 
-  test('R30: in a crowd of both kinds everybody enters a fair lock in the order of the queue', async () => {
+  test('R30: many waiters of both kinds enter a fair lock in the order of the queue', async () => {
     const name = `crowd:${++names}`;
     const [FLOWS, SECTIONS] = [4, 25];
     const monitor = await server.monitor();
@@ -126,7 +126,7 @@ describe.each(CLOCKS)(`a JVM whose clock is %s, with Redisson ${version}`, (_, a
     expect(granted).toHaveLength(2 * FLOWS * SECTIONS);
   });
 
-  test('R30: it takes no permit of ours back before its time, but for what its clock is ahead', async () => {
+  test('R30: it frees no permit of Holdfast early, except by the time that its clock is ahead', async () => {
     const ahead = Math.max(aheadMs, 0);
     const semaphore = client.getPermitExpirableSemaphore(`permits:${++names}`);
     const itsOwn = { kind: 'expirable', name: semaphore.name };
@@ -142,7 +142,7 @@ describe.each(CLOCKS)(`a JVM whose clock is %s, with Redisson ${version}`, (_, a
   });
 
   if (aheadMs > 0) {
-    test('declared: it takes back a permit of ours that much too early, and ours is told that it is gone', async () => {
+    test('declared: it frees a permit of Holdfast early by that time, and the holder learns that the permit is gone', async () => {
       const semaphore = client.getPermitExpirableSemaphore(`permits:${++names}`);
       const itsOwn = { kind: 'expirable', name: semaphore.name };
       await semaphore.trySetPermits(1);
@@ -155,7 +155,7 @@ describe.each(CLOCKS)(`a JVM whose clock is %s, with Redisson ${version}`, (_, a
       expect(await semaphore.availablePermits()).toBe(1);
     });
   } else {
-    test('declared: we take back its permits that much too early, by the clock of the server', async () => {
+    test('declared: Holdfast frees its permits early by that time, according to the server clock', async () => {
       const semaphore = client.getPermitExpirableSemaphore(`permits:${++names}`);
       const itsOwn = { kind: 'expirable', name: semaphore.name };
       await semaphore.trySetPermits(2);
@@ -166,7 +166,7 @@ describe.each(CLOCKS)(`a JVM whose clock is %s, with Redisson ${version}`, (_, a
       expect(await semaphore.tryAcquire(0, 10_000)).toBeNull();
     });
 
-    test('declared: with a wait that is shorter than that it loses its place in a fair lock to us', async () => {
+    test('declared: with a wait shorter than that time it loses its place in a fair lock to Holdfast', async () => {
       const WAIT_MS = 3_000;
       const name = `short:${++names}`;
       const lock = client.getFairLock(name);
@@ -188,7 +188,7 @@ describe.each(CLOCKS)(`a JVM whose clock is %s, with Redisson ${version}`, (_, a
   }
 
   test.each(['lock', 'fenced', 'fair', 'write', 'read'])(
-    'R30: %s: leases of either kind have their length',
+    'R30: %s: leases of either kind have their full length',
     async (kind) => {
       const LEASE_MS = 1_500;
       const name = `lease:${++names}`;
@@ -234,8 +234,8 @@ function lockOf(kind: string, name: string): ReturnType<LockClient['getLock']> {
   }
 }
 
-describe(`clocks further apart than a fair lock can bear, with Redisson ${version}`, () => {
-  test('a waiter of ours that a JVM has evicted queues again, at the end, and gets in', async () => {
+describe(`clocks further apart than a fair lock tolerates, with Redisson ${version}`, () => {
+  test('a waiter that Redisson evicted queues again at the end and acquires the lock', async () => {
     const fairLockWaitTimeout = 10_000;
     const impatient = createClient({ url: server.url, fairLockWaitTimeout });
     const jvm = await startJvm(60_000, fairLockWaitTimeout);

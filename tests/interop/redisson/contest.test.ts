@@ -52,7 +52,7 @@ afterAll(async () => {
 
 describe.each(Array.from({ length: CONTESTS }, (_, i) => i + 1))(`contest %i with Redisson ${version}`, () => {
   test.each(KINDS)(
-    '$kind, $permits at a time: nobody is inside who should not be, and everybody gets in',
+    '$kind, $permits at a time: no more owners than allowed are inside, and every owner gets in',
     async (on) => {
       const { kind, permits } = on;
       referee = await Referee.start(permits);

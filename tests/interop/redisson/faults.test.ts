@@ -80,7 +80,7 @@ async function bothWait(name: string): Promise<Waiters> {
 const freshName = (): string => `faults:${++names}`;
 
 describe(`mixed faults with Redisson ${version}`, () => {
-  test('SCRIPT FLUSH while both wait, and before each of many sections', async () => {
+  test('a SCRIPT FLUSH during the waits of both, and before each of many sections, goes unnoticed', async () => {
     const name = freshName();
     const hold = await holdElsewhere(client.getLock(name));
     const { jvmAt, nodeAt } = await bothWait(name);
@@ -104,7 +104,7 @@ describe(`mixed faults with Redisson ${version}`, () => {
     expect(await server.admin.exists(name)).toBe(0);
   });
 
-  test('the subscribers of both are cut: as soon as they are back, a release wakes each', async () => {
+  test('a release wakes each waiter as soon as its cut subscriber is connected again', async () => {
     const name = freshName();
     const hold = await holdElsewhere(client.getLock(name));
     const { jvmAt, nodeAt } = await bothWait(name);
@@ -116,7 +116,7 @@ describe(`mixed faults with Redisson ${version}`, () => {
     expect(await server.admin.exists(name)).toBe(0);
   });
 
-  test('the server restarts, empty: both get in, one after the other, and nothing is left', async () => {
+  test('after an empty restart of the server both enter one after the other, and nothing is left', async () => {
     const name = freshName();
     const stranger = '00000000-0000-4000-8000-000000000000:1';
     const LEASE_MS = 4_000;

@@ -104,7 +104,7 @@ describe(`wake-ups with Redisson ${version}`, () => {
     },
   );
 
-  test(`${HAND_OFFS} hand-offs, by turns from a JVM to Node and back`, async () => {
+  test(`${HAND_OFFS} hand-overs in turn from Redisson to Holdfast and back`, async () => {
     const lock = { kind: 'lock', name: 'alternating' };
     const parties = { JVM: jvmParty('alternating'), Node: nodeParty() };
     const taken = { JVM: [] as number[], Node: [] as number[] };
@@ -126,7 +126,7 @@ describe(`wake-ups with Redisson ${version}`, () => {
     expectWoken(taken.Node);
   });
 
-  test('local hand-off is invisible: a JVM gets in past 50 waiters of one Node process', async () => {
+  test('a Redisson waiter enters beside 50 waiters of one Node.js process that hand over locally', async () => {
     const SECTIONS = 60;
     for (const holdMs of [0, 1, 20]) {
       const name = `handed-on:${holdMs}`;

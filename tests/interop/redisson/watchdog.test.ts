@@ -46,7 +46,7 @@ const readHolds = (name: string, owner: string): Promise<string[]> =>
   server.admin.keys(`{${name}}:${owner}:rwlock_timeout:*`);
 
 describe(`watchdogs side by side with Redisson ${version}`, () => {
-  test('holds of both kinds outlive several leases; a JVM that is killed frees its own for us, and only those', async () => {
+  test('holds of both kinds outlive several leases, and only the holds of a killed JVM become free', async () => {
     const jvm = await startJvm();
     const thread = jvm.thread('holder');
     const owner = await thread.owner();
@@ -86,7 +86,7 @@ describe(`watchdogs side by side with Redisson ${version}`, () => {
     expect(await server.admin.exists('shared', 'of-node', 'of-jvm')).toBe(0);
   });
 
-  test('a Node process that is killed frees its own for a JVM', async () => {
+  test('the holds of a killed Node.js process become free for Redisson', async () => {
     const jvm = await startJvm();
     const thread = jvm.thread('holder');
     const worker = await startWorker();

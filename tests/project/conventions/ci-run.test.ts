@@ -51,21 +51,21 @@ const STEPS = [
   'run test:runtimes',
 ];
 
-test('it runs every step in order and passes', async () => {
+test('the run executes every step in order and passes', async () => {
   const { status, lastLine } = await ciRun('exit 0');
   expect(called()).toEqual(['ci --no-audit --no-fund', ...STEPS]);
   expect(lastLine).toMatch(/^done in \d+ s: 10 steps, 0 of them failed$/);
   expect(status).toBe(0);
 });
 
-test.each(STEPS)('it fails when "npm %s" fails, after the steps that follow', async (step) => {
+test.each(STEPS)('the run fails after all steps if "npm %s" fails', async (step) => {
   const { status, lastLine } = await ciRun(`[ "$*" != '${step}' ]`);
   expect(called().slice(1)).toEqual(STEPS);
   expect(lastLine).toMatch(/: 10 steps, 1 of them failed$/);
   expect(status).toBe(1);
 });
 
-test('a machine without a JDK may leave out the JVM step alone, and the summary says so', async () => {
+test('a machine without a JDK skips only the JVM step, and the summary says so', async () => {
   const without = await ciRun(`case "$*" in *interop*) exit 3 ;; esac`);
   expect(without.output).toContain('  jvm: not run: this machine has no JDK or no Maven\n');
   expect(without.status).toBe(0);
@@ -74,7 +74,7 @@ test('a machine without a JDK may leave out the JVM step alone, and the summary 
   expect(other.status).toBe(1);
 });
 
-test('an installation that fails fails the run, and each step counts as failed', async () => {
+test('a failed installation fails the run, and each step counts as failed', async () => {
   const { status, output, lastLine } = await ciRun('exit 7');
   expect(called()).toEqual(['ci --no-audit --no-fund']);
   expect(output.match(/FAILED: it did not get its turn/g)).toHaveLength(10);
@@ -82,7 +82,7 @@ test('an installation that fails fails the run, and each step counts as failed',
   expect(status).toBe(1);
 });
 
-test('a run that is ended from outside names the steps that did not get their turn', async () => {
+test('a run that is ended from outside names the steps that did not run', async () => {
   const { status, output } = await ciRun(
     `case "$*" in *slow*) while [ -e "$0" ]; do sleep 0.05; done ;; esac`,
     async (pid) => {

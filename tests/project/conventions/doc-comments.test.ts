@@ -63,7 +63,7 @@ test('a counterpart in Redisson is a method or a class of it', () => {
   expect(tags.filter((tag) => !/^`(R\w+|LockOptions)[#.\w(), <>]*`/.test(tag))).toEqual([]);
 });
 
-test('the kinds are those that there are', () => {
+test('the list of kinds has every kind', () => {
   expect(kinds.map(([name]) => name)).toEqual(
     expect.arrayContaining(['Lock', 'Semaphore', 'CountDownLatch', 'LockClient']),
   );

@@ -82,19 +82,22 @@ describe('the permissions', () => {
     return { url: address.href, forget: () => admin().call('ACL', 'DELUSER', user) };
   }
 
-  test.each(['evalsha', 'hset', 'subscribe'])('are what a client without %s is sent here for', async (command) => {
-    const { url, forget } = await allow(`+${command}`);
-    const name = freshName();
-    await using client = createClient({ url });
-    await using elsewhere = createClient({ url: testRedisUrl() });
-    const held = command === 'subscribe' ? await elsewhere.getLock(name).acquire() : undefined;
-    await expect(client.getLock(name).lock()).rejects.toMatchObject({
-      code: 'ERR_LOCK_REFUSED',
-      message: expect.stringContaining('docs/permissions.md'),
-    });
-    await held?.release();
-    await forget();
-  });
+  test.each(['evalsha', 'hset', 'subscribe'])(
+    'list the permission that an error for a client without %s names',
+    async (command) => {
+      const { url, forget } = await allow(`+${command}`);
+      const name = freshName();
+      await using client = createClient({ url });
+      await using elsewhere = createClient({ url: testRedisUrl() });
+      const held = command === 'subscribe' ? await elsewhere.getLock(name).acquire() : undefined;
+      await expect(client.getLock(name).lock()).rejects.toMatchObject({
+        code: 'ERR_LOCK_REFUSED',
+        message: expect.stringContaining('docs/permissions.md'),
+      });
+      await held?.release();
+      await forget();
+    },
+  );
 
   test('are enough', async () => {
     const { url, forget } = await allow();

@@ -15,7 +15,7 @@ const tests = ['tests/contracts', 'tests/integration']
   .filter((file) => !file.endsWith('.test.ts'))
   .concat(projectFiles('tests', '.test.ts'));
 
-test('each of the 47 hazards is named once, in order, with what answers it', () => {
+test('each of the 47 hazards is named once, in order, with its answers', () => {
   expect(HAZARDS.map(({ number }) => number)).toEqual(Array.from({ length: 47 }, (_, i) => i + 1));
   expect(new Set(HAZARDS.map(({ title }) => title)).size).toBe(47);
   expect(HAZARDS.filter(({ answers }) => answers.length === 0)).toEqual([]);
@@ -23,7 +23,7 @@ test('each of the 47 hazards is named once, in order, with what answers it', () 
   expect(HAZARDS.filter(({ answers }) => answers.every(([file]) => file.endsWith('.md')))).toEqual([]);
 });
 
-test('what answers a hazard is there', () => {
+test('every answer to a hazard exists', () => {
   const missing = HAZARDS.flatMap(({ number, answers }) =>
     answers
       .filter(([file, part]) =>

@@ -20,8 +20,8 @@ test('src has no cycle of imports between files, and none between folders, types
   expect(folderCycles(sources)).toEqual([]);
 });
 
-describe('the reader', () => {
-  test('sees every form of import and export and tells types from values', () => {
+describe('the reader of imports', () => {
+  test('sees every form of import and export and distinguishes types from values', () => {
     const text = `import a, { type B } from './a.js';
 import type { C } from './c.js';
 import {
@@ -64,7 +64,7 @@ describe('the rules', () => {
   const after = (path: string, line: string): Sources =>
     new Map(Object.entries({ ...tree, [path]: `${tree[path] ?? ''}\n${line}` }));
 
-  test('a tree that keeps the rules has no complaint', () => {
+  test('a tree that follows the rules is accepted', () => {
     expect(forbiddenImports(new Map(Object.entries(tree)))).toEqual([]);
     expect(importCycles(new Map(Object.entries(tree)))).toEqual([]);
     expect(folderCycles(new Map(Object.entries(tree)))).toEqual([]);

@@ -21,7 +21,7 @@ const TOP_LEVEL_FILES = [
 const code = ['src', 'tests', 'examples', 'bench'].flatMap((folder) => projectFiles(folder, 'ts'));
 const manifest = JSON.parse(readProjectFile('package.json')) as Manifest;
 
-test('the top level holds the project and what tooling forces beside it, nothing else', () => {
+test('the top level has only the project and the files that tools require there', () => {
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: PROJECT_ROOT,
     encoding: 'utf8',
@@ -57,7 +57,7 @@ test('a folder of src is small enough to answer one question', () => {
   expect([...folders].filter(([, count]) => count > 15)).toEqual([]);
 });
 
-test('src does without any and without directives that silence the compiler', () => {
+test('src has no any and no directives that silence the compiler', () => {
   const offences = projectFiles('src', '.ts').flatMap((path) => {
     const text = readProjectFile(path);
     const silenced = text.match(/@ts-(ignore|nocheck|expect-error)/g) ?? [];
@@ -70,7 +70,7 @@ test('src does without any and without directives that silence the compiler', ()
   expect(offences).toEqual([]);
 });
 
-test('nothing is put off in a comment, and no test is skipped or run alone', () => {
+test('no comment postpones work, and no test is skipped or run alone', () => {
   const put = new RegExp(`\\b(${['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX'].join('|')})\\b`);
   const skipped = /\b(it|test|describe)\.(skip|only|todo|failing)\b|\bx(it|test|describe)\(|\bf(it|describe)\(/;
   const offences = [...code, ...projectFiles('lua', '.lua')].flatMap((path) =>
@@ -83,7 +83,7 @@ test('nothing is put off in a comment, and no test is skipped or run alone', () 
   expect(offences).toEqual([]);
 });
 
-test('every script that a page names is there', () => {
+test('every script that a page names exists', () => {
   const named = [...guide.matchAll(/\bnpm (?:run )?(?:--silent |-s )?([a-z][\w:-]*)/g)];
   const builtIn = new Set(['ci', 'i', 'install', 'pack', 'publish', 'version', 'packages', 'package']);
   const missing = named.flatMap(([call, script]) =>

@@ -12,11 +12,11 @@ const lockfile = readProjectFile('package-lock.json');
 const { version, packages } = JSON.parse(lockfile) as { version: string; packages: Record<string, Locked> };
 const installed = Object.entries(packages).filter(([path]) => path !== '');
 
-test('the lockfile is of this version', () => {
+test('the lockfile has the version of the package', () => {
   expect(version).toBe((JSON.parse(readProjectFile('package.json')) as { version: string }).version);
 });
 
-test('every package is locked by its hash, and fetched from whatever registry the user has', () => {
+test('every package is locked by its hash and has no registry address', () => {
   expect(installed.length).toBeGreaterThan(0);
   expect(installed.filter(([, { integrity }]) => !integrity).map(([path]) => path)).toEqual([]);
   const elsewhere = installed.filter(
@@ -25,7 +25,7 @@ test('every package is locked by its hash, and fetched from whatever registry th
   expect(elsewhere.map(([path]) => path)).toEqual([]);
 });
 
-test('the binaries for every platform are locked: npm ci refuses to run where one is missing', () => {
+test('the binaries for every platform are locked, because npm ci refuses a missing one', () => {
   const known = new Set(installed.map(([path]) => path.replace(/^.*node_modules\//, '')));
   const missing = installed.flatMap(([path, { optionalDependencies }]) =>
     Object.keys(optionalDependencies ?? {})

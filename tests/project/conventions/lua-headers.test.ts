@@ -30,13 +30,13 @@ test('every script is bound, and every binding has its script', () => {
 describe.each(SCRIPT_FILES)('%s', (path) => {
   const text = readScript(path);
 
-  test('has a header in the fixed form, and the body does what it says', () => {
+  test('has a header in the fixed form that matches the body', () => {
     const header = parseLuaHeader(text);
     expect(`lua/${header.name}.lua`).toBe(path);
     expect(bodyDepartures(header)).toEqual([]);
   });
 
-  test('is bound where its header says, with as many keys and arguments', () => {
+  test('is bound in the file of its header, with as many keys and arguments', () => {
     const { name, keys, args, usedBy } = parseLuaHeader(text);
     const users = usedBy.map(({ file, binding }) => `${file} (${binding})`);
     expect(users).toEqual([...bindings].filter(([, binding]) => binding.name === name).map(([user]) => user));
@@ -55,7 +55,7 @@ describe.each(SCRIPT_FILES)('%s', (path) => {
 });
 
 test.each(INCLUDED_FILES)(
-  '%s says what it does and what it shares with its scripts, and several scripts include it',
+  '%s has a header that names its effect and its variables, and several scripts include it',
   (path) => {
     const file = path.slice('lua/'.length);
     const [first, ...rest] = readProjectFile(path).split('\n\n')[0]!.split('\n');
@@ -88,7 +88,7 @@ return redis.call('PTTL', lock)
     return bodyDepartures(parseLuaHeader(script.replace(from, to)));
   };
 
-  test('nothing in a script that keeps the form', () => {
+  test('nothing in a script with the fixed form', () => {
     expect(departures('', '')).toEqual([]);
   });
 

@@ -32,7 +32,7 @@ test('every fixed pause has a name or a reason', () => {
   expect(unlike).toEqual([]);
 });
 
-test('a pause is found in what it may stand in', () => {
+test('a pause is found in every syntax', () => {
   expect(pausesIn('await pause(30); await pause(STARTED_MS); // pause(40)')).toEqual(['30']);
   expect(pausesIn('const late = () => pause(now() + 5).then(go); await pause();')).toEqual(['now() + 5']);
   expect(pausesIn('await new Promise((resolve) => setTimeout(resolve, 50));')).toEqual(['setTimeout 50']);

@@ -32,12 +32,15 @@ test('every script belongs to a row', () => {
   expect(SCRIPT_FILES.filter((path) => !all.some((start) => path.startsWith(`lua/${start}`)))).toEqual([]);
 });
 
-test.each(Object.entries(ROWS))('the row of %s has what its scripts and reads need, and nothing else', (row, used) => {
-  const scripts = SCRIPT_FILES.filter((path) => used.scripts.some((start) => path.startsWith(`lua/${start}`)));
-  expect(scripts.length).toBeGreaterThan(0);
-  const needed = new Set([...scripts.flatMap(commandsOf), ...used.reads].map((command) => `+${command}`));
-  const inherited = used.as === undefined ? [] : permissionsFor([used.as], 'name').commands;
-  const listed = [...permissionsFor([row], 'name').commands, ...inherited];
-  expect([...needed].filter((rule) => !listed.includes(rule))).toEqual([]);
-  expect(listed.filter((rule) => !needed.has(rule) && !inherited.includes(rule))).toEqual([]);
-});
+test.each(Object.entries(ROWS))(
+  'the row of %s has exactly the permissions that its scripts and reads need',
+  (row, used) => {
+    const scripts = SCRIPT_FILES.filter((path) => used.scripts.some((start) => path.startsWith(`lua/${start}`)));
+    expect(scripts.length).toBeGreaterThan(0);
+    const needed = new Set([...scripts.flatMap(commandsOf), ...used.reads].map((command) => `+${command}`));
+    const inherited = used.as === undefined ? [] : permissionsFor([used.as], 'name').commands;
+    const listed = [...permissionsFor([row], 'name').commands, ...inherited];
+    expect([...needed].filter((rule) => !listed.includes(rule))).toEqual([]);
+    expect(listed.filter((rule) => !needed.has(rule) && !inherited.includes(rule))).toEqual([]);
+  },
+);

@@ -45,7 +45,7 @@ test.each([
   expect(projectsOf(path)).toEqual(projects);
 });
 
-test('npm test leaves out the slow files and the projects apart, and npm run test:slow runs the slow files', () => {
+test('npm test skips the slow files and the separate projects, and npm run test:slow runs the slow files', () => {
   expect(valuesOf('test', '--ignoreProjects').sort()).toEqual(['slow', ...Object.keys(APART)].sort());
   expect(valuesOf('test:slow', '--selectProjects')).toEqual(['slow']);
   expect(config.projects.map(({ displayName }) => displayName).sort()).toEqual(

@@ -26,7 +26,7 @@ test('the map has the folders of src in the order of the import test', () => {
   expect(firstCells(section('The map'))).toEqual(FOLDERS);
 });
 
-test('every file that the tour names is there', () => {
+test('every file that the tour names exists', () => {
   const named = [...tour.matchAll(/`([\w/-]+\.(?:ts|lua))`/g)].map(([, path]) => path!);
   expect(named.length).toBeGreaterThan(40);
   const missing = named.filter((path) => !path.startsWith('tests/') && !existsSync(join(PROJECT_ROOT, fileOf(path))));
@@ -66,7 +66,7 @@ describe('the spine', () => {
   });
 });
 
-test('there are four walks, and each has its steps', () => {
+test('the tour has four walks, each with its steps', () => {
   const walks = [...tour.matchAll(/^## (Walk \d: .*)$/gm)].map(([, title]) => title!);
   expect(walks).toHaveLength(4);
   for (const walk of walks) expect(section(walk).match(/^\d+\. /gm)!.length).toBeGreaterThanOrEqual(5);

@@ -25,7 +25,7 @@ test('every requirement of the table is cited by a test', () => {
   expect(requirements.filter((number) => !numbers.has(number))).toEqual([]);
 });
 
-test('the table of hazards is that of the index', () => {
+test('the table of hazards matches the index', () => {
   const [, table] = text.split('\n## Hazards\n');
   expect(tableUnder('Number', table!)).toEqual(HAZARDS.map(({ number, title }) => [String(number), title]));
 });
@@ -38,7 +38,7 @@ test('every folder of tests has its question', () => {
   expect(folders.size).toBe(tableUnder('Folder', text).length);
 });
 
-test('every script that it names is there', () => {
+test('every script that the page names exists', () => {
   const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Record<string, string> };
   const named = [...text.matchAll(/`npm (?:run )?([\w:]+)/g)].map(([, name]) => name!);
   expect(named.length).toBeGreaterThan(5);

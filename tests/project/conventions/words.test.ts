@@ -12,7 +12,7 @@ function linesOfSource(pattern: RegExp, isExempt: (path: string) => boolean = ()
     );
 }
 
-test('the code above the bindings reads the words of a reply, not its type', () => {
+test('the code above the bindings reads the words of a reply and not its type', () => {
   const types = /\btypeof (?:\w+[.?]*)*repl(?:y|ies)\b/;
   expect(types.test("typeof request.reply === 'number'")).toBe(true);
   expect(linesOfSource(types, (path) => path.startsWith('src/redis/scripts/'))).toEqual([]);

@@ -61,7 +61,7 @@ class HandMadeRun implements Run {
 
 const failed = (run: Run): string[] => checks(run).flatMap(({ ok, name }) => (ok ? [] : [name]));
 
-test('a run in which all went well passes every check', () => {
+test('a successful run passes every check', () => {
   const run = new HandMadeRun();
   expect(failed(run)).toEqual([]);
   expect(handOffLatencies(run.register)).toEqual({ all: [1], inProcess: 0 });
@@ -114,7 +114,7 @@ test.each<[what: string, check: string, change: (run: HandMadeRun) => void]>([
   expect(failed(run)).toContain(check);
 });
 
-test('a frame is never wider than the terminal, and tells who holds what and who waits', () => {
+test('a frame fits the terminal and shows the holders and the waiters', () => {
   const run = new HandMadeRun();
   run.timeline.report('w1', { say: 'wants', order: 'o2', flow: 'a', at: 1_400 });
   for (const columns of [40, 80, 200]) {
@@ -128,7 +128,7 @@ test('a frame is never wider than the terminal, and tells who holds what and who
   expect(text).toMatch(/w2 {2}pid 1 +killed/);
 });
 
-test('the picture shows names as they are, whatever is in them', () => {
+test('the picture shows names unchanged, with any characters', () => {
   const timeline = new Timeline(['<order> & "co"']);
   timeline.begin(0, 1_000);
   timeline.add('w1', 1, ['a']);

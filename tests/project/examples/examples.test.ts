@@ -124,7 +124,7 @@ const STAYS = ['example:slots', 'example:seats'];
 
 afterEach(() => admin().del(...STAYS));
 
-test('every example has its facts here, begins with the question it answers, and is short', () => {
+test('every example has its facts here, begins with its question, and is short', () => {
   expect(Object.keys(FACTS)).toEqual(names);
   const texts = files.map((path) => readProjectFile(path).split('\n'));
   expect(texts.filter(([question]) => !/^\/\/ [A-Z].*\?$/.test(question ?? '')).map(([question]) => question)).toEqual(
@@ -133,7 +133,7 @@ test('every example has its facts here, begins with the question it answers, and
   expect(Math.max(...texts.map((lines) => lines.length))).toBeLessThan(100);
 });
 
-test.each(Object.entries(FACTS))('the example %s ends by itself and prints its facts', async (name, facts) => {
+test.each(Object.entries(FACTS))('the example %s ends on its own and prints its facts', async (name, facts) => {
   const { code, stdout, stderr } = await runExample([`${name}.ts`], { REDIS_URL: testRedisUrl() });
   const lines = stdout.trim().split('\n');
   expect(lines).toEqual(facts.map((fact) => expect.stringMatching(fact)));
@@ -141,7 +141,7 @@ test.each(Object.entries(FACTS))('the example %s ends by itself and prints its f
   expect(code).toBe(0);
 });
 
-test('npm run example lists them with their questions, and refuses another name', async () => {
+test('npm run example lists the examples with their questions and refuses another name', async () => {
   const [listed, refused] = await Promise.all([
     runExample(['support/run.ts'], {}),
     runExample(['support/run.ts', 'no-such-example'], {}),

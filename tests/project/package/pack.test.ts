@@ -37,7 +37,7 @@ const shipped = (file: string): string => readFileSync(join(project, 'node_modul
 const bytesOf = (files: readonly string[]): number => files.reduce((sum, file) => sum + shipped(file).length, 0);
 const rootEsm = (): string[] => packed.filter((path) => ROOT_ESM.includes(path) || SHARED.test(path));
 
-test('issue 20.27: the package holds both builds with their types and the licences, and nothing that nothing reads', () => {
+test('issue 20.27: the package has both builds with their types and the licences, and no unused file', () => {
   const expected = [
     ...ROOT_ESM,
     ...['index.cjs', 'index.d.mts', 'index.d.cts'].map((file) => `dist/${file}`),
@@ -67,7 +67,7 @@ test('issue 23: the root loads no subpath, no peer besides ioredis, and no furth
   expect(loaded(['dist/index.cjs'])).toEqual(['ioredis', ...modules]);
 });
 
-test('issue 20.27: the scripts go along without their comments', () => {
+test('issue 20.27: the packaged scripts have no comments', () => {
   const comments = projectFiles('lua', '.lua').flatMap(
     (path) => readFileSync(join(PROJECT_ROOT, path), 'utf8').match(/-- .{20,}/g) ?? [],
   );
@@ -82,18 +82,15 @@ test.each([
   ['LockTimeoutError', 2_000],
   ['InvalidArgumentError, RedisUnavailableError, MultiUnlockError, NoQuorumError', 12_000],
   ['lockContext', 12_000],
-])(
-  'issue 20.27: of %s a bundler takes no more than it needs, and the client has no part in it',
-  async (names, most) => {
-    const entry = join(project, 'alone.mjs');
-    writeFileSync(entry, `import { ${names} } from 'holdfast';\nconsole.log([${names}]);\n`);
-    const bundled = await build({ entryPoints: [entry], bundle: true, platform: 'node', format: 'esm', write: false });
-    expect(bundled.outputFiles[0]!.contents.length).toBeLessThan(most);
-    expect(bundled.outputFiles[0]!.text).not.toMatch(/evalsha|ioredis/i);
-  },
-);
+])('issue 20.27: a bundler takes only the needed part of %s, without the client', async (names, most) => {
+  const entry = join(project, 'alone.mjs');
+  writeFileSync(entry, `import { ${names} } from 'holdfast';\nconsole.log([${names}]);\n`);
+  const bundled = await build({ entryPoints: [entry], bundle: true, platform: 'node', format: 'esm', write: false });
+  expect(bundled.outputFiles[0]!.contents.length).toBeLessThan(most);
+  expect(bundled.outputFiles[0]!.text).not.toMatch(/evalsha|ioredis/i);
+});
 
-test('the types that are shipped tell of what users call, and of nothing inside', () => {
+test('the shipped types describe only the public surface', () => {
   for (const file of ['index.d.mts', 'index.d.cts']) {
     const types = readFileSync(join(project, 'node_modules/holdfast/dist', file), 'utf8');
     expect(types).toContain('tryLock(waitTime?: number, leaseTime?: number');
@@ -101,7 +98,7 @@ test('the types that are shipped tell of what users call, and of nothing inside'
   }
 });
 
-test('only what the build names is inlined, and its licences go along', () => {
+test('only the packages that the build names are inlined, with their licences', () => {
   const packagesIn = (file: string) => {
     // The build writes before each file's code where it is from.
     const names = [...shipped(file).matchAll(/^\/\/#region .*node_modules\/((?:@[^/\n]+\/)?[^/\n]+)\//gm)];
@@ -115,7 +112,7 @@ test('only what the build names is inlined, and its licences go along', () => {
     expect(shipped('THIRD-PARTY-LICENSES')).toMatch(new RegExp(`^${name} \\d.*\\(MIT\\)`, 'm'));
 });
 
-test('imported, required and bundled into one file without a lua folder, it excludes the others and re-enters', async () => {
+test('imported, required and bundled copies without a lua folder exclude each other and re-enter', async () => {
   const alone = join(scratch, 'alone');
   mkdirSync(alone);
   const entryPoints = [join(project, 'cjs.cjs')];
@@ -133,7 +130,7 @@ test('imported, required and bundled into one file without a lua folder, it excl
   expect(said).toEqual(runs.map(() => ({ said: { deepest: 2 }, stderr: '' })));
 });
 
-test('a process that imports and requires it has two copies that know each other: contexts and holds are shared', async () => {
+test('a process that imports and requires the package has two copies that share contexts and holds', async () => {
   const { stdout } = await exec(process.execPath, ['both.mjs', testRedisUrl(), freshName()], { cwd: project });
   expect(JSON.parse(stdout)).toEqual({
     copies: 2,
@@ -148,7 +145,7 @@ test('a process that imports and requires it has two copies that know each other
 test.each([
   ['with the defaults of TypeScript', { lib: undefined, skipLibCheck: true }],
   ['with lib es2022, all declaration files checked', { lib: ['es2022'], skipLibCheck: false }],
-])('its types are right for import and for require, %s', async (_title, options) => {
+])('the types are correct for import and for require, %s', async (_title, options) => {
   writeFileSync(
     join(project, 'tsconfig.json'),
     JSON.stringify({

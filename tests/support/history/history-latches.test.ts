@@ -17,7 +17,7 @@ test('a latch opens with the last count-down, and not before', () => {
   expect(kinds([...set, ...goneLater, ...opened(1)])).toEqual(['latch opened too early']);
 });
 
-test('whoever waits is let through some seconds after the last count-down has been answered, and not never', () => {
+test('a waiter resumes within some seconds after the last count-down, and one that never does is found', () => {
   expect(kinds([...set, ...closed(1, 200)])).toEqual([]);
   expect(kinds([...set, ...closed(2, 200)])).toEqual(['latch not opened']);
   // A message may be missed; the next look is still to come.

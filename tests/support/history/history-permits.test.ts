@@ -19,7 +19,7 @@ function permits(hold: string, from: number, until: number | 'never', process = 
 const free = (at: number, count: number): HistoryEvent[] =>
   history({ type: 'permits-free', at, lock: 's', free: count, of: 4 });
 
-test('permits are shared up to their number, whoever has them, and not beyond', () => {
+test('permits are shared up to their number, with any owners, and not beyond', () => {
   const two = [...permits('a', 100, 300), ...permits('b', 110, 310, 'B')];
   expect(kinds([...two, ...permits('c', 301, 320)])).toEqual([]);
   expect(kinds([...two, ...permits('c', 200, 320)])).toEqual(['more permits than there are']);
@@ -27,7 +27,7 @@ test('permits are shared up to their number, whoever has them, and not beyond', 
   expect(kinds([...two, ...gone, ...permits('c', 200, 320)])).toEqual([]);
 });
 
-test('in the end all permits are back, but for those of whoever died with them', () => {
+test('in the end all permits are free except those of killed processes', () => {
   const all = [...permits('a', 100, 300), ...permits('b', 110, 310, 'B')];
   expect(kinds([...all, ...free(20_000, 4)])).toEqual([]);
   expect(kinds([...all, ...free(20_000, 5)])).toEqual(['more permits than there are']);
@@ -37,7 +37,7 @@ test('in the end all permits are back, but for those of whoever died with them',
   expect(kinds([...all, ...permits('c', 320, 330, 'C'), ...died, ...free(20_000, 2)])).toEqual(['permits lost']);
 });
 
-test('what was lost before the permits were set anew neither counts nor excuses', () => {
+test('losses before the permits were set again neither count nor excuse', () => {
   const set = (at: number): HistoryEvent[] => history({ type: 'permits-set', at, lock: 's' });
   const gone = history({ type: 'broken', from: 150, at: 160, locks: 'all' });
   expect(kinds([...gone, ...free(20_000, 2)])).toEqual([]);

@@ -32,7 +32,7 @@ class Held {
   }
 }
 
-test('the recorder writes what the checker reads, also through a file whose last line is torn', () => {
+test('the checker reads what the recorder writes, also from a file with a torn last line', () => {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-history-'));
   try {
     const path = join(directory, 'A.jsonl');
@@ -84,7 +84,7 @@ test('the recorder writes what the checker reads, also through a file whose last
   }
 });
 
-test('a blocked event loop is written down as a stall that covers it', async () => {
+test('a blocked event loop is recorded as a stall that covers it', async () => {
   const recorder = new HistoryRecorder('A');
   const start = stamp();
   while (stamp() < start + 100);
@@ -97,7 +97,7 @@ test('a blocked event loop is written down as a stall that covers it', async () 
 });
 
 test.each(['withLock', 'unlock'] as const)(
-  'what the end of a nested hold leaves to the one around it is written down before the server hears of it: %s',
+  'the rest of the lease at the end of a nested hold is recorded before the request: %s',
   async (way) => {
     const { proxy, url } = await openProxy();
     const lock = (await openClient({ url })).getLock(freshName());
@@ -145,7 +145,7 @@ test.each(['withLock', 'unlock'] as const)(
   },
 );
 
-test('what a call inside made good for longer is asked for, later than anybody may take to tell of a loss', async () => {
+test('a lease that a nested call extended is checked after the time limit for loss reports', async () => {
   const recorder = new HistoryRecorder('A');
   const hold = new Held('o:1');
   hold.leftMs = 20;

@@ -33,14 +33,14 @@ const waits = (call: string, from: number, until: number | 'for ever', process =
 const disturbed = (whom: string, from: number, at: number): HistoryEvent[] =>
   history({ type: 'disturbed', process: 'nemesis', whom, from, at, by: 'cut' });
 
-test('whoever waits enters soon after the release', () => {
+test('a waiter enters soon after the release', () => {
   const first = [...held('a', { from: 1_000, until: 2_000 }), ...seen('a', 1_000, 2_000)];
   const second = (at: number): HistoryEvent[] => [...waits('w', 1_500, at), ...seen('w', at, at + 5)];
   expect(kinds([...first, ...second(2_050)])).toEqual([]);
   expect(kinds([...first, ...second(5_000)])).toEqual(['left outside a free lock']);
 });
 
-test('whoever waits for a lock that is free to the end of the history is found, too', () => {
+test('a waiter for a lock that is free to the end of the history is found, too', () => {
   const first = [...held('a', { from: 1_000, until: 2_000 }), ...seen('a', 1_000, 2_000)];
   const later = history({ type: 'stalled', process: 'nemesis', from: 9_000, at: 9_000 });
   expect(kinds([...first, ...waits('w', 1_500, 'for ever'), ...later])).toEqual([
@@ -49,7 +49,7 @@ test('whoever waits for a lock that is free to the end of the history is found, 
   ]);
 });
 
-test('inside of a fault window, and until what it leaves is over, a waiter may be late, and not longer', () => {
+test('a waiter may be late only in a fault window and until its effects end', () => {
   const first = [...held('a', { from: 1_000, until: 2_000 }), ...seen('a', 1_000, 2_000)];
   const second = [...waits('w', 1_500, 5_000), ...seen('w', 5_000, 5_005)];
   expect(kinds([...first, ...second, ...disturbed('B', 1_900, 4_500)])).toEqual([]);
@@ -60,7 +60,7 @@ test('inside of a fault window, and until what it leaves is over, a waiter may b
   expect(kinds([...first, ...second, ...stood])).toEqual([]);
 });
 
-test('at a fair lock a fault elsewhere may leave a dead waiter in front, for a while', () => {
+test('a fault may leave a dead waiter in front of a fair lock for a limited time', () => {
   const first = [...held('a', { from: 1_000, until: 2_000 }), ...seen('a', 1_000, 2_000)];
   const second = (at: number): HistoryEvent[] => [...waits('w', 1_500, at), ...seen('w', at, at + 5)];
   const elsewhere = disturbed('D', 1_900, 3_000);
@@ -68,7 +68,7 @@ test('at a fair lock a fault elsewhere may leave a dead waiter in front, for a w
   expect(inOrder([...first, ...second(8_000), ...elsewhere])).toEqual(['left outside a free lock']);
 });
 
-test('a lock that others have meanwhile is not free', () => {
+test('a lock that other owners hold in between is not free', () => {
   const first = [...held('a', { from: 1_000, until: 2_000 }), ...seen('a', 1_000, 2_000)];
   const others = [2_100, 3_200].flatMap((from) => [
     ...held(`o${from}`, { from, until: from + 1_000 }),
@@ -77,7 +77,7 @@ test('a lock that others have meanwhile is not free', () => {
   expect(kinds([...first, ...others, ...waits('w', 1_500, 4_300), ...seen('w', 4_300, 4_305)])).toEqual([]);
 });
 
-test('a fair lock goes to the one who asked first, and order says nothing of others', () => {
+test('a fair lock goes to the first request, and other kinds have no order', () => {
   const first = held('a', { from: 1_000, until: 3_000 });
   const waiters = (b: number, c: number): HistoryEvent[] => [
     ...waits('b', 1_200, b, 'B'),
@@ -88,7 +88,7 @@ test('a fair lock goes to the one who asked first, and order says nothing of oth
   expect(kinds([...first, ...waiters(4_000, 3_010)])).toEqual([]);
 });
 
-test('whoever asked at nearly the same time, or was struck by a fault, may be overtaken', () => {
+test('a request from nearly the same time, or struck by a fault, may be overtaken', () => {
   const first = held('a', { from: 1_000, until: 3_000 });
   const near = [...waits('b', 1_800, 4_000, 'B'), ...waits('c', 2_000, 3_010, 'C')];
   expect(inOrder([...first, ...near])).toEqual([]);
@@ -97,7 +97,7 @@ test('whoever asked at nearly the same time, or was struck by a fault, may be ov
   expect(inOrder([...first, ...far, ...disturbed('D', 500, 600)])).toEqual(['overtaken in a fair queue']);
 });
 
-test('what is asked for inside of a hold stands in no queue', () => {
+test('a nested call has no place in the queue', () => {
   const outer = held('a', { from: 1_000, until: 5_000 });
   const inner = held('b', { from: 3_000, until: 3_010, owner: 'a', parent: 'a' });
   expect(inOrder([...outer, ...inner, ...waits('c', 1_500, 5_010, 'C')])).toEqual([]);
@@ -116,13 +116,13 @@ test('a hold without a lease of its own is not lost while Redis answers', () => 
   expect(kinds([...hold, ...lost, ...forced])).toEqual([]);
 });
 
-test('a hold with a lease of its own ends with that', () => {
+test('a hold with its own lease ends with it', () => {
   const [invoke, ...hold] = held('a', { from: 1_000, validUntil: 5_000, until: 'never' });
   const lost = history({ type: 'loss-signal', at: 5_000, hold: 'a', cause: 'ERR_LOCK_LOST' });
   expect(kinds([{ ...invoke!, leaseTime: 4_000 } as HistoryEvent, ...hold, ...lost])).toEqual([]);
 });
 
-test('the heap of a process is as large at each quiet point as before', () => {
+test('the heap of a process does not grow from one idle point to the next', () => {
   const heap = (process: string, ...sizes: number[]): HistoryEvent[] =>
     sizes.flatMap((bytes, at) => history({ type: 'heap', process, at, size: { bytes, objects: 20_000 } }));
   expect(kinds([...heap('A', 9e6, 9.1e6, 9e6), ...heap('B', 20e6)])).toEqual([]);

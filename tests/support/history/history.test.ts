@@ -3,7 +3,7 @@ import type { HistoryEvent } from './history-events.js';
 import { check } from './history.js';
 import { held, history, kinds } from './told-history.js';
 
-test('a history of holds one after the other, losses told in time, failures and unknown outcomes is clean', () => {
+test('a history of consecutive holds, timely loss reports, failures and unknown outcomes is clean', () => {
   const events = [
     ...held('a', { from: 100, until: 200 }),
     ...held('b', { process: 'B', from: 201, until: 300 }),
@@ -28,13 +28,13 @@ test('a history of holds one after the other, losses told in time, failures and 
   expect(check(events)).toEqual([]);
 });
 
-test('the order in which the processes hand in their events does not matter', () => {
+test('the order of the event files does not matter', () => {
   const events = [...held('a', { from: 100, until: 200 }), ...held('b', { process: 'B', from: 150, until: 300 })];
   expect(kinds(events)).toEqual(['two valid holds at once']);
   expect(kinds([...events].reverse())).toEqual(['two valid holds at once']);
 });
 
-test('two valid holds at once are found, with both and the time that they shared', () => {
+test('two valid holds at the same time are found, with the time that they share', () => {
   const [violation, ...others] = check([
     ...held('a', { from: 100, until: 200 }),
     ...held('b', { process: 'B', from: 180, until: 300 }),
@@ -62,7 +62,7 @@ test('a hold counts until its release begins, its own deadline or its loss signa
   expect(kinds([...held('a', { from: 100, until: 'never' }), ...next])).toEqual(['two valid holds at once']);
 });
 
-test('a renewal moves the deadline on, and a nested release may move it back', () => {
+test('a renewal moves the deadline forward, and a nested release may move it back', () => {
   const hold = held('a', { from: 100, validUntil: 200, until: 'never' });
   const next = held('b', { process: 'B', from: 300, until: 310 });
   const told = history({ type: 'loss-signal', at: 500, hold: 'a', cause: 'expired' });
@@ -73,7 +73,7 @@ test('a renewal moves the deadline on, and a nested release may move it back', (
   expect(kinds([...hold, ...renewed, ...shortened, ...told, ...next])).toEqual([]);
 });
 
-test('nested holds of one owner overlap, branches beside each other must not', () => {
+test('nested holds of one owner may overlap, and sibling branches must not', () => {
   const outer = held('a', { from: 100, until: 500 });
   const child = held('b', { from: 200, until: 300, owner: 'a', parent: 'a' });
   const grandchild = held('c', { from: 210, until: 290, owner: 'a', parent: 'b' });
@@ -83,20 +83,20 @@ test('nested holds of one owner overlap, branches beside each other must not', (
   expect(kinds([...outer, ...child, ...grandchild, ...sibling])).toHaveLength(2);
 });
 
-test('a child that outlives its parent keeps others out', () => {
+test('a nested hold that outlives its parent excludes others', () => {
   const parent = held('a', { from: 100, until: 200 });
   const child = held('b', { from: 150, until: 400, owner: 'a', parent: 'a' });
   expect(kinds([...parent, ...child, ...held('c', { process: 'B', from: 410 })])).toEqual([]);
   expect(kinds([...parent, ...child, ...held('c', { process: 'B', from: 300 })])).toEqual(['two valid holds at once']);
 });
 
-test('a call made inside a hold that contended as a stranger is a stranger', () => {
+test('a call inside a hold that contended as a stranger is a stranger', () => {
   const parent = held('a', { from: 100, until: 500 });
   const stranger = held('b', { from: 200, until: 300, owner: 'b', parent: 'a' });
   expect(kinds([...parent, ...stranger])).toEqual(['two valid holds at once']);
 });
 
-test('of a hold at several clients one owner in common makes the next one nested in it', () => {
+test('a hold at several clients is nested in the previous one if they share one owner', () => {
   const parent = held('a', { from: 100, until: 500, owner: 'x:1, y:1' });
   const nested = held('b', { from: 200, until: 300, owner: 'y:1, z:1', parent: 'a' });
   const stranger = held('c', { from: 310, until: 320, owner: 'x:11, z:2', parent: 'a' });
@@ -134,7 +134,7 @@ test('a loss signal after the deadline is found, unless the process could not ru
   expect(kinds([...hold, ...elsewhere, ...told])).toEqual(['loss signal too late']);
 });
 
-test('a dead process need not tell, but its hold still keeps others out', () => {
+test('a dead process need not report a loss, but its hold still excludes others', () => {
   const hold = held('a', { from: 100, validUntil: 1_000, until: 'never' });
   const died = history({ type: 'died', at: 500 });
   const unfinished = history({ type: 'acquire-invoke', at: 450, call: 'last', lock: 'y' });
@@ -144,7 +144,7 @@ test('a dead process need not tell, but its hold still keeps others out', () => 
   expect(kinds([...hold, ...died, ...held('b', { process: 'B', from: 999 })])).toEqual(['two valid holds at once']);
 });
 
-test('a loss that is told twice is found', () => {
+test('a loss that is reported twice is found', () => {
   const told = history(
     { type: 'loss-signal', at: 150, hold: 'a', cause: 'gone' },
     { type: 'loss-signal', at: 160, hold: 'a', cause: 'expired' },
@@ -174,7 +174,7 @@ test('a nested call that succeeds inside a lost hold is found', () => {
   expect(kinds([...outer, ...nested(150), ...told])).toEqual([]);
 });
 
-test('an effect after a rejection is found, after a grant it is none', () => {
+test('an effect after a rejection is found, and an effect after a grant is none', () => {
   const effect = (call: string) => history({ type: 'effect', at: 500, call, effect: 'acquire' });
   const invoke = history({ type: 'acquire-invoke', at: 100, call: 'c', lock: 'x' });
   const unknown = history({ type: 'acquire-unknown', at: 200, call: 'c', reason: 'unavailable' });
@@ -184,7 +184,7 @@ test('an effect after a rejection is found, after a grant it is none', () => {
   expect(kinds([...held('a', { from: 100 }), ...effect('call-a')])).toEqual([]);
 });
 
-test('a fencing token that goes back, or comes twice, is found', () => {
+test('a fencing token that decreases or repeats is found', () => {
   const first = held('a', { from: 100, until: 110, token: 7 });
   const second = (token: number) => [...first, ...held('b', { process: 'B', from: 200, until: 210, token })];
   expect(kinds(second(8))).toEqual([]);
@@ -195,7 +195,7 @@ test('a fencing token that goes back, or comes twice, is found', () => {
   expect(kinds([...first, ...held('b', { from: 200, lock: 'y', token: 1 })])).toEqual([]);
 });
 
-test('calls that run side by side may be granted in any order, but never with one token', () => {
+test('concurrent calls may be granted in any order, but never with the same token', () => {
   const side = (token: number) =>
     history(
       { type: 'acquire-invoke', at: 100, call: '1', lock: 'x' },
@@ -217,7 +217,7 @@ test('nested holds may share the token of their owner', () => {
   ]);
 });
 
-test('a lock that was taken away lets the next one in, and the old holder must still be told', () => {
+test('a deleted lock may be granted again, and the old holder must still learn of its loss', () => {
   const victim = held('a', { from: 100, validUntil: 1_000, until: 'never' });
   const broken = history({ type: 'broken', from: 200, at: 210, locks: ['x'] });
   const next = held('b', { process: 'B', from: 300, until: 5_000 });
@@ -231,7 +231,7 @@ test('a lock that was taken away lets the next one in, and the old holder must s
   expect(kinds([...broken, ...held('c', { from: 250, until: 400 }), ...next])).toEqual(['two valid holds at once']);
 });
 
-test('an emptied server may start its tokens anew, and they rise from there', () => {
+test('tokens may restart after the server was emptied, and increase from there', () => {
   const before = held('a', { from: 100, until: 110, token: 7 });
   const emptied = history({ type: 'broken', from: 200, at: 210, locks: 'all', tokensLost: true });
   const after = held('b', { from: 300, until: 310, token: 1 });
@@ -242,14 +242,14 @@ test('an emptied server may start its tokens anew, and they rise from there', ()
 });
 
 test.each(['key', 'queue entry', 'channel', 'timer', 'listener', 'waiter'] as const)(
-  'a %s that is left is found',
+  'a leftover %s is found',
   (what) => {
     const [violation] = check(history({ type: 'left', at: 100, what, name: 'its name' }));
     expect(violation).toMatchObject({ kind: 'left behind', message: `a ${what} was left: its name` });
   },
 );
 
-test('a call that never settles is found, and one that settles later than it said', () => {
+test('a call that never settles, or settles after its limit, is found', () => {
   expect(kinds(history({ type: 'acquire-invoke', at: 1, call: 'c', lock: 'x' }))).toEqual(['never settled']);
   const [, , invoke] = held('a', { from: 100, until: 200 });
   expect(kinds([...held('a', { from: 100, until: 'never' }), invoke!])).toEqual(['never settled']);
@@ -264,7 +264,7 @@ test('a call that never settles is found, and one that settles later than it sai
   expect(kinds([...call(1_351), ...history({ type: 'stalled', from: 400, at: 500 })])).toEqual([]);
 });
 
-test('a history that cannot be is told apart from one that must not be', () => {
+test('an impossible history is distinguished from a forbidden one', () => {
   const ok = { type: 'acquire-ok', at: 5, call: 'c', hold: 'h', owner: 'o', validUntil: 9 } as const;
   expect(kinds(history(ok))).toEqual(['malformed history']);
   expect(kinds(history({ type: 'valid', at: 1, hold: 'h', until: 2 }))).toEqual(['malformed history']);
@@ -304,7 +304,7 @@ test('a hold that counts as valid after the server has freed its lock is found',
   ).toEqual([]);
 });
 
-test('who reads may have the lock by either half, who writes only by the one that he writes with', () => {
+test('a reader may hold the lock through either half, and a writer only through the write half', () => {
   const hold = (shared: boolean) => held('a', { from: 100, validUntil: 500, until: 400, shared });
   const half = (which: 'read' | 'write'): HistoryEvent[] =>
     history({ type: 'held', process: 'server', lock: 'x', owner: 'a', half: which, from: 99, at: 401 });
@@ -314,7 +314,7 @@ test('who reads may have the lock by either half, who writes only by the one tha
   expect(kinds([...hold(false), ...half('read')])).toEqual(['valid without the lock']);
 });
 
-test('a deadline while the machine slept is a doubt: given back is what Redis had until then, and nothing else', () => {
+test('after a deadline during sleep, only a hold that Redis still has may be released', () => {
   const hold = held('a', { from: 100, validUntil: 200, until: 300 });
   const slept = history({ type: 'slept', from: 150, at: 290 });
   const kept = (at: number) => history({ type: 'held', from: 99, at, lock: 'x', owner: 'a' });
@@ -327,7 +327,7 @@ test('a deadline while the machine slept is a doubt: given back is what Redis ha
   expect(kinds([...hold, ...history({ type: 'slept', process: 'B', from: 150, at: 290 }), ...kept(305)])).toEqual(late);
 });
 
-test('a deadline while the machine slept: who waits for word from Redis is told before the lease is over without it', () => {
+test('after a deadline during sleep, the loss is reported before the lease ends without a reply', () => {
   const asleep = (process: string, from = 150) => history({ type: 'slept', process, from, at: from + 1_000 });
   const told = (at: number) => [
     ...held('a', { from: 100, validUntil: 600, until: 'never' }),
@@ -342,7 +342,7 @@ test('a deadline while the machine slept: who waits for word from Redis is told 
   expect(kinds([...told(1_600), ...asleep('A', 601)])).toEqual(late);
 });
 
-test('a deadline while the machine slept: what was asked for inside before, and granted behind it, may last longer', () => {
+test('after a deadline during sleep, a nested hold that was requested before may last longer', () => {
   const told = (at: number, askedAt = 140, leaseTime = 900) => [
     ...held('a', { from: 100, validUntil: 600, until: 'never' }),
     ...history(
@@ -361,7 +361,7 @@ test('a deadline while the machine slept: what was asked for inside before, and 
   expect(kinds(told(140 + 900 + 1_000, 601))).toEqual([...late, 'success after the loss']);
 });
 
-test('a doubt that ends well is no loss, and nobody is valid while it lasts', () => {
+test('a doubt that ends with a confirmation is no loss, and the hold is not valid during the doubt', () => {
   const doubted = [
     ...held('a', { from: 100, validUntil: 500, until: 400 }),
     ...history({ type: 'valid', at: 200, hold: 'a', until: 200 }, { type: 'valid', at: 300, hold: 'a', until: 500 }),

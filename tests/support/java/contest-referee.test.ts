@@ -24,7 +24,7 @@ test('owners that enter in the order of the queue are in order', () => {
   expect(fairOrder(lines, 'lk')).toEqual({ violations: [], granted: ['a', 'b', 'c'] });
 });
 
-test('whoever passes the head of the queue, leaves it without the lock, or stays in it, is found', () => {
+test('an owner that passes the head, leaves the queue without the lock, or stays in it is found', () => {
   const passed = [...alone('a'), ...join('b'), ...leave, ...alone('c'), ...leave, ...enter('b')];
   expect(fairOrder(passed, 'lk').violations).toEqual(['c was granted the lock before b']);
   const lost = [...alone('a'), ...join('b'), script, run('LPOP', QUEUE), script];
@@ -32,7 +32,7 @@ test('whoever passes the head of the queue, leaves it without the lock, or stays
   expect(fairOrder([...alone('a'), ...join('b')], 'lk').violations).toEqual(['still queued: b']);
 });
 
-test('a referee sees whoever is inside beside another, and tokens that do not grow', async () => {
+test('the referee finds overlapping owners and tokens that do not increase', async () => {
   const referee = await Referee.start(2);
   const socket: Socket = connect(referee.port, '127.0.0.1');
   await once(socket, 'connect');

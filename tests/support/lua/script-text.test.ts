@@ -14,7 +14,7 @@ test.each([
   ['an escaped quote before dashes', `return 'it\\'s -- one'`],
   ['an apostrophe in a comment', `-- it's\nreturn '--'`],
   ['a number less a negative one', `return 5 - -3`],
-])('issue 20.27: it answers the same with %s', async (_, source) => {
+])('issue 20.27: a script replies the same with %s', async (_, source) => {
   expect(await admin().eval(scriptText(source), 0)).toEqual(await admin().eval(source, 0));
 });
 
@@ -23,7 +23,7 @@ test('issue 20.27: a long bracket, which may span lines, is refused', () => {
   expect(() => scriptText('--[==[ a ]==]')).toThrow('long bracket');
 });
 
-test('issue 20.27: every script is read by Redis as it is sent', async () => {
+test('issue 20.27: Redis can load every script as it is sent', async () => {
   expect(ALL_SCRIPTS.size).toBeGreaterThan(40);
   for (const { source, sha } of ALL_SCRIPTS.values()) {
     expect(source).not.toMatch(/^\s*--|^\s*$/m);
@@ -42,13 +42,13 @@ describe('issue 21: an include', () => {
       return text;
     });
 
-  test('is replaced by the text of its file, as far in as it stands itself', () => {
+  test('is replaced by the text of its file, with its own indentation', () => {
     expect(included('if y then\n  -- include: lib/a.lua\nend\n')).toBe(
       "if y then\n  -- lib/a: does it\n  if x then\n    b('c')\n  end\nend\n",
     );
   });
 
-  test('is replaced in what is sent', () => {
+  test('is replaced in the sent text', () => {
     expect(scriptText('local notAfter = 0\n-- include: lib/not-after.lua\nreturn 1\n')).toContain(
       'if notAfter > 0 then',
     );

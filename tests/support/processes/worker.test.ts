@@ -76,7 +76,7 @@ test('a wait is aborted by the name of its signal', async () => {
   await rejected;
 });
 
-test('sections of two processes, nested ones too, never overlap, and the history of both has nothing against it', async () => {
+test('sections of two processes, also nested ones, never overlap, and the history confirms it', async () => {
   const both = [await start({ history: true }), await start({ history: true })];
   const load = { locks: [name], port: counter.port, flows: 3, rounds: 15 };
   const results = await Promise.all([
@@ -93,7 +93,7 @@ test('sections of two processes, nested ones too, never overlap, and the history
   expect(check(history)).toEqual([]);
 });
 
-test('without a lock the same sections do overlap: the counter would show it', async () => {
+test('without a lock the same sections overlap, and the counter shows it', async () => {
   const worker = await start();
   const sections = Array.from({ length: 20 }, (_, i) =>
     worker.flow(`flow-${i}`).section(counter.port, name, `flow-${i}`, 5),
@@ -104,7 +104,7 @@ test('without a lock the same sections do overlap: the counter would show it', a
   expect(counter.value(name)).toBeLessThan(counter.sections(name));
 });
 
-test('a killed process is no holder any more and its history ends with its death', async () => {
+test('a killed process holds nothing, and its history ends with its death', async () => {
   const worker = await start({ history: true });
   const inside = worker.flow('a');
   await inside.lock(name, 60_000);
@@ -120,7 +120,7 @@ test('a killed process is no holder any more and its history ends with its death
   await expect(worker.flow('a').unlock(name)).rejects.toThrow('has ended');
 });
 
-test('a process that is stopped longer than its lease tells of the loss when it goes on', async () => {
+test('a process that is stopped for longer than its lease reports the loss when it continues', async () => {
   const worker = await start({ history: true });
   const flow = worker.flow('a');
   const hold = await flow.lock(name, 300);
@@ -136,7 +136,7 @@ test('a process that is stopped longer than its lease tells of the loss when it 
   expect(check(worker.history())).toEqual([]);
 });
 
-test('a process whose machine sleeps has a monotonic clock that stands still, and loses what ended meanwhile', async () => {
+test('a process on a sleeping machine has a stopped monotonic clock and loses the leases that ended', async () => {
   const worker = await start({ history: true });
   const flow = worker.flow('a');
   await flow.lock(name, 300);
@@ -148,7 +148,7 @@ test('a process whose machine sleeps has a monotonic clock that stands still, an
   expect(check(worker.history())).toEqual([]);
 });
 
-test('a wall clock that is set makes a hold doubtful until Redis has confirmed it', async () => {
+test('a changed wall clock leaves a hold unconfirmed until Redis confirms it', async () => {
   const worker = await start({ history: true });
   const flow = worker.flow('a');
   const { hold } = await flow.lock(name);
@@ -164,7 +164,7 @@ test('a wall clock that is set makes a hold doubtful until Redis has confirmed i
   expect(check(worker.history())).toEqual([]);
 });
 
-test('a blocked event loop is over when the call answers, and is in the history', async () => {
+test('a block of the event loop ends before the call returns and is in the history', async () => {
   const worker = await start({ history: true });
   await worker.flow('a').lock(name, 100);
   const { from, until: end } = await worker.block(300);
@@ -175,7 +175,7 @@ test('a blocked event loop is over when the call answers, and is in the history'
   expect(worker.events.filter(({ type }) => type === 'unhandledRejection')).toEqual([]);
 });
 
-test('one that is killed while its event loop is blocked has done nothing since that began', async () => {
+test('a process that is killed while its event loop is blocked has done nothing since the block began', async () => {
   const worker = await start({ history: true });
   const before = stamp();
   const blocked = worker.block(60_000).catch(() => undefined);
@@ -187,7 +187,7 @@ test('one that is killed while its event loop is blocked has done nothing since 
   expect(died.at).toBeLessThanOrEqual(after);
 });
 
-test('a client on a connection with options of its own, and what the process has in use', async () => {
+test('a client can use a connection with its own options, and the process reports its resources', async () => {
   const worker = await start({ execArgv: ['--expose-gc'] });
   const { hostname, port, pathname } = new URL(testRedisUrl());
   const redisOptions = { host: hostname, port: Number(port), db: Number(pathname.slice(1)), stringNumbers: true };

@@ -110,7 +110,7 @@ test('UNSUBSCRIBE without channels is answered once per channel, and once withou
 });
 
 describe('cut', () => {
-  test('cut ends the selected connections now and leaves the others', async () => {
+  test('cut ends the selected connections at once and keeps the others', async () => {
     const named = connect({ connectionName: 'victim' });
     const other = connect();
     await Promise.all([named.ping(), other.ping()]);
@@ -136,7 +136,7 @@ describe('cut', () => {
     );
   });
 
-  test('cutBefore in a pipeline: what went before was executed and what follows was not', async () => {
+  test('cutBefore in a pipeline: earlier commands are executed and later ones are not', async () => {
     const client = connect();
     await client.ping();
     proxy.cutBefore({ contains: 'victim' });
@@ -165,7 +165,7 @@ describe('cut', () => {
     expect(fault.count).toBe(1);
   });
 
-  test('faults set one after the other strike one command after the other', async () => {
+  test('consecutive faults strike consecutive commands', async () => {
     const client = connect({ maxRetriesPerRequest: null, retryStrategy: () => 1 });
     const faults = [proxy.cutBefore(incr), proxy.cutAfter(incr), proxy.cutAfter(incr)];
     expect(await client.incr('counter')).toBe(3);
@@ -192,7 +192,7 @@ describe('cut', () => {
 });
 
 describe('replies', () => {
-  test('swallow: the server executes, the client hears nothing more, the connection stays open', async () => {
+  test('swallow: the server executes the command, no reply arrives, and the connection stays open', async () => {
     const { socket, received } = await openSocket();
     const fault = proxy.swallow(incr);
     socket.write(Buffer.concat([request('PING'), request('INCR', 'counter'), request('ECHO', 'after')]));
@@ -206,7 +206,7 @@ describe('replies', () => {
     expect(await connect().incr('counter')).toBe(2);
   });
 
-  test('answer: the client gets an answer in its place and the server never sees the command', async () => {
+  test('answer: the client gets the given reply and the server never sees the command', async () => {
     const client = connect();
     await client.ping();
     const fault = proxy.answer({ ...incr, times: 2 }, '-LOADING Redis is loading the dataset in memory\r\n');
@@ -222,7 +222,7 @@ describe('replies', () => {
     expect(fault.count).toBe(2);
   });
 
-  test('garble: the server has executed the command and the client gets bytes that are no reply', async () => {
+  test('garble: the server executes the command and the client gets bytes that are no reply', async () => {
     const { socket, received } = await openSocket();
     const fault = proxy.garble(incr);
     socket.write(Buffer.concat([request('INCR', 'counter'), request('PING')]));
@@ -232,7 +232,7 @@ describe('replies', () => {
     expect(fault.count).toBe(1);
   });
 
-  test('holdReply: the server has executed the command; the reply and all after it come when it is lifted', async () => {
+  test('holdReply: the server executes the command, and its reply and later ones arrive when the fault is lifted', async () => {
     const client = connect();
     await client.ping();
     const fault = proxy.holdReply(incr);
@@ -251,7 +251,7 @@ describe('replies', () => {
     expect(order).toEqual(['incr', 'ping']);
   });
 
-  test('holdReply for a time gives the reply no earlier', async () => {
+  test('holdReply for a time delays the reply at least that long', async () => {
     const client = connect();
     await client.ping();
     proxy.holdReply(incr, 60);
@@ -277,7 +277,7 @@ describe('late delivery', () => {
     expect(await counter()).toBe(1);
   });
 
-  test('a held command is executed after its client was cut off', async () => {
+  test('a held command is executed after the connection of its client was cut', async () => {
     const client = connect();
     await client.ping();
     const fault = proxy.holdCommand(incr);
@@ -290,7 +290,7 @@ describe('late delivery', () => {
     expect(await counter()).toBe(1);
   });
 
-  test('a held command waits for a server that has been stopped meanwhile', async () => {
+  test('a held command waits for a server that was stopped in between', async () => {
     const client = connect();
     await client.ping();
     const fault = proxy.holdCommand(incr, 20);
@@ -304,7 +304,7 @@ describe('late delivery', () => {
     expect(await counter()).toBe(1);
   });
 
-  test('a held command keeps the order of its connection and holds up no other', async () => {
+  test('a held command keeps the order of its connection and delays no other connection', async () => {
     const client = connect();
     await client.ping();
     const fault = proxy.holdCommand({ contains: 'first' });
@@ -325,7 +325,7 @@ describe('late delivery', () => {
     expect(performance.now() - start).toBeGreaterThanOrEqual(60);
   });
 
-  test('what a cut drops is never executed', async () => {
+  test('commands that a cut drops are never executed', async () => {
     const client = connect();
     await client.ping();
     const fault = proxy.holdCommand(incr);
@@ -338,7 +338,7 @@ describe('late delivery', () => {
 });
 
 describe('subscribers', () => {
-  test('the subscriber connection alone is cut, and a message of that moment is lost', async () => {
+  test('only the subscriber connection is cut, and a message of that moment is lost', async () => {
     const subscriber = connect({ retryStrategy: () => 1 });
     const publisher = connect();
     const messages: string[] = [];
@@ -357,7 +357,7 @@ describe('subscribers', () => {
     expect(messages).toEqual(['heard']);
   });
 
-  test.each([2, 3] as const)('RESP%d: a message is dropped, its successors come', async (protocol) => {
+  test.each([2, 3] as const)('RESP%d: one message is dropped and later ones arrive', async (protocol) => {
     const subscriber = connect({ protocol });
     const messages: string[] = [];
     subscriber.on('message', (_channel: string, text: string) => messages.push(text));
@@ -371,7 +371,7 @@ describe('subscribers', () => {
     expect(fault.count).toBe(1);
   });
 
-  test('a SUBSCRIBE is not answered: swallowed with everything after it', async () => {
+  test('an unanswered SUBSCRIBE swallows all later replies of its connection', async () => {
     const { socket, received } = await openSocket();
     const fault = proxy.swallow({ command: 'SUBSCRIBE' });
     socket.write(request('SUBSCRIBE', 'a', 'b'));
@@ -383,7 +383,7 @@ describe('subscribers', () => {
     expect(received()).toBe('');
   });
 
-  test('a SUBSCRIBE is over with the confirmation of its last channel', async () => {
+  test('a SUBSCRIBE ends with the confirmation of its last channel', async () => {
     const { socket, received } = await openSocket();
     proxy.cutAfter({ command: 'SUBSCRIBE', nth: 2 });
     const closed = once(socket, 'close');
@@ -392,7 +392,7 @@ describe('subscribers', () => {
     expect(received().match(/\$1\r\n[a-d]/g)).toEqual(['$1\r\na', '$1\r\nb']);
   });
 
-  test('the acknowledgement of a SUBSCRIBE is held while commands go on', async () => {
+  test('the acknowledgement of a SUBSCRIBE is held while commands continue', async () => {
     const subscriber = connect();
     const publisher = connect();
     const fault = proxy.holdReply({ command: 'SUBSCRIBE' });
@@ -464,7 +464,7 @@ describe('whole connections', () => {
     expect(await client.strlen('key')).toBe(10_000);
   });
 
-  test('refuse reset: new connections are reset, old ones go on, and it ends after its times', async () => {
+  test('refuse reset: new connections are reset, old ones continue, and the fault ends after its number of times', async () => {
     const old = connect();
     await old.ping();
     const fault = proxy.refuse('reset', { times: 2 });
@@ -475,7 +475,7 @@ describe('whole connections', () => {
     expect(proxy.stats.accepted).toBe(4);
   });
 
-  test('refuse hang: new connections are accepted and never answered', async () => {
+  test('refuse hang: new connections are accepted without a reply', async () => {
     const fault = proxy.refuse('hang');
     const { socket, received } = await openSocket();
     socket.write(request('PING'));
@@ -500,7 +500,7 @@ describe('whole connections', () => {
     }
   });
 
-  test('a server that dies or is not there ends the client connection', async () => {
+  test('a dead or missing server ends the client connection', async () => {
     const mortal = await startServer();
     const onward = await FaultProxy.start(mortal.address);
     try {
@@ -540,7 +540,7 @@ describe('whole connections', () => {
 });
 
 describe('the proxy itself', () => {
-  test('lift lets go of everything that is held, also by faults that have had their matches', async () => {
+  test('lift releases everything that is held, also by faults without further matches', async () => {
     const client = connect();
     await client.ping();
     const held = proxy.holdCommand(incr);
@@ -557,7 +557,7 @@ describe('the proxy itself', () => {
     expect([held, stall, refusal, cut].map(({ active }) => active)).toEqual([false, false, false, false]);
   });
 
-  test('close ends every connection and rejects who waits for a fault that never struck', async () => {
+  test('close ends every connection and rejects waits for faults that never struck', async () => {
     const own = await FaultProxy.start(server.address);
     const { port } = own;
     const { socket } = await openSocket(port);
@@ -573,7 +573,7 @@ describe('the proxy itself', () => {
     await expect(openSocket(port)).rejects.toThrow();
   });
 
-  test('the log keeps no more commands than it was told to', async () => {
+  test('the log keeps no more commands than its limit', async () => {
     const own = await FaultProxy.start(server.address, { logLimit: 3 });
     try {
       const { socket, received } = await openSocket(own.port);

@@ -49,7 +49,7 @@ const find = (env: NodeJS.ProcessEnv, root = false, limits = {}) =>
   findRedisBinary({ env, root, limits, say: (line) => said.push(line) });
 const broken = '#!/bin/sh\nexit 127\n';
 
-test('HOLDFAST_REDIS_BINARY goes before the PATH, and one line says so', async () => {
+test('HOLDFAST_REDIS_BINARY has precedence over the PATH, and one line says so', async () => {
   const named = join(folder, 'named-server');
   symlinkSync(testRedisBinary(), named);
   const env = machine({ 'redis-server': testRedisBinary() }, { HOLDFAST_REDIS_BINARY: named });
@@ -58,12 +58,12 @@ test('HOLDFAST_REDIS_BINARY goes before the PATH, and one line says so', async (
   expect(said[0]).toMatch(/^Redis [\d.]+: .*named-server \(named by HOLDFAST_REDIS_BINARY\)$/);
 });
 
-test('a HOLDFAST_REDIS_BINARY that does not run is an error and not passed over', async () => {
+test('a HOLDFAST_REDIS_BINARY that does not run is an error and is not skipped', async () => {
   const env = machine({ 'redis-server': testRedisBinary() }, { HOLDFAST_REDIS_BINARY: join(folder, 'missing') });
   await expect(find(env)).rejects.toThrow(/HOLDFAST_REDIS_BINARY is .*missing/);
 });
 
-test('redis-server on the PATH goes before valkey-server, which is taken where it is alone or the other does not run', async () => {
+test('redis-server on the PATH has precedence over valkey-server, which is used if redis-server does not run', async () => {
   const both = machine({ 'redis-server': testRedisBinary(), 'valkey-server': testRedisBinary() });
   expect((await find(both)).path).toBe(join(folder, 'bin', 'redis-server'));
   writeFileSync(join(folder, 'bin', 'broken'), broken);
@@ -75,7 +75,7 @@ test('redis-server on the PATH goes before valkey-server, which is taken where i
   expect(said.every((line) => line.endsWith('(on the PATH)'))).toBe(true);
 });
 
-test('what redis-memory-server has built before is taken without a download', async () => {
+test('an earlier build of redis-memory-server is used without a download', async () => {
   const env = machine({}, refused);
   mkdirSync(join(folder, 'cache', 'stable'), { recursive: true });
   symlinkSync(testRedisBinary(), join(folder, 'cache', 'stable', 'redis-server'));
@@ -83,7 +83,7 @@ test('what redis-memory-server has built before is taken without a download', as
   expect(said).toEqual([expect.stringContaining('(built by redis-memory-server)')]);
 });
 
-test('redis-memory-server downloads and builds where it can', async () => {
+test('redis-memory-server downloads and builds a server if it can', async () => {
   // The "compiler" copies a server that is here already: the download, the archive and the call of make are real.
   const source = join(folder, 'redis-stable');
   mkdirSync(join(source, 'src'), { recursive: true });
@@ -101,7 +101,7 @@ test('redis-memory-server downloads and builds where it can', async () => {
   ]);
 });
 
-test('a download that never answers is given up within its limit', async () => {
+test('a download without a reply ends within its limit', async () => {
   const silent = await listen(createServer((socket) => socket.resume()));
   const env = machine({}, { REDISMS_DOWNLOAD_MIRROR: silent.replace('http:', 'https:') });
   const began = performance.now();
@@ -109,7 +109,7 @@ test('a download that never answers is given up within its limit', async () => {
   expect(elapsed(began)).toBeLessThan(5_000);
 });
 
-test('root falls through to the system packages, which are asked nothing', async () => {
+test('root uses the system packages without a question', async () => {
   const apt = `#!/bin/sh
 echo "$DEBIAN_FRONTEND $*" >> ${join('$HOME', 'calls')}
 [ "$1" = update ] && exit 0
@@ -126,7 +126,7 @@ echo "$DEBIAN_FRONTEND $*" >> ${join('$HOME', 'calls')}
   expect(said.at(-1)).toMatch(/\(installed with apt-get\)$/);
 });
 
-test('where all ways fail the error says what was tried and the command for each system', async () => {
+test('if all ways fail the error lists the attempts and the command for each system', async () => {
   const apt = '#!/bin/sh\necho "E: no network" >&2\nexit 100\n';
   const failing = machine({ 'apt-get': apt, 'redis-server': broken }, refused);
   const error = await find(failing, true).then(String, String);

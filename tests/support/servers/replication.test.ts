@@ -18,7 +18,7 @@ afterEach(async () => {
   await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
 });
 
-test('a replica is in step when it has what its master has been told, not as soon as its link is up', async () => {
+test('a replica is in sync when it has the writes of its master, and not when its link is up', async () => {
   const master = await start({});
   const proxy = await FaultProxy.start(master.address, { opaque: true });
   proxies.push(proxy);

@@ -64,7 +64,7 @@ describe('a plain server', () => {
     expect(await client.get('key')).toBeNull();
   });
 
-  test('a paused server answers when it is resumed and not before', async () => {
+  test('a paused server replies when it is resumed and not before', async () => {
     await client.ping();
     await server.pause();
     let answered = false;
@@ -82,7 +82,7 @@ describe('a plain server', () => {
     expect(await incremented).toBe(1);
   });
 
-  test('kill9 ends it without a farewell and its address refuses', async () => {
+  test('kill9 ends it abruptly, and its address refuses connections', async () => {
     await server.kill9();
     expect(server.running).toBe(false);
     const other = connect(server, { lazyConnect: true, retryStrategy: () => null });
@@ -159,7 +159,7 @@ describe('a plain server', () => {
     expect(stats.get('set')).toBeUndefined();
   });
 
-  test('monitor tells every command in order, with what scripts call', async () => {
+  test('monitor lists every command in order, also those of scripts', async () => {
     const monitor = await server.monitor();
     await client.set('key', 'a "quoted" \\ välue\n');
     await client.eval("return redis.call('INCR', KEYS[1])", 1, 'counter');
@@ -179,7 +179,7 @@ describe('a plain server', () => {
   });
 });
 
-test('a password and ACL users are asked for, and the bench still gets in', async () => {
+test('a password and ACL users are required, and the bench still has access', async () => {
   const server = await start({ requirepass: 'secret words', users: ['app on >key ~app:* +@all'], aclFile: false });
   expect(await connect(server, { password: 'secret words' }).ping()).toBe('PONG');
   const app = connect(server, { username: 'app', password: 'key' });
@@ -198,7 +198,7 @@ test('users of an ACL file survive ACL LOAD, with the default user shut out', as
   expect(await app.ping()).toBe('PONG');
 });
 
-test('renamed commands are unknown to clients and still at hand for the bench', async () => {
+test('renamed commands are unknown to clients and available to the bench', async () => {
   const server = await start({ renameCommands: { CONFIG: 'bench-config', WAIT: '' } });
   const client = connect(server);
   await expect(client.config('GET', 'maxmemory')).rejects.toThrow('unknown command');

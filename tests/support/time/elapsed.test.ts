@@ -12,7 +12,7 @@ function work(ms: number): void {
   for (let [user, system] = [0, 0]; user + system < ms * 1_000;) ({ user, system } = process.cpuUsage(before));
 }
 
-test('time in which the process was held up does not count, before or after a timer has noticed', async () => {
+test('time in which the process was held up does not count, before or after a timer notices it', async () => {
   const from = performance.now();
   await pause(20);
   holdUp(1_000);
@@ -22,7 +22,7 @@ test('time in which the process was held up does not count, before or after a ti
   expect(elapsed(from)).toBeLessThan(700);
 });
 
-test('what the process spends itself counts', () => {
+test('time that the process itself uses counts', () => {
   const from = performance.now();
   elapsed(from); // what held it up before is over
   work(100);
@@ -30,7 +30,7 @@ test('what the process spends itself counts', () => {
   expect(elapsed(from)).toBeGreaterThan(40);
 });
 
-test('what it waits for counts, unless it is held up there', async () => {
+test('waiting time counts, except while the process is held up', async () => {
   await until(async () => {
     const from = performance.now();
     await pause(50);
@@ -38,7 +38,7 @@ test('what it waits for counts, unless it is held up there', async () => {
   }, '50 ms of a machine that lets it run');
 });
 
-test('only what lies between the two moments is taken off', async () => {
+test('only hold-ups between the two moments are subtracted', async () => {
   holdUp(100);
   await pause(20); // its timer has noticed
   const from = performance.now();

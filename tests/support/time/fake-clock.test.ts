@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { FakeClock } from './fake-clock.js';
 
-test('timers run in the order of their times, each at its own time, and those set meanwhile as well', async () => {
+test('timers run in the order of their times, each at its own time, also timers that are set in between', async () => {
   const clock = new FakeClock();
   const start = clock.monotonic();
   const seen: string[] = [];
@@ -19,7 +19,7 @@ test('timers run in the order of their times, each at its own time, and those se
   expect([clock.timers, clock.nextIn]).toEqual([1, 410]);
 });
 
-test('promises that a timer sets off run before the next timer', async () => {
+test('promises that a timer resolves run before the next timer', async () => {
   const clock = new FakeClock();
   const seen: string[] = [];
   clock.setTimer(10, () => {
@@ -54,7 +54,7 @@ test('a cancelled timer does not run, also when another of the same time cancels
   expect([ran, clock.timers]).toEqual([false, 0]);
 });
 
-test('while the loop is blocked no timer runs; afterwards all that is due runs, late', async () => {
+test('while the loop is blocked no timer runs; afterwards all due timers run late', async () => {
   const clock = new FakeClock();
   const start = clock.monotonic();
   const at: number[] = [];
@@ -77,7 +77,7 @@ test('both clocks move together, and jumpWall moves the wall clock alone', async
   expect([clock.monotonic() - monotonic, clock.wall() - wall]).toEqual([15, 3_600_015]);
 });
 
-test('a timer is never due at once, as in Node, so one that sets itself again lets time go on', () => {
+test('a timer is never due at once, as in Node.js, so a timer that sets itself again lets time pass', () => {
   const clock = new FakeClock();
   let runs = 0;
   const again = (): void => {

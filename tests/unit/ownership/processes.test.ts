@@ -56,7 +56,7 @@ describe('every usage behaves the same', () => {
   });
 });
 
-test('R24: a top-level await holds for its module, not for those that import it or stand beside it', async () => {
+test('R24: a top-level await enters its own module, and not importing or sibling modules', async () => {
   const { stdout } = await exec(process.execPath, [fixture('top-level-await/main.mjs')], {
     env: { ...ENV, HOLDFAST_LOCKS: pathToFileURL(join(folder, 'library.mjs')).href },
   });
@@ -67,7 +67,7 @@ test('R24: a top-level await holds for its module, not for those that import it 
   });
 });
 
-test('R24: each line of a REPL is a flow of its own', async () => {
+test('R24: each line of a REPL is its own flow', async () => {
   const repl = spawn(process.execPath, ['--interactive'], {
     env: { ...ENV, NO_COLOR: '1', HOLDFAST_LOCKS: pathToFileURL(join(folder, 'library.mjs')).href },
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -12,7 +12,7 @@ test('R24: random programs that carry their holds by hand agree with the library
   expect(mismatches).toBe(0);
 });
 
-test('R24: they do not if the hold is entered at the await instead of in the continuation', async () => {
+test('R24: random programs disagree if the hold is entered at the await instead of in the continuation', async () => {
   const { storage } = (globalThis as never)[Symbol.for('holdfast.flow')] as {
     storage: AsyncLocalStorage<readonly FlowHold[]>;
   };

@@ -30,7 +30,7 @@ export async function unhandledRejections(rejected: () => Promise<unknown>): Pro
           // what is asked is whether this counts as handled
         }
       }),
-      'awaited by an async function nobody awaits': await during(async () => {
+      'awaited by an async function that no code awaits': await during(async () => {
         await rejected();
       }),
       caught: await during(() => rejected().catch(() => undefined)),
@@ -59,7 +59,7 @@ export const expectedUnhandledRejections: Record<string, number> = {
   dropped: 1,
   awaited: 0,
   'awaited and caught': 0,
-  'awaited by an async function nobody awaits': 1,
+  'awaited by an async function that no code awaits': 1,
   caught: 0,
   then: 1,
   finally: 1,

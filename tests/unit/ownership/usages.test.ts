@@ -21,7 +21,7 @@ test('R24: a test of Jest is inside what it awaits, also through resolves', asyn
   await expect(lock.unlock()).rejects.toMatchObject({ code: 'ERR_LOCK_NOT_OWNER' });
 });
 
-test('R24: a job that re-schedules itself from its section 10,000 times leaves store and heap flat', async () => {
+test('R24: a job that re-schedules itself from its section 10,000 times does not grow the store or the heap', async () => {
   const lock = fakeAdapter().newLock('rescheduled');
   const result = await reschedule(lock, () => currentHolds().length, 10_000);
   expect(result).toMatchObject({ rounds: 10_000, longestStore: 1 });

@@ -53,14 +53,14 @@ class Told {
 }
 
 describe('a replica takes over', () => {
-  test('that had everything: nothing was lost, and the owner had the lock all the while', () => {
+  test('that had everything: nothing is lost, and the owner had the lock all the time', () => {
     const { truth } = new Told().acquire(FIRST, 'a', 5_000, SECOND).wait(100).renew(SECOND, 9_000).release(SECOND, 'a');
     expect(truth.lost).toEqual([]);
     expect(truth.contradictions).toEqual([]);
     expect(truth.held).toEqual([expect.objectContaining({ owner: 'a', from: 1_002, at: 1_107 })]);
   });
 
-  test('that never heard of a grant: it is counted as lost from the grant on, and a second owner is no contradiction', () => {
+  test('without a grant: the hold counts as lost from the grant on, and a second owner is no contradiction', () => {
     const { truth } = new Told().acquire(FIRST, 'a', 5_000).wait(100).acquire(SECOND, 'b', 5_000);
     expect(truth.lost).toEqual([
       {
@@ -79,14 +79,14 @@ describe('a replica takes over', () => {
     ]);
   });
 
-  test('that never heard of a grant, and lets what it had before end, as its former master hears: counted as lost', () => {
+  test('without a grant, on which the earlier hold ends: the grant counts as lost', () => {
     const told = new Told().acquire(FIRST, 'b', 50, SECOND).wait(60).acquire(FIRST, 'a', 5_000).wait(100);
     const { truth } = told.say(FIRST, '127.0.0.1:7002', 'DEL', 'lock');
     expect(truth.lost).toEqual([expect.objectContaining({ before: 'a', after: undefined })]);
     expect(truth.contradictions).toEqual([]);
   });
 
-  test('that had the grant, and takes it away: nothing says that it was lost', () => {
+  test('with the grant, which deletes it: the hold does not count as lost', () => {
     const told = new Told().acquire(FIRST, 'a', 5_000, SECOND, THIRD).wait(100);
     const { truth } = told.say(FIRST, '127.0.0.1:7002', 'DEL', 'lock');
     expect(truth.lost).toEqual([]);
@@ -95,25 +95,25 @@ describe('a replica takes over', () => {
     ]);
   });
 
-  test('that had the grant, and then lets somebody else in: a contradiction, since nothing was lost', () => {
+  test('with the grant, which grants another owner: a contradiction, because nothing was lost', () => {
     const { truth } = new Told().acquire(FIRST, 'a', 5_000, SECOND).wait(100).acquire(SECOND, 'b', 5_000);
     expect(truth.lost).toEqual([]);
     expect(truth.contradictions).toEqual([expect.stringContaining('b was put beside a')]);
   });
 
-  test('that never heard of a release: the lock is taken again until its lease ends', () => {
+  test('without a release: the lock is held again until its lease ends', () => {
     const { truth } = new Told().acquire(FIRST, 'a', 5_000, SECOND).release(FIRST, 'a').wait(100).renew(SECOND, 9_000);
     expect(truth.lost).toEqual([expect.objectContaining({ before: undefined, after: 'a' })]);
     expect(truth.contradictions).toEqual([]);
   });
 
-  test('that never heard of a renewal: the next owner is no contradiction', () => {
+  test('without a renewal: the next owner is no contradiction', () => {
     const told = new Told().acquire(FIRST, 'a', 200, SECOND).renew(FIRST, 5_000).wait(300).acquire(SECOND, 'b', 5_000);
     expect(told.truth.lost).toEqual([expect.objectContaining({ before: 'a', after: undefined })]);
     expect(told.truth.contradictions).toEqual([]);
   });
 
-  test('and lets the next owner in while the lease ends, by its clock and not yet by the other one: nothing was lost', () => {
+  test('and grants the next owner when the lease ends by its own clock first: nothing is lost', () => {
     const told = new Told().acquire(FIRST, 'a', 200).say(SECOND, 'master', 'HSET', 'lock', 'a', 1);
     const { truth } = told.say(SECOND, 'master', 'PEXPIREAT', 'lock', 1_202).wait(196).acquire(SECOND, 'b', 5_000);
     expect(truth.lost).toEqual([]);
@@ -134,7 +134,7 @@ describe('a master that was filled anew as a replica takes over again', () => {
   const told = (): Told =>
     new Told().acquire(FIRST, 'a', 200, SECOND).renew(FIRST, 5_000).say(FIRST, 'nemesis', 'SYNCED', SECOND);
 
-  test('what it had written before, and its successor never had, is lost: the next owner is no contradiction', () => {
+  test('its earlier writes that the successor never had are lost: the next owner is no contradiction', () => {
     const { truth } = told().wait(300).acquire(FIRST, 'b', 5_000);
     expect(truth.lost).toEqual([expect.objectContaining({ before: 'a', after: 'a' })]);
     expect(truth.contradictions).toEqual([]);
@@ -145,14 +145,14 @@ describe('a master that was filled anew as a replica takes over again', () => {
     ]);
   });
 
-  test('whoever is let in beside an owner that both had is a contradiction', () => {
+  test('a grant beside an owner that both masters had is a contradiction', () => {
     expect(told().wait(100).acquire(FIRST, 'b', 5_000).truth.contradictions).toEqual([
       expect.stringContaining('b was put beside a'),
     ]);
   });
 });
 
-test('what only looks at a lock pushes nothing out of what is remembered of it', () => {
+test('reads of a lock do not displace its remembered writes', () => {
   const told = new Told().acquire(FIRST, 'a', 60_000, SECOND).renew(FIRST, 90_000);
   for (let i = 0; i < 300; i += 1) told.say(FIRST, 'lua', 'PTTL', 'lock');
   const { truth } = told.renew(SECOND, 70_000);
@@ -169,7 +169,7 @@ describe('a slot moves', () => {
     expect(truth.held).toHaveLength(2);
   });
 
-  test('with a key: what the replica of its new server tells of it is no second move', () => {
+  test('with a key: the report of the replica of its new server is no second move', () => {
     const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'server', 'RESTORE-ASKING', 'lock', 4_900, '...');
     told.renew(SECOND, 9_000).say(THIRD, '127.0.0.1:7002', 'RESTORE-ASKING', 'lock', 5_910, '...', 'ABSTTL').wait(10);
     const { truth } = told.renew(SECOND, 9_000).release(SECOND, 'a');
@@ -184,7 +184,7 @@ describe('a slot moves', () => {
   });
 });
 
-test('a replica that has been filled anew has what its master has', () => {
+test('a replica after a full sync has the state of its master', () => {
   const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'nemesis', 'SYNCED', FIRST).wait(10);
   expect(told.renew(SECOND, 9_000).truth.lost).toEqual([]);
 });

@@ -62,7 +62,7 @@ function expectGivenBack({ at }: Seen | undefined = nobody, before: number, afte
 const nobody: Seen = { who: 'nobody', half: undefined, lock: '', from: NaN, at: NaN };
 const lasted = ({ from, at }: Seen | undefined = nobody): number => at - from;
 
-test('readers have a read-write lock side by side, each until its own lease ends or it gives it back', async () => {
+test('readers hold a read-write lock side by side, each until its lease ends or it releases', async () => {
   let [before, after] = [0, 0];
   const [long, short, ...others] = await seen(async (client, server, called) => {
     const lock = client.getReadWriteLock('readwrite:1').readLock();
@@ -82,7 +82,7 @@ test('readers have a read-write lock side by side, each until its own lease ends
   expect(Math.abs(lasted(short) - SHORT_MS)).toBeLessThan(SLACK_MS);
 });
 
-test('a writer has it until it gives it back, and what it reads beside that lasts longer', async () => {
+test('a writer holds the lock until its release, and its read holds last longer', async () => {
   const marks: number[] = [];
   const [write, read, ...others] = await seen(async (client, _server, called) => {
     const lock = client.getReadWriteLock('readwrite:1');
@@ -104,7 +104,7 @@ test('a writer has it until it gives it back, and what it reads beside that last
   expectGivenBack(read, second, last);
 });
 
-test('a reader has it for as long as the longest of its holds, though a shorter one was over when both were given back', async () => {
+test('a reader holds the lock as long as its longest hold, also if a shorter one had expired at the release', async () => {
   const marks: number[] = [];
   const [read, ...others] = await seen(async (client, _server, called) => {
     const lock = client.getReadWriteLock('readwrite:1').readLock();
@@ -122,7 +122,7 @@ test('a reader has it for as long as the longest of its holds, though a shorter 
   expectGivenBack(read, marks[0]!, marks[1]!);
 });
 
-test('a writer hands it on to the next, and neither has it beside the other', async () => {
+test('a writer hands the lock over to the next, and they never hold it at the same time', async () => {
   const held = await seen(async (client, _server, called) => {
     const lock = client.getReadWriteLock('readwrite:1').writeLock();
     const first = await holdElsewhere(lock, LONG_MS);
@@ -145,7 +145,7 @@ test('a writer hands it on to the next, and neither has it beside the other', as
   expect(second.from).toBeGreaterThanOrEqual(first.at);
 });
 
-test('the values of a group are had one by one: until they are given back, taken away, or until the lease ends', async () => {
+test('each value of a group is held until it is released, deleted, or its lease ends', async () => {
   const marks: number[] = [];
   const held = await seen(async (client, server, called) => {
     const first = await client.getMultiLock('group:1', ['a', 'b']).acquire({ leaseTime: LONG_MS });

@@ -37,7 +37,7 @@ const refused = (lock: string, leaseTime?: number): HistoryEvent[] =>
     { type: 'acquire-fail', at: 210, call: 'd', reason: 'busy' },
   );
 
-test('what a server grants a RedLock late is an effect of the call that has it, not of one that was refused', () => {
+test('a late grant of a RedLock is an effect of the call that holds it and not of a refused call', () => {
   const late = { at: 300, lock: 'red:1', owner: 'y:7', leaseTime: WATCHED_MS };
   expect(violations([...granted('red:1', 'x:1'), ...refused('red:1')], late)).toEqual([]);
   expect(violations([...granted('red:1', 'x:1'), ...refused('red:1', 500)], late)).toEqual([]);
@@ -53,11 +53,11 @@ test('what a server grants a RedLock late is an effect of the call that has it, 
   ]);
 });
 
-test('what nobody asked for is left behind', () => {
+test('an effect without a call is reported as left behind', () => {
   expect(violations([], { at: 300, lock: 'lock:1', owner: 'x:1', leaseTime: 77 })).toEqual(['left behind']);
 });
 
-test('who takes with which lease is read where the header of the script says', () => {
+test('owner and lease of a request are read from the arguments that the script header names', () => {
   const by = (script: string, ...args: string[]): unknown => {
     const { owner, leaseTime } = takeBy({ script, keys: ['x'], args }, 0, 'x') ?? {};
     return [owner, leaseTime];

@@ -17,13 +17,13 @@ const jump = (ms: number): Step => ({ do: 'jump', ms });
 const away: Step = { do: 'away', client: 0, ms: 700 };
 
 const schedules: Readonly<Record<string, readonly Step[]>> = {
-  'R11: a doubt that a jump has raised, while Redis is away, ends no later than the lease': [
+  'R11: a doubt after a clock jump, with Redis unavailable, ends no later than the lease': [
     jump(60),
     acquire(),
     away,
     pass(700),
   ],
-  'R15: a confirmation beside a partial release that was sent after a jump moves no deadline': [
+  'R15: a confirmation beside a partial release that was sent after a clock jump moves no deadline': [
     acquire(),
     pass(30),
     nest(),
@@ -33,13 +33,13 @@ const schedules: Readonly<Record<string, readonly Step[]>> = {
     { do: 'block', ms: 30 },
     pass(30),
   ],
-  'R2: a compensation goes on for as long as Redis keeps the lease, whatever our clock says': [
+  'R2: a compensation continues for as long as Redis keeps the lease, regardless of the local clock': [
     acquire(20_000),
     pass(30),
     away,
     jump(HOUR),
   ],
-  'R12: what is taken after a jump is renewed, though a timer was set far ahead before': [
+  'R12: a lock acquired after a clock jump is renewed, although an earlier timer was set far ahead': [
     acquire(20_000),
     pass(700),
     jump(HOUR),
@@ -47,7 +47,7 @@ const schedules: Readonly<Record<string, readonly Step[]>> = {
     release,
     pass(700),
   ],
-  'R11: the deadline of what is taken after a jump is watched, though an earlier one was known': [
+  'R11: the deadline of a lock acquired after a clock jump is watched beside an earlier one': [
     acquire(),
     pass(700),
     release,
@@ -56,7 +56,7 @@ const schedules: Readonly<Record<string, readonly Step[]>> = {
     pass(64),
     release,
   ],
-  'R1: a lock that was handed on twice is good for its lease from the first time on': [
+  'R1: the lease of a repeated hand-over counts from the first attempt': [
     acquire(300),
     pass(100),
     acquire(250, 3_000),
@@ -73,7 +73,7 @@ const schedules: Readonly<Record<string, readonly Step[]>> = {
     pass(700),
     pass(30),
   ],
-  'R3: beside a doubt that Redis does not settle, nobody takes a command deadline for the doubt and one for itself': [
+  'R3: a call behind an unsettled doubt takes one command deadline in total': [
     acquire(),
     away,
     jump(60),
@@ -82,7 +82,7 @@ const schedules: Readonly<Record<string, readonly Step[]>> = {
     nest(),
     { do: 'extend', hold: 0, lease: 50 },
   ],
-  'R2: a hand-off that comes late, to a call that was aborted meanwhile, changes nothing': [
+  'R2: a late hand-over to an aborted call changes nothing': [
     acquire(),
     acquire(undefined, Infinity),
     pass(30),
@@ -91,7 +91,7 @@ const schedules: Readonly<Record<string, readonly Step[]>> = {
     { do: 'abort', call: 0 },
     pass(700),
   ],
-  'R17: who waits elsewhere learns of it when a shorter lease follows a longer one': [
+  'R17: a waiter of another client learns of a shorter lease after a longer one': [
     { do: 'acquire', client: 1, lock: 0, wait: 0, lease: 20_000 },
     pass(700),
     acquire(undefined, Infinity),

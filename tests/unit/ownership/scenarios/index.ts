@@ -10,7 +10,7 @@ export const scenarioSets: Record<string, readonly OwnershipScenario[]> = {
   'one flow': straight,
   'several flows': forks,
   limits,
-  'what Node provides': nodeScenarios,
+  'facilities of Node.js': nodeScenarios,
   'libraries that run tasks': libraryScenarios,
   servers: serverScenarios,
 };
