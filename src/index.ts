@@ -2,7 +2,7 @@ export { createClient } from './client/create-client.js';
 export type { Connection, CreateClientOptions, LockClient } from './client/create-client.js';
 export type { CloseOptions } from './client/closing.js';
 export { lockContext, LockContext } from './ownership/lock-context.js';
-export type { Hold } from './holding/hold.js';
+export type { Hold, ReleaseOptions } from './holding/hold.js';
 export {
   ClientClosedError,
   ConcurrentContextError,

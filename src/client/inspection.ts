@@ -1,3 +1,4 @@
+import { hasCaller } from '../holding/left-holds.js';
 import type { Tenure } from '../holding/tenure.js';
 import { isForeign, isOwner } from '../protocols/plain-lock-protocol.js';
 import type { InspectReply } from '../redis/scripts/object.js';
@@ -16,13 +17,16 @@ export interface HoldInfo {
 }
 
 /** @internal */
-export const holdInfoOf = ({ protocol, owner, holds }: Tenure, now: number): HoldInfo => ({
-  lockName: protocol.name,
-  owner,
-  holdCount: holds.length,
-  age: Math.round(now - (holds[0]?.openedAt ?? now)),
-  callSite: holds[0]?.site?.toString(),
-});
+export const holdInfoOf = ({ protocol, owner, holds }: Tenure, now: number): HoldInfo => {
+  const open = holds.filter(hasCaller);
+  return {
+    lockName: protocol.name,
+    owner,
+    holdCount: open.length,
+    age: Math.round(now - (open[0]?.openedAt ?? now)),
+    callSite: open[0]?.site?.toString(),
+  };
+};
 
 /** An owner of a lock, as {@link LockClient.inspect} found it in Redis. */
 export interface OwnerInspection {

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { closeClient, tenuresOf, type CloseOptions } from './closing.js';
 import { holdInfoOf, inspectionOf, type HoldInfo, type Inspection } from './inspection.js';
 import { wire, type Wiring } from './wiring.js';
+import { countOpen } from '../holding/left-holds.js';
 import type { Clock } from '../clock.js';
 import { boundRejection, supportsBoundPromises } from '../ownership/bound-promise.js';
 import { runOutside } from '../ownership/flow.js';
@@ -306,7 +307,7 @@ export class LockClient implements AsyncDisposable {
     const tenures = [...tenuresOf(lines)];
     const now = clock.now();
     for (const tenure of tenures) tenure.lease.check(now);
-    return tenures.filter(({ holds }) => holds.length > 0).map((tenure) => holdInfoOf(tenure, now));
+    return tenures.filter(({ holds }) => countOpen(holds) > 0).map((tenure) => holdInfoOf(tenure, now));
   }
 
   /**

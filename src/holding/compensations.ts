@@ -22,6 +22,8 @@ export interface Compensation {
    * lease clock, because a jump of the local clock does not end a lease in Redis.
    */
   readonly until: number;
+  /** The lease alone ends the lock in time. The client sends the release only to wake waiters, so close() drops it. */
+  readonly optional?: boolean;
 }
 
 /** The clock and the command deadline, in ms, that limit a request. */
@@ -68,9 +70,11 @@ export class Compensations {
     return run;
   }
 
-  async #run({ send, notBefore, until }: Compensation): Promise<void> {
+  async #run({ send, notBefore, until, optional = false }: Compensation): Promise<void> {
     const { clock } = this.clock;
-    while (clock.monotonic() <= notBefore && !this.#closed) await this.#pause(notBefore - clock.monotonic() + 1);
+    const dropped = (): boolean => this.#closed || (optional && this.#hurried);
+    while (clock.monotonic() <= notBefore && !dropped()) await this.#pause(notBefore - clock.monotonic() + 1);
+    if (dropped()) return;
     for (let pauseMs = FIRST_PAUSE_MS; !this.#closed; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       const request = await send().done;
       if (request.error === undefined || clock.monotonic() >= until) return;

@@ -49,6 +49,11 @@ export class HoldRecord {
   branches: LightSet<(unavailable?: RedisUnavailableError) => void> | undefined;
   /** The pending or settled release. */
   released: Promise<void> | undefined;
+  /**
+   * Lease clock time, in ms, at which a hold ends that its caller has released with `after`. Until then Redis keeps the
+   * hold, no caller is inside, and no renewal extends it. Absent for every other hold.
+   */
+  leftUntil: number | undefined;
   /** The release of unknown outcome that continues in the background. A later `unlock()` waits for it. */
   givingBack: Promise<void> | undefined;
   /** Removes the released hold from the registry that keeps it, if one does. */
@@ -134,6 +139,13 @@ export class HoldRecord {
   lostAtRelease(loss: LockLostError): void {
     this.loss ??= loss;
     this.tellLost();
+  }
+
+  /** The caller leaves the hold to end by itself, `afterMs` after `now`. Its lease is unchanged until Redis confirms. */
+  leaveFor(afterMs: number, now: number): void {
+    this.watched = false;
+    this.leftUntil = now + afterMs;
+    this.leaseEnd = Math.min(this.leaseEnd, this.leftUntil);
   }
 
   lose(error: LockLostError | ClientClosedError): void {

@@ -1,6 +1,19 @@
 import { asyncDispose } from '../async-dispose.js';
 import { runInside } from '../ownership/flow.js';
+import { InvalidArgumentError } from '../errors.js';
+import { refuseUnknown } from '../options.js';
 import { showAs } from '../summary.js';
+
+/** The options of a release. */
+export interface ReleaseOptions {
+  /**
+   * Time, in milliseconds, for which the lock stays held after the call: an integer of at least 0. The renewal stops, and
+   * Redis ends the hold when the time is over, even if this process has exited by then.
+   *
+   * @defaultValue 0: the lock is free at once
+   */
+  after?: number | undefined;
+}
 
 /** One hold of a lock. `acquire()` and `tryAcquire()` resolve with it, and `withLock()` passes it to its body. */
 export abstract class Hold implements AsyncDisposable {
@@ -43,13 +56,22 @@ export abstract class Hold implements AsyncDisposable {
   /**
    * Releases the hold. Every call returns the promise of the first call.
    *
+   * With `after`, the caller is outside of the hold at once, but the lock stays held for that time: other calls find it
+   * busy, and `client.holds()` no longer lists it. The promise resolves when Redis has the new lease. If Redis answers
+   * late, the hold may end up to `commandTimeout` later. A `close()` of the client does not shorten the time. Use it for a
+   * job that several machines start at the same time by clocks that differ.
+   *
+   * @param options - see {@link ReleaseOptions}.
    * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost before.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The release continues in the
    *   background, and the lock is free at the latest when its lease ends.
    * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command. The release continues in the background.
    * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before the release.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid. The hold is unchanged.
+   * @example
+   * await hold.release({ after: 30_000 }); // no other machine runs the job within the next 30 s
    */
-  abstract release(): Promise<void>;
+  abstract release(options?: ReleaseOptions): Promise<void>;
 
   /**
    * Runs `fn` inside this hold: a call of `fn` on the lock re-enters. Use it where `acquire()` was awaited elsewhere.
@@ -70,6 +92,19 @@ export abstract class Hold implements AsyncDisposable {
 
   /** @internal The release by `unlock()`. An `unlock()` after a failed one waits for the release in the background. */
   abstract giveBack(): Promise<void>;
+}
+
+/** Checks the options of a release. @returns `after`, in ms. */
+export function checkAfter(options: ReleaseOptions | undefined): number {
+  if (options === undefined) return 0;
+  if (typeof options !== 'object' || (options as unknown) === null) {
+    throw new InvalidArgumentError('options', 'an object, as { after: 5000 }', options);
+  }
+  refuseUnknown('options', options, ['after']);
+  const { after = 0 } = options;
+  if (!Number.isSafeInteger(after) || after < 0)
+    throw new InvalidArgumentError('after', 'an integer of at least 0 (ms)', after);
+  return after;
 }
 
 showAs(Hold, ({ lockName, owner }) => ({ lockName, owner }));

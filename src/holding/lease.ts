@@ -5,13 +5,13 @@
  */
 import { NotOwnerError, type LockError, type LockLostError, type LossReason } from '../errors.js';
 import type { LeaseClock } from '../clock.js';
+import { orByKey } from '../redis/server-error.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HeldReply, RenewalReply } from '../redis/scripts/replies.js';
 import { latestEnd } from './compensations.js';
 import type { HoldRecord } from './hold-record.js';
-import { wholeMs } from '../lease-time.js';
+import { confirmLeft, sendRemaining } from './left-holds.js';
 import type { LockProtocol, RenewalItem } from '../protocols/lock-protocol.js';
-import { orByKey } from './split-renewal.js';
 import type { RequestTurns } from './request-turns.js';
 
 /** The clock and the options, in ms, that all leases of a client share. */
@@ -28,6 +28,7 @@ export interface LeasedTenure {
   readonly loss: LockLostError | undefined;
   readonly holds: readonly HoldRecord[];
   readonly turns: RequestTurns;
+  readonly lease: { mayLast(leaseMs: number): void };
   /** An attempt of a nested acquire or partial release may still run. */
   readonly strayIsOpen: boolean;
   throwIfLost(): void;
@@ -283,18 +284,13 @@ export class Lease {
   /** A partial release: sets the counts and the remaining times, in ms, of the open holds as absolute values. */
   async setRemaining(settleBy: number, now = this.services.clock.now()): Promise<ScriptRequest<HeldReply>> {
     const { tenure } = this;
-    const remaining = tenure.holds.map(({ half, protocol, leaseEnd }) => ({
-      half,
-      protocol,
-      leftMs: wholeMs(now, leaseEnd),
-    }));
-    const leaseMs = Math.max(...remaining.map(({ leftMs }) => leftMs));
     this.#partials += 1;
-    const sent = tenure.protocol.releasePartial(tenure.owner, remaining, leaseMs);
+    const sent = sendRemaining(tenure, now);
     const request = await tenure.turns.answered(sent, settleBy);
     this.#partials += 1;
     tenure.turns.doubt(request);
     tenure.throwIfLost();
+    if (request.reply?.kind === 'held') confirmLeft(tenure.holds);
     return request;
   }
 }

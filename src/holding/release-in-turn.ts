@@ -1,16 +1,19 @@
 /*
- * The release of one hold among several, of a hold whose tenure has a pending request, or of a hold whose lease Redis
- * has to confirm. tenure.ts releases the only hold of an idle tenure in a shorter way.
+ * The release of one hold among several, of a hold whose tenure has a pending request, of a hold whose lease Redis has to
+ * confirm, or of a hold that Redis keeps for some time after its release (`after`). tenure.ts releases the only hold of an idle tenure in a shorter way.
  */
 import { LockLostError, RedisUnavailableError, type LockError, type LossReason } from '../errors.js';
+import type { LeaseClock } from '../clock.js';
 import type { HoldRecord } from './hold-record.js';
+import { countOpen } from './left-holds.js';
 import type { Lease } from './lease.js';
 import { unsent, type RequestTurns } from './request-turns.js';
 
 /** The tenure, as a release in turn uses it. */
 export interface ReleasingTenure {
+  readonly services: { readonly clock: LeaseClock };
   readonly state: 'held' | 'releasing' | 'over';
-  readonly holds: HoldRecord[];
+  holds: HoldRecord[];
   readonly lease: Lease;
   readonly turns: RequestTurns;
   /** A request of the tenure is pending. */
@@ -25,6 +28,8 @@ export interface ReleasingTenure {
   end(hold: HoldRecord | undefined, deadline: number): Promise<void>;
   /** Returns the error of a failed release. Without open holds, the client releases the lock in the background. */
   unreleased(error: LockError, hold: HoldRecord, deadline: number): LockError;
+  /** Redis keeps the holds that were left to end, and the client has no other hold of the owner. */
+  leave(): void;
   failedToLeave(hold: HoldRecord, error: unknown): never;
   tellEnded(hold?: HoldRecord, holdCount?: number): void;
 }
@@ -41,7 +46,8 @@ export class ReleasesInTurn {
     return this.#pending;
   }
 
-  async release(hold: HoldRecord): Promise<void> {
+  /** `afterMs`: 0, or the time in ms for which Redis keeps the hold after the release. */
+  async release(hold: HoldRecord, afterMs: number): Promise<void> {
     const { tenure } = this;
     const { lease } = tenure;
     const unconfirmed = lease.check() === 'unconfirmed' ? await lease.confirm() : undefined;
@@ -52,7 +58,8 @@ export class ReleasesInTurn {
     const deadline = lease.deadline;
     // Close the hold before the request is sent. A call that the caller makes without awaiting the release is then
     // outside of the hold.
-    tenure.holds.splice(tenure.holds.indexOf(hold), 1);
+    if (afterMs === 0) tenure.holds.splice(tenure.holds.indexOf(hold), 1);
+    else hold.leaveFor(afterMs, tenure.services.clock.now());
     hold.close();
     tenure.deadlineMoved(); // the other holds may have less time left
     const giveUp = (error: RedisUnavailableError): never => {
@@ -98,8 +105,11 @@ export class ReleasesInTurn {
       if (error instanceof RedisUnavailableError) throw tenure.unreleased(unsent(error), hold, deadline);
       if (error !== undefined) throw error;
     }
+    const { clock } = tenure.services;
+    const now = clock.now();
+    tenure.holds = tenure.holds.filter(({ leftUntil = Infinity }) => leftUntil > now);
     if (tenure.holds.length === 0) return (this.#ending = tenure.end(hold, deadline));
-    const holdCount = tenure.holds.length;
+    const holdCount = countOpen(tenure.holds);
     const request = await lease.setRemaining(settleBy);
     if (request.error !== undefined) {
       // The failed release needs no correction, because the next request carries an absolute count again.
@@ -107,7 +117,12 @@ export class ReleasesInTurn {
         throw tenure.unreleased(error as LockError, hold, deadline);
       });
     }
-    if (request.reply?.kind === 'gone') throw tenure.lose('gone');
+    // A repeat finds no owner: an earlier attempt has run, and what was left to end has ended.
+    const hasEnded = request.inDoubt && tenure.holds.every(({ leftUntil = Infinity }) => leftUntil <= clock.now());
+    if (request.reply?.kind === 'gone' && !hasEnded) throw tenure.lose('gone');
     tenure.tellEnded(hold, holdCount);
+    // A release that began meanwhile still has its own request to send.
+    const isLast = countOpen(tenure.holds) === 0 && this.#pending === 1;
+    if (isLast && tenure.holds.length > 0) tenure.leave();
   }
 }

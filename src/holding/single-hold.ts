@@ -1,4 +1,5 @@
-import { Hold } from './hold.js';
+import { boundRejection } from '../ownership/bound-promise.js';
+import { checkAfter, Hold, type ReleaseOptions } from './hold.js';
 import type { HoldRecord } from './hold-record.js';
 import type { Tenure } from './tenure.js';
 import { checkLease } from '../lease-time.js';
@@ -61,8 +62,12 @@ export class SingleHold extends Hold {
     return this.#tenure.lease.extend(this.#record, checkLease(leaseTime));
   }
 
-  override release(): Promise<void> {
-    return this.#tenure.release(this.#record);
+  override release(options?: ReleaseOptions): Promise<void> {
+    try {
+      return this.#tenure.release(this.#record, checkAfter(options));
+    } catch (error) {
+      return boundRejection(error);
+    }
   }
 
   /** @internal */

@@ -2,6 +2,7 @@ import type { LockLostError } from '../errors.js';
 import type { EventSource } from '../events.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { HoldRecord } from './hold-record.js';
+import { countOpen } from './left-holds.js';
 
 /** The tenure, as its events name it. */
 interface EventfulTenure {
@@ -25,7 +26,7 @@ export function tellAcquired(
   const { events } = services;
   hold.told = 'acquired';
   if (events.heard('acquired')) {
-    events.emit('acquired', { lockName: protocol.name, owner, holdCount: holds.length, handedOff });
+    events.emit('acquired', { lockName: protocol.name, owner, holdCount: countOpen(holds), handedOff });
   }
 }
 

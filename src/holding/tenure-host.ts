@@ -8,8 +8,11 @@ interface Successor {
   readonly owner: string;
 }
 
-/** How a tenure ended. `unknown`: its release failed, and may or may not have run. */
-export type Ended = 'freed' | 'handed' | 'lost' | 'unknown';
+/**
+ * How a tenure ended. `unknown`: its release failed, and may or may not have run. `left`: Redis keeps the lock for some
+ * time after the release.
+ */
+export type Ended = 'freed' | 'handed' | 'lost' | 'unknown' | 'left';
 
 /** The line of waiters, as a tenure uses it. */
 export interface TenureHost<T> {

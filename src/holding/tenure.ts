@@ -5,8 +5,9 @@
  * later tenure.
  */
 import { pause } from '../abort-watch.js';
-import { LockLostError, type ClientClosedError, type LockError, type LossReason } from '../errors.js';
+import { ClientClosedError, LockLostError, type LockError, type LossReason } from '../errors.js';
 import { HoldRecord, type HoldTerms } from './hold-record.js';
+import { countOpen, hasCaller, isLeft, releaseInBackground, releaseLeft } from './left-holds.js';
 import { Lease, type LeasedTenure } from './lease.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { ReleasesInTurn, type ReleasingTenure } from './release-in-turn.js';
@@ -19,7 +20,7 @@ import { RequestTurns, type TurnsTenure } from './request-turns.js';
 export type TenureServices = ServicesOf<Tenure>;
 
 export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
-  /** Open holds, outermost first. */
+  /** The holds that Redis has, outermost first: open ones, and those that were left to end (`leftUntil`). */
   holds: HoldRecord[] = [];
   /** `held` -> `releasing` -> `over`, or `held` -> `over` when the lock is lost. */
   state: 'held' | 'releasing' | 'over' = 'held';
@@ -51,7 +52,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
 
   /** The last hold was released, and Redis has not answered yet. */
   get ending(): boolean {
-    return this.state === 'releasing' || (this.state === 'held' && this.holds.length === 0);
+    return this.state === 'releasing' || (this.state === 'held' && countOpen(this.holds) === 0);
   }
 
   /** Created for the first request that others may wait for: most tenures send only an acquire and a release. */
@@ -79,18 +80,19 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     return hold;
   }
 
-  /** Releases one hold. Rejects if the hold was lost, or if the outcome of the release is unknown. */
-  release(hold: HoldRecord): Promise<void> {
+  /** Releases one hold; Redis keeps it for `afterMs`. Rejects if the hold was lost, or if the outcome is unknown. */
+  release(hold: HoldRecord, afterMs = 0): Promise<void> {
     if (hold.released !== undefined) return hold.released;
-    hold.released = this.#isLast(hold) ? this.#releaseLast(hold) : this.#releaseInTurn(hold);
+    const isLast = afterMs === 0 && this.#isLast(hold);
+    hold.released = isLast
+      ? this.#releaseLast(hold)
+      : (this.#releases ??= new ReleasesInTurn(this)).release(hold, afterMs);
     const { forget } = hold;
     if (forget !== undefined) hold.released.then(forget, () => (hold.givingBack ?? Promise.resolve()).then(forget));
     return hold.released;
   }
 
-  /**
-   * Whether the release can be sent at once: the hold is the only one, the lease is valid and no request is pending.
-   */
+  /** Whether the release can be sent at once: it is the only hold, its lease is valid, and no request is pending. */
   #isLast(hold: HoldRecord): boolean {
     return !this.busy && this.holds.length === 1 && hold.state === 'open' && this.lease.check() === 'valid';
   }
@@ -101,11 +103,6 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     const released = this.end(hold, deadline);
     hold.close();
     return released;
-  }
-
-  #releaseInTurn(hold: HoldRecord): Promise<void> {
-    this.#releases ??= new ReleasesInTurn(this);
-    return this.#releases.release(hold);
   }
 
   deadlineMoved(): void {
@@ -137,7 +134,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
 
   /** Returns the error of a failed release. Without open holds, the client releases the lock in the background. */
   unreleased(error: LockError, hold: HoldRecord, deadline: number): LockError {
-    if (this.holds.length > 0 || this.state !== 'held') return error;
+    if (countOpen(this.holds) > 0 || this.state !== 'held') return error;
     this.services.watchdog.remove(this);
     return this.#ended(failedEnd(error), hold, deadline) ?? error;
   }
@@ -220,6 +217,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     const loss = this.#lossBy(reason, cause);
     this.loss = loss;
     this.state = 'over';
+    // Redis has lost what was left to end as well, unless only the leases of the open holds have ended.
+    if (reason !== 'expired') this.holds = this.holds.filter(hasCaller);
     this.services.watchdog.remove(this);
     this.host.ended(this, 'lost');
     this.#loseHolds(loss);
@@ -230,6 +229,13 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
       void this.#compensate([this.owner], this.#turns?.strayUntil ?? 0, 0);
     else if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
     return loss;
+  }
+
+  leave(): void {
+    this.state = 'over';
+    this.services.watchdog.remove(this);
+    this.host.ended(this, 'left');
+    void releaseLeft(this, [this.owner]);
   }
 
   /** This client forced the release. `inDoubt`: it may not have run, so the client also releases in the background. */
@@ -251,7 +257,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
 
   /** Releases the lock in the background. A failed release becomes a compensation. */
   free(leaseEnd = Infinity): void {
-    this.end(undefined, Infinity, leaseEnd).catch(() => undefined);
+    if (this.holds.length > 0) this.#ended(failedEnd(new ClientClosedError()), undefined, Infinity);
+    else this.end(undefined, Infinity, leaseEnd).catch(() => undefined);
   }
 
   #lossBy(reason: LossReason, cause?: unknown): LockLostError {
@@ -265,7 +272,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
 
   /** Marks all holds as lost before it reports any loss, because a listener of one hold may use another hold. */
   #loseHolds(loss: LockLostError | ClientClosedError): void {
-    const lost = this.holds.splice(0);
+    const lost = this.holds.filter(hasCaller);
+    this.holds = this.holds.filter(isLeft);
     for (const hold of lost) hold.lose(loss);
     for (const hold of lost) {
       hold.tellLost();
@@ -274,11 +282,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   #compensate(owners: readonly string[], openUntil: number, until: number): Promise<void> {
-    return this.services.compensations.add({
-      send: () => this.protocol.release(owners),
-      notBefore: Math.max(this.#strayUntil, openUntil),
-      until: Math.max(this.lease.lastEnd, until),
-    });
+    return releaseInBackground(this, owners, Math.max(this.#strayUntil, openUntil), until);
   }
 
   /** Resolves when no attempt of the first acquire can run any more. */

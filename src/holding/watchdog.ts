@@ -5,12 +5,11 @@
 import type { LeaseClock, Timer } from '../clock.js';
 import { RefusedError } from '../errors.js';
 import type { EventSource } from '../events.js';
-import { failedBySplit } from '../redis/server-error.js';
+import { failedBySplit, orByKey } from '../redis/server-error.js';
 import type { RenewalTicket } from './lease.js';
 import { LightSet } from '../light-set.js';
 import type { Renewal, RenewalScript } from '../protocols/lock-protocol.js';
 import { watchForLeak } from './single-hold.js';
-import { orByKey } from './split-renewal.js';
 import type { Tenure } from './tenure.js';
 
 const BATCH = 100;

@@ -46,6 +46,13 @@ export const isSplitSlot = (error: Error): boolean =>
 export const failedBySplit = (error: Error | undefined): boolean =>
   error?.cause instanceof Error && isSplitSlot(error.cause);
 
+/** Returns the renewal of one item. If Redis refused it because a slot is moving, the client renews key by key. */
+export const orByKey = async <I, R extends { readonly error: Error | undefined }>(
+  script: { renewByKey?(item: I): Promise<R> },
+  item: I,
+  renewal: R,
+): Promise<R> => (failedBySplit(renewal.error) && script.renewByKey !== undefined ? script.renewByKey(item) : renewal);
+
 /** Redis rejected a command inside a script. The script may have written before that command. */
 export const isRefusedInside = (error: Error): boolean =>
   /\bscript\b/i.test(error.message) && !error.message.startsWith('OOM');

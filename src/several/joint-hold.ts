@@ -1,5 +1,6 @@
 import { ClientClosedError, LockLostError, MultiUnlockError, type MemberFailure } from '../errors.js';
-import { Hold } from '../holding/hold.js';
+import { boundRejection } from '../ownership/bound-promise.js';
+import { checkAfter, Hold, type ReleaseOptions } from '../holding/hold.js';
 import { checkLease } from '../lease-time.js';
 import { MultiHoldLoss } from './joint-hold-loss.js';
 import { SingleHold } from '../holding/single-hold.js';
@@ -89,9 +90,13 @@ export class MultiHold extends Hold {
     throw this.#lost.error ?? failures.find((error) => !isOver(error)) ?? failures[0];
   }
 
-  override release(): Promise<void> {
+  override release(options?: ReleaseOptions): Promise<void> {
     if (this.#released === undefined) {
-      this.#released = this.#release();
+      try {
+        this.#released = this.#release(checkAfter(options));
+      } catch (error) {
+        return boundRejection(error);
+      }
       this.#lost.over = true;
       this.#onReleased?.();
     }
@@ -102,7 +107,7 @@ export class MultiHold extends Hold {
    * Releases all members at the same time. The release of a RedLock settles when a majority has replied, and the other
    * releases continue in the background.
    */
-  #release(): Promise<void> {
+  #release(after: number): Promise<void> {
     const { of, quorum } = this.terms;
     const { loss } = this;
     const members = [...this.#members];
@@ -135,7 +140,7 @@ export class MultiHold extends Hold {
       };
       for (let at = 0; at < members.length; at += 1) {
         const member = members[at] as SingleHold;
-        member.release().then(given, (error: unknown) => {
+        member.release({ after }).then(given, (error: unknown) => {
           open -= 1;
           if (error instanceof LockLostError || SingleHold.recordOf(member).loss !== undefined) lost += 1;
           const { lockName, owner } = member;

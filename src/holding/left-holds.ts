@@ -1,0 +1,94 @@
+/*
+ * A hold that its caller released with `after`: Redis keeps it until its time is over, no caller is inside, and no renewal
+ * extends it. Its lease ends it even if this process exits. The client also releases it at its end, because waiters may
+ * know of a longer lease from their last try, and only a message wakes them sooner.
+ */
+import type { LeaseClock } from '../clock.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
+import type { Compensations } from './compensations.js';
+import type { HoldRecord } from './hold-record.js';
+import { wholeMs } from '../lease-time.js';
+import type { ScriptRequest } from '../redis/requests/script-request.js';
+import type { HeldReply } from '../redis/scripts/replies.js';
+
+/** The holds of a tenure, as the request that keeps them in Redis uses them. */
+interface KeptTenure {
+  readonly protocol: LockProtocol;
+  readonly owner: string;
+  readonly holds: readonly HoldRecord[];
+  readonly lease: { mayLast(leaseMs: number): void };
+}
+
+/** The tenure, as its releases in the background use it. */
+interface LeavingTenure extends KeptTenure {
+  readonly services: { readonly clock: LeaseClock; readonly compensations: Compensations };
+  readonly lease: { readonly lastEnd: number; mayLast(leaseMs: number): void };
+}
+
+/** Whether the caller of the hold has released it, and Redis keeps it. */
+export const isLeft = ({ leftUntil }: HoldRecord): boolean => leftUntil !== undefined;
+
+/** Whether a caller has the hold. */
+export const hasCaller = ({ leftUntil }: HoldRecord): boolean => leftUntil === undefined;
+
+/** Number of holds that a caller has. */
+export const countOpen = (holds: readonly HoldRecord[]): number => holds.filter(hasCaller).length;
+
+/**
+ * Sends the counts of all holds that Redis has to keep, and what is left of their leases. `now`: lease clock time, in ms.
+ */
+export function sendRemaining({ protocol, owner, holds, lease }: KeptTenure, now: number): ScriptRequest<HeldReply> {
+  const remaining = holds.map((hold) => ({
+    half: hold.half,
+    protocol: hold.protocol,
+    leftMs: wholeMs(now, hold.leftUntil ?? hold.leaseEnd),
+  }));
+  const leaseMs = Math.max(1, ...remaining.map(({ leftMs }) => leftMs));
+  lease.mayLast(leaseMs);
+  return protocol.releasePartial(owner, remaining, leaseMs);
+}
+
+/** Redis has the leases of the holds that were left to end. The other holds of the owner last as long as these. */
+export function confirmLeft(holds: readonly HoldRecord[]): void {
+  for (const hold of holds) hold.leaseEnd = hold.leftUntil ?? hold.leaseEnd;
+}
+
+/** Monotonic time, in ms, at which the last hold ends that was left to end; 0 without such a hold. */
+function lastLeftUntil({ services: { clock }, holds }: LeavingTenure): number {
+  const left = Math.max(0, ...holds.map(({ leftUntil = 0 }) => leftUntil - clock.now()));
+  return left === 0 ? 0 : clock.clock.monotonic() + left;
+}
+
+/** Releases owners that were left to end, when they have ended. */
+export function releaseLeft(tenure: LeavingTenure, owners: readonly string[], until = 0): Promise<void> {
+  return tenure.services.compensations.add({
+    send: () => tenure.protocol.release(owners),
+    notBefore: lastLeftUntil(tenure),
+    until: Math.max(tenure.lease.lastEnd, until),
+    optional: true,
+  });
+}
+
+/**
+ * Releases, in the background, owners that no caller has any more. `notBefore` and `until` are those of a compensation.
+ * What was left to end keeps its time, whether or not the request that asked for it has run.
+ */
+export async function releaseInBackground(
+  tenure: LeavingTenure,
+  owners: readonly string[],
+  notBefore: number,
+  until: number,
+): Promise<void> {
+  const { compensations } = tenure.services;
+  const leftUntil = lastLeftUntil(tenure);
+  if (leftUntil > 0) {
+    await compensations.add({
+      send: () => sendRemaining(tenure, tenure.services.clock.now()),
+      notBefore,
+      until: leftUntil,
+    });
+    return releaseLeft(tenure, owners, until);
+  }
+  const send = () => tenure.protocol.release(owners);
+  return compensations.add({ send, notBefore, until: Math.max(tenure.lease.lastEnd, until) });
+}
