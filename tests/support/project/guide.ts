@@ -127,7 +127,10 @@ export function typeErrors(modules: ReadonlyMap<string, string>): string[] {
   const { config } = ts.readConfigFile(`${PROJECT_ROOT}/tsconfig.json`, (path) => ts.sys.readFile(path)) as {
     config: { compilerOptions: object };
   };
-  const { options } = ts.convertCompilerOptionsFromJson({ ...config.compilerOptions, types: ['node'], incremental: false }, PROJECT_ROOT);
+  const { options } = ts.convertCompilerOptionsFromJson(
+    { ...config.compilerOptions, types: ['node'], incremental: false },
+    PROJECT_ROOT,
+  );
   const host = ts.createCompilerHost(options);
   const virtual = new Map([...modules].map(([name, text]) => [`${PROJECT_ROOT.replaceAll('\\', '/')}/${name}`, text]));
   const { readFile, fileExists, getSourceFile } = host;
