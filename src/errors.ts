@@ -25,6 +25,11 @@ export abstract class LockError extends Error {
     super(message, options);
     this.name = new.target.name;
   }
+
+  /** The section of the guide that explains this error, such as `docs/errors.md#err_lock_timeout`. */
+  get help(): string {
+    return `docs/errors.md#${this.code.toLowerCase()}`;
+  }
 }
 
 /**

@@ -25,7 +25,8 @@ function rowsOf(page: string, workload: string): { readonly head: string[]; read
   };
 }
 
-function figure(page: string, workload: string, subject: string, column: string): number {
+/** A figure of a table of docs/performance.md, whose text is `page`. */
+export function figure(page: string, workload: string, subject: string, column: string): number {
   const { head, rows } = rowsOf(page, workload);
   const cell = rows.find(([name]) => name === subject)?.[head.indexOf(column)];
   if (cell === undefined || cell === '') throw new Error(`"${workload}" has no ${column} of ${subject}`);

@@ -2,6 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import ts from 'typescript';
+import { figure } from '../../../docs/pictures/charts.js';
+import { LockTimeoutError } from '../../../src/index.js';
 import { resolveOptions, type ClientOptions } from '../../../src/options.js';
 import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
 import {
@@ -67,6 +69,14 @@ describe('error codes', () => {
       const said = [...rest.join('\n').matchAll(/^- \*\*(.+):\*\*/gm)].map(([, what]) => what);
       expect([title, said]).toEqual([title, ['When', 'State', 'What to do']]);
     }
+  });
+
+  test('help of an error leads to the section of its code', () => {
+    const error = new LockTimeoutError('order:42', 10);
+    expect(error.help).toBe('docs/errors.md#err_lock_timeout');
+    const anchors = anchorsOf('docs/errors.md').map((anchor) => `docs/errors.md#${anchor}`);
+    const codes = matches(errors.get('LockErrorCode')!.getText(), /ERR_LOCK_\w+/g);
+    expect(codes.filter((each) => !anchors.includes(`docs/errors.md#${each.toLowerCase()}`))).toEqual([]);
   });
 
   test('every warning is listed', () => {
@@ -227,6 +237,26 @@ describe('links', () => {
     const wanted = [...examples, ...PAGES.filter((path) => path !== 'README.md')];
     expect(wanted.filter((path) => !linked.has(path))).toEqual([]);
   });
+});
+
+test('the figures of the README are those of the tables', () => {
+  const sources: Readonly<Record<string, [workload: string, column: string]>> = {
+    'One waiter enters after a release, p50': ['hand-off, 1 waiter', 'p50 ms'],
+    '50 calls at once for one lock, held for 1 ms: sections per second': ['burst, 50 flows, hold 1 ms', 'sections/s'],
+    '100 flows with a lock each: sections per second': ['100 flows, distinct keys', 'sections/s'],
+    '1,000 calls wait for a held lock: requests per second': ['1,000 wait on a held key', 'requests/s'],
+    '10,000 locks held for a minute: renewal requests': ['10,000 locks held for a minute', 'renewal requests'],
+  };
+  const rows = tableUnder('Measured', page('README.md'));
+  expect(rows.map(([what]) => what)).toEqual(Object.keys(sources));
+  const performance = page('docs/performance.md');
+  for (const [what, ...said] of rows) {
+    const [workload, column] = sources[what!]!;
+    const measured = ['holdfast withLock', 'redlock', 'redis-semaphore'].map((subject) =>
+      figure(performance, workload, subject, column),
+    );
+    expect([what, said.map((cell) => Number(cell.replace(/,| ms/g, '')))]).toEqual([what, measured]);
+  }
 });
 
 test('the README is short: at most 250 lines', () => {
