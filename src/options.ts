@@ -78,6 +78,14 @@ export interface ClientOptions {
    * @defaultValue `true`, or `false` if `NODE_ENV` is `production`
    */
   callSites?: boolean | undefined;
+  /**
+   * Name of this client, such as the name of the service, with at most 100 characters. Together with the host and the
+   * process id it is part of the names of the client's connections, so that `list()` and `CLIENT LIST` show which
+   * process holds a lock.
+   *
+   * @defaultValue the `connectionName` of the given ioredis connection, or none
+   */
+  clientName?: string | undefined;
 }
 
 /** Resolved {@link ReplicasOptions}. */
@@ -103,6 +111,8 @@ export interface ResolvedOptions {
   readonly replicas: ReplicaOptions | undefined;
   readonly shardedSubscriptions: boolean | 'auto';
   readonly callSites: boolean;
+  /** The empty string if there is none. */
+  readonly clientName: string;
 }
 
 /** Longest pause between two refreshes of fair waiters. Three refreshes must fit into `fairWaiterTimeout`. */
@@ -127,6 +137,7 @@ const CLIENT_OPTIONS: Record<keyof ClientOptions | 'url' | 'redis', true> = {
   replicas: true,
   shardedSubscriptions: true,
   callSites: true,
+  clientName: true,
   fairLockWaitTimeout: true,
   fairWaiterTimeout: true,
 };
@@ -155,7 +166,10 @@ export function checkWellFormed(text: string, argument: string): string {
   return text;
 }
 
-export function resolveOptions(given: ClientOptions, prefixOfRedis: string): ResolvedOptions {
+/** The largest number of characters of a `clientName`: every line of `CLIENT LIST` carries it. */
+const MAX_NAME = 100;
+
+export function resolveOptions(given: ClientOptions, prefixOfRedis: string, nameOfRedis = ''): ResolvedOptions {
   refuseUnknown('options', given, Object.keys(CLIENT_OPTIONS));
   const lockWatchdogTimeout = integer(given, 'lockWatchdogTimeout', DEFAULTS.lockWatchdogTimeout, 100);
   const fairWaiterTimeout = integer(given, 'fairWaiterTimeout', DEFAULTS.fairWaiterTimeout, 1_000);
@@ -165,6 +179,11 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string): Res
   checkWellFormed(keyPrefix, 'keyPrefix');
   const callSites = given.callSites ?? process.env['NODE_ENV'] !== 'production';
   if (typeof callSites !== 'boolean') throw new InvalidArgumentError('callSites', 'true or false', callSites);
+  const clientName = given.clientName ?? nameOfRedis.slice(0, MAX_NAME);
+  if (typeof clientName !== 'string' || clientName.length > MAX_NAME) {
+    throw new InvalidArgumentError('clientName', `a string of at most ${MAX_NAME} characters`, clientName);
+  }
+  checkWellFormed(clientName, 'clientName');
   const shardedSubscriptions = given.shardedSubscriptions ?? 'auto';
   if (shardedSubscriptions !== 'auto' && typeof shardedSubscriptions !== 'boolean') {
     throw new InvalidArgumentError('shardedSubscriptions', `true, false or 'auto'`, shardedSubscriptions);
@@ -182,6 +201,7 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string): Res
     replicas: resolveReplicas(given.replicas),
     shardedSubscriptions,
     callSites,
+    clientName,
   };
 }
 

@@ -5,7 +5,7 @@ import { resolveOptions, type ClientOptions } from '../options.js';
 import { LockClient } from './lock-client.js';
 import { detached } from '../redis/connections/detached.js';
 import { checkDatabase, fromUrl, isOfIoredis, type UserConnection } from '../redis/connections/user-connection.js';
-import { prefixOf } from '../redis/connections/own-connection.js';
+import { nameOf, prefixOf } from '../redis/connections/own-connection.js';
 
 export type { LockClient } from './lock-client.js';
 
@@ -43,7 +43,7 @@ export function createClient(options: CreateClientOptions, parts: ClientParts = 
     throw new InvalidArgumentError('options', 'an object with url or redis', withoutCredentials(options));
   }
   const given = connectionIn(options);
-  const resolved = resolveOptions(options, prefixOf(given));
+  const resolved = resolveOptions(options, prefixOf(given), nameOf(given));
   // The timers and sockets of the client outlive this call, so they must not be inside a hold of the caller.
   return runOutside(() =>
     LockClient.open(given, resolved, parts.clock ?? systemClock((fn) => detached(() => runOutside(fn)))),

@@ -10,6 +10,7 @@ import { plainRenewal } from '../protocols/plain-lock-protocol.js';
 import type { ProtocolPort } from '../protocols/protocol-port.js';
 import { readWriteRenewal } from '../protocols/read-write-lock-protocol.js';
 import type { ChannelSource } from '../redis/connections/channel-source.js';
+import { connectionNameOf } from '../redis/connections/connection-name.js';
 import { serverOf } from '../redis/connections/own-connection.js';
 import type { UserConnection } from '../redis/connections/user-connection.js';
 import { ScriptExecutor } from '../redis/requests/script-executor.js';
@@ -115,7 +116,7 @@ export function wire(
   events: EventSource,
 ): Wiring {
   let clockReported = false;
-  const topology = openTopology(given, options, clock, {
+  const topology = openTopology(given, options, connectionNameOf(clientId, options.clientName), clock, {
     error: (connection, cause) => events.emit('connectionError', { connection, cause }),
     clockUnavailable: (cause) => {
       // Every connection reports it, but one event per client is enough.

@@ -14,13 +14,23 @@ const REJECTED_MS = 500;
 const pauseBefore = (times: number): number =>
   Math.min(RECONNECT_MS.first * 2 ** Math.min(times - 1, 10), RECONNECT_MS.max) + Math.random() * RECONNECT_MS.jitter;
 
+/** What the connections of one client have in common. */
+export interface OwnTerms {
+  /** Time for one attempt, in milliseconds. */
+  readonly attemptMs: number;
+  /** The name that `CLIENT LIST` shows. */
+  readonly connectionName: string;
+}
+
 /**
  * The options of every connection of this package. They fix how ioredis sends, answers and repeats commands: if a
  * user's setting queued or resent a command, the command could run after its caller got an error. The options for the
  * address, the credentials and TLS come from the user.
  */
-function ownOptions(attemptMs: number): RedisOptions & { replyMapping: 'legacy' } {
+function ownOptions({ attemptMs, connectionName }: OwnTerms): RedisOptions & { replyMapping: 'legacy' } {
   const options = {
+    // ioredis ignores a server that refuses CLIENT SETNAME.
+    connectionName,
     lazyConnect: true,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -63,6 +73,12 @@ export function isCluster(redis: UserConnection): redis is Cluster {
 /** The `keyPrefix` of the user's connection. The client makes it part of each name, so ioredis must not add it. */
 export const prefixOf = (given: UserConnection): string => given.options.keyPrefix ?? '';
 
+/** The `connectionName` of the user's connection; the empty string if Redis would refuse it, too. */
+export function nameOf(given: UserConnection): string {
+  const name = isCluster(given) ? given.options.redisOptions?.connectionName : given.options.connectionName;
+  return /^[!-~]*$/.test(name ?? '') ? (name ?? '') : '';
+}
+
 /** The nodes that the user specified. Only the type marks `startupNodes` as private, and `duplicate()` copies it. */
 export const startupNodesOf = (given: Cluster): readonly ClusterNode[] =>
   (given as unknown as { startupNodes: ClusterNode[] }).startupNodes;
@@ -97,8 +113,8 @@ export function connect(redis: Redis): void {
 }
 
 /** Opens a connection to a single server, directly or through Sentinel. */
-export function openOwnConnection(given: Redis, attemptMs: number): Redis {
-  const redis = given.duplicate(ownOptions(attemptMs));
+export function openOwnConnection(given: Redis, terms: OwnTerms): Redis {
+  const redis = given.duplicate(ownOptions(terms));
   silenceSentinels(redis);
   return redis;
 }
@@ -151,7 +167,7 @@ function silenceSentinels(redis: Redis): void {
 }
 
 /** Opens a connection to one node of a cluster. */
-export function openNodeConnection(node: RedisOptions, attemptMs: number, override: RedisOptions = {}): Redis {
-  const own: ReturnType<typeof ownOptions> = { ...node, ...ownOptions(attemptMs), ...override, replyMapping: 'legacy' };
+export function openNodeConnection(node: RedisOptions, terms: OwnTerms, override: RedisOptions = {}): Redis {
+  const own: ReturnType<typeof ownOptions> = { ...node, ...ownOptions(terms), ...override, replyMapping: 'legacy' };
   return new Redis(own);
 }

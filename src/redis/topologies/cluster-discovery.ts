@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { within, type Clock, type Timer } from '../../clock.js';
 import { addressText, slotRanges, type NodeAddress, type SlotRange } from '../cluster-slots.js';
-import { nodeOptions, openNodeConnection, startupNodesOf } from '../connections/own-connection.js';
+import { nodeOptions, openNodeConnection, startupNodesOf, type OwnTerms } from '../connections/own-connection.js';
 import { failureKind, withoutArguments } from '../server-error.js';
 
 /** The view that one node has of its cluster. */
@@ -41,7 +41,7 @@ export class ClusterDiscovery {
   constructor(
     given: Cluster,
     private readonly clock: Clock,
-    private readonly attemptMs: number,
+    private readonly terms: OwnTerms,
   ) {
     this.#options = given.options;
     this.#startupNodes = startupNodesOf(given).map(nodeOptions);
@@ -52,7 +52,7 @@ export class ClusterDiscovery {
   }
 
   open({ host, port }: NodeAddress, override?: RedisOptions): Redis {
-    return openNodeConnection({ ...this.#nodeOptions, host, port }, this.attemptMs, override);
+    return openNodeConnection({ ...this.#nodeOptions, host, port }, this.terms, override);
   }
 
   /** Translates an address that the cluster announced to the address to connect to. */
@@ -126,7 +126,7 @@ export class ClusterDiscovery {
   async #startupAddresses(): Promise<NodeAddress[]> {
     const found: NodeAddress[] = [];
     const lookups = this.#startupNodes.map(async (node) => found.push(...(await this.#addressesOf(node))));
-    await within(this.clock, LOOKUP_ATTEMPTS * this.attemptMs, Promise.all(lookups));
+    await within(this.clock, LOOKUP_ATTEMPTS * this.terms.attemptMs, Promise.all(lookups));
     return found;
   }
 

@@ -22,6 +22,7 @@ import { ClusterSubscriber } from './cluster-subscriber.js';
 import { Master, type MasterReports } from '../connections/master.js';
 import { PUBLISH_COMMAND } from '../scripts/script.js';
 import { isCredentialsError, NotSentError, refusal } from '../server-error.js';
+import type { OwnTerms } from '../connections/own-connection.js';
 import type { Subscriber } from '../connections/subscriber.js';
 import type { Route, Topology } from './topology.js';
 
@@ -58,12 +59,12 @@ export class ClusterTopology implements Topology {
     given: Cluster,
     sharded: boolean | 'auto',
     private readonly clock: Clock,
-    private readonly attemptMs: number,
+    private readonly terms: OwnTerms,
     private readonly replicas: ReplicaOptions | undefined,
     private readonly reports: MasterReports,
   ) {
     this.#change = new Gate(clock);
-    this.#discovery = new ClusterDiscovery(given, clock, attemptMs);
+    this.#discovery = new ClusterDiscovery(given, clock, terms);
     if (sharded !== 'auto') this.#sharded = sharded;
     this.subscriber = new ClusterSubscriber(
       (channel) => this.#subscriberOf(this.#owners[keySlot(channel)]),
@@ -245,7 +246,7 @@ export class ClusterTopology implements Topology {
     const text = addressText(address);
     let node = this.#nodes.get(text);
     if (node === undefined) {
-      const master = new Master(() => this.#discovery.open(address), this.clock, this.attemptMs, this.replicas, {
+      const master = new Master(() => this.#discovery.open(address), this.clock, this.terms.attemptMs, this.replicas, {
         ...this.reports,
         disconnected: () => this.#look(),
       });

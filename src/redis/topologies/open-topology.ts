@@ -11,12 +11,14 @@ import type { Topology } from './topology.js';
 export function openTopology(
   given: UserConnection,
   { attemptMs, replicas, shardedSubscriptions }: ResolvedOptions,
+  connectionName: string,
   clock: Clock,
   reports: MasterReports,
 ): Topology {
   // With a single server, replicas confirm only if the user set `replicas.acks`.
   const single = replicas?.always ? replicas : undefined;
-  if (isCluster(given)) return new ClusterTopology(given, shardedSubscriptions, clock, attemptMs, replicas, reports);
+  const terms = { attemptMs, connectionName };
+  if (isCluster(given)) return new ClusterTopology(given, shardedSubscriptions, clock, terms, replicas, reports);
   const sentinel = (given.options.sentinels?.length ?? 0) > 0;
-  return new StandaloneTopology(given, clock, attemptMs, sentinel ? replicas : single, reports);
+  return new StandaloneTopology(given, clock, terms, sentinel ? replicas : single, reports);
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.js';
 import type { ReplicaOptions } from '../../options.js';
 import type { CommandPort } from '../connections/attempt.js';
 import { Master, type MasterReports } from '../connections/master.js';
-import { openOwnConnection } from '../connections/own-connection.js';
+import { openOwnConnection, type OwnTerms } from '../connections/own-connection.js';
 import type { Subscriber } from '../connections/subscriber.js';
 import type { Topology } from './topology.js';
 
@@ -16,11 +16,11 @@ export class StandaloneTopology implements Topology {
   constructor(
     given: Redis,
     clock: Clock,
-    attemptMs: number,
+    terms: OwnTerms,
     replicas: ReplicaOptions | undefined,
     reports: MasterReports,
   ) {
-    this.#master = new Master(() => openOwnConnection(given, attemptMs), clock, attemptMs, replicas, reports);
+    this.#master = new Master(() => openOwnConnection(given, terms), clock, terms.attemptMs, replicas, reports);
     this.subscriber = this.#master.subscriber(false, undefined);
   }
 
