@@ -24,7 +24,12 @@ export {
 } from './errors.js';
 export type { LockErrorCode, LossReason, MemberFailure, ServerResult } from './errors.js';
 export type { EventBus, LockEvents } from './events.js';
-export type { HoldInfo, Inspection, OwnerInspection, PermitInspection } from './client/inspection.js';
+export type { HoldInfo } from './client/hold-info.js';
+export type { Inspection, OwnerInspection, PermitInspection } from './inspection/inspection.js';
+export type { InspectOptions, ListedOwner, ListEntry } from './inspection/describe.js';
+export type { ForceUnlockOptions } from './inspection/force-unlock.js';
+export type { ListOptions } from './inspection/list.js';
+export type { OwnerProcess } from './inspection/owner-process.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './locks/arguments.js';
 export type { CallOptions } from './locks/lock-call.js';

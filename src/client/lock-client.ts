@@ -2,7 +2,12 @@
 import { asyncDispose } from '../async-dispose.js';
 import { randomUUID } from 'node:crypto';
 import { closeClient, tenuresOf, type CloseOptions } from './closing.js';
-import { holdInfoOf, inspectionOf, type HoldInfo, type Inspection } from './inspection.js';
+import { holdInfoOf, type HoldInfo } from './hold-info.js';
+import type { InspectOptions, ListEntry } from '../inspection/describe.js';
+import type { ForceUnlockOptions } from '../inspection/force-unlock.js';
+import type { Inspection } from '../inspection/inspection.js';
+import { Inspector } from '../inspection/inspector.js';
+import type { ListOptions } from '../inspection/list.js';
 import { wire, type Wiring } from './wiring.js';
 import { countOpen } from '../holding/left-holds.js';
 import type { Clock } from '../clock.js';
@@ -47,9 +52,7 @@ import { RedLock, type RedLockOptions } from '../several/red-lock.js';
 import { Semaphore } from '../synchronizers/semaphore.js';
 import { SingleLock } from '../locks/single-lock.js';
 import { pausesOf, type SpinLockOptions } from '../locks/spin-lock.js';
-import { fairQueueKey, takenPermitsKey, tokenKey } from '../redis/keys.js';
 import type { UserConnection } from '../redis/connections/user-connection.js';
-import { inspect } from '../redis/scripts/object.js';
 
 /**
  * A client of one Redis server, Sentinel group or cluster. {@link createClient} creates it. Each client is a stranger to
@@ -63,6 +66,7 @@ export class LockClient implements AsyncDisposable {
   /** Lifecycle events: acquired, released, lease lost, connection errors and more. See {@link LockEvents}. */
   readonly events: EventBus;
   readonly #wiring: Wiring;
+  readonly #inspector: Inspector;
   readonly #leaveProcess: () => void;
   #closing: Promise<void> | undefined;
 
@@ -70,6 +74,7 @@ export class LockClient implements AsyncDisposable {
     const events = createEvents(runOutside);
     this.events = events;
     this.#wiring = wire(this.id, given, options, clock, events);
+    this.#inspector = new Inspector(this.#wiring);
     const { clock: leaseClock, lines } = this.#wiring;
     this.#leaveProcess = addClient({ clientId: this.id, clock: leaseClock, lines });
     void supportsBoundPromises();
@@ -311,7 +316,8 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
-   * Reads from Redis, at one moment, what is stored under a name.
+   * Reads from Redis, at one moment, what is stored under a name. With `processes`, further commands find the processes
+   * of the owners and the number of waiting clients.
    *
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply within one command deadline.
    * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
@@ -319,15 +325,46 @@ export class LockClient implements AsyncDisposable {
    * @example
    * const { kind, owners, remaining } = await client.inspect('order:42');
    */
-  async inspect(name: string): Promise<Inspection> {
-    if (this.#wiring.client.closed) throw new ClientClosedError();
-    const key = this.#wiring.port.keyPrefix + this.#checkName(name);
-    const reply = await this.#wiring.executor.ask(
-      inspect,
-      [key, fairQueueKey(key), tokenKey(key), takenPermitsKey(key)],
-      [],
-    );
-    return inspectionOf(name, this.id, reply);
+  inspect(name: string, options: InspectOptions & { processes: true }): Promise<ListEntry>;
+  inspect(name: string, options?: InspectOptions): Promise<Inspection>;
+  async inspect(name: string, options?: InspectOptions): Promise<Inspection> {
+    return this.#inspector.inspect(this.#checkName(name), options);
+  }
+
+  /**
+   * Lists what is in use, in no order: held locks of all kinds, semaphores, taken permits and latches, of every program
+   * that uses this Redis, with the processes of the owners. It reads page by page with `SCAN`, so it can take long where
+   * Redis has many keys, and what changes meanwhile may be missing. A semaphore or latch is listed if a call waits for
+   * it, if a permit with a lease is taken, or if a client of this package changed it within the last hour: otherwise its
+   * key is a number like any other.
+   *
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
+   * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: the signal was aborted.
+   * @throws the errors of {@link LockClient.inspect} as well.
+   * @example
+   * for await (const { name, owners } of client.list({ match: 'order:*' })) console.log(name, owners[0]?.process);
+   */
+  list(options?: ListOptions): AsyncIterableIterator<ListEntry> {
+    return this.#inspector.list(options);
+  }
+
+  /**
+   * Frees a lock of any kind if the given owner still has it, and wakes its waiters. The owner may still work: it learns
+   * of the loss at its next renewal or release.
+   *
+   * @returns `true` if this call freed the lock, `false` if the owner did not have it.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or `ifOwner` is invalid. No command was sent.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. With `outcome: 'unknown'` the
+   *   request may have run once, and it will not run later.
+   * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
+   * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+   * @example
+   * const [owner] = (await client.inspect('order:42')).owners;
+   * if (owner !== undefined) await client.forceUnlock('order:42', { ifOwner: owner.owner });
+   * @redisson `RLock#forceUnlock()`. Differs: frees only the hold of the given owner.
+   */
+  async forceUnlock(name: string, options: ForceUnlockOptions): Promise<boolean> {
+    return this.#inspector.forceUnlock(this.#checkName(name), options);
   }
 
   /**

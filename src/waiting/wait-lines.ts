@@ -97,7 +97,7 @@ export class WaitLines implements LineRegistry {
    * Called when a forced unlock of this client released these owners, or may have released them. Their tenures are
    * lost. A tenure whose grant is still pending is lost as soon as the reply arrives.
    */
-  force({ key, parts }: LockProtocol, owners: readonly string[], inDoubt: boolean): void {
+  force({ key, parts }: Pick<LockProtocol, 'key' | 'parts'>, owners: readonly string[], inDoubt: boolean): void {
     const isMeant = ({ protocol, owner }: Tenure | LockWaiter): boolean =>
       protocol.key === key &&
       owners.includes(owner) &&

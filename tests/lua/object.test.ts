@@ -1,8 +1,19 @@
 import { expect, test } from '@jest/globals';
-import { inspect } from '../../src/redis/scripts/object.js';
+import {
+  fairAliveKey,
+  fairQueueKey,
+  fairTimeoutsKey,
+  lockChannel,
+  readHoldKey,
+  readHoldBase,
+  readWriteChannel,
+  requestsKey,
+} from '../../src/redis/keys.js';
+import { forceUnlock, inspect, inspectAll } from '../../src/redis/scripts/object.js';
+import { heldValue } from '../support/lua/group-values.js';
 import { projectFiles } from '../support/project/project-files.js';
 import { admin } from '../support/redis.js';
-import { between, describeScript } from './script-bench.js';
+import { between, describeScript, type ScriptBench } from './script-bench.js';
 
 describeScript(inspect, {
   "type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none), and in turn": {
@@ -38,6 +49,22 @@ describeScript(inspect, {
       const permits = ['0b'.repeat(16), 0, '0a'.repeat(16), between(59_000, 60_000), '00ff'.repeat(8), -1];
       expect(await run(keysOf(name))).toEqual(['string', -1, ['5'], [], '', permits]);
     },
+    'a sorted set of the user beside it, which has no permit': async ({ run, name }) => {
+      await admin().zadd(keysOf(name)[3]!, 1, 'alice');
+      expect(await run(keysOf(name))).toEqual(['none', -2, [], [], '', []]);
+    },
+    'some of the fields of a large hash of the user': async ({ run, name }) => {
+      await admin().hset(name, Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`f${at}`, '1'])));
+      const [, , content] = (await run(keysOf(name))) as [string, number, string[]];
+      expect(content.length).toBeGreaterThan(0);
+      expect(content.length).toBeLessThan(2_000);
+    },
+    'all fields of a large lock': async ({ run, name }) => {
+      const values = Array.from({ length: 400 }, (_, at) => heldValue(String(at), OWNER, 1, '1'));
+      await admin().hset(name, Object.assign({}, ...values) as Record<string, string>);
+      const [, , content] = (await run(keysOf(name))) as [string, number, string[]];
+      expect(content.length).toBe(2 * 3 * 400);
+    },
     'a key of another program': async ({ run, name }) => {
       await admin().sadd(name, 'x');
       expect(await run(keysOf(name))).toEqual(['set', -1, [], [], '', []]);
@@ -45,8 +72,134 @@ describeScript(inspect, {
   },
 });
 
+describeScript(inspectAll, {
+  'an array': {
+    'each name in turn': async ({ run, name }) => {
+      await admin().set(`${name}:2`, '5');
+      const others = [`${name}:2`, `${name}:3`].flatMap(keysOf);
+      expect(await run(keysOf(name), ...others)).toEqual([
+        ['none', -2, [], [], '', []],
+        ['string', -1, ['5'], [], '', []],
+        ['none', -2, [], [], '', []],
+      ]);
+    },
+    'one name': async ({ run, name }) => {
+      expect(await run(keysOf(name))).toEqual([['none', -2, [], [], '', []]]);
+    },
+  },
+});
+
+const OWNER = '8743c9c0-0795-4907-87fd-6c719a6b4586:52';
+const OTHER = '8743c9c0-0795-4907-87fd-6c719a6b4586:7';
+const CLIENT = '11111111-0795-4907-87fd-6c719a6b4586';
+
+const forcing = (
+  { run, name, channel }: ScriptBench,
+  { sequence = 1, notAfter = 0, owner = OWNER }: { sequence?: number; notAfter?: number; owner?: string } = {},
+): Promise<unknown> =>
+  run(
+    [name, fairQueueKey(name), fairTimeoutsKey(name), fairAliveKey(name), requestsKey(name, CLIENT)],
+    ...[owner, 'PUBLISH', channel, readWriteChannel(name), readHoldBase(name), 300_000, 0, sequence, notAfter],
+  );
+const lane = async ({ name }: ScriptBench): Promise<string | null> => admin().hget(requestsKey(name, CLIENT), '0');
+
+describeScript(forceUnlock, {
+  '1': {
+    'a lock of one owner is free, whatever its hold count, and a waiter is told': async (bench) => {
+      await admin().hset(bench.name, OWNER, '3');
+      expect(await forcing(bench)).toBe(1);
+      expect(await admin().exists(bench.name)).toBe(0);
+      expect(await bench.published()).toEqual([{ channel: bench.channel, payload: '0' }]);
+      expect(await lane(bench)).toBe('1:1');
+      expect(await admin().pttl(requestsKey(bench.name, CLIENT))).toBeGreaterThan(3_500_000);
+    },
+    'of a fair lock the head of the queue is told, and dead waiters leave': async (bench) => {
+      const { name } = bench;
+      await admin().hset(name, OWNER, '1');
+      await admin().rpush(fairQueueKey(name), 'dead', 'live');
+      await admin().zadd(fairTimeoutsKey(name), (await bench.notAfter(0)) + 60_000, 'dead', 9e12, 'live');
+      await admin().zadd(fairAliveKey(name), (await bench.notAfter(0)) - 1, 'dead', 9e12, 'live');
+      expect(await forcing(bench)).toBe(1);
+      expect(await admin().lrange(fairQueueKey(name), 0, -1)).toEqual(['live']);
+      expect(await bench.published()).toEqual([{ channel: `${lockChannel(name)}:live`, payload: '0' }]);
+    },
+    'the holds of a writer go, also those that it reads with, and all readers are told': async (bench) => {
+      const { name } = bench;
+      await admin().hset(name, { mode: 'write', [`${OWNER}:write`]: '2', [OWNER]: '1' });
+      await admin().set(readHoldKey(name, OWNER, 1), '1');
+      expect(await forcing(bench)).toBe(1);
+      expect(Object.keys(await bench.state())).toEqual([requestsKey(name, CLIENT)]);
+      expect(await bench.published()).toEqual([{ channel: readWriteChannel(name), payload: '1' }]);
+    },
+    'one reader of several goes, and the others keep their lease': async (bench) => {
+      const { name } = bench;
+      await admin().hset(name, { mode: 'read', [OWNER]: '1', [OTHER]: '1' });
+      await admin().pexpire(name, 60_000);
+      await admin().set(readHoldKey(name, OWNER, 1), '1', 'PX', 60_000);
+      await admin().set(readHoldKey(name, OTHER, 1), '1', 'PX', 20_000);
+      expect(await forcing(bench)).toBe(1);
+      expect(await admin().hgetall(name)).toEqual({ mode: 'read', [OTHER]: '1' });
+      expect(await admin().pttl(name)).toBeLessThanOrEqual(20_000);
+      expect(await bench.published()).toEqual([]);
+      expect(await forcing(bench, { owner: OTHER, sequence: 2 })).toBe(1);
+      expect(await bench.published()).toEqual([{ channel: readWriteChannel(name), payload: '0' }]);
+    },
+    'the values of a group that the owner has go, and no others': async (bench) => {
+      const others = heldValue('c', OTHER, 1, '9');
+      const hash = { ...heldValue('a', OWNER, 2, '9'), ...heldValue('b', OWNER, 1, '9'), ...others };
+      await admin().hset(bench.name, hash as Record<string, string>);
+      expect(await forcing(bench)).toBe(1);
+      expect(await admin().hgetall(bench.name)).toEqual(others);
+      expect(await bench.published()).toEqual([{ channel: bench.channel, payload: '0' }]);
+    },
+  },
+  '0': {
+    'another owner has it': async (bench) => {
+      await admin().hset(bench.name, OTHER, '1');
+      const before = await bench.state();
+      expect(await forcing(bench)).toBe(0);
+      expect(await bench.state()).toEqual(before);
+      expect(await bench.published()).toEqual([]);
+    },
+    'another reader has it': async (bench) => {
+      await admin().hset(bench.name, { mode: 'read', [OTHER]: '1' });
+      expect(await forcing(bench)).toBe(0);
+    },
+    'there is no lock, or something that is no lock': async (bench) => {
+      expect(await forcing(bench)).toBe(0);
+      await admin().set(bench.name, OWNER);
+      expect(await forcing(bench)).toBe(0);
+    },
+  },
+  '-3': {
+    'nothing changed': async (bench) => {
+      await admin().hset(bench.name, OWNER, '1');
+      expect(await forcing(bench, { notAfter: await bench.notAfter(-1) })).toBe(-3);
+      expect(await admin().exists(bench.name)).toBe(1);
+    },
+  },
+  n: {
+    'a repeat does not free the next hold of the same thread': async (bench) => {
+      await admin().hset(bench.name, OWNER, '1');
+      expect(await forcing(bench)).toBe(1);
+      await admin().hset(bench.name, OWNER, '1');
+      expect(await forcing(bench)).toBe(1);
+      expect(await admin().exists(bench.name)).toBe(1);
+    },
+  },
+  '-4': {
+    'a cancelled request changes nothing': async (bench) => {
+      await admin().hset(bench.name, OWNER, '1');
+      await admin().hset(requestsKey(bench.name, CLIENT), '0', '1:-4');
+      expect(await forcing(bench)).toBe(-4);
+      expect(await admin().exists(bench.name)).toBe(1);
+    },
+  },
+});
+
 const keysOf = (name: string): string[] => [name, `${name}:queue`, `${name}:token`, `${name}:taken`];
 
 test('every script of lua/object has its tests here', () => {
-  expect([`lua/${inspect.name}.lua`]).toEqual(projectFiles('lua/object'));
+  const tested = [forceUnlock, inspectAll, inspect].map(({ name }) => `lua/${name}.lua`);
+  expect(tested.sort()).toEqual(projectFiles('lua/object'));
 });

@@ -1,4 +1,7 @@
+import forceUnlockSource from '../../../lua/object/force-unlock.lua';
 import inspectSource from '../../../lua/object/inspect.lua';
+import inspectAllSource from '../../../lua/object/inspect-all.lua';
+import { replyDone } from './replies.js';
 import { defineScript, replyInt } from './script.js';
 
 export interface InspectReply {
@@ -12,11 +15,45 @@ export interface InspectReply {
   readonly permits: readonly (string | number)[];
 }
 
-export const inspect = defineScript<[object: string, queue: string, token: string, taken: string], [], InspectReply>({
+type ObjectKeys = [object: string, queue: string, token: string, taken: string];
+
+export const inspect = defineScript<ObjectKeys, [], InspectReply>({
   file: 'object/inspect',
   source: inspectSource,
-  reply(raw) {
-    const [type, pttl, content, queue, token, permits] = raw as [string, unknown, string[], string[], string, string[]];
-    return { type, pttl: replyInt(pttl), content, queue, token, permits };
-  },
+  reply: replyInspect,
 });
+
+/** Reads several names of one server. The keys of all names but the first are arguments. */
+export const inspectAll = defineScript<ObjectKeys, [...others: string[]], InspectReply[]>({
+  file: 'object/inspect-all',
+  source: inspectAllSource,
+  reply: (raw) => (raw as unknown[]).map(replyInspect),
+  // The names of one page have several slots. The caller continues with one name at a time.
+  ifSplit: () => 'fail',
+});
+
+/** Frees a lock of any kind if the owner has it. */
+export const forceUnlock = defineScript<
+  [lock: string, queue: string, timeouts: string, alive: string, requests: string],
+  [
+    owner: string,
+    publish: string,
+    channel: string,
+    readWriteChannel: string,
+    readHoldBase: string,
+    waitMs: number,
+    lane: number,
+    sequence: number,
+  ],
+  boolean
+>({
+  file: 'object/force-unlock',
+  source: forceUnlockSource,
+  notAfter: 'last',
+  reply: replyDone,
+});
+
+function replyInspect(raw: unknown): InspectReply {
+  const [type, pttl, content, queue, token, permits] = raw as [string, unknown, string[], string[], string, string[]];
+  return { type, pttl: replyInt(pttl), content, queue, token, permits };
+}

@@ -129,6 +129,11 @@ export class ClusterTopology implements Topology {
     }
   }
 
+  async masters(until: number): Promise<readonly CommandPort[]> {
+    await this.whenReady(until);
+    return [...new Set(this.#owners)].flatMap((node) => node?.master.connection(false) ?? []);
+  }
+
   close(): void {
     this.#closed = true;
     this.#lookTimer?.cancel();

@@ -50,6 +50,10 @@ export class StandaloneTopology implements Topology {
     return this.#master.whenReady(until);
   }
 
+  async masters(until: number): Promise<readonly CommandPort[]> {
+    return [await this.connect('', false, until)];
+  }
+
   close(): void {
     this.#master.close();
   }

@@ -32,5 +32,7 @@ export interface Topology extends CommandRoutes {
   checkName(name: string): void;
   /** Resolves when every key is reachable. Rejects at `until` (monotonic ms), or when a server rejects the client. */
   whenReady(until: number): Promise<void>;
+  /** Resolves with the connection to each server that has keys, when all of them are ready. Rejects as `whenReady`. */
+  masters(until: number): Promise<readonly CommandPort[]>;
   close(): void;
 }

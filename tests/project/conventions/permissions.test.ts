@@ -17,7 +17,9 @@ const ROWS: Readonly<Record<string, { scripts: readonly string[]; reads: readonl
   getPermitExpirableSemaphore: { scripts: ['permit-expirable-semaphore/'], reads: ['get'], as: 'getSemaphore' },
   'getMultiLock(group, values)': { scripts: ['group-lock/'], reads: ['exists', 'hkeys'] },
   getCountDownLatch: { scripts: ['latch/', 'request/'], reads: ['get', 'mget'] },
-  inspect: { scripts: ['object/'], reads: [] },
+  inspect: { scripts: ['object/inspect'], reads: [] },
+  list: { scripts: ['object/inspect'], reads: ['scan', 'pubsub', 'client'] },
+  forceUnlock: { scripts: ['object/force-unlock'], reads: [] },
 };
 
 /** What a script runs; TIME is in the row of every client. */

@@ -35,6 +35,7 @@ export function readImports(text: string): ImportLine[] {
 export const FOLDERS = [
   'integrations',
   'client',
+  'inspection',
   'several',
   'synchronizers',
   'locks',

@@ -1,0 +1,85 @@
+-- object/force-unlock: frees a lock of any kind if the given owner has it, and wakes waiters
+-- KEYS[1]  lock      hash  that of any kind of lock
+-- KEYS[2]  queue     list  owners that wait for a fair lock, head first
+-- KEYS[3]  timeouts  zset  owner -> epoch ms from which a JVM takes its place for abandoned
+-- KEYS[4]  alive     zset  owner of ours -> epoch ms from which it counts as dead
+-- KEYS[5]  requests  hash  lane -> sequence:answer, of this client
+-- ARGV[1]   owner      string  owner id
+-- ARGV[2]   publish    string  PUBLISH or SPUBLISH
+-- ARGV[3]   channel    string  wake-up channel of the lock; each waiter of a fair lock has one: channel:owner
+-- ARGV[4]   readWrite  string  wake-up channel of a read-write lock
+-- ARGV[5]   base       string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
+-- ARGV[6]   wait       int     ms that each of our waiters of a fair lock adds to the timeouts of those behind it
+-- ARGV[7]   lane       int     lane of this client that carries the request
+-- ARGV[8]   sequence   int     number of the request, larger than all before it in its lane
+-- ARGV[9]   notAfter   int     epoch ms of this server after which nothing is changed; 0 = no limit
+-- Returns  1   all that the owner had is released; published if another owner can get the lock now
+--          0   the owner does not have it; nothing changed
+--          -3  too late; nothing changed
+--          -4  cancelled, or the lane carries a later request; nothing changed
+--          n   what it answered when it ran
+-- Used by  src/redis/scripts/object.ts (forceUnlock)
+
+local lock, queue, timeouts, alive, requests = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local owner, publish, channel, readWrite, base = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local wait, lane, sequence, notAfter = tonumber(ARGV[6]), ARGV[7], ARGV[8], tonumber(ARGV[9])
+
+-- include: lib/now.lua
+-- include: lib/lane.lua
+if redis.call('TYPE', lock).ok ~= 'hash' then return 0 end
+local mode, writer = redis.call('HGET', lock, 'mode'), owner .. ':write'
+local reads = redis.call('HGET', lock, owner)
+local own, wrote = {}, mode and redis.call('HEXISTS', lock, writer) == 1
+if reads then own[1] = owner end
+if wrote then own[#own + 1] = writer end
+if #own == 0 and not mode then
+  -- The values of a group that the owner has.
+  local fields = redis.call('HGETALL', lock)
+  for f = 1, #fields, 2 do
+    if fields[f + 1] == owner then
+      local n = #own
+      own[n + 1], own[n + 2] = fields[f], fields[f] .. ':' .. owner .. ':expire_time'
+      own[n + 3] = fields[f] .. ':' .. owner .. ':lock_count'
+    end
+  end
+end
+if #own == 0 then return 0 end
+
+-- include: lib/read-hold-left.lua
+-- include: lib/read-hold-drop.lua
+local longest = 0
+if mode then
+  -- Readers whose own leases are over hold nothing any more, whatever the hash says.
+  local fields = redis.call('HGETALL', lock)
+  for f = 1, #fields, 2 do
+    local others = fields[f] ~= owner and fields[f] ~= writer and tonumber(fields[f + 1]) or 0
+    for i = 1, others do
+      local left = leftOf(lock, base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
+      if left > longest then longest = left end
+    end
+  end
+  for i = 1, tonumber(reads or '0') do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end
+end
+local head, swept, spared = redis.call('LINDEX', queue, 0), false, nil
+if head or redis.call('EXISTS', alive) == 1 then
+  local gone = redis.call('ZRANGEBYSCORE', alive, '-inf', now)
+  -- include: lib/fair-sweep.lua
+end
+-- The message comes first: if it is refused, the owner still has the lock.
+if head then
+  redis.call(publish, channel .. ':' .. head, '0')
+elseif not mode then
+  redis.call(publish, channel, '0')
+elseif longest <= 0 then
+  redis.call(publish, readWrite, wrote and '1' or '0')
+end
+-- Then what needs no memory: at maxmemory Redis allows the rest after it.
+if longest > 0 then redis.call('PEXPIRE', lock, longest) end
+if mode and longest <= 0 then
+  redis.call('DEL', lock)
+else
+  for i = 1, #own, 6000 do redis.call('HDEL', lock, unpack(own, i, math.min(i + 5999, #own))) end
+end
+redis.call('HSET', requests, lane, sequence .. ':1')
+redis.call('PEXPIRE', requests, '3600000')
+return 1

@@ -1,0 +1,151 @@
+/* Reads what Redis has under several names of one server, with the processes of the owners and the waiters. */
+import { ClientClosedError, RefusedError } from '../errors.js';
+import {
+  fairQueueKey,
+  latchChannel,
+  lockChannel,
+  readWriteChannel,
+  semaphoreChannel,
+  takenPermitsKey,
+  tokenKey,
+} from '../redis/keys.js';
+import type { ScriptExecutor } from '../redis/requests/script-executor.js';
+import { inspect, inspectAll, type InspectReply } from '../redis/scripts/object.js';
+import { subscribers } from '../redis/scripts/server.js';
+import { inspectionOf, type Inspection, type OwnerInspection } from './inspection.js';
+import { clientIdOf, type OwnerProcess } from './owner-process.js';
+import type { Server, Servers } from './servers.js';
+
+/** An owner of a lock, with its process. */
+export interface ListedOwner extends OwnerInspection {
+  /**
+   * The process of the owner; `undefined` if Redis does not tell. That is so for an owner of a JVM, whose connections do
+   * not carry the id of its client (`Redisson#getId()`), for a process that is no longer connected, and where Redis
+   * refuses `CLIENT`.
+   */
+  readonly process: OwnerProcess | undefined;
+}
+
+/** The options of {@link LockClient.inspect}. */
+export interface InspectOptions {
+  /** Whether to find the processes of the owners and the number of waiting clients, too. @defaultValue `false` */
+  processes?: boolean | undefined;
+}
+
+/** What {@link LockClient.list} yields for each name: its {@link Inspection}, with processes and waiters. */
+export interface ListEntry extends Omit<Inspection, 'owners'> {
+  readonly owners: readonly ListedOwner[];
+  /**
+   * Number of clients with calls that wait. A client counts once, however many of its calls wait, and for half a
+   * second after the last of them. Of a fair lock: the length of its queue. `undefined` if Redis refuses to tell.
+   */
+  readonly waiters: number | undefined;
+}
+
+/** What inspections need of a client. */
+export interface Inspecting {
+  readonly client: { readonly closed: boolean };
+  readonly clientId: string;
+  readonly keyPrefix: string;
+  readonly executor: ScriptExecutor;
+  readonly servers: Servers;
+}
+
+/** The keys that an inspection reads. */
+const keysOf = (key: string): [string, string, string, string] => [
+  key,
+  fairQueueKey(key),
+  tokenKey(key),
+  takenPermitsKey(key),
+];
+
+/** Reads one name, at one moment. */
+export async function inspectName({ executor, keyPrefix, clientId }: Inspecting, name: string): Promise<Inspection> {
+  return inspectionOf(name, clientId, await executor.ask(inspect, keysOf(keyPrefix + name), []));
+}
+
+/** Reads one name, and what its entry in a list tells besides. */
+export async function describeName(inspecting: Inspecting, name: string): Promise<ListEntry> {
+  const found = await inspectName(inspecting, name);
+  const server = inspecting.servers.of(inspecting.keyPrefix + name);
+  const [entry] = server === undefined ? [] : await complete(server, inspecting.keyPrefix, [found]);
+  return entry ?? withoutProcesses(found);
+}
+
+const withoutProcesses = (found: Inspection): ListEntry => ({
+  ...found,
+  owners: found.owners.map((owner) => ({ ...owner, process: undefined })),
+  waiters: undefined,
+});
+
+/** The entries of the names that are in use. A name that the user of the connection may not read is left out. */
+export async function describe(inspecting: Inspecting, server: Server, names: readonly string[]): Promise<ListEntry[]> {
+  const { clientId, keyPrefix } = inspecting;
+  const replies = await read(inspecting, server, names);
+  const found = names
+    .flatMap((name, at) => (replies[at] === undefined ? [] : inspectionOf(name, clientId, replies[at])))
+    .filter(isInUse);
+  return complete(server, keyPrefix, found);
+}
+
+/** Adds the processes of the owners and the waiters. */
+export async function complete(server: Server, keyPrefix: string, found: readonly Inspection[]): Promise<ListEntry[]> {
+  if (found.length === 0) return [];
+  const [clients, waiters] = await Promise.all([server.clients(), waitersOf(server, keyPrefix, found)]);
+  return found.map((inspection, at) => ({
+    ...inspection,
+    owners: inspection.owners.map((owner) => ({ ...owner, process: clients.get(clientIdOf(owner.owner)) })),
+    waiters: inspection.kind === 'fair' ? inspection.queue.length : waiters?.[at],
+  }));
+}
+
+/** The names `x` and `{x}` share a queue and a set of permits. Where neither has a key of its own, the list has `x`. */
+const isInUse = ({ name, kind, type, owners, queue }: Inspection): boolean =>
+  type === 'none'
+    ? queue.length > 0 && !/^\{[^{}]*\}$/.test(name)
+    : kind === 'counter' || kind === 'permits' || owners.length > 0 || queue.length > 0;
+
+async function read(
+  { executor, keyPrefix }: Inspecting,
+  server: Server,
+  names: readonly string[],
+): Promise<(InspectReply | undefined)[]> {
+  const [first, ...others] = names.map((name) => keysOf(keyPrefix + name));
+  if (first === undefined) return [];
+  try {
+    return await server.ask(inspectAll, first, others.flat());
+  } catch (error) {
+    if (error instanceof ClientClosedError) throw error;
+    // A key may be forbidden, or its slot may have left this server. One name at a time, the others are read.
+    const each = names.map((name) => executor.ask(inspect, keysOf(keyPrefix + name), []));
+    return Promise.all(each.map((reply) => reply.catch(ifRefused(undefined))));
+  }
+}
+
+/** For each inspection the number of subscribers of its channels. */
+async function waitersOf(
+  server: Server,
+  keyPrefix: string,
+  found: readonly Inspection[],
+): Promise<readonly number[] | undefined> {
+  const channels = found.map((inspection) => channelsOf(inspection, keyPrefix + inspection.name));
+  const ask = server.sharded ? 'shardnumsub' : 'numsub';
+  const counts = await server.ask(subscribers, [], [ask, ...channels.flat()]).catch(ifRefused(undefined));
+  let at = 0;
+  return counts && channels.map((own) => own.reduce((sum) => sum + (counts[at++] ?? 0), 0));
+}
+
+function channelsOf({ kind }: Inspection, key: string): string[] {
+  if (kind === 'read-write') return [readWriteChannel(key)];
+  if (kind === 'permits') return [semaphoreChannel(key)];
+  if (kind === 'counter') return [semaphoreChannel(key), latchChannel(key)];
+  return [lockChannel(key)];
+}
+
+/** Passes on every error but that of a server that refuses the command. */
+export const ifRefused =
+  <T>(value: T) =>
+  (error: unknown): T => {
+    if (error instanceof RefusedError) return value;
+    throw error;
+  };

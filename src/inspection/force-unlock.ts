@@ -1,0 +1,65 @@
+import { InvalidArgumentError, RedisUnavailableError } from '../errors.js';
+import { refuseUnknown, type ResolvedOptions } from '../options.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
+import { isOwner } from '../protocols/plain-lock-protocol.js';
+import * as keys from '../redis/keys.js';
+import { forceUnlock as script } from '../redis/scripts/object.js';
+import { cancel } from '../redis/scripts/request.js';
+import type { Lanes } from '../synchronizers/lanes.js';
+import type { WaitLines } from '../waiting/wait-lines.js';
+
+/** The options of {@link LockClient.forceUnlock}. */
+export interface ForceUnlockOptions {
+  /** The owner id that must still have the lock, as `inspect()` or `list()` showed it. */
+  ifOwner: string;
+}
+
+/** What a force unlock needs of a client. */
+export interface Forcing {
+  readonly options: Pick<ResolvedOptions, 'fairLockWaitTimeout'>;
+  readonly port: ProtocolPort;
+  readonly lanes: Lanes;
+  readonly lines: WaitLines;
+}
+
+/** @throws {InvalidArgumentError} The options name no owner. */
+export function checkForceOptions(options: ForceUnlockOptions): string {
+  if (typeof options !== 'object' || (options as unknown) === null) {
+    throw new InvalidArgumentError('options', 'an object with ifOwner', options);
+  }
+  refuseUnknown('options', options, ['ifOwner']);
+  const { ifOwner } = options;
+  if (typeof ifOwner !== 'string' || !isOwner(ifOwner)) {
+    throw new InvalidArgumentError('ifOwner', 'an owner id that inspect() or list() shows', ifOwner);
+  }
+  return ifOwner;
+}
+
+/**
+ * Frees the lock if the owner has it. The request has a lane, because a thread of a JVM has the same owner id again when
+ * it locks again: a repeat of the request must not free that hold.
+ */
+export async function forceUnlock(forcing: Forcing, key: string, owner: string): Promise<boolean> {
+  const { lanes, lines, options, port } = forcing;
+  const { clientId, executor, publish } = port;
+  const requests = keys.requestsKey(key, clientId);
+  const lockKeys = [key, keys.fairQueueKey(key), keys.fairTimeoutsKey(key), keys.fairAliveKey(key), requests] as const;
+  const channels = [keys.lockChannel(key), keys.readWriteChannel(key)] as const;
+  try {
+    const freed = await lanes.once(
+      requests,
+      ({ number, sequence }) =>
+        executor.run(
+          script,
+          [...lockKeys],
+          [owner, publish, ...channels, keys.readHoldBase(key), options.fairLockWaitTimeout, number, sequence],
+        ),
+      ({ number, sequence }) => executor.run(cancel, [requests], [number, sequence]),
+    );
+    if (freed) lines.force({ key }, [owner], false);
+    return freed;
+  } catch (error) {
+    if (error instanceof RedisUnavailableError && error.outcome === 'unknown') lines.force({ key }, [owner], true);
+    throw error;
+  }
+}

@@ -1,0 +1,56 @@
+import { refuseUnknown, type ResolvedOptions } from '../options.js';
+import { ClientClosedError, InvalidArgumentError } from '../errors.js';
+import type { ProtocolPort } from '../protocols/protocol-port.js';
+import type { Topology } from '../redis/topologies/topology.js';
+import type { Lanes } from '../synchronizers/lanes.js';
+import type { WaitLines } from '../waiting/wait-lines.js';
+import { describeName, inspectName, type Inspecting, type InspectOptions, type ListEntry } from './describe.js';
+import { checkForceOptions, forceUnlock, type ForceUnlockOptions } from './force-unlock.js';
+import type { Inspection } from './inspection.js';
+import { list, type ListOptions } from './list.js';
+import { Servers } from './servers.js';
+
+/** What an inspector needs of its client. */
+interface InspectorServices {
+  readonly client: { readonly closed: boolean };
+  readonly options: Pick<ResolvedOptions, 'fairLockWaitTimeout'>;
+  readonly port: ProtocolPort;
+  readonly topology: Topology;
+  readonly lines: WaitLines;
+  readonly objects: { readonly lanes: Lanes };
+}
+
+/** Shows and frees what any program has in Redis, whichever client it uses. */
+export class Inspector {
+  readonly #inspecting: Inspecting;
+
+  constructor(private readonly services: InspectorServices) {
+    const { client, port, topology } = services;
+    const { clientId, executor, keyPrefix } = port;
+    this.#inspecting = { client, clientId, keyPrefix, executor, servers: new Servers(executor, topology) };
+  }
+
+  async inspect(name: string, options: InspectOptions = {}): Promise<Inspection | ListEntry> {
+    this.#checkOpen();
+    if (typeof options !== 'object' || (options as unknown) === null) {
+      throw new InvalidArgumentError('options', 'an object', options);
+    }
+    refuseUnknown('options', options, ['processes']);
+    return options.processes === true ? describeName(this.#inspecting, name) : inspectName(this.#inspecting, name);
+  }
+
+  list(options?: ListOptions): AsyncGenerator<ListEntry, void, undefined> {
+    return list(this.#inspecting, options);
+  }
+
+  async forceUnlock(name: string, options: ForceUnlockOptions): Promise<boolean> {
+    this.#checkOpen();
+    const { lines, objects, options: clientOptions, port } = this.services;
+    const forcing = { options: clientOptions, port, lanes: objects.lanes, lines };
+    return forceUnlock(forcing, port.keyPrefix + name, checkForceOptions(options));
+  }
+
+  #checkOpen(): void {
+    if (this.services.client.closed) throw new ClientClosedError();
+  }
+}

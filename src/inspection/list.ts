@@ -1,0 +1,105 @@
+import { ClientClosedError, InvalidArgumentError, LockAbortedError } from '../errors.js';
+import { checkWellFormed, refuseUnknown } from '../options.js';
+import { channels, scan } from '../redis/scripts/server.js';
+import { keysMeantBy, keysOfChannel, scansFor, WAITING_PATTERNS } from './candidates.js';
+import { describe, ifRefused, type Inspecting, type ListEntry } from './describe.js';
+import { globToRegExp } from './glob.js';
+import type { Server } from './servers.js';
+
+/** The options of {@link LockClient.list}. */
+export interface ListOptions {
+  /**
+   * A pattern of Redis for the names, such as `order:*`: `*`, `?` and `[abc]` are special, and a `\` before one of them
+   * makes it an ordinary character.
+   *
+   * @defaultValue every name
+   */
+  match?: string | undefined;
+  /** Number of entries after which the list ends. @defaultValue no limit */
+  limit?: number | undefined;
+  /** Ends the list before its next page. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Number of keys that one SCAN looks at: Redis serves no other client meanwhile. */
+const PAGE = 250;
+/** Number of names that one script reads, for the same reason. */
+const BATCH = 100;
+
+/**
+ * Checks the arguments and returns the list. It sends no command before its first entry is asked for.
+ *
+ * @throws {InvalidArgumentError} An option is invalid.
+ */
+export function list(inspecting: Inspecting, options: ListOptions = {}): AsyncGenerator<ListEntry, void, undefined> {
+  if (typeof options !== 'object' || (options as unknown) === null) {
+    throw new InvalidArgumentError('options', 'an object', options);
+  }
+  refuseUnknown('options', options, ['match', 'limit', 'signal']);
+  const { match = '*', limit = Infinity, signal } = options;
+  if (typeof match !== 'string' || match === '') {
+    throw new InvalidArgumentError('match', 'a pattern of Redis, such as order:*', match);
+  }
+  if (limit !== Infinity && (!Number.isSafeInteger(limit) || limit < 1)) {
+    throw new InvalidArgumentError('limit', 'an integer of at least 1', limit);
+  }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new InvalidArgumentError('signal', 'an AbortSignal', signal);
+  }
+  return entries(inspecting, checkWellFormed(match, 'match'), limit, signal);
+}
+
+async function* entries(
+  inspecting: Inspecting,
+  match: string,
+  limit: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<ListEntry, void, undefined> {
+  const { keyPrefix, client } = inspecting;
+  const pattern = globToRegExp(match);
+  const check = (): void => {
+    if (client.closed) throw new ClientClosedError();
+    if (signal?.aborted === true) throw new LockAbortedError(match, signal.reason);
+  };
+  check();
+  // SCAN may return a key twice, and several keys may belong to one name.
+  const seen = new Set<string>();
+  let left = limit;
+  for (const server of await inspecting.servers.all()) {
+    for await (const keys of pages(server, keyPrefix, match)) {
+      check();
+      const names = keys
+        .filter((key) => key.startsWith(keyPrefix))
+        .map((key) => key.slice(keyPrefix.length))
+        .filter((name) => name !== '' && pattern.test(name) && !seen.has(name));
+      for (const name of names) seen.add(name);
+      const unique = [...new Set(names)];
+      for (let at = 0; at < unique.length; at += BATCH) {
+        for (const entry of await describe(inspecting, server, unique.slice(at, at + BATCH))) {
+          yield entry;
+          left -= 1;
+          if (left === 0) return;
+        }
+        check();
+      }
+    }
+  }
+}
+
+/** The keys that may be those of locks, semaphores and latches, page by page. */
+async function* pages(server: Server, keyPrefix: string, match: string): AsyncGenerator<string[]> {
+  for (const { type, pattern } of scansFor(keyPrefix, match)) {
+    let cursor = '0';
+    do {
+      const page = await server.ask(scan, [], [cursor, 'match', pattern, 'count', String(PAGE), 'type', type]);
+      yield page.keys.flatMap((key) => keysMeantBy(key, type));
+      cursor = page.cursor;
+    } while (cursor !== '0');
+  }
+  const ask = server.sharded ? 'shardchannels' : 'channels';
+  for (const pattern of WAITING_PATTERNS) {
+    // Redis may refuse PUBSUB: then a semaphore is listed only for its other keys.
+    const waiting = await server.ask(channels, [], [ask, pattern]).catch(ifRefused<string[]>([]));
+    yield waiting.flatMap(keysOfChannel);
+  }
+}

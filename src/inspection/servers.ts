@@ -1,0 +1,90 @@
+import { ClientClosedError } from '../errors.js';
+import type { CommandPort } from '../redis/connections/attempt.js';
+import { ScriptExecutor } from '../redis/requests/script-executor.js';
+import type { Operation } from '../redis/scripts/script.js';
+import type { Topology } from '../redis/topologies/topology.js';
+import { clientsIn, type OwnerProcess } from './owner-process.js';
+import { connections } from '../redis/scripts/server.js';
+
+/** Time, in ms, for which a list of the connections of a server stays valid. Large servers have tens of thousands. */
+const CONNECTIONS_MS = 2_000;
+
+/** One server that has keys, and the requests that are sent to it whatever key they name. */
+export class Server {
+  readonly #executor: ScriptExecutor;
+  #clients: Promise<ReadonlyMap<string, OwnerProcess>> | undefined;
+  #clientsReadAt = -Infinity;
+
+  constructor(
+    private readonly client: ScriptExecutor,
+    private readonly topology: Topology,
+    connection: CommandPort,
+  ) {
+    const routes = {
+      publish: topology.publish,
+      connectionFor: () => connection,
+      connect: (_key: string, _confirmed: boolean, until: number) => connection.whenReady(until).then(() => connection),
+      redirected: () => undefined,
+    };
+    this.#executor = new ScriptExecutor(routes, client.clock, client.commandTimeout, client.attemptMs);
+  }
+
+  /** Whether the waiters of this server use sharded channels. */
+  get sharded(): boolean {
+    return this.topology.publish === 'SPUBLISH';
+  }
+
+  async ask<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
+    operation: Operation<Keys, Args, Reply>,
+    keys: Keys,
+    args: Args,
+  ): Promise<Reply> {
+    try {
+      return await this.#executor.ask(operation, keys, args);
+    } catch (cause) {
+      if (this.client.closed) throw new ClientClosedError({ cause });
+      throw cause;
+    }
+  }
+
+  /** The Holdfast clients that are connected to this server, by client id; empty if Redis refuses to tell. */
+  clients(): Promise<ReadonlyMap<string, OwnerProcess>> {
+    const now = this.client.clock.monotonic();
+    if (this.#clients === undefined || now - this.#clientsReadAt > CONNECTIONS_MS) {
+      this.#clientsReadAt = now;
+      this.#clients = this.ask(connections, [], ['list']).then(clientsIn, () => new Map<string, OwnerProcess>());
+    }
+    return this.#clients;
+  }
+}
+
+/** The servers of one client. */
+export class Servers {
+  readonly #servers = new WeakMap<CommandPort, Server>();
+
+  constructor(
+    private readonly executor: ScriptExecutor,
+    private readonly topology: Topology,
+  ) {}
+
+  /** Every server that has keys. Rejects like any request if one of them is unavailable. */
+  async all(): Promise<Server[]> {
+    const masters = await this.topology.masters(this.executor.clock.monotonic() + this.executor.commandTimeout);
+    return masters.map((connection) => this.#at(connection));
+  }
+
+  /** The server of a key, if it is known. */
+  of(key: string): Server | undefined {
+    const connection = this.topology.connectionFor(key, false);
+    return connection && this.#at(connection);
+  }
+
+  #at(connection: CommandPort): Server {
+    let server = this.#servers.get(connection);
+    if (server === undefined) {
+      server = new Server(this.executor, this.topology, connection);
+      this.#servers.set(connection, server);
+    }
+    return server;
+  }
+}

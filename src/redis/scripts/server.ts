@@ -1,0 +1,32 @@
+/* Plain reads of one server. They have no key, so the caller names the connection. */
+import { defineRead, replyInt } from './script.js';
+
+export interface ScanReply {
+  /** Where the next page begins; `0` after the last page. */
+  readonly cursor: string;
+  readonly keys: readonly string[];
+}
+
+export const scan = defineRead<
+  [cursor: string, match: 'match', pattern: string, count: 'count', keys: string, type: 'type', type: string],
+  ScanReply,
+  []
+>('scan', (raw) => {
+  const [cursor, keys] = raw as [unknown, string[]];
+  return { cursor: String(cursor), keys };
+});
+
+/** Number of subscribers of each channel, in the order of the channels. */
+export const subscribers = defineRead<[ask: 'numsub' | 'shardnumsub', ...channels: string[]], number[], []>(
+  'pubsub',
+  (raw) => (raw as unknown[]).filter((_, at) => at % 2 === 1).map(replyInt),
+);
+
+/** The channels with subscribers whose names match a pattern. */
+export const channels = defineRead<[ask: 'channels' | 'shardchannels', pattern: string], string[], []>(
+  'pubsub',
+  (raw) => raw as string[],
+);
+
+/** One line for each connection. */
+export const connections = defineRead<[list: 'list'], string, []>('client', String);
