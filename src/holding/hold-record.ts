@@ -1,8 +1,8 @@
 import { RedisUnavailableError, type ClientClosedError, type LockLostError } from '../errors.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { Half, LockProtocol } from '../protocols/lock-protocol.js';
-import { runOutside } from '../ownership/flow.js';
 import type { LightSet } from '../light-set.js';
+import { runOutside } from '../ownership/flow.js';
 
 /** Time, in ms, by which the client ends a hold before its lease ends in Redis: 1 % of the lease, at least 5 ms. */
 const marginMs = (leaseMs: number): number => Math.max(5, leaseMs / 100);
@@ -22,6 +22,24 @@ export interface HoldTerms {
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
+/** The loss of a hold, and the signal that aborts with it. */
+export class LossSignal {
+  loss: LockLostError | ClientClosedError | undefined;
+  /** Absent until the first use of the signal: most holds are released before. */
+  #controller: AbortController | undefined;
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.loss !== undefined) this.#controller.abort(this.loss);
+    return this.#controller.signal;
+  }
+
+  protected abort(): void {
+    const controller = this.#controller;
+    if (controller !== undefined) runOutside(() => controller.abort(this.loss));
+  }
+}
+
 /** Value of `occupied` while one branch has the lock exclusively. */
 const EXCLUSIVE = -1;
 
@@ -31,9 +49,8 @@ const EXCLUSIVE = -1;
  *
  * `open` -> `lost` -> `closed`, or `open` -> `closed`.
  */
-export class HoldRecord {
+export class HoldRecord extends LossSignal {
   state: 'open' | 'lost' | 'closed' = 'open';
-  loss: LockLostError | ClientClosedError | undefined;
   leaseMs: number;
   /** The watchdog renews the hold. `false`: the caller gave the lease. */
   watched: boolean;
@@ -64,7 +81,6 @@ export class HoldRecord {
   jointHold: { check(): void } | undefined;
   /** Fencing token of the acquire of a fenced lock. */
   token: bigint | undefined;
-  #controller: AbortController | undefined;
 
   constructor(
     readonly parent: HoldRecord | undefined,
@@ -74,6 +90,7 @@ export class HoldRecord {
     /** The kind of lock that the call asked for. Nested holds of one tenure may be of different kinds. */
     readonly protocol: LockProtocol,
   ) {
+    super();
     this.leaseMs = terms.leaseMs;
     this.watched = terms.watched;
     this.bare = terms.bare;
@@ -129,12 +146,6 @@ export class HoldRecord {
     return this.parent?.holds(protocol) === true;
   }
 
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.loss !== undefined) this.#controller.abort(this.loss);
-    return this.#controller.signal;
-  }
-
   /** The release found the hold lost. The signal aborts. */
   lostAtRelease(loss: LockLostError): void {
     this.loss ??= loss;
@@ -155,8 +166,7 @@ export class HoldRecord {
 
   /** Aborts the signal, and wakes the joint hold and the branches that wait inside. */
   tellLost(): void {
-    const controller = this.#controller;
-    if (controller !== undefined) runOutside(() => controller.abort(this.loss));
+    this.abort();
     this.jointHold?.check();
     this.#wakeBranches();
   }

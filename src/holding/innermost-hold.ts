@@ -1,7 +1,7 @@
 /* Finds the hold of a lock that the calling code, or a context, is inside of. */
 import { LockUpgradeError } from '../errors.js';
-import { currentHolds, type FlowHold } from '../ownership/flow.js';
-import { holdsOf, type LockContext } from '../ownership/lock-context.js';
+import { currentHolds, innermostOf, type FlowHold } from '../ownership/flow.js';
+import { holdsUnder, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { HoldRecord } from './hold-record.js';
 import { SingleHold } from './single-hold.js';
@@ -22,34 +22,23 @@ export function innermostHold(
   context?: LockContext,
   accepts: (record: HoldRecord, protocol: LockProtocol) => boolean = notClosed,
 ): SingleHold | undefined {
-  return innermostOf(holdsAround(client, protocol, context), (hold) => {
+  return innermostOf(holdsAround(client, protocol, context), (hold): hold is SingleHold => {
+    if (!isOfKey(client, protocol, hold)) return false;
     const record = SingleHold.recordOf(hold);
-    return isOfKey(client, protocol, hold) && record.holds(protocol) && accepts(record, protocol);
+    return record.holds(protocol) && accepts(record, protocol);
   });
 }
 
 function holdsAround(client: HoldOwner, protocol: LockProtocol, context: LockContext | undefined): readonly FlowHold[] {
-  return context === undefined ? currentHolds() : (holdsOf(context).holds.get(lockIdentity(client, protocol)) ?? []);
+  return context === undefined ? currentHolds() : holdsUnder(context, lockIdentity(client, protocol));
 }
 
 export const lockIdentity = ({ clientId }: HoldOwner, { key }: LockProtocol): string => `${clientId} ${key}`;
 
-function isOfKey({ tenures }: HoldOwner, { key }: LockProtocol, hold: SingleHold): boolean {
+function isOfKey({ tenures }: HoldOwner, { key }: LockProtocol, hold: FlowHold): hold is SingleHold {
+  if (!(hold instanceof SingleHold)) return false;
   const tenure = SingleHold.tenureOf(hold);
   return tenure.services === tenures && tenure.protocol.key === key;
-}
-
-function innermostOf(holds: readonly FlowHold[], accepts: (hold: SingleHold) => boolean): SingleHold | undefined {
-  for (let i = holds.length - 1; i >= 0; i -= 1) {
-    const hold = holds[i];
-    if (hold instanceof SingleHold) {
-      if (accepts(hold)) return hold;
-    } else if (hold?.members !== undefined) {
-      const member = innermostOf(hold.members, accepts);
-      if (member !== undefined) return member;
-    }
-  }
-  return undefined;
 }
 
 /**
@@ -66,10 +55,11 @@ export function checkHoldsAround(client: HoldOwner, protocol: LockProtocol, cont
   const { family, parts, name } = protocol;
   const holds = holdsAround(client, protocol, context);
   if (holds.length === 0) return;
-  const around = innermostOf(holds, (hold) => {
+  const around = innermostOf(holds, (hold): hold is SingleHold => {
+    if (!isOfKey(client, protocol, hold)) return false;
     const record = SingleHold.recordOf(hold);
     const { state, protocol: held } = record;
-    if (state === 'closed' || !isOfKey(client, protocol, hold)) return false;
+    if (state === 'closed') return false;
     if (held.family !== family) return true;
     return parts !== undefined && held.parts?.overlaps(parts) === true && !record.holds(protocol);
   });

@@ -43,6 +43,20 @@ export function currentHolds(): readonly FlowHold[] {
   return storage?.getStore() ?? NONE;
 }
 
+/** The innermost of these holds that is accepted. The members of a joint hold count as well. */
+export function innermostOf<H extends FlowHold>(
+  holds: readonly FlowHold[],
+  accepts: (hold: FlowHold) => hold is H,
+): H | undefined {
+  for (let i = holds.length - 1; i >= 0; i -= 1) {
+    const hold = holds[i] as FlowHold;
+    if (accepts(hold)) return hold;
+    const member = hold.members === undefined ? undefined : innermostOf(hold.members, accepts);
+    if (member !== undefined) return member;
+  }
+  return undefined;
+}
+
 /** Runs `fn` inside `hold` and inside the open holds around the caller. `hold` must be open. */
 export function runInside<H extends FlowHold, T>(hold: H, fn: (hold: H) => T): T {
   return storage === undefined ? fn(hold) : storage.run(openHoldsAnd(hold), fn, hold);

@@ -1,3 +1,4 @@
+import { ConcurrentContextError } from '../errors.js';
 import { runOutside, type FlowHold } from './flow.js';
 
 const FORMAT = Symbol.for('holdfast.context.1');
@@ -8,16 +9,19 @@ export interface LockedParts extends Iterable<string> {
 }
 
 /** A lock that a context is acquiring. */
-export interface ContextCall {
-  /** Identifies the client and the key. */
+interface ContextCall {
+  readonly lockName: string;
+  /** The same for all acquisitions that may exclude each other. */
   readonly identity: string;
   /** What is locked of the key; absent: all of it. */
   readonly parts: LockedParts | undefined;
+  /** The list of the context that keeps the hold. */
+  readonly list: string;
 }
 
 /** The holds and pending acquisitions of a context. */
-export interface ContextHolds {
-  /** By client and lock. The holds of one lock are listed outermost first. */
+interface ContextHolds {
+  /** By the list that they are in, outermost first. */
   readonly holds: Map<string, FlowHold[]>;
   /** The acquisitions that are pending under the context. */
   readonly acquiring: Set<ContextCall>;
@@ -57,18 +61,38 @@ export function isLockContext(value: unknown): value is LockContext {
   return typeof value === 'object' && value !== null && FORMAT in value;
 }
 
-export const holdsOf = (context: LockContext): ContextHolds => context[FORMAT];
+/** The holds of a list of the context, outermost first. A lock of one name has a list for each client. */
+export const holdsUnder = (context: LockContext, list: string): readonly FlowHold[] =>
+  context[FORMAT].holds.get(list) ?? [];
 
-/**
- * Whether an acquisition that is pending under the context overlaps the call. Two acquisitions of one group overlap if
- * they have a value in common. Any other lock covers its whole key.
- */
-export function isConcurrent(context: LockContext, { identity, parts }: ContextCall): boolean {
-  return [...holdsOf(context).acquiring].some((other) => {
-    if (other.identity !== identity) return false;
-    return parts === undefined || other.parts === undefined || parts.overlaps(other.parts);
-  });
+export function forgetUnder(context: LockContext, list: string, hold: FlowHold): void {
+  const { holds } = context[FORMAT];
+  const others = holdsUnder(context, list).filter((other) => other !== hold);
+  if (others.length > 0) holds.set(list, others);
+  else holds.delete(list);
 }
+
+/** Acquires under a context, and keeps the hold there. */
+export async function acquireUnder<H extends FlowHold>(
+  context: LockContext,
+  call: ContextCall,
+  acquire: () => Promise<H>,
+): Promise<H> {
+  const { holds, acquiring } = context[FORMAT];
+  if ([...acquiring].some((other) => overlap(other, call))) throw new ConcurrentContextError(call.lockName, context.id);
+  acquiring.add(call);
+  try {
+    const hold = await acquire();
+    holds.set(call.list, [...holdsUnder(context, call.list).filter(({ open }) => open), hold]);
+    return hold;
+  } finally {
+    acquiring.delete(call);
+  }
+}
+
+/** Two acquisitions of one group overlap if they have a value in common. Any other lock covers its whole key. */
+const overlap = (a: ContextCall, b: ContextCall): boolean =>
+  a.identity === b.identity && (a.parts === undefined || b.parts === undefined || a.parts.overlaps(b.parts));
 
 export const lockContext = {
   /**

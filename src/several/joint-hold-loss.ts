@@ -1,6 +1,5 @@
-import { LockLostError, type ClientClosedError } from '../errors.js';
-import { runOutside } from '../ownership/flow.js';
-import type { HoldRecord } from '../holding/hold-record.js';
+import { LockLostError } from '../errors.js';
+import { LossSignal, type HoldRecord } from '../holding/hold-record.js';
 import type { Tenure } from '../holding/tenure.js';
 
 /**
@@ -8,28 +7,22 @@ import type { Tenure } from '../holding/tenure.js';
  * refer to the {@link Hold}. So the garbage collector can free a {@link Hold} that the caller has dropped, and the
  * client warns of the leak.
  */
-export class MultiHoldLoss {
+export class MultiHoldLoss extends LossSignal {
   readonly records: HoldRecord[] = [];
   /** The tenure of each record, in the order of `records`. */
   readonly tenures: Tenure[] = [];
-  error: LockLostError | ClientClosedError | undefined;
   /** Whether the release of the hold has begun. From then on the release reports the losses. */
   over = false;
-  #controller: AbortController | undefined;
 
   constructor(
     private readonly lockName: string,
     private readonly quorum: number,
-  ) {}
+  ) {
+    super();
+  }
 
   get owner(): string {
     return [...new Set(this.tenures.map(({ owner }) => owner))].join(', ');
-  }
-
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.error !== undefined) this.#controller.abort(this.error);
-    return this.#controller.signal;
   }
 
   joined(tenure: Tenure, record: HoldRecord): void {
@@ -40,7 +33,7 @@ export class MultiHoldLoss {
 
   /** Checks the deadline of every part. If fewer parts than the quorum are left, the hold is lost. */
   check(): void {
-    if (this.error !== undefined || this.over) return;
+    if (this.loss !== undefined || this.over) return;
     for (let i = 0; i < this.records.length; i += 1) {
       if (this.records[i]?.state === 'open') this.tenures[i]?.lease.check();
     }
@@ -51,26 +44,21 @@ export class MultiHoldLoss {
     const losses = this.records.flatMap(({ loss }) => loss ?? []);
     const first = losses.find((loss) => loss instanceof LockLostError) ?? losses[0];
     if (first === undefined) return;
-    this.error =
+    this.loss =
       first instanceof LockLostError
         ? new LockLostError(this.lockName, this.owner, first.reason, { cause: first })
         : first;
-    this.#abort();
+    this.abort();
   }
 
   /** The release has found that the hold was lost. */
   lostAtRelease(error: LockLostError): void {
-    this.error ??= error;
-    this.#abort();
+    this.loss ??= error;
+    this.abort();
   }
 
-  #abort(): void {
-    const controller = this.#controller;
-    if (controller !== undefined) runOutside(() => controller.abort(this.error));
-  }
-
-  /** `error` is set when the check of a part above has reported a loss and has called `check()` again. */
+  /** `loss` is set when the check of a part above has reported a loss and has called `check()` again. */
   get #isLost(): boolean {
-    return this.error !== undefined;
+    return this.loss !== undefined;
   }
 }

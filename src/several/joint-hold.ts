@@ -62,7 +62,7 @@ export class MultiHold extends Hold {
   get counts(): boolean {
     let valid = 0;
     for (const member of this.#members) if (member.validFor() > 0) valid += 1;
-    return valid >= this.terms.quorum && this.#lost.error === undefined && this.#released === undefined;
+    return valid >= this.terms.quorum && this.#lost.loss === undefined && this.#released === undefined;
   }
 
   override async extend(leaseTime: number): Promise<void> {
@@ -87,7 +87,7 @@ export class MultiHold extends Hold {
     if (extended >= this.terms.quorum) return;
     // Prefer other errors: the loss of one member is not a loss of the whole hold.
     const isOver = (error: unknown): boolean => error instanceof LockLostError || error instanceof ClientClosedError;
-    throw this.#lost.error ?? failures.find((error) => !isOver(error)) ?? failures[0];
+    throw this.#lost.loss ?? failures.find((error) => !isOver(error)) ?? failures[0];
   }
 
   override release(options?: ReleaseOptions): Promise<void> {
@@ -202,7 +202,7 @@ export class MultiHold extends Hold {
   /** @internal The error of the loss, if the hold is lost. */
   get loss(): LockLostError | ClientClosedError | undefined {
     this.#lost.check();
-    return this.#lost.error;
+    return this.#lost.loss;
   }
 
   /** @internal */

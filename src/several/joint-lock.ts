@@ -1,7 +1,7 @@
-import { currentHolds } from '../ownership/flow.js';
+import { currentHolds, innermostOf } from '../ownership/flow.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { Hold } from '../holding/hold.js';
-import { isLockContext, type LockContext } from '../ownership/lock-context.js';
+import { acquireUnder, holdsUnder, isLockContext, type LockContext } from '../ownership/lock-context.js';
 import { MultiHold } from './joint-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
 import {
@@ -19,10 +19,8 @@ import { Lock } from '../locks/lock.js';
 import { identityOf, type Member, type Members } from './members.js';
 import { notOwnerText, type MemberCall } from '../locks/single-lock.js';
 
-/** The holds of each context, outermost first. */
-const held = new WeakMap<LockContext, MultiHold[]>();
-/** The locks that a pending call acquires for each context. */
-const acquiring = new WeakMap<LockContext, Set<string>>();
+/** The list of a context with its holds of several locks. */
+const SEVERAL = 'several';
 
 /**
  * Base class of the locks over several locks. It has the order of the members, the hold that stands for all of them,
@@ -166,21 +164,14 @@ export abstract class JointLock extends Lock<MultiHold> {
     else this.#takeFor(context, call).then(settle.granted, settle.failed);
   }
 
-  async #takeFor(context: LockContext, call: LockCall): Promise<MultiHold> {
-    // Check here: a member only knows its own requests, and a request of an earlier call may still be pending there.
-    const underWay = acquiring.get(context) ?? new Set();
-    acquiring.set(context, underWay);
-    if (underWay.has(this.#identity)) throw new ConcurrentContextError(this.name, context.id);
-    underWay.add(this.#identity);
-    try {
-      const hold = await new Promise<MultiHold>((granted, failed) =>
-        this.takeMembers(call, { granted: granted as (taken: Hold) => void, failed }),
-      );
-      held.set(context, [...(held.get(context) ?? []).filter(({ open }) => open), hold]);
-      return hold;
-    } finally {
-      underWay.delete(this.#identity);
-    }
+  #takeFor(context: LockContext, call: LockCall): Promise<MultiHold> {
+    // The call counts here as well: a member only knows its own requests, and a request of an earlier call may still be
+    // pending there.
+    const identity = `${SEVERAL} ${this.#identity}`;
+    const contextCall = { lockName: this.name, identity, parts: undefined, list: SEVERAL };
+    const taken = (): Promise<MultiHold> =>
+      new Promise((granted, failed) => this.takeMembers(call, { granted: granted as (taken: Hold) => void, failed }));
+    return acquireUnder(context, contextCall, taken);
   }
 
   /**
@@ -230,12 +221,10 @@ export abstract class JointLock extends Lock<MultiHold> {
 
   /** @internal */
   protected innermost(context: LockContext | undefined, accepts: (hold: MultiHold) => boolean): MultiHold | undefined {
-    const holds = context === undefined ? currentHolds() : (held.get(context) ?? []);
-    for (let i = holds.length - 1; i >= 0; i -= 1) {
-      const hold = holds[i];
-      if (hold instanceof MultiHold && hold.isOf(this.#identity) && accepts(hold)) return hold;
-    }
-    return undefined;
+    return innermostOf(
+      context === undefined ? currentHolds() : holdsUnder(context, SEVERAL),
+      (hold): hold is MultiHold => hold instanceof MultiHold && hold.isOf(this.#identity) && accepts(hold),
+    );
   }
 
   /** @internal */

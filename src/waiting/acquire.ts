@@ -2,20 +2,13 @@
  * From a call to a hold. A call from inside a hold of the same lock re-enters: the call opens a nested hold as soon as
  * the other branches of the outer hold leave a place. Every other call is a stranger and gets its own owner id.
  */
-import {
-  ClientClosedError,
-  ConcurrentContextError,
-  LockAbortedError,
-  LockUpgradeError,
-  NonReentrantError,
-} from '../errors.js';
+import { ClientClosedError, LockAbortedError, LockUpgradeError, NonReentrantError } from '../errors.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
 import { checkHoldsAround, innermostHold, lockIdentity, type HoldOwner } from '../holding/innermost-hold.js';
 import { openNested } from '../holding/nested-hold.js';
 import { SingleHold, type MakeHold } from '../holding/single-hold.js';
 import type { Tenure } from '../holding/tenure.js';
-import type { FlowHold } from '../ownership/flow.js';
-import { holdsOf, isConcurrent, type LockContext } from '../ownership/lock-context.js';
+import { acquireUnder, forgetUnder, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { onAbort } from '../abort-watch.js';
 import { mayEnter, waitForBranch } from './branches.js';
@@ -161,35 +154,22 @@ function openAncestor({ parent }: HoldRecord, protocol: LockProtocol): HoldRecor
   return ancestor?.holds(protocol) === true ? ancestor : undefined;
 }
 
-async function acquireForContext(
+function acquireForContext(
   services: AcquireServices,
   acquisition: Acquisition,
   context: LockContext,
 ): Promise<SingleHold> {
   const { protocol } = acquisition;
-  const { holds, acquiring } = holdsOf(context);
   const identity = lockIdentity(services, protocol);
-  const call = { identity, parts: protocol.parts };
-  if (isConcurrent(context, call)) throw new ConcurrentContextError(protocol.name, context.id);
-  acquiring.add(call);
-  try {
+  const call = { lockName: protocol.name, identity, parts: protocol.parts, list: identity };
+  return acquireUnder(context, call, async () => {
     const parent = innermostHold(services, protocol, context);
     if (parent === undefined) checkHoldsAround(services, protocol, context);
     const hold = await (parent === undefined
       ? acquireOutermost(services, acquisition)
       : acquireInside(services, acquisition, SingleHold.tenureOf(parent), SingleHold.recordOf(parent)));
-    holds.set(identity, [...(holds.get(identity) ?? []), hold]);
-    SingleHold.recordOf(hold).forget = forgetting(holds, identity, hold);
+    const forget = (): void => forgetUnder(context, identity, hold);
+    SingleHold.recordOf(hold).forget = forget;
     return hold;
-  } finally {
-    acquiring.delete(call);
-  }
-}
-
-function forgetting(holds: Map<string, FlowHold[]>, identity: string, hold: FlowHold): () => void {
-  return () => {
-    const others = (holds.get(identity) ?? []).filter((other) => other !== hold);
-    if (others.length > 0) holds.set(identity, others);
-    else holds.delete(identity);
-  };
+  });
 }

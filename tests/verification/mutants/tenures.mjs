@@ -123,8 +123,8 @@ export const TENURES = [
   without(
     'one acquisition of a context at a time, of any kind',
     'src/ownership/lock-context.ts',
-    'parts === undefined || other.parts === undefined || parts.overlaps(other.parts)',
-    'String([...(parts ?? [])]) === String([...(other.parts ?? [])])',
+    'a.parts === undefined || b.parts === undefined || a.parts.overlaps(b.parts)',
+    'String([...(a.parts ?? [])]) === String([...(b.parts ?? [])])',
     'tests/integration/families',
   ),
   without(
