@@ -6,11 +6,13 @@
  * row in `tests/project/package/subpaths.ts`.
  *
  * `peers`: the packages that the subpath needs besides ioredis. All of them are optional peers.
+ * `inlined`: packages whose code the build copies into the subpath.
  *
- * @type {Readonly<Record<string, { readonly peers: readonly string[] }>>}
+ * @type {Readonly<Record<string, { readonly peers: readonly string[]; readonly inlined?: readonly string[] }>>}
  */
 export const SUBPATHS = {
   decorators: { peers: [] },
   http: { peers: [] },
   express: { peers: ['express'] },
+  fastify: { peers: ['fastify'], inlined: ['fastify-plugin'] },
 };

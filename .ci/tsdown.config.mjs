@@ -67,8 +67,13 @@ export default [
     clean: false,
     deps: { alwaysBundle: INLINED, onlyBundle: false },
   },
-  ...Object.keys(SUBPATHS).flatMap((name) => {
-    const subpath = { ...common, entry: { [name]: `src/integrations/${name}/index.ts` }, clean: false };
+  ...Object.entries(SUBPATHS).flatMap(([name, { inlined = [] }]) => {
+    const subpath = {
+      ...common,
+      entry: { [name]: `src/integrations/${name}/index.ts` },
+      clean: false,
+      deps: { alwaysBundle: [...inlined], onlyBundle: [...inlined] },
+    };
     return [
       { ...subpath, format: 'esm', plugins: [ownPackage], onSuccess: () => copyTypes(name) },
       { ...subpath, format: 'cjs', plugins: [ownPackage], dts: false },

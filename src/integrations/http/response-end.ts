@@ -4,6 +4,8 @@ export interface ClosableResponse {
   off(event: 'finish' | 'close', listener: () => void): this;
   readonly destroyed?: boolean;
   readonly writableFinished?: boolean;
+  /** The stream of `node:http2`, which has no `destroyed` of its own. */
+  readonly stream?: { readonly destroyed: boolean };
 }
 
 /** The end of a response, after its last byte or because the client disconnected. */
@@ -14,7 +16,7 @@ export class ResponseEnd {
 
   constructor(response: ClosableResponse) {
     this.#response = response;
-    if (response.destroyed === true || response.writableFinished === true) this.#ended();
+    if (isOver(response)) this.#ended();
     // A response that a test injects has no connection, and need not emit `close`.
     response.once('finish', this.#ended).once('close', this.#ended);
   }
@@ -37,3 +39,6 @@ export class ResponseEnd {
     this.#response.off('finish', this.#ended).off('close', this.#ended);
   }
 }
+
+const isOver = ({ destroyed, writableFinished, stream }: ClosableResponse): boolean =>
+  destroyed === true || writableFinished === true || stream?.destroyed === true;

@@ -20,4 +20,9 @@ export const ROWS: Readonly<Record<string, SubpathRow>> = {
     withoutPeer: { express: /Cannot find (?:package|module) 'express'/ },
     compilerOptions: { esModuleInterop: true },
   },
+  fastify: {
+    packages: ['fastify'],
+    prints: { inside: 2, injected: true, busy: [409, '7', 'ERR_LOCK_TIMEOUT'], refused: true, closed: true },
+    withoutPeer: { fastify: /Cannot find (?:package|module) 'fastify'/ },
+  },
 };
