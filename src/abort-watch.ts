@@ -1,14 +1,14 @@
 import type { LeaseClock } from './clock.js';
 import { LockAbortedError } from './errors.js';
 
-/** What is to be done when a signal fires. */
+/** The functions to call when a signal aborts. */
 type Calls = Set<() => void>;
 
 const watched = new WeakMap<AbortSignal, { readonly calls: Calls; readonly listener: () => void }>();
 
 /**
- * Calls `fn` once when the signal fires; the function returned takes that back. However many wait on a signal, it has
- * one listener of ours: Node warns of a leak from the eleventh on, and a signal for the end of the process has more.
+ * Calls `fn` once when the signal aborts. The returned function cancels this. All calls on one signal share one
+ * listener: Node.js warns of a leak from the eleventh listener on, and more calls than that may wait on one signal.
  */
 export function onAbort(signal: AbortSignal, fn: () => void): () => void {
   let watch = watched.get(signal);
@@ -34,8 +34,8 @@ export function onAbort(signal: AbortSignal, fn: () => void): () => void {
 const aborted = new WeakMap<AbortSignal, Map<string, LockAbortedError>>();
 
 /**
- * What calls for this lock reject with when the signal has fired: one error for all of them, as the signal's reason is
- * one. With an error and its stack for each call, a signal that many wait on would block the event loop for long.
+ * Returns the error with which calls for this lock reject when the signal has aborted. All of them share one error: if
+ * many calls wait on one signal, an error with a stack for each call would block the event loop for long.
  */
 export function abortedBy(signal: AbortSignal, lockName: string): LockAbortedError {
   const errors = aborted.get(signal) ?? new Map<string, LockAbortedError>();
@@ -45,7 +45,7 @@ export function abortedBy(signal: AbortSignal, lockName: string): LockAbortedErr
   return error;
 }
 
-/** Resolves after `ms`, or as soon as the signal fires. Keeps the process alive. */
+/** Resolves after `ms` milliseconds, or as soon as the signal aborts. Keeps the process alive. */
 export function pause(clock: LeaseClock, ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted === true) return Promise.resolve();
   return new Promise((resume) => {

@@ -1,6 +1,6 @@
 /** The clocks and timers of a client, behind one interface so that tests can move time. All values are milliseconds. */
 export interface Clock {
-  /** Time that never goes back. It stands still while the machine sleeps. */
+  /** Monotonic time: it never goes backwards, and it stands still while the machine sleeps. */
   monotonic(): number;
   /** Epoch time. An administrator or NTP may set it. */
   wall(): number;

@@ -77,7 +77,9 @@ export type LossReason = 'expired' | 'gone' | 'forced';
  */
 export class LockLostError extends LockError {
   readonly code = 'ERR_LOCK_LOST';
-  /** The value that the body of `withLock` or `withPermit` returned, if it had ended when the client noticed the loss. */
+  /**
+   * The value that the body of `withLock` or `withPermit` returned, if it had ended when the client noticed the loss.
+   */
   readonly result: unknown;
   constructor(
     readonly lockName: string,
@@ -96,7 +98,10 @@ const LOSSES: Record<LossReason, string> = {
   forced: 'this client called forceUnlock()',
 };
 
-/** The `signal` of the call was aborted while the call waited. `cause` is the reason of the signal. The call holds nothing. */
+/**
+ * The `signal` of the call was aborted while the call waited. `cause` is the reason of the signal. The call holds
+ * nothing.
+ */
 export class LockAbortedError extends LockError {
   readonly code = 'ERR_LOCK_ABORTED';
   constructor(
@@ -125,7 +130,10 @@ export class RedisUnavailableError extends LockError {
   }
 }
 
-/** The message of the innermost cause, such as a refused connection. Without it a reader has to open three causes. */
+/**
+ * The message of the innermost cause, such as a refused connection. Without it, the reader of a log would have to open
+ * three nested causes.
+ */
 function rootOf(cause: unknown): string {
   // `instanceof Error` fails here: Node creates socket errors in its own realm, which may differ from ours.
   const { message, cause: deeper } = (cause ?? {}) as Partial<Error>;
@@ -135,7 +143,10 @@ function rootOf(cause: unknown): string {
 /** The client was closed before or during the call. */
 export class ClientClosedError extends LockError {
   readonly code = 'ERR_LOCK_CLIENT_CLOSED';
-  /** The value that the body of `withLock`, `withPermits` or `withPermit` returned, if the client was closed while it ran. */
+  /**
+   * The value that the body of `withLock`, `withPermits` or `withPermit` returned, if the client was closed while it
+   * ran.
+   */
   readonly result: unknown;
   constructor(options?: ErrorOptions & { result?: unknown }) {
     super('the lock client is closed; create a new client with createClient()', options);
@@ -185,7 +196,10 @@ export class RefusedError extends LockError {
   }
 }
 
-/** Fewer replicas than `replicas.acks` confirmed the acquired lock in time. The client releases the lock in the background. */
+/**
+ * Fewer replicas than `replicas.acks` confirmed the acquired lock in time. The client releases the lock in the
+ * background.
+ */
 export class NotReplicatedError extends LockError {
   readonly code = 'ERR_LOCK_NOT_REPLICATED';
   constructor(
@@ -199,8 +213,8 @@ export class NotReplicatedError extends LockError {
 }
 
 /**
- * This JavaScript runtime cannot tell which code awaits a hold, so `lock()` and `tryLock()` do not work in it. `withLock`,
- * `acquire` with `release`, and `{ context }` work.
+ * This JavaScript runtime cannot tell which code awaits a hold, so `lock()` and `tryLock()` do not work in it.
+ * `withLock`, `acquire` with `release`, and `{ context }` work.
  */
 export class UnsupportedRuntimeError extends LockError {
   readonly code = 'ERR_LOCK_UNSUPPORTED_RUNTIME';
@@ -224,7 +238,7 @@ export class ConcurrentContextError extends LockError {
 }
 
 /**
- * The caller asked to upgrade a hold, which would deadlock: with itself, or with another holder that attempts the same
+ * The call would upgrade a hold, which would deadlock: with itself, or with another holder that attempts the same
  * upgrade. Release the hold first, or begin with the stronger lock. Three calls are upgrades:
  * - a write lock inside a read hold of the same lock;
  * - a group multi-lock inside a hold of some, but not all, of its values;
@@ -241,7 +255,7 @@ export class LockUpgradeError extends LockError {
   }
 }
 
-/** The owner of a non-reentrant lock asked for it again. The existing hold is unchanged. */
+/** The owner of a non-reentrant lock tried to acquire the lock again. The existing hold is unchanged. */
 export class NonReentrantError extends LockError {
   readonly code = 'ERR_LOCK_NON_REENTRANT';
   constructor(readonly lockName: string) {
@@ -311,8 +325,8 @@ export class NoQuorumError extends LockError {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * At least one of the given permits is not taken: it was released before, or its lease ended and another caller may have
- * it. None of the given permits was released or changed.
+ * At least one of the given permits is not taken: it was released before, or its lease ended and another caller may
+ * have it. None of the given permits was released or changed.
  */
 export class UnknownPermitError extends LockError {
   readonly code = 'ERR_LOCK_UNKNOWN_PERMIT';

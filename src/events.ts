@@ -11,7 +11,10 @@ import { InvalidArgumentError, type LossReason } from './errors.js';
  * Redisson has no such events.
  */
 export type LockEvents = {
-  /** A call got a hold. `holdCount` is above 1 for a nested call. `handedOff`: another owner of this client passed it on. */
+  /**
+   * A call got a hold. `holdCount` is above 1 for a nested call. `handedOff`: another owner of this client passed it
+   * on.
+   */
   acquired: { lockName: string; owner: string; holdCount: number; handedOff: boolean };
   /**
    * A hold was released. `holdCount` is the number of holds that the owner still has. If Redis did not answer the
@@ -28,7 +31,7 @@ export type LockEvents = {
   leaseLost: { lockName: string; owner: string; reason: LossReason; cause?: unknown };
   /** The release at the end of `withLock` failed. The lock is free at the latest when its lease ends. */
   releaseFailed: { lockName: string; owner: string; cause: unknown };
-  /** A connection to Redis failed. The client reconnects by itself. */
+  /** A connection to Redis failed. The client reconnects automatically. */
   connectionError: { connection: 'command' | 'subscriber'; cause: unknown };
   /** Redis refuses `TIME`, so a server cannot recognize a request that arrives too late. Emitted once per client. */
   clockUnavailable: { cause: unknown };
@@ -54,7 +57,10 @@ export interface EventBus {
 
 /** The side of the event bus that the mechanisms use. */
 export interface EventSource extends EventBus {
-  /** Whether this type has a listener. Callers ask before they build an event, so that an unheard event costs nothing. */
+  /**
+   * Whether this type has a listener. Callers check this before they build an event, so that an event without a
+   * listener costs nothing.
+   */
   heard(type: keyof LockEvents): boolean;
   emit<K extends keyof LockEvents>(type: K, event: LockEvents[K]): void;
 }

@@ -23,27 +23,31 @@ export interface ReplicasOptions {
 /** The options of {@link createClient}, apart from the connection. All times are milliseconds. */
 export interface ClientOptions {
   /**
-   * Lease, in milliseconds, of a hold that has no `leaseTime`. The watchdog renews it every third of this time. Minimum:
+   * Lease, in milliseconds, of a hold that has no `leaseTime`. The watchdog renews it every third of this time.
+   * Minimum:
    * 100. Redisson has the same option and default.
    *
    * @defaultValue 30,000
    */
   lockWatchdogTimeout?: number | undefined;
   /**
-   * Time, in milliseconds, after which a JVM removes the head of a fair lock's queue as abandoned. A waiter further back
-   * adds this time once for each waiter in front of it. All clients of a lock must use the same value. Minimum: 3,000.
-   * Redisson has the same option and default.
+   * Time, in milliseconds, after which Redisson removes the head of a fair lock's queue as abandoned. A waiter further
+   * back adds this time once for each waiter in front of it. All clients of a lock must use the same value. Minimum:
+   * 3,000. Redisson has the same option and default.
    *
    * @defaultValue 300,000
    */
   fairLockWaitTimeout?: number | undefined;
   /**
-   * Time, in milliseconds, after which a fair-lock waiter that sends no refresh is removed from the queue. Minimum: 1,000.
+   * Time, in milliseconds, after which a fair-lock waiter that sends no refresh is removed from the queue. Minimum:
+   * 1,000.
    *
    * @defaultValue 5,000
    */
   fairWaiterTimeout?: number | undefined;
-  /** Time, in milliseconds, within which one command settles, with all its attempts. Minimum: 30. @defaultValue 3,000 */
+  /**
+   * Time, in milliseconds, within which one command settles, with all its attempts. Minimum: 30. @defaultValue 3,000
+   */
   commandTimeout?: number | undefined;
   /**
    * Prefix of every name, as with a name mapper of Redisson.
@@ -66,8 +70,8 @@ export interface ClientOptions {
    */
   replicas?: ReplicasOptions | undefined;
   /**
-   * In a cluster: whether the client uses sharded pub/sub (`SSUBSCRIBE`, Redis 7 and Valkey). All clients of a lock must
-   * use the same value. `'auto'` uses it if the servers support it, as Redisson does.
+   * In a cluster: whether the client uses sharded pub/sub (`SSUBSCRIBE`, Redis 7 and Valkey). All clients of a lock
+   * must use the same value. `'auto'` uses it if the servers support it, as Redisson does.
    *
    * @defaultValue `'auto'`
    */
@@ -156,8 +160,8 @@ export function refuseUnknown(option: string, given: object, known: readonly str
 }
 
 /**
- * Refuses lone surrogates. UTF-8 cannot encode them, so each would reach Redis as U+FFFD: different names would share one
- * key, and a message would name a channel that no waiter subscribed to.
+ * Refuses lone surrogates. UTF-8 cannot encode them, so each would reach Redis as U+FFFD: different names would share
+ * one key, and a message would name a channel that no waiter subscribed to.
  */
 export function checkWellFormed(text: string, argument: string): string {
   if (/\p{Surrogate}/u.test(text)) {

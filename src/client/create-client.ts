@@ -10,8 +10,8 @@ import { nameOf, prefixOf } from '../redis/connections/own-connection.js';
 export type { LockClient } from './lock-client.js';
 
 /**
- * Where Redis is: a URL (`redis://` or `rediss://`), or an ioredis connection. The client opens connections of its own with
- * the settings of the given one. It never uses or closes the given connection.
+ * Where Redis is: a URL (`redis://` or `rediss://`), or an ioredis connection. The client opens its own connections
+ * with the settings of a passed connection. It never uses or closes the passed connection.
  */
 export type Connection = { url: string; redis?: undefined } | { redis: UserConnection; url?: undefined };
 
@@ -24,8 +24,8 @@ export interface ClientParts {
 }
 
 /**
- * Creates a client. Create one per process and Redis, and `close()` it at the end. The call opens the connections in the
- * background and returns at once.
+ * Creates a client. Create one per process and Redis, and `close()` it at the end. The call opens the connections in
+ * the background and returns at once.
  *
  * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
  * @example

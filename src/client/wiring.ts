@@ -27,18 +27,18 @@ import { WaitLines } from '../waiting/wait-lines.js';
 export interface ClientParts {
   /** Redisson's client id: a random UUID. */
   readonly clientId: string;
-  /** Which server or cluster, as far as the configuration says. */
+  /** The server or cluster, as the configuration names it. */
   readonly server: string;
   readonly options: ResolvedOptions;
   readonly clock: Clock;
   readonly events: EventSource;
   readonly executor: ScriptExecutor;
   readonly subscriber: ChannelSource;
-  /** The fields of a hash in Redis; those of a lock name its owners. */
+  /** Reads the fields of a hash in Redis. The fields of a lock name its owners. */
   fieldsOf(key: string): Promise<readonly string[]>;
 }
 
-/** The mechanisms of one client, and what its locks and its objects without an owner need of them. */
+/** The mechanisms of one client, and the services for its locks and for its objects without an owner. */
 export interface Mechanisms {
   readonly client: { closed: boolean };
   readonly options: ResolvedOptions;
@@ -50,7 +50,7 @@ export interface Mechanisms {
   readonly objects: OwnerlessServices;
 }
 
-/** Makes the mechanisms, and hands each of them what it needs. */
+/** Creates the mechanisms and passes each one its services. */
 export function mechanismsOf({
   clientId,
   server,
@@ -100,7 +100,7 @@ export function mechanismsOf({
   };
 }
 
-/** The mechanisms of a client and its way to Redis. */
+/** The mechanisms of a client and its connections to Redis. */
 export interface Wiring extends Mechanisms {
   readonly topology: Topology;
   readonly executor: ScriptExecutor;
@@ -119,7 +119,7 @@ export function wire(
   const topology = openTopology(given, options, connectionNameOf(clientId, options.clientName), clock, {
     error: (connection, cause) => events.emit('connectionError', { connection, cause }),
     clockUnavailable: (cause) => {
-      // Every connection reports it, but one event per client is enough.
+      // Every connection reports that Redis refuses TIME. Emit one event per client.
       if (!clockReported) events.emit('clockUnavailable', { cause });
       clockReported = true;
     },

@@ -59,7 +59,7 @@ export class HoldRecord extends LossSignal {
   readonly site: CallSite | undefined;
   /** Lease clock time, in ms, at which the lease of this hold ends in Redis, by the last confirmation. */
   leaseEnd: number;
-  /** The longest lease that the hold has asked for, in ms. Clocks that drift have moved furthest apart at its end. */
+  /** The longest lease that the hold has requested, in ms. Clocks that drift have moved furthest apart at its end. */
   longestLeaseMs: number;
   /** Number of branches directly inside this hold that have or acquire the lock. The others wait in `branches`. */
   occupied = 0;

@@ -3,7 +3,7 @@ import type { InspectReply } from '../redis/scripts/object.js';
 
 /** An owner of a lock, as {@link LockClient.inspect} found it in Redis. */
 export interface OwnerInspection {
-  /** The owner id: `<client id>:<number>`. The number of a JVM's owner is a thread id. */
+  /** The owner id: `<client id>:<number>`. In an owner id of Redisson, the number is a thread id. */
   readonly owner: string;
   /** Number of holds of the owner. In a group multi-lock: the largest number of holds of any of its values. */
   readonly holdCount: number;
@@ -29,7 +29,7 @@ export interface Inspection {
   /** The inspected name, without the key prefix. */
   readonly name: string;
   /**
-   * The kind of object, as far as the keys tell. Some kinds look alike in Redis:
+   * The kind of object, as far as its keys show it. Some kinds look alike in Redis:
    * - `free`: there is no key.
    * - `lock`: a held plain, spin or non-reentrant lock, or a held fair lock without waiters.
    * - `fenced`: a held fenced lock.
@@ -59,7 +59,7 @@ export interface Inspection {
   readonly permits: readonly PermitInspection[];
 }
 
-/** Derives the inspection from what the script read. */
+/** Builds the inspection from the reply of the script. */
 export function inspectionOf(name: string, clientId: string, reply: InspectReply): Inspection {
   const { type, pttl, content, queue, token } = reply;
   const permits: PermitInspection[] = [];

@@ -47,7 +47,7 @@ export function checkValues(values: unknown): readonly string[] {
   return values.map((value, i) => checkName(value, `values[${i}]`));
 }
 
-/** @returns the lease, or `undefined` for a hold without a lease of its own, which -1 asks for as well. */
+/** @returns the lease, or `undefined` if the watchdog renews the hold. A lease of -1 means the same. */
 export function checkLeaseTime(value: unknown, without = 'for the watchdog'): number | undefined {
   return value === undefined || value === -1 ? undefined : checkLease(value, `, or -1 ${without}`);
 }
@@ -88,7 +88,8 @@ const NONE = Object.freeze({});
 
 export function checkOptions<T extends AcquireOptions>(value: T | undefined, known: readonly string[]): T {
   if (value === undefined) return NONE as T;
-  // Catches a ported `lock(10, TimeUnit.SECONDS)` or `tryLock(1, 10, 'SECONDS')`, whose times would be 1,000 times too short.
+  // Catches a ported `lock(10, TimeUnit.SECONDS)` or `tryLock(1, 10, 'SECONDS')`, whose times would be 1,000 times too
+  // short.
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new InvalidArgumentError('options', 'an object; times are milliseconds', value);
   }
@@ -145,7 +146,9 @@ export function checkHandleOptions<T extends ContextOptions>(value: T | undefine
   return value;
 }
 
-/** Checks the options of `close()`. With a misspelled `releaseHolds`, the locks would stay held until their leases end. */
+/**
+ * Checks the options of `close()`. With a misspelled `releaseHolds`, the locks would stay held until their leases end.
+ */
 export function checkCloseOptions(value: { releaseHolds?: unknown }): void {
   if (typeof value !== 'object' || (value as unknown) === null) {
     throw new InvalidArgumentError('options', 'an object', value);

@@ -13,8 +13,8 @@ export interface FencedLockOptions extends ContextOptions {
   /**
    * How the lock draws its tokens.
    * - `'counter'`: 1, 2, 3 and so on, as in Redisson. A failover that loses the last writes can issue a token twice.
-   * - `'clock'`: at least the server's time in microseconds. No token is issued twice as long as the clocks of the servers
-   *   differ by less than the duration of a failover. A JVM continues to count from such a token.
+   * - `'clock'`: at least the server's time in microseconds. No token repeats if the clocks of the servers differ by
+   *   less than the duration of a failover. Redisson continues to count from such a token.
    *
    * @defaultValue `'counter'`
    */
@@ -24,8 +24,8 @@ export interface FencedLockOptions extends ContextOptions {
 /** A hold of a fenced lock. */
 export class FencedHold extends SingleHold {
   /**
-   * The fencing token that this hold was granted with. Every later one is larger, so a resource that remembers the
-   * largest it has seen can refuse a holder that lost the lock without noticing.
+   * The fencing token of this hold. Every later token is larger. A resource that remembers the largest token it has
+   * seen can reject a holder that has lost the lock and not noticed.
    *
    * @redisson `RFencedLock#lockAndGetToken()` returns it
    */
@@ -37,9 +37,9 @@ export class FencedHold extends SingleHold {
 const fencedHold: MakeHold = (tenure, record) => new FencedHold(tenure, record);
 
 /**
- * A lock whose holds carry fencing tokens. The token of each hold is larger than all earlier tokens. Pass the token with
- * each write to the protected resource. A resource that rejects a token smaller than one it has seen is safe from a
- * holder that has lost the lock and not noticed. Everything else is as in {@link Lock}.
+ * A lock whose holds carry fencing tokens. The token of each hold is larger than all earlier tokens. Pass the token
+ * with each write to the protected resource. A resource that rejects a token smaller than one it has seen is safe from
+ * a holder that has lost the lock and not noticed. Everything else is as in {@link Lock}.
  *
  * @redisson `RFencedLock`
  */
@@ -58,8 +58,8 @@ export class FencedLock extends SingleLock<FencedHold> {
    * @throws the errors of {@link Lock.lock}.
    * @example
    * const token = await lock.lockAndGetToken();
-   * @redisson `RFencedLock#lockAndGetToken()`, `lockAndGetToken(long, TimeUnit)`. Differs: times are milliseconds, and the
-   *   hold has the given lease.
+   * @redisson `RFencedLock#lockAndGetToken()`, `lockAndGetToken(long, TimeUnit)`. Differs: times are milliseconds, and
+   *   the hold has the given lease.
    */
   lockAndGetToken(leaseTime?: number, options?: CallOptions): Promise<bigint>;
   lockAndGetToken(options: LockOptions): Promise<bigint>;

@@ -8,8 +8,8 @@ import { SingleLock } from './single-lock.js';
  * A lock of several values of one group. One script locks all of the values or none, so calls with overlapping values
  * cannot deadlock. Other owners can hold other values of the group at the same time.
  *
- * - Inside a hold, a call for some or all of its values re-enters. A call for other values only is a stranger. A call for
- *   some of its values and for others is refused with `LockUpgradeError` (`ERR_LOCK_UPGRADE`).
+ * - Inside a hold, a call for some or all of its values re-enters. A call for other values only is a stranger. A call
+ *   for some of its values and for others is refused with `LockUpgradeError` (`ERR_LOCK_UPGRADE`).
  * - Nested holds keep all of their values until the latest of their leases ends.
  * - A hold that loses one of its values is lost. The client releases its other values.
  *
@@ -19,7 +19,7 @@ export class GroupMultiLock extends SingleLock {
   /** @internal */
   declare protected readonly protocol: GroupLockProtocol;
 
-  /** @internal One lock for the values of this lock and of others of the same group and client. */
+  /** @internal Returns one lock for the values of this lock and of the others, which have the same group and client. */
   with(others: readonly GroupMultiLock[]): GroupMultiLock {
     const protocol = GroupLockProtocol.together([this.protocol, ...others.map((other) => other.protocol)]);
     return new GroupMultiLock(this.runtime, protocol, this.context);

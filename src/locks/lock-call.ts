@@ -42,7 +42,9 @@ export interface LockSettle {
   failed(error: unknown): void;
 }
 
-/** @param busy - the value that the promise resolves with if the lock stayed busy; `undefined` if the promise rejects. */
+/**
+ * @param busy - the value that the promise resolves with if the lock stayed busy; `undefined` if the promise rejects.
+ */
 export function settleWith<T>(
   deferred: BoundDeferred<T>,
   { context }: LockCall,
@@ -59,7 +61,7 @@ export function settleWith<T>(
   };
 }
 
-/** @internal `waitByDefault`: the wait of a call that gives none; `context`: that of the lock. */
+/** @internal `waitByDefault`: the wait time of a call without one. `context`: the context of the lock. */
 export const lockCallOf = (
   options: AcquireOptions,
   waitByDefault: number,
@@ -75,14 +77,14 @@ export const lockCallOf = (
   site,
 });
 
-/** @internal The options of a `lock()`, which takes them as an object or its lease as an argument. */
+/** @internal Returns the options of a `lock()` call. It takes an options object, or the lease as an argument. */
 export function lockOptions(first: number | LockOptions | undefined, second: unknown): AcquireOptions {
   if (typeof first !== 'object') return { ...checkOptions(second as CallOptions, CALL_OPTIONS), leaseTime: first };
   checkAlone(second);
   return checkOptions(first, LOCK_OPTIONS);
 }
 
-/** @internal The options of a `tryLock()`, which takes them as an object or its times as arguments. */
+/** @internal Returns the options of a `tryLock()` call. It takes an options object, or the times as arguments. */
 export function tryLockOptions(
   first: number | AcquireOptions | undefined,
   leaseTime: number | undefined,

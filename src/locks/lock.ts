@@ -26,7 +26,7 @@ import {
  *
  * A hold belongs to the code that awaited it. After `await lock.lock()`, the rest of that function, and everything that
  * it calls or starts, is inside the hold until the release. A call on the same lock from inside re-enters. Every other
- * call is a stranger and waits, through whichever handle it comes. Waiters are not served in order; see
+ * call is a stranger and waits, also a call through the same handle. Waiters are not served in order; see
  * {@link LockClient.getFairLock} for a lock that serves them in order.
  *
  * @redisson `RLock`
@@ -53,17 +53,19 @@ export abstract class Lock<H extends Hold = Hold> {
    * - The lock is free: the caller gets a hold, and the hold count is 1.
    * - The caller is inside a hold of this lock: the caller gets a further hold. If another branch inside that hold has
    *   one, the call waits until that branch has released it.
-   * - Another owner holds the lock: the call waits for the release message or for the end of the owner's lease, and then
-   *   tries again.
+   * - Another owner holds the lock: the call waits for the release message or for the end of the owner's lease, and
+   *   then tries again.
    *
    * @param leaseTime - lease of the hold in milliseconds. Absent or -1: the watchdog renews the hold until `unlock()`.
    * @param options - see {@link CallOptions}.
    * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: the signal was aborted first. The call leaves no hold and no waiter.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply within one command deadline. The
    *   call holds nothing. The client releases in the background what an unanswered request may have acquired.
-   * @throws {LockLostError} `ERR_LOCK_LOST`: the caller is inside a hold of this lock that was lost and not yet released.
+   * @throws {LockLostError} `ERR_LOCK_LOST`: the caller is inside a hold of this lock that was lost and not yet
+   *   released.
    * @throws {LockUpgradeError} `ERR_LOCK_UPGRADE`: the call would upgrade a hold that the caller is inside of.
-   * @throws {NonReentrantError} `ERR_LOCK_NON_REENTRANT`: the lock is not reentrant, and the caller is inside a hold of it.
+   * @throws {NonReentrantError} `ERR_LOCK_NON_REENTRANT`: the lock is not reentrant, and the caller is inside a hold of
+   *   it.
    * @throws {ConcurrentContextError} `ERR_LOCK_CONCURRENT_CONTEXT`: the context is already acquiring this lock.
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an argument is invalid. No command was sent.
    * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
@@ -77,7 +79,8 @@ export abstract class Lock<H extends Hold = Hold> {
    * } finally {
    *   await lock.unlock();
    * }
-   * @redisson `RLock#lock()`, `lock(long, TimeUnit)`. Differs: times are milliseconds, and the lease belongs to the hold.
+   * @redisson `RLock#lock()`, `lock(long, TimeUnit)`. Differs: times are milliseconds, and the lease belongs to the
+   *   hold.
    */
   lock(leaseTime?: number, options?: CallOptions): Promise<void>;
   lock(options: LockOptions): Promise<void>;
@@ -96,8 +99,8 @@ export abstract class Lock<H extends Hold = Hold> {
    * @param waitTime - time to wait in milliseconds, or `Infinity`. Absent, 0 or less: the call tries once.
    * @param leaseTime - lease of the hold in milliseconds. Absent or -1: the watchdog renews the hold until `unlock()`.
    * @param options - see {@link CallOptions}.
-   * @returns `true` with a hold, or `false` if the lock stayed busy. `false` has no other cause, and it leaves no hold and
-   *   no waiter.
+   * @returns `true` with a hold, or `false` if the lock stayed busy. `false` has no other cause, and it leaves no hold
+   *   and no waiter.
    * @throws the errors of {@link Lock.lock}.
    * @example
    * if (await lock.tryLock(5_000, 30_000)) {
@@ -122,19 +125,20 @@ export abstract class Lock<H extends Hold = Hold> {
   }
 
   /**
-   * Releases the innermost hold that `lock()` or `tryLock()` opened around the caller. Holds of `withLock` and `acquire`
-   * are unaffected.
+   * Releases the innermost hold that `lock()` or `tryLock()` opened around the caller. Holds of `withLock` and
+   * `acquire` are unaffected.
    *
    * - The owner has no further hold: the lock is free, and the client wakes a waiter.
    * - The owner has further holds: they keep the lock for as long as their own leases last.
    *
    * @throws {NotOwnerError} `ERR_LOCK_NOT_OWNER`: the caller is inside no such hold. The lock is unchanged.
-   * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost before. This call ends it, and a further `unlock()` rejects
-   *   with `NotOwnerError`.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The hold has ended in this process,
-   *   and the release continues in the background. A further `unlock()` outside of other holds waits for that release.
+   * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost before. This call ends it, and a further `unlock()`
+   *   rejects with `NotOwnerError`.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The hold has ended in this
+   *   process, and the release continues in the background. A further `unlock()` outside of other holds waits for that
+   *   release.
    * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command. The release continues in the background.
-   * @redisson `RLock#unlock()`. Differs: the error tells a lost hold from one that never existed.
+   * @redisson `RLock#unlock()`. Differs: the error distinguishes a lost hold from one that never existed.
    */
   unlock(options?: ContextOptions): Promise<void> {
     try {
@@ -148,13 +152,13 @@ export abstract class Lock<H extends Hold = Hold> {
   }
 
   /**
-   * Frees the lock regardless of its owner, and wakes a waiter. Holds of this client are lost at once (`leaseLost`). The
-   * holder in another process notices the loss with its next request, so its section may still run. Fencing tokens
+   * Frees the lock regardless of its owner, and wakes a waiter. Holds of this client are lost at once (`leaseLost`).
+   * The holder in another process notices the loss with its next request, so its section may still run. Fencing tokens
    * protect a resource from such a section.
    *
    * @returns whether the lock was held.
-   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. `outcome` says whether the call may
-   *   have freed the lock.
+   * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. `outcome` says whether the call
+   *   may have freed the lock.
    * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.
    * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
    * @redisson `RLock#forceUnlock()`. Differs: a repeated request frees only the owner that held the lock at the call.
@@ -164,7 +168,7 @@ export abstract class Lock<H extends Hold = Hold> {
   /**
    * Reads from Redis whether any owner holds the lock.
    *
-   * @redisson `RLock#isLocked()`. Differs: the client always asks the master.
+   * @redisson `RLock#isLocked()`. Differs: the client always reads from the master.
    */
   abstract isLocked(): Promise<boolean>;
 
@@ -185,16 +189,16 @@ export abstract class Lock<H extends Hold = Hold> {
   abstract isHeldBy(owner: LockContext | string): Promise<boolean>;
 
   /**
-   * Reads from Redis whether it still has the hold that the caller is inside of. Outside of a hold the call resolves with
-   * `false` and sends no command.
+   * Reads from Redis whether it still has the hold that the caller is inside of. Outside of a hold the call resolves
+   * with `false` and sends no command.
    *
    * @redisson `RLock#isHeldByCurrentThread()`
    */
   abstract isHeldByCurrentContext(): Promise<boolean>;
 
   /**
-   * Reads from Redis the hold count of the hold that the caller is inside of. Outside of a hold the call resolves with 0
-   * and sends no command.
+   * Reads from Redis the hold count of the hold that the caller is inside of. Outside of a hold the call resolves with
+   * 0 and sends no command.
    *
    * @redisson `RLock#getHoldCount()`
    */
@@ -249,14 +253,15 @@ export abstract class Lock<H extends Hold = Hold> {
   }
 
   /**
-   * Acquires the lock like {@link Lock.acquire}, runs `fn` inside the hold, and releases the hold. This is the recommended
-   * way to use a lock.
+   * Acquires the lock like {@link Lock.acquire}, runs `fn` inside the hold, and releases the hold. This is the
+   * recommended way to use a lock.
    *
    * - `fn` fails: the call rejects with the error of `fn`, unchanged. If the release fails as well, the client emits
    *   `releaseFailed`.
-   * - `fn` succeeds, but the hold was lost: the call rejects with a `LockLostError` whose `result` is the value of `fn`.
-   * - `fn` succeeds, but the client was closed: the call rejects with a `ClientClosedError` whose `result` is the value of
+   * - `fn` succeeds, but the hold was lost: the call rejects with a `LockLostError` whose `result` is the value of
    *   `fn`.
+   * - `fn` succeeds, but the client was closed: the call rejects with a `ClientClosedError` whose `result` is the value
+   *   of `fn`.
    *
    * @param fn - receives the hold. Pass `hold.signal` to the work that must stop when the lock is lost.
    * @returns the value of `fn`.
@@ -326,7 +331,9 @@ export abstract class Lock<H extends Hold = Hold> {
     return lockCallOf(options, waitByDefault, bare, this.context, this.callSite(method));
   }
 
-  /** @internal Acquires through an unbound promise. Only the promise that the caller gets is bound to the awaiting code. */
+  /**
+   * @internal Acquires through an unbound promise. Only the promise that the caller gets is bound to the awaiting code.
+   */
   protected bare<T>(method: string, call: LockCall, granted: (hold: H) => T, busy: T | undefined): Promise<T> {
     const supported = call.context !== undefined || supportsBoundPromises();
     if (supported === false) return boundRejection(new UnsupportedRuntimeError(method));

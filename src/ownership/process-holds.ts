@@ -1,6 +1,6 @@
 /*
- * The holds of all clients of this process, also of those that another copy of the package has made: an `import` and a
- * `require` of it are two copies. A client lists its holds only when it is asked, so a section costs nothing here.
+ * The holds of all clients of this process, also of clients of another copy of the package: `import` and `require` load
+ * two copies. A client lists its holds only on request, so a section costs nothing here.
  */
 import type { LeaseClock } from '../clock.js';
 import type { LockedParts } from './lock-context.js';
@@ -12,7 +12,7 @@ interface ProcessTenure {
   readonly holds: readonly { readonly openedAt: number; readonly site: { toString(): string } | undefined }[];
 }
 
-/** A client, as the others of the process see it. */
+/** A client, as other clients of the process see it. */
 export interface ProcessClient {
   readonly clientId: string;
   readonly clock: LeaseClock;
@@ -22,13 +22,13 @@ export interface ProcessClient {
 export interface ProcessHold {
   readonly clientId: string;
   readonly key: string;
-  /** As Redis has it. */
+  /** The owner id in Redis. */
   readonly owner: string;
   /** Absent: the whole key is locked. */
   readonly parts: LockedParts | undefined;
-  /** ms since it was taken. */
+  /** Time since the acquisition, in ms. */
   readonly age: number;
-  /** The line that took it, if call sites are kept. */
+  /** The line of code that acquired the hold, if the client records call sites. */
   readonly site: { toString(): string } | undefined;
 }
 
@@ -39,7 +39,7 @@ interface SharedState {
   readonly warned: Set<string>;
 }
 
-/** Goes up whenever a copy of another version could misread what this one keeps in the shared state. */
+/** Increase this version when a copy of another version could misread the shared state. */
 const FORMAT_VERSION = 1;
 const SHARED = Symbol.for('holdfast.process-holds');
 const shared = sharedState();
@@ -68,7 +68,7 @@ function* holdsOf({ clientId, clock, lines }: ProcessClient): Iterable<ProcessHo
   }
 }
 
-/** Copies of different formats do not see the holds of each other; only warnings depend on it. */
+/** Copies with different formats do not see each other's holds. Only warnings depend on these holds. */
 function sharedState(): SharedState {
   const existing = (globalThis as { [SHARED]?: SharedState })[SHARED];
   if (existing?.version === FORMAT_VERSION) return existing;

@@ -8,8 +8,8 @@ import { PlainLockProtocol } from './plain-lock-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
 
 /**
- * The plain lock's hash with Redisson's queue of waiters. A JVM removes a dead waiter by Redisson's timeouts. A sorted set
- * of Holdfast's own records which waiters of Holdfast clients are alive.
+ * The plain lock's hash with Redisson's queue of waiters. Redisson removes a dead waiter by its timeouts. An additional
+ * sorted set records which waiters of Holdfast are alive.
  */
 export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
   // The next owner is the head of the queue, which may wait in another process.

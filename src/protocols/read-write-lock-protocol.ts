@@ -85,7 +85,7 @@ export class ReadProtocol extends HalfProtocol {
     return fields.includes('mode') ? fields.filter(isOwner) : [];
   }
 
-  /** `forceUnlock()` of the read half leaves an owner alone that writes as well. */
+  /** `forceUnlock()` of the read half keeps an owner that also has a write hold. */
   forceableAmong(fields: readonly string[]): string[] {
     return fields.some(isWriter) ? [] : this.holdersAmong(fields);
   }
@@ -141,7 +141,7 @@ export function readWriteRenewal(executor: ScriptExecutor, slotGroup: (key: stri
   };
 }
 
-/** The keys of its read holds first: the hash lasts as long as the longest of them, and no longer. */
+/** Renews the keys of the read holds first: the hash lasts exactly as long as the longest of them. */
 async function renewByKey(
   executor: ScriptExecutor,
   { key, owner, leaseMs, holds = [] }: RenewalItem,

@@ -31,7 +31,7 @@ function crcOf(bytes: Uint8Array): number {
 
 /**
  * Whether all keys and channels that Redisson builds from this name are in the slot of the name. Redisson wraps a name
- * in braces unless the name contains a `{`. A JVM looks for the first `}` of the whole name, so the `{` must come
+ * in braces unless the name contains a `{`. Redisson looks for the first `}` of the whole name, so the `{` must come
  * before it.
  */
 export function fitsOneSlot(name: string): boolean {
@@ -61,7 +61,7 @@ type AnnouncedNode = [host: string | null, port: number | string, id?: string, m
 /** Redis announces this instead of a host if clients must use host names and the node has none. */
 const NAMELESS = '?';
 
-/** Decodes the reply to CLUSTER SLOTS. `asked` is the address of the node that sent it. */
+/** Decodes the reply to CLUSTER SLOTS. `asked` is the address of the node that replied. */
 export function slotRanges(reply: unknown, asked: NodeAddress): SlotRange[] {
   return (reply as [number | string, number | string, AnnouncedNode, ...AnnouncedNode[]][]).map(
     ([first, last, master, ...replicas]) => ({
@@ -73,7 +73,7 @@ export function slotRanges(reply: unknown, asked: NodeAddress): SlotRange[] {
   );
 }
 
-/** If the node announces no host, or does not know its own, the host is the one that the client asked. */
+/** If the node announces no host, or does not know its own, the host is the one that the client connected to. */
 function addressOf([announced, port, , more = []]: AnnouncedNode, asked: NodeAddress): NodeAddress {
   const host = announced === NAMELESS ? more.find((_, at) => more[at - 1] === 'ip') : announced;
   return { host: host || asked.host, port: Number(port) };

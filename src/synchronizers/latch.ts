@@ -13,8 +13,8 @@ import { OwnerlessObject, type WaitOptions } from './ownerless-object.js';
  * name. All times are milliseconds.
  *
  * `trySetCount` closes an open latch again. A call that waited before the latch opened resolves even if the latch is
- * closed again before the client can read the count. It waits for the new count only if a JVM opened the latch, as in
- * Redisson.
+ * closed again before the client can read the count. It waits for the new count only if Redisson opened the
+ * latch, as waiters of Redisson do.
  *
  * @redisson `RCountDownLatch`
  */

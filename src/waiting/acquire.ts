@@ -68,7 +68,8 @@ function standInLine(services: AcquireServices, acquisition: Acquisition, settle
 }
 
 function acquireOutermost(services: AcquireServices, acquisition: Acquisition): Promise<SingleHold> {
-  // While the call waited for its branch, it had no listener. The client may have closed, or the signal may have fired.
+  // While the call waited for its branch, it had no listener. The client may have closed, or the signal may have
+  // aborted.
   if (services.client.closed) return Promise.reject(new ClientClosedError());
   const { signal } = acquisition.limit;
   if (signal?.aborted === true) {
@@ -86,7 +87,7 @@ async function acquireInside(
   const { protocol, limit, context } = acquisition;
   tenure.lease.check();
   parent.throwIfLost();
-  // A call that moves on to an outer hold has no listener meanwhile, so the signal may have fired.
+  // A call that moves on to an outer hold has no listener meanwhile, so the signal may have aborted.
   if (limit.signal?.aborted === true) throw new LockAbortedError(protocol.name, limit.signal.reason);
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
   if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);

@@ -3,7 +3,7 @@ import type { ResolvedOptions } from '../options.js';
 
 /**
  * Limits of every streak. In a cluster without sharded pub/sub, the script does not see subscribers at other nodes.
- * Without these limits, a streak could then last for ever.
+ * Without these limits, a streak could then last forever.
  */
 const HARD_LIMIT = { sections: 256, ms: 1_000 };
 

@@ -8,7 +8,7 @@
  * A wake-up is pending until the head tries, whichever waiter is the head by then. Sending a try clears the wake-up and
  * forgets the holder's TTL. Only the reply to the newest try makes the TTL known again. No waiter parks while a wake-up
  * is pending or the TTL is unknown (retry-schedule.ts). So no wake-up is lost when a waiter leaves, or while a reply is
- * on its way. tests/verification/model/Waiting.tla models both files.
+ * pending. tests/verification/model/Waiting.tla models both files.
  */
 import { ClientClosedError, type LockError } from '../errors.js';
 import type { ChannelSource } from '../redis/connections/channel-source.js';
@@ -139,7 +139,7 @@ export class WaitLine implements GrantingLine {
     this.#line.stand(waiter, () => this.#schedule.wake());
   }
 
-  /** Removes a waiter whose time limit has passed, whose signal has fired, or whose line rejects all waiters. */
+  /** Removes a waiter whose time limit has passed, whose signal has aborted, or whose line rejects all waiters. */
   #leave(waiter: Waiter, reason: LockError): void {
     const wasHead = this.#line.head === waiter;
     this.#line.remove(waiter);

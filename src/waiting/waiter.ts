@@ -190,7 +190,7 @@ export abstract class Waiter {
     return this.limit.kind === 'unlimited';
   }
 
-  /** Calls `leave` when the signal fires. */
+  /** Calls `leave` when the signal aborts. */
   watchSignal(leave: (reason: LockError) => void): void {
     const { signal } = this.limit;
     if (signal === undefined || this.#unwatchSignal !== undefined) return;

@@ -41,7 +41,9 @@ export interface ConnectionReports {
  */
 export class CommandConnection implements CommandPort {
   #state: 'unavailable' | 'ready' | 'closed' = 'unavailable';
-  /** Lower bound, in ms, of the server's epoch time minus the local monotonic time. The server clock is never behind. */
+  /**
+   * Lower bound, in ms, of the server's epoch time minus the local monotonic time. The server clock is never behind.
+   */
   #clockOffset: number | undefined;
   #clockLookedAt = -Infinity;
   #clockRefused = false;
@@ -84,7 +86,7 @@ export class CommandConnection implements CommandPort {
     redis.on('error', (error: Error) => {
       this.#lastError = withoutArguments(error);
       reports.error(error);
-      // Waiting does not fix a wrong password. The next connection may find it fixed on the server.
+      // A wrong password does not become right while calls wait. It may be right at the next connection.
       if (isCredentialsError(error)) this.#readiness.open(refusal('the connection', error));
     });
   }

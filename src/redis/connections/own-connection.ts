@@ -121,7 +121,7 @@ export function openOwnConnection(given: Redis, terms: OwnTerms): Redis {
 
 /**
  * Reconnects until the returned function is called. ioredis alone has two faults:
- * - It gives up for good if a failover message arrives while it asks Sentinel for the master. Every connection asks
+ * - It gives up for good if a failover message arrives while it gets the master from Sentinel. Every connection asks
  *   Sentinel after its master has died.
  * - It does not pause before it reconnects to a server that rejected it.
  */

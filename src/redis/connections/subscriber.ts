@@ -60,7 +60,7 @@ export class Subscriber implements ChannelSource {
       reports.error(withoutArguments(error));
       // An older ioredis takes the server's message that a slot moved for a reply to a command that it never sent.
       if (error.message.startsWith('Command queue state error')) redis.disconnect(true);
-      // Waiting does not fix a wrong password.
+      // A wrong password does not become right while calls wait.
       if (isCredentialsError(error)) for (const name of [...this.#channels.keys()]) this.#refused(name, error);
     });
     redis.on(sharded ? 'smessage' : 'message', (channel: string) => {

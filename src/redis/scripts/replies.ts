@@ -14,7 +14,7 @@ export interface Granted {
 /** The request acquired permits. */
 export interface PermitsGranted {
   readonly kind: 'permits';
-  /** What the reply says to the next waiter; `undefined` while permits are free. */
+  /** The part of the reply that concerns the next waiter; `undefined` while permits are free. */
   readonly next: Busy | undefined;
 }
 
@@ -147,7 +147,7 @@ export function replyRenewals(raw: unknown): RenewalReply[] {
   return replyInts(raw).map(renewed);
 }
 
-/** Whether the script did what was asked for. */
+/** Whether the script did what the request wanted. */
 export const replyDone = (raw: unknown): boolean => replyInt(raw) === 1;
 
 /** Payload of the message that a script has published when it freed the lock. */

@@ -15,7 +15,9 @@ export interface ClusterView {
   readonly sharded: boolean;
 }
 
-/** Number of nodes that are asked in parallel. A few of them may be down, and a cluster may have hundreds of nodes. */
+/**
+ * Number of nodes that get a request in parallel. A few of them may be down, and a cluster may have hundreds of nodes.
+ */
 const ASKED_AT_ONCE = 5;
 /** Time, in ms, that other nodes get to reply after the first reply, because they may have a newer view. */
 const GRACE_MS = 50;
@@ -23,7 +25,7 @@ const GRACE_MS = 50;
 const LOOKUP_ATTEMPTS = 3;
 
 /**
- * Asks nodes for the map from slots to servers. Every question opens a new connection: the client refreshes the map
+ * Reads the map from slots to servers from nodes. Every request opens a new connection: the client refreshes the map
  * after a fault, and the existing connections may be the fault.
  */
 export class ClusterDiscovery {
@@ -34,7 +36,7 @@ export class ClusterDiscovery {
    * some.
    */
   readonly #nodeOptions: RedisOptions;
-  /** Connections of pending questions. */
+  /** Connections of pending requests. */
   readonly #asking = new Set<Redis>();
   #closed = false;
 
@@ -63,7 +65,7 @@ export class ClusterDiscovery {
     return mapped ?? announced;
   }
 
-  /** Ends pending questions. A node that hangs would otherwise keep the process alive until its question times out. */
+  /** Ends pending requests. A node that hangs would otherwise keep the process alive until its request times out. */
   close(): void {
     this.#closed = true;
     for (const redis of this.#asking) redis.disconnect();
@@ -121,7 +123,7 @@ export class ClusterDiscovery {
   }
 
   /**
-   * Resolves the names anew each time, because their addresses may change. The time limit ends an unanswered lookup.
+   * Resolves the names again each time, because their addresses may change. The time limit ends an unanswered lookup.
    */
   async #startupAddresses(): Promise<NodeAddress[]> {
     const found: NodeAddress[] = [];
@@ -151,7 +153,7 @@ export class ClusterDiscovery {
 }
 
 /**
- * `false` only if Redis rejected the command. The result is never asked for again, so a lost connection or a busy
+ * `false` only if Redis rejected the command. The client never repeats this check, so a lost connection or a busy
  * server must not decide it.
  */
 function falseIfRejected(error: unknown): false {

@@ -1,6 +1,6 @@
 /*
- * A Redis Cluster. The client keeps its own map from slots to servers. It asks for the map when it first needs it, and
- * corrects it after every MOVED. As long as a server in the map is unavailable, the client keeps asking for a new map.
+ * A Redis Cluster. The client keeps its own map from slots to servers. It reads the map when it first needs it, and
+ * corrects it after every MOVED. While a server in the map is unavailable, the client repeatedly reads a new map.
  */
 import type { Cluster } from 'ioredis';
 import type { Clock, Timer } from '../../clock.js';
@@ -43,7 +43,7 @@ export class ClusterTopology implements Topology {
   /** The connected servers, by reachable address. */
   readonly #nodes = new Map<string, Node>();
   #owners: (Node | undefined)[] = new Array<Node | undefined>(SLOTS).fill(undefined);
-  /** Every node of the newest view, including replicas. The client asks some of them for the next view. */
+  /** Every node of the newest view, including replicas. The client reads the next view from some of them. */
   #known: NodeAddress[] = [];
   #mapped = false;
   #sharded: boolean | undefined;
