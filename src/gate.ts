@@ -1,18 +1,18 @@
 import type { Clock } from './clock.js';
 
-/** How long to wait at a gate. */
+/** The end of a wait at a gate. */
 interface GateWait {
   /** Monotonic time, in ms, at which the wait ends. */
   readonly until: number;
   /** The error that the wait rejects with at `until`. Absent: the wait resolves. */
   readonly late?: () => Error;
-  /** What ends the wait as well, when it settles. */
+  /** The wait also ends when this promise settles. */
   readonly or?: Promise<void> | undefined;
   /** Whether the wait keeps the process alive, because a pending call depends on it. */
   readonly keepsAlive: boolean;
 }
 
-/** Lets callers wait for an event, each until a deadline of its own. */
+/** Lets callers wait for an event, each until its own deadline. */
 export class Gate {
   readonly #waiting = new Set<(error?: Error) => void>();
 

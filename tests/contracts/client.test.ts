@@ -16,7 +16,7 @@ import { reach } from '../support/servers/topology.mjs';
 
 leaveNothing();
 
-/** A client that is closed by the test, or by nobody because it never came to anything. */
+/** A client that the test closes, or that never connects. */
 async function using<T>(client: LockClient, use: (client: LockClient) => Promise<T>): Promise<T> {
   try {
     return await use(client);
@@ -226,7 +226,7 @@ describe('what a log shows', () => {
           expect(`${inspect(a)} ${JSON.stringify({ a })}`).toBe(`SingleLock { name: 'a' } {"a":{"name":"a"}}`);
           for (const each of shown) {
             expect(`${inspect(each, { depth: 20 })} ${JSON.stringify(each)}`.length).toBeLessThan(400);
-            // Loggers have ways of their own to look at things, and so has the message of a failed assertion.
+            // Loggers inspect objects in different ways, and so does the message of a failed assertion.
             expect([...strings(each)].filter((text) => String(text).includes(secret))).toEqual([]);
           }
         });
@@ -499,7 +499,7 @@ describe('R32: close()', () => {
     expect(bench.clock.timers).toBe(0);
     expect(await admin().hgetall(bench.name)).toEqual({ [holder.owner]: '2' });
     expect(await errorOf(holder.release())).toBeInstanceOf(ClientClosedError);
-    await pause(1_500); // and nobody renews it
+    await pause(1_500); // and the lock is not renewed
     expect(await admin().exists(bench.name)).toBe(0);
   });
 

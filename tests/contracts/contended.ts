@@ -16,7 +16,7 @@ const ROUNDS = 4;
  * Two clients contend for one lock in every way that needs a message, a script, a read or a renewal to arrive. The
  * watchdog timeout of both is WATCHDOG_MS.
  *
- * @param key  what the lock is in Redis
+ * @param key  key of the lock in Redis
  */
 export async function contend(clients: readonly [LockClient, LockClient], name: string, key: string): Promise<void> {
   const [first, second] = clients;
@@ -28,7 +28,7 @@ export async function contend(clients: readonly [LockClient, LockClient], name: 
     client.events.on('waiting', (event) => waiting.push(event));
   }
 
-  // One at a time, nested, and nothing is lost of what they count.
+  // One at a time, nested, and no update of their counter is lost.
   let inside = 0;
   let counter = 0;
   const go = async (at: number): Promise<void> => {
@@ -62,7 +62,7 @@ export async function contend(clients: readonly [LockClient, LockClient], name: 
     await (await next).release();
   }
 
-  // Renewed past its lease; what reads say; who gives up, or is told to, leaves no trace.
+  // Renewal past the lease, reads, and waiters that time out or are aborted and leave nothing behind.
   const hold = await holdElsewhere(first.getLock(name));
   const other = second.getLock(name);
   const controller = new AbortController();

@@ -1,8 +1,8 @@
 import { describe as jestDescribe, expect, test as jestTest } from '@jest/globals';
 
 /*
- * The `describe` and `test` of the lock contract: those of jest, but what a kind of lock is excepted from, by the title
- * of a group or of a test as its file has it, is left out. Every exception has its reason, and has to be met.
+ * The `describe` and `test` of the lock contract. They are those of jest without the exceptions of a kind of lock. An
+ * exception is the title of a group or of a test in its file. Every exception has a reason and must match a title.
  */
 
 export type Exceptions = Readonly<Record<string, string>>;

@@ -15,7 +15,7 @@ import { withLockContract } from './lock/with-lock.js';
 import { registerWithout, type Exceptions } from './contract-test.js';
 import { leaveNothing, type LockCapabilities, type LockKind, type MakeLock } from './lock-kind.js';
 
-/** What every lock must do, but for what a kind is excepted from (lock-exceptions.ts). */
+/** The contract of every lock, except the exceptions of each kind (lock-exceptions.ts). */
 export function describeLockContract(
   label: string,
   make: MakeLock,

@@ -1,6 +1,9 @@
 import type { Exceptions } from './contract-test.js';
 
-/* What of the lock contract does not apply to a kind of lock, and why. Titles are those of groups and tests there. */
+/*
+ * The parts of the lock contract that do not apply to a kind of lock, with the reason. Each title is that of a group or
+ * test.
+ */
 
 const NESTED = 'it takes the lock again inside a hold, which this kind refuses (tests/integration/fenced-lock.test.ts)';
 const NO_CHANNEL =

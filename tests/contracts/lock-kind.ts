@@ -11,15 +11,15 @@ import type { LockSpec } from '../support/processes/worker-orders.js';
 
 export type MakeLock = (client: LockClient, name: string, options?: ContextOptions) => Lock;
 
-/** What the contract has to know of a kind of lock beyond how it is made. */
+/** The properties of a kind of lock that the contract needs. */
 export interface LockCapabilities {
   /** The same lock, for a worker process. */
   spec(name: string): LockSpec;
-  /** Puts a hold into Redis that nobody here knows of, such as a JVM's. */
+  /** Writes a hold to Redis that no client of this process knows, such as one of Redisson. */
   holdFromOutside(name: string, leaseTime: number): Promise<void>;
-  /** The SHA of the script that gives back one of several holds. */
+  /** The SHA of the script that releases one of several holds. */
   readonly partialRelease: string;
-  /** For a lock over one member: what the member said, in an error that has a place for each. */
+  /** For a lock over one member: the error of the member inside an error with one place per member. */
   memberError?(error: unknown): unknown;
   /** Whether the end of the lease is that of the key. Default true. */
   readonly endsByKey?: boolean;
@@ -29,9 +29,9 @@ export interface LockKind extends LockCapabilities {
   readonly make: MakeLock;
 }
 
-/** What two busy cores may be late by; a lower bound never slips. */
+/** Delay that two busy cores may cause. It applies to upper limits only. */
 export const SLACK_MS = 250;
-/** Within this, whoever can get in is in. */
+/** Time within which every waiter that can be granted is granted. */
 export const WAKE_MS = 200;
 /** A third of the command deadline. */
 export const ATTEMPT_MS = 1_000;
@@ -39,7 +39,7 @@ export const ATTEMPT_MS = 1_000;
 const unhandled: unknown[] = [];
 const note = (reason: unknown): void => void unhandled.push(reason);
 
-/** Registers what every file of the contract checks after each test: nothing is held, and a closed client is gone. */
+/** Registers the checks after each test of the contract: no lock is held, and a closed client leaves nothing. */
 export function leaveNothing(): void {
   beforeAll(() => void process.on('unhandledRejection', note));
   afterAll(() => void process.off('unhandledRejection', note));
@@ -58,7 +58,7 @@ export interface Bench {
   readonly events: { readonly [K in keyof LockEvents]: LockEvents[K][] };
 }
 
-/** A client with one lock nobody has heard of; or the same lock at another client. */
+/** A client with one new lock, or with the same lock as another client. */
 export async function open(kind: LockKind, settings: ClientSettings & { name?: string } = {}): Promise<Bench> {
   const { name = freshName(), ...options } = settings;
   const clock = new TestClock();
@@ -123,5 +123,5 @@ export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   return outcome.reason;
 }
 
-/** What Redis did to the one lock there is, whatever error it is told with. */
+/** The error of Redis for the one lock, without the errors around it. */
 export const memberError = (kind: LockKind, error: unknown): unknown => kind.memberError?.(error) ?? error;

@@ -3,7 +3,7 @@ import { MultiUnlockError } from '../../src/errors.js';
 import { describeLockContract } from './lock-contract.js';
 import { plainLock } from './plain-lock.js';
 
-// Of one member: what a lock over several adds to what its members do. tests/integration has those of several.
+// With one member: the behavior that a lock over several locks adds. tests/integration has tests with several members.
 describeLockContract('multi-lock', (client, name, options = {}) => client.getMultiLock(client.getLock(name), options), {
   ...plainLock,
   memberError(error) {

@@ -26,7 +26,7 @@ interface Stage {
   readonly proxy: FaultProxy;
 }
 
-/** What every number of permits must do, whether they are named or not. */
+/** The contract of all permits, with or without ids. */
 export function describePermitContract(label: string, kind: PermitKind): void {
   const made: string[] = [];
   const workers: Worker[] = [];
@@ -42,7 +42,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
     for (const name of made.splice(0)) await admin().del(name);
   });
 
-  /** A client behind a proxy, and a semaphore of it that nobody has heard of. */
+  /** A client behind a proxy, with a new semaphore. */
   async function stage(
     free: number,
     { settings = {}, name = freshName('permits') }: { settings?: ClientSettings; name?: string } = {},
@@ -290,7 +290,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
     test('R4: a copy of a repeated request takes nothing after the release of its permits', async () => {
       const { name, permits, proxy } = await stage(1);
       await permits.give(await permits.take(1));
-      // The first attempt stays under way on a connection that is cut on this side; the second one is answered.
+      // The first attempt stays pending on a connection that is cut on the client side, and the second one is answered.
       const held = proxy.holdCommand({ command: 'EVALSHA', contains: kind.key(name) });
       const call = permits.take(1);
       await held.applied;
@@ -319,7 +319,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
     });
 
     test('R6: SCRIPT FLUSH at any moment is invisible', async () => {
-      // A server of its own: beside this one other files count the requests that theirs costs.
+      // Use a separate server: other test files count the requests on the shared one.
       const server = await startServer();
       servers.push(server);
       const client = await openClient({ url: server.url });

@@ -1,6 +1,6 @@
 import type { LockClient } from '../../src/client/create-client.js';
 
-/** Whatever gives back what was taken: a number of permits, or their ids. */
+/** The argument of a release: a number of permits, or their ids. */
 export type Taken = number | readonly string[];
 
 /** A number of permits under one name, whatever it takes to name those that were taken. */
@@ -12,7 +12,7 @@ export interface Permits {
   tryTake(permits: number, waitTime?: number, signal?: AbortSignal): Promise<Taken | null>;
   take(permits: number, options?: { waitTime?: number; signal?: AbortSignal }): Promise<Taken>;
   give(taken: Taken): Promise<void>;
-  /** The form that gives back at the end of a function. */
+  /** The form that releases at the end of a function. */
   within<T>(fn: () => T | PromiseLike<T>, options?: { permits?: number; waitTime?: number }): Promise<T>;
 }
 
@@ -20,7 +20,7 @@ export interface PermitKind {
   make(client: LockClient, name: string): Permits;
   /** The same, for a worker process. */
   spec(name: string): { factory: string; name: string };
-  /** What every request that takes, gives back or adds has among its keys, and no other. */
+  /** The key that only requests have which acquire, release or add permits. */
   key(name: string): string;
 }
 

@@ -3,7 +3,7 @@ import { MultiUnlockError, NoQuorumError } from '../../src/errors.js';
 import { describeLockContract } from './lock-contract.js';
 import { plainLock } from './plain-lock.js';
 
-// Of one server: what a majority adds to what its members do. tests/integration has those of three.
+// With one server: the behavior that a majority adds. tests/integration has tests with three servers.
 describeLockContract(
   'RedLock',
   (client, name, options = {}) => client.getRedLock(client.getLock(name), { ...options, driftFactor: 0 }),

@@ -14,7 +14,7 @@ import { InvalidArgumentError } from '../../src/errors.js';
 import { reach, topology } from '../support/servers/topology.mjs';
 import { channelOf, leaveNothing, SLACK_MS } from './lock-kind.js';
 
-/** Longer than any of these tests, so that nobody gets in but by a message. */
+/** Longer than any of these tests, so that only a message can wake a waiter. */
 const LEASE_MS = 60_000;
 
 type Settings = Omit<RedisOptions, 'replyMapping'>;
@@ -46,7 +46,7 @@ function redis(options: Settings, url = testRedisUrl()): Redis {
 const given = (options: Settings): CreateClientOptions =>
   topology === 'single' ? { redis: redis(options) } : reach(testRedisUrl(), options);
 
-/** What it makes of replies is part of its type there; ours is typed for none of it. */
+/** The type of ioredis depends on its reply mapping, and the type of the client does not. */
 const resp3Mapping = (options: Settings): Settings => Object.assign(options, { replyMapping: 'resp3' });
 
 const SETTINGS: Record<string, Settings> = {
@@ -122,7 +122,7 @@ if (topology === 'single') {
       refused.lift();
       await asked.ready();
       await asked.getLock(freshName()).isLocked();
-      // What it took is given back; nothing else goes out.
+      // The lock is released, and nothing else is sent.
       expect(proxy.log.filter(({ args }) => args[0] === scripts.acquire.script!.sha)).toHaveLength(1);
     });
   });
@@ -141,7 +141,7 @@ test('credentials and database come from the passed connection', async () => {
     users: [`app on >secret ~* ${allChannels()} +@all`, 'default off'],
   });
   const url = `redis://app:secret@${server.host}:${server.port}/3`;
-  // Of a server of its own, reached as any user would.
+  // On a separate server, with a plain URL.
   const copied = client({ redis: redis({}, url) });
   const hold = await copied.getLock('lock').acquire();
   const database = new Redis(url, { protocol: 2 }); // Redis 6.0 takes no HELLO where the default user is off

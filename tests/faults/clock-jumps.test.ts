@@ -34,7 +34,7 @@ test('R37: after a clock jump without a reply, an unconfirmed hold is lost at it
   let lostAt = Infinity;
   hold.signal.addEventListener('abort', () => (lostAt = performance.now()));
   proxy.stall({ direction: 'to-client' });
-  // Half of the lease is over by one clock, all but half by the other.
+  // By one clock half of the lease has passed, by the other one all but half.
   await pause(200);
   clock.jumpWall(400);
   expect(hold.validFor()).toBe(0);
@@ -98,7 +98,7 @@ test.each([
     expect(elapsed(began)).toBeLessThan(600 + SLACK_MS);
     silence.lift();
     if (nested) await outer.release();
-    // Given back in the background, long before the lease ends.
+    // Released in the background, long before the lease ends.
     await until(async () => (await admin().exists(name)) === 0, 'it is given back', 6_000);
   });
 });

@@ -242,7 +242,7 @@ test('R4: a late attempt of a waiter that kept its place acquires nothing that o
   const late = proxy.holdCommand({ sha: ACQUIRE, contains: name });
   await admin().publish(fairChannel(name, owner!), '0');
   await late.applied;
-  // The second attempt is told that it is busy, the first is still on its way when the lock has come and gone.
+  // The second attempt gets a busy reply. The first one is still pending after the hold has ended.
   const again = proxy.observe({ sha: ACQUIRE, contains: name });
   proxy.cut({ kind: 'command', side: 'client' });
   await again.executed;
@@ -272,7 +272,7 @@ test('a waiter whose request stayed unanswered queues again with a new owner, an
     async () => ((await admin().pubsub('CHANNELS', fairChannel(name, mine!))) as string[]).length === 1,
     'it listens there',
   );
-  // No sign of life may tell it instead, nor silence its connection.
+  // No refresh may wake it instead, and no check may close its connection.
   proxy.answer({ sha: REFRESH, contains: name, times: Infinity }, '-LOADING later\r\n');
   await answered(client);
   await hold.release();
@@ -299,7 +299,7 @@ test('a waiter stays ahead of a waiter of its client that had to queue again', a
     return head === mine && behind !== undefined;
   }, 'the first stands behind it, as another owner');
   unanswered.lift();
-  // No sign of life may tell it instead, nor silence its connection.
+  // No refresh may wake it instead, and no check may close its connection.
   proxy.answer({ sha: REFRESH, contains: name, times: Infinity }, '-LOADING later\r\n');
   await answered(client);
   await hold.release(); // its message comes before the subscription

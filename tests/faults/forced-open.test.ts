@@ -45,7 +45,7 @@ test.each(['a lock', 'values of a group'] as const)(
     const client = await openClient({ url, commandTimeout: 2_100 });
     const name = freshName();
     const hold = await holdElsewhere(kinds[kind](await openClient(), name), 20_000);
-    // Two of three attempts go by until that is known, and what follows is not answered any more.
+    // That takes two of three attempts, and later requests are unanswered.
     const slow = proxy.swallow({ ...asks[kind], times: 2 });
     const hung = proxy.swallow({ sha: frees[kind], times: Infinity });
     const began = performance.now();
@@ -56,7 +56,7 @@ test.each(['a lock', 'values of a group'] as const)(
     expect(error).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', outcome: 'unknown' });
     expect([slow.count, hung.count > 0]).toEqual([2, true]);
     hung.lift();
-    await outcome(hold.release()); // lost or not: nobody can say
+    await outcome(hold.release()); // the hold may be lost or not
   },
 );
 

@@ -8,17 +8,17 @@ import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
 /*
- * Channels know no databases, and anybody may publish. A message that comes from elsewhere makes a waiter look, and the
- * look alone lets it in.
+ * Databases share channels, and any client may publish. A foreign message only makes a waiter try, and only the reply
+ * to the try grants the lock.
  */
 
 const LEASE_MS = 60_000;
-/** What Redisson publishes, and what it never would. */
+/** Payloads that Redisson publishes, and payloads that it never publishes. */
 const PAYLOADS = ['0', '1', '9999', '-1', 'not a number', ''];
 
 interface Kind {
   readonly channel: (name: string) => string;
-  /** Puts something in the way; gives what clears it. */
+  /** Occupies the object and returns the function that frees it. */
   block(client: LockClient, name: string): Promise<() => Promise<unknown>>;
   wait(client: LockClient, name: string): Promise<unknown>;
 }

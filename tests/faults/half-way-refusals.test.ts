@@ -38,10 +38,10 @@ interface Case {
   readonly free?: number;
   /** The semaphore has a TTL. */
   readonly expires?: true;
-  /** A permit whose lease is over, or which has none. */
+  /** A permit with an expired lease, or without a lease. */
   readonly permit?: 'over' | 'taken';
   call(client: LockClient, name: string): Promise<unknown>;
-  /** What the call answers when it is allowed, and what has become of the permits then. */
+  /** The result of the allowed call, and the permits after it. */
   readonly reply?: unknown;
   readonly after: [free: string | null, taken: number];
 }
@@ -245,7 +245,7 @@ test.each(rows(REFUSED))(
     await until(async () => (await counts(name)).join() === before.join(), 'nothing has happened');
     await allow();
     expect(await each.call(client, name)).toEqual(each.reply);
-    // What goes on in the background has done so by then.
+    // The work in the background has ended by then.
     await client.close();
     expect(await counts(name)).toEqual(each.after);
   },
@@ -277,7 +277,7 @@ describe('issue 20.29: the effect of an acquire of unknown outcome', () => {
       const client = await openClient({ url: Object.assign(new URL(url), user.credentials).href, commandTimeout: 600 });
       const name = freshName();
       await admin().set(name, 5);
-      await semaphore(client, name).tryAcquire(5); // the server has been told the script
+      await semaphore(client, name).tryAcquire(5); // the server has the script
       await admin().set(name, 5);
       const cut = proxy.cutAfter({ sha: semaphores.acquire.script!.sha, times: Infinity });
       const taken = outcome(semaphore(client, name).tryAcquire(2));
@@ -310,7 +310,7 @@ test.each(['publish', 'hset', 'pexpire', 'set', 'del'])(
     await until(async () => (await admin().pubsub('NUMSUB', channel))[1] === 1, 'it waits');
     await allow(command);
     expect(await outcome(latch(client, name).countDown())).toBe('ERR_LOCK_REFUSED');
-    // The waiter looks at the count when it is told of it.
+    // The waiter reads the count when a message wakes it.
     await admin().publish(channel, '0');
     expect(await latch(client, name).await(100)).toBe(false);
     expect(passed).toBe(false);

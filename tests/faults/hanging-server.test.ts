@@ -40,7 +40,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Where a server can fall silent on the way to the first answer of a script. */
+/** The steps before the first reply of a script at which a server can stop replying. */
 const handshakes: Readonly<Record<string, (proxy: FaultProxy) => unknown>> = {
   'on connect': (proxy) => proxy.refuse('hang'),
   'from the first byte on': (proxy) => proxy.stall({ direction: 'to-client' }),
@@ -83,7 +83,7 @@ const timed = (call: () => Promise<unknown>): Promise<Timed> => timeOf(inFlow(ca
 
 const freshName = (): string => `hang:${++names}`;
 
-/** Every call that asks Redis without holding anything, with the ms that it may wait by its own terms. */
+/** Every call that uses Redis without a hold, with its wait time in ms. */
 const asking: Readonly<Record<string, [(lock: Lock, client: LockClient) => Promise<unknown>, number?]>> = {
   lock: [(lock) => lock.lock()],
   tryLock: [(lock) => lock.tryLock()],
@@ -150,7 +150,7 @@ describe('R3: a server that stops replying before its first reply', () => {
       const closed = await timed(() => closing.close());
       expect(closed.ms).toBeLessThan(2 * DEADLINE_MS + SLACK_MS);
       await underWay;
-      // Connections that were taken and never answered stay so: the client has to leave them by itself.
+      // Accepted connections without a reply stay so: the client has to close them on its own.
       proxy.lift();
       await expectBack(client);
     },

@@ -16,7 +16,7 @@ test('R1: a request of unknown outcome keeps its lane, and the next request uses
   const name = freshName();
   const semaphore = client.getSemaphore(name);
   await semaphore.trySetPermits(2);
-  await semaphore.withPermits(() => undefined); // the server has been told the script
+  await semaphore.withPermits(() => undefined); // the server has the script
   const away = proxy.answer({ sha: scripts.cancel.script!.sha, times: Infinity }, '-LOADING later\r\n');
   const unanswered = proxy.cutAfter({ sha: scripts.acquire.script!.sha, times: Infinity });
   expect(await outcome(semaphore.tryAcquire())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
@@ -37,7 +37,7 @@ test.each(['cutBefore', 'cutAfter'] as const)(
     const name = freshName();
     const semaphore = client.getSemaphore(name);
     await semaphore.trySetPermits(2);
-    await semaphore.withPermits(() => undefined); // the server has been told the scripts
+    await semaphore.withPermits(() => undefined); // the server has the scripts
     await semaphore.acquire(2);
     const sha = scripts.release.script!.sha;
     const away = proxy[fault]({ sha, times: Infinity });
@@ -61,7 +61,7 @@ test.each([
     const name = freshName();
     const semaphore = client.getSemaphore(name);
     await semaphore.trySetPermits(3);
-    await semaphore.withPermits(() => undefined); // the server has been told the scripts
+    await semaphore.withPermits(() => undefined); // the server has the scripts
     await semaphore.acquire(3);
     const waiting = semaphore.acquire(1);
     await until(async () => (await admin().pubsub('NUMSUB', `redisson_sc:{${name}}`))[1] === 1, 'it waits');

@@ -65,7 +65,7 @@ async function stage(commandTimeout = DEADLINE_MS): Promise<Stage> {
   return { proxy, client, other, name: `late:${++names}` };
 }
 
-/** What scripts have changed in this lock since then. */
+/** The changes of scripts to this lock since then. */
 async function changes(name: string, since: number): Promise<string[]> {
   const changed = ({ source, command, args, time }: MonitorLine): boolean =>
     source === 'lua' && args[0] === name && ['HSET', 'PEXPIRE', 'HDEL', 'DEL'].includes(command) && time > since;
@@ -104,7 +104,7 @@ const keepings: Readonly<Record<string, Keeping>> = {
 
 interface LateCall {
   call(): Promise<unknown>;
-  /** Gives back what there is besides. */
+  /** Releases the other holds. */
   end?(): Promise<unknown>;
   /** Whether the call must not have made this change once it had been rejected. */
   forbids(change: string): boolean;
@@ -170,7 +170,7 @@ async function rejects({ call }: LateCall): Promise<number> {
   return Date.now();
 }
 
-/** To be asked when all that was kept has been delivered. */
+/** Call this when all held data has been delivered. */
 async function didNothingSince(rejected: number, { proxy, name }: Stage, { forbids, end }: LateCall): Promise<void> {
   await pause(QUIET_MS);
   expect((await changes(name, rejected)).filter(forbids)).toEqual([]);
@@ -224,7 +224,7 @@ test.each(Object.entries(standing))('R2: a request to a server that was %s chang
   await Promise.all(all.map(({ each, prepared }, index) => didNothingSince(rejections[index]!, each, prepared)));
 });
 
-/** Makes a call whose first attempt lies in the network, on a connection that is gone; the second one is answered. */
+/** Makes a call whose first attempt is held in the network on a closed connection, and whose second one is answered. */
 async function secondAttempt<T>({ proxy }: Stage, sha: string, call: () => Promise<T>): Promise<[T, Fault]> {
   const late = proxy.holdCommand({ sha });
   const ids = proxy.connections({ kind: 'command' }).map(({ id }) => id);
@@ -235,7 +235,7 @@ async function secondAttempt<T>({ proxy }: Stage, sha: string, call: () => Promi
   return [await called, late];
 }
 
-/** As before, but the second attempt's answer is kept back until `meanwhile` has happened. Resolves with the outcome. */
+/** As before, but the reply to the second attempt is held until `meanwhile` has settled. Resolves with the outcome. */
 async function answeredAfter(
   { proxy }: Stage,
   sha: string,
@@ -280,7 +280,7 @@ describe('R4: a late copy of a repeated request', () => {
     const outer = await holdElsewhere(lock, LEASE_MS);
     const first = await outer.run(() => lock.acquire({ leaseTime: LEASE_MS }));
     const [, late] = await secondAttempt(each, PARTIAL, () => first.release());
-    // The next request waits until that attempt can run no more.
+    // The next request waits until that attempt can no longer run.
     const nested = outer.run(() => lock.acquire({ leaseTime: 2 * LEASE_MS }));
     await pause(PARKED_MS);
     await delivered(late);
@@ -354,7 +354,7 @@ describe('R4: a late copy of a repeated request', () => {
     expect(how).toBe('ERR_LOCK_ABORTED');
     const answered = Date.now();
     await delivered(late);
-    // What it got is given back in the background: the count becomes 1 again, and not 2 once more.
+    // Its hold is released in the background: the count becomes 1 again, and does not become 2 again.
     expect((await changes(each.name, answered)).filter((change) => /^HSET .* 2$/.test(change))).toEqual([]);
     await outer.release();
   });
@@ -363,7 +363,7 @@ describe('R4: a late copy of a repeated request', () => {
     const each = await stage(3_000);
     const lock = each.client.getLock(each.name);
     const outer = await holdElsewhere(lock, 500);
-    // What is left of it in Redis would else be given back before the late attempt comes.
+    // Otherwise its rest in Redis would be released before the late attempt arrives.
     const givenBack = each.proxy.holdCommand({ sha: RELEASE });
     const nest = (): Promise<unknown> => outer.run(() => lock.acquire({ waitTime: 0, leaseTime: LEASE_MS }));
     const [how, late] = await answeredAfter(each, NESTED, nest, () =>
@@ -406,7 +406,7 @@ test('R5: after an unlock() that a pause left unanswered nothing renews the hold
   await inFlow(async () => {
     await lock.lock();
     const { owner } = lock.currentHold()!;
-    // A renewal that is under way when the hold is given back, and comes when it may extend nothing any more.
+    // A renewal that is pending at the release of the hold, and arrives when it may no longer extend anything.
     const renewal = each.proxy.holdCommand({ sha: RENEW });
     await renewal.applied;
     await server.clientPause(DEADLINE_MS + 2 * SLACK_MS);

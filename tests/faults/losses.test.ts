@@ -26,7 +26,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-/** Of a hold, when it is told. */
+/** The time of the loss report of a hold. */
 function lossOf(hold: Hold): { at: number; count: number } {
   const loss = { at: Infinity, count: 0 };
   hold.signal.addEventListener('abort', () => {
@@ -77,7 +77,7 @@ test('R13: a process that was stopped for two leases reports its losses before a
     const holds = [await flow.lock('watched'), await flow.lock('leased', 600)];
     await worker.pause();
     await pause(1_200);
-    // Somebody else has long been inside.
+    // Another owner has been inside for long.
     await inFlow(() => client.getLock('watched').withLock({ waitTime: 0 }, () => undefined));
     worker.resume();
     const resumed = performance.now();

@@ -8,7 +8,7 @@ import { closeClients, holdElsewhere, inFlow, openClient, openProxy } from '../s
 import { admin, freshName } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
-/** The kinds of lock whose scripts are their own; those of the plain lock are in lost-replies.test.ts. */
+/** The kinds of lock with their own scripts. The scripts of the plain lock are in lost-replies.test.ts. */
 const KINDS: Record<string, (client: LockClient, name: string) => Lock> = {
   'fenced lock': (client, name) => client.getFencedLock(name),
   'fenced lock with tokens of the clock': (client, name) => client.getFencedLock(name, { tokens: 'clock' }),
@@ -18,7 +18,7 @@ const KINDS: Record<string, (client: LockClient, name: string) => Lock> = {
   'group lock': (client, name) => client.getMultiLock(name, ['a', 'b']),
 };
 
-/** What becomes of the first attempts; the next one is let through. */
+/** The fates of the first attempts. The next one passes. */
 type Fates = readonly ('cutBefore' | 'cutAfter')[];
 const FATES: Record<string, Fates> = {
   'never arrived': ['cutBefore'],
@@ -53,7 +53,7 @@ describe.each(Object.entries(FATES))('R1: %s', (_fate, fates) => {
       const [client, other] = [await openClient({ url }), await openClient()];
       const name = freshName();
       const lock = make(client, name);
-      await lock.withLock(() => lock.withLock(() => undefined)); // the server has been told the scripts
+      await lock.withLock(() => lock.withLock(() => undefined)); // the server has the scripts
       const struck = <T>(call: () => Promise<T>): Promise<T> => through(fates, proxy, name, call);
       const owners = async (): Promise<[string, number][]> =>
         (await other.inspect(name)).owners.map(({ owner, holdCount }) => [owner, holdCount]);

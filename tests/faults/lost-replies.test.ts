@@ -8,7 +8,7 @@ import { until } from '../support/time/until.js';
 import { operations, type Operation } from './operations.js';
 import { reach, type Reached } from '../support/servers/topology.mjs';
 
-/** What becomes of one attempt: cut before the server saw it, cut when it had run it, or told to come back later. */
+/** The fate of one attempt: cut before the server sees it, cut after the server ran it, or a reply to try later. */
 type Fate = 'before' | 'after' | 'later';
 
 /** Those of the first attempts; the next one is let through. */
@@ -72,7 +72,7 @@ function strike(proxy: FaultProxy, fate: Fate, sha: string, name: string): { rea
   return proxy.answer(selector, '-LOADING Redis is loading the dataset in memory\r\n');
 }
 
-/** Everything that there is to see when an operation went through with these faults, and what should be seen. */
+/** All observable results of an operation with these faults, and the expected ones. */
 async function outcomeOf(
   operation: Operation,
   fates: readonly Fate[],
@@ -95,7 +95,7 @@ async function outcomeOf(
   const seen = {
     answer,
     struck: faults.map(({ count }) => count),
-    // Whatever else is sent was resent by somebody who is not asked to.
+    // Any other command is an unwanted repeat by ioredis.
     attempts: attemptsOf(proxy, operation, name) - before,
     state: await admin().hgetall(name),
     lease: leaseOf(prepared.leaseMs, await admin().pttl(name)),
@@ -110,7 +110,7 @@ async function outcomeOf(
     lost: 0,
   };
   await prepared.end();
-  // Whoever comes next finds the lock free, and leaves it free.
+  // The next owner finds the lock free, and leaves it free.
   await client.getLock(name).withLock({ waitTime: 0 }, () => undefined);
   await until(() => freed.length >= 2, 'both releases were published');
   return { seen: { ...seen, freed }, wanted: { ...wanted, freed: ['0', '0'] } };

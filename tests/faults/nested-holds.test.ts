@@ -352,13 +352,13 @@ test('R2: a call that is aborted between two attempts sends nothing more', async
 
 test('issue 20.5: a hold whose lease ends right after the release of a nested hold leaves nothing to wait for', async () => {
   const { client, name } = await bench();
-  // Whose waiters no message wakes.
+  // A kind whose waiters are not woken by messages.
   const lock = client.getSpinLock(name);
   const leaseMs = 200;
   const outer = await holdElsewhere(lock, leaseMs);
   const nested = await outer.run(() => lock.acquire({ leaseTime: leaseMs }));
   client.events.on('released', () => {
-    // Redis has released the nested hold, and its release has found the outer one open: nobody else ends the rest.
+    // Redis has released the nested hold, and its release has found the outer one open. No other code ends the rest.
     const end = performance.now() + leaseMs;
     while (performance.now() < end);
     queueMicrotask(() => expect(outer.validFor()).toBe(0));

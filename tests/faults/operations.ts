@@ -8,7 +8,7 @@ import { until } from '../support/time/until.js';
 /** Longer than any of these tests. */
 export const LEASE_MS = 20_000;
 
-/** What an operation works on. `other` is a client whose commands nobody disturbs. */
+/** The objects of an operation. `other` is a client without faults. */
 export interface Stage {
   readonly client: LockClient;
   readonly other: LockClient;
@@ -17,18 +17,18 @@ export interface Stage {
   readonly name: string;
 }
 
-/** What the operation was called for, once everything around it stands. */
+/** The call under test, after its preparation. */
 interface Prepared {
   act(): Promise<unknown>;
-  /** What is in Redis when it has taken effect exactly once. */
+  /** The content of Redis when the call has taken effect exactly once. */
   after(): Record<string, string>;
-  /** What the call answers then. */
+  /** The result of the call. */
   readonly answer?: unknown;
   /** The lease that is in Redis then, ms; absent: there is none. */
   readonly leaseMs?: number;
-  /** Gives back what there is. */
+  /** Releases all holds. */
   end(): Promise<unknown>;
-  /** Holds that must still count when the operation is over. */
+  /** Holds that must still be valid after the operation. */
   readonly kept?: readonly Hold[];
 }
 
@@ -46,8 +46,8 @@ const inside = ({ client, name }: Stage, hold: Hold, leaseTime = LEASE_MS): Prom
   hold.run(() => client.getLock(name).acquire({ waitTime: 0, leaseTime }));
 
 /**
- * A call of the same client that is parked behind a hold of it: subscribed, and told since that the lock is busy. It
- * goes on waiting while Redis is away, which a call without a limit would not.
+ * A call of the same client that is parked behind its hold: subscribed, and with a busy reply after that. It continues
+ * to wait while Redis is unavailable, which a call without a time limit would not.
  */
 export async function parkedBehind({ client, proxy, name }: Stage, leaseTime = LEASE_MS): Promise<Promise<Hold>[]> {
   const tries = (): number =>

@@ -12,7 +12,7 @@ import { SharedCounter } from '../support/processes/shared-counter.js';
 import { QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
-/* Three independent servers, each behind a proxy that loses replies: what it cuts off has been executed. */
+/* Three independent servers, each behind a proxy that loses replies: a cut command has been executed. */
 
 const COMMAND_TIMEOUT_MS = 600;
 const WATCHDOG_MS = 1_500;
@@ -74,7 +74,7 @@ describe.each(CASES)('R1, R28: %s: replies of servers %j are lost', (loss, struc
     const began = performance.now();
     const hold = await inFlow(async () => lock.acquire({ waitTime: 5_000 }));
     expect(elapsed(began)).toBeLessThan(struck.length === 1 ? 300 : 2 * COMMAND_TIMEOUT_MS);
-    // A majority is enough for the call; the minority may be asked a moment later.
+    // The call needs a majority, and the requests to the minority may be sent a moment later.
     await Promise.all(faults.map(({ applied }) => applied));
     for (const fault of faults) expect(fault.count).toBe(1);
     for (const held of await counts(name)) expect(held.filter((count) => count !== 1)).toEqual([]);
@@ -93,7 +93,7 @@ describe.each(CASES)('R1, R28: %s: replies of servers %j are lost', (loss, struc
     await hold.release();
     expect(elapsed(began)).toBeLessThan(struck.length === 1 ? 300 : COMMAND_TIMEOUT_MS + 250);
     const next = await inFlow(async () => lock.acquire({ waitTime: 2_000 }));
-    // The repeat of that release names an owner that is no more.
+    // The repeat of that release names an owner that no longer exists.
     await pause(COMMAND_TIMEOUT_MS);
     expect(next.validFor()).toBeGreaterThan(0);
     await next.release();
@@ -216,7 +216,7 @@ test('R28: three processes exclude each other around an unprotected counter whil
   }
   const results = (await running) as { sections: number; failures: Record<string, number> }[];
   expect(counter.overlaps).toEqual([]);
-  // A section that could not be given back has been counted, too.
+  // A section with a failed release has been counted, too.
   const counted = [name, name, name].join(', ');
   expect(counter.mostHolders(counted)).toBe(1);
   const sections = results.reduce((sum, each) => sum + each.sections, 0);

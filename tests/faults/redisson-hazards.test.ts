@@ -29,7 +29,7 @@ test.each([
   const hold = await inFlow(async () => lock.acquire({ waitTime: 5_000 }));
   expect(lost.count).toBe(1);
   expect(await admin().hgetall(lock.name)).toEqual({ [hold.owner]: '1' });
-  // The other way around: what the owner has is refused, whatever was repeated.
+  // The other way around: a hold of the owner is refused after any repeat.
   expect(await hold.run(() => outcome(lock.lock()))).toBe('ERR_LOCK_NON_REENTRANT');
   await hold.release();
 });

@@ -23,7 +23,7 @@ let names = 0;
 let server: RedisServer;
 
 beforeAll(async () => {
-  // How long a script may run before others are told that the server is busy.
+  // Time that a script may run before other commands get a BUSY error.
   server = await startServer({ config: { 'lua-time-limit': '50' } });
 });
 
@@ -131,7 +131,7 @@ const states: Readonly<Record<string, State>> = {
   TRYAGAIN: answering('TRYAGAIN Multiple keys request during rehashing of slot'),
 };
 
-/** On a connection of its own: the bench's is the one that is busy. */
+/** Uses a separate connection, because the connection of the bench is busy. */
 async function asked(...words: [string, ...string[]]): Promise<unknown> {
   const { Redis } = await import('ioredis');
   const redis = new Redis({ ...server.address, enableReadyCheck: false, disableClientInfo: true, protocol: 2 });
@@ -216,7 +216,7 @@ test('R19: a call that begins to wait while the server accepts no more clients i
   const pauses = [25, 50, 100, 200, 400, 500];
   await until(async () => (await turnedAway()) > pauses.length, 'it has come six times more');
   const atLeast = pauses.slice(came).reduce((sum, each) => sum + each, 0);
-  // In a cluster, whoever asks where the slots are is turned away as well.
+  // In a cluster, the server also refuses the connection that reads the slot map.
   if (topology !== 'cluster') expect(performance.now() - since).toBeGreaterThan(0.8 * atLeast);
   await full.command('CONFIG', 'SET', 'maxclients', 1_000);
   await until(async () => (await full.channels()).some((channel) => channel.includes(name)), 'it listens');
@@ -274,7 +274,7 @@ test('R13: a reply that arrived while the event loop was blocked for a command d
   await written();
   block(400);
   expect(await released).toBe('ok');
-  // Nothing was asked twice, and no connection was taken for dead.
+  // No request was repeated, and no connection was considered dead.
   expect((await own.commandStats()).get('evalsha')).toBe(2);
   expect(await connections()).toEqual(before);
 });

@@ -10,8 +10,8 @@ import { PARKED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 /*
- * R18 for the kinds beside the plain lock (subscriptions.test.ts): only the connection that listens is cut, what lets
- * the waiter in happens in the gap, and its message is lost.
+ * R18 for the kinds other than the plain lock (subscriptions.test.ts): only the subscriber connection is cut, the
+ * release happens while it is down, and its message is lost.
  */
 
 const SLACK_MS = 250;
@@ -20,9 +20,9 @@ const UNHEARD_MS = 2_000;
 const LEASE_MS = 20_000;
 
 interface Kind {
-  /** Puts something in the way, at another client; gives what clears it, by one message. */
+  /** Occupies the object at another client and returns the function that frees it with one message. */
   block(other: LockClient, name: string): Promise<() => Promise<unknown>>;
-  /** Waits for that, and gives back what it got. */
+  /** Waits for the object and releases it. */
   wait(client: LockClient, name: string): Promise<() => Promise<unknown>>;
 }
 

@@ -255,7 +255,7 @@ describe('R18: while no message can arrive, a waiter does not wait for the end o
     const looks = proxy.observe({ sha: acquire.script!.sha, times: Infinity });
     expect(proxy.cut({ kind: 'subscriber' })).toBe(1);
     await looks.appliedTimes(1);
-    // That look, what takes it back until its lease is over, and a try that would come of that: 600 ms and more each.
+    // That probe, the repeated release of it until its lease has ended, and a try after that: 600 ms and more each.
     expect(await Promise.race([waiting.then(() => 'inside', String), pause(4_000)])).toBe(undefined);
     refused.lift();
     frozen.lift();
@@ -470,7 +470,7 @@ describe('R19: a failed SUBSCRIBE or UNSUBSCRIBE affects no later call', () => {
     const inside = each.wait();
     await failing.applied;
     early.lift();
-    await subscribed(each.name); // asked for once more
+    await subscribed(each.name); // subscribed once more
     await pause(STARTED_MS);
     const freeAt = performance.now();
     await each.holder.release();

@@ -38,7 +38,9 @@ async function bench(): Promise<Bench> {
   return { proxy, client, other, name, holder: await holdElsewhere(other.getLock(name), LEASE_MS) };
 }
 
-/** The first attempt of the next try lies in the network while its connection is gone; the second is answered "busy". */
+/**
+ * The first attempt of the next try lies in the network while its connection is gone; the second is answered "busy".
+ */
 async function firstAttemptLate(
   { proxy, name }: Bench,
   call: () => Promise<unknown>,
@@ -82,7 +84,7 @@ test.each(['abort', 'time out'])('R2: a waiter that leaves by %s also fails only
   await each.holder.release();
   late.lift();
   expect(await called).toBe(how === 'abort' ? 'ERR_LOCK_ABORTED' : 'ERR_LOCK_TIMEOUT');
-  // What the late attempt has taken is given back: it would be nobody's for 20 s.
+  // The grant of the late attempt is released. Otherwise the lock would have no holder for 20 s.
   await until(async () => (await admin().exists(each.name)) === 0, 'the lock is free', SLACK_MS);
 });
 
@@ -129,7 +131,7 @@ test('R2: an unanswered try of one reader does not fail the pending tries of oth
   const client = await openClient({ url, commandTimeout: 2_400 });
   const name = freshName();
   const lock = client.getReadWriteLock(name).readLock();
-  // Whoever reads after it tries at once.
+  // The next reader tries at once.
   const first = await inFlow(async () => lock.acquire());
   const lost = proxy.swallow({ command: ['EVALSHA', 'EVAL'], contains: name, times: Infinity });
   const failed = inFlow(() => outcome(lock.acquire()));

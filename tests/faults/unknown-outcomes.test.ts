@@ -14,7 +14,7 @@ import { LEASE_MS, parkedBehind } from './operations.js';
 
 const DEADLINE_MS = 600;
 const SLACK_MS = 250;
-/** When Redis answers again, what nobody owns is given back in so long. */
+/** Time within which holds without a caller are released after Redis replies again. */
 const GIVEN_BACK_MS = 1_000;
 
 const ACQUIRE = scripts.acquire.script!.sha;
@@ -37,7 +37,7 @@ async function bench(options: ClientOptions = {}): Promise<Bench> {
   return { proxy, client: await openClient({ url, commandTimeout: DEADLINE_MS, ...options }), name: freshName() };
 }
 
-/** How Redis stays away from one script, for good, until it is lifted. */
+/** Makes Redis unavailable for one script until the fault is lifted. */
 const aways: Readonly<Record<string, Away>> = {
   'cut before the server saw it, every time': (proxy, sha) => proxy.cutBefore({ sha, times: Infinity }),
   'cut after the server ran it, every time': (proxy, sha) => proxy.cutAfter({ sha, times: Infinity }),
@@ -79,7 +79,7 @@ const nextCycle = ({ client, name }: Bench): Promise<void> =>
 
 type Away = (proxy: FaultProxy, sha: string) => { lift(): void; count: number };
 
-/** One test for all ways to stay away, side by side: each waits for most of its time. */
+/** One test for all kinds of unavailability, side by side: each waits for most of its time. */
 function underEach(title: string, scenario: (away: Away) => Promise<void>): void {
   test(title, async () => {
     const failures: Record<string, unknown> = {};
@@ -187,7 +187,7 @@ describe('a command that is cut before or after the server runs it, or whose rep
       await second;
       expect(await admin().exists(name)).toBe(0);
       expect((await failureOf(() => lock.unlock())).code).toBe('ERR_LOCK_NOT_OWNER');
-      // The same flow takes it anew, as a new owner.
+      // The same flow acquires the lock again, as a new owner.
       await lock.lock(LEASE_MS);
       await lock.unlock();
       expect(await admin().exists(name)).toBe(0);
@@ -262,12 +262,12 @@ describe('a command that never reached the server has a known outcome', () => {
   };
 
   test.each(Object.entries(nevers))('R1: %s: an acquire reports that nothing was done', async (_, never) => {
-    // The last of its attempts must have time for an answer, else it is in doubt.
+    // The last attempt must have time for a reply. Otherwise its outcome is unknown.
     const commandTimeout = 2 * DEADLINE_MS;
     const { proxy, client, name } = await bench({ commandTimeout });
     const { accepted } = proxy.stats;
     never(proxy);
-    // What is written to a socket that is being cut is in doubt; here the client knows that Redis is away.
+    // A command on a socket that is being cut has an unknown outcome. Here the client knows that Redis is unavailable.
     if (proxy.stats.faults.has('cut')) {
       await until(() => proxy.stats.accepted > accepted, 'the client has tried to come back');
     }
@@ -279,7 +279,7 @@ describe('a command that never reached the server has a known outcome', () => {
     await client.ready();
     await pause(QUIET_MS);
     expect(await admin().exists(name)).toBe(0);
-    // Nothing to give back either.
+    // Nothing has to be released either.
     expect(proxy.log.filter(({ args }) => args[0] === RELEASE)).toEqual([]);
   });
 });

@@ -26,7 +26,7 @@ const ACQUIRE = scripts.acquire.script!.sha;
 const HAND_OFF = scripts.handOff.script!.sha;
 const SLACK_MS = 250;
 
-/** Long enough that nobody gets in by the end of a lease. */
+/** Long enough that no waiter is granted because of the end of a lease. */
 const LEASE_MS = 20_000;
 
 afterEach(() => closeClients());
@@ -49,7 +49,7 @@ function waitFor(client: LockClient, name: string, waitTime?: number): Wait {
   return Object.assign(wait, { inside });
 }
 
-/** Where a wait can be when something happens: each fault holds up one step of a waiter, and what follows it. */
+/** The steps of a wait at which an event can happen: each fault delays one step of a waiter and the later ones. */
 const steps: Record<string, (proxy: FaultProxy, name: string) => Fault> = {
   'its first try pending': (proxy, name) => proxy.holdCommand({ command: 'EVALSHA', sha: ACQUIRE, contains: name }),
   'the busy reply pending': (proxy, name) => proxy.holdReply({ command: 'EVALSHA', sha: ACQUIRE, contains: name }),
@@ -113,8 +113,8 @@ describe('R17: a waiter acquires the lock soon after the release, in every state
         return waitedMs;
       }),
     );
-    // At most a message, a try and its reply, each behind what it was sent after; where replicas have to confirm, their
-    // word, and first that on the grants before.
+    // At most a message, a try and its reply, each after earlier data. With replicas, also their confirmation, after
+    // that of earlier grants.
     const ways = topology === 'single' ? 6 : 12;
     expect(Math.max(...waited)).toBeLessThan(100 + ways * longest + SLACK_MS);
   });
@@ -137,7 +137,7 @@ describe('R17: the next waiter acquires the lock soon after the release, at what
       await holder.release();
       const freeAt = performance.now();
       delayed.lift();
-      // A head whose time is up may still be granted what was under way.
+      // A head that has timed out may still be granted by its pending try.
       const left = head.inside.then(
         () => head.hold!.release(),
         () => undefined,
@@ -190,7 +190,7 @@ describe('R17: the next waiter acquires the lock soon after the release, at what
     const granted = proxy.holdReply({ command: 'EVALSHA', sha: ACQUIRE, contains: name });
     await holder.release();
     await granted.executed;
-    // The lock is the head's by now, and it does not want it any more.
+    // The head has the lock by now and no longer wants it.
     head.controller.abort();
     const freeAt = performance.now();
     granted.lift();
@@ -214,7 +214,7 @@ describe('R17: the next waiter acquires the lock soon after the release, at what
     expect(await outcome(head.inside)).toBe('ERR_LOCK_ABORTED');
     failing.lift();
     const freeAt = performance.now();
-    // The message was the head's, and what it knew of the holder is of before the message.
+    // The head got the message, and its knowledge of the holder is from before the message.
     expect(elapsed(freeAt, await next.inside)).toBeLessThan(500 + SLACK_MS);
     await next.hold!.release();
   });

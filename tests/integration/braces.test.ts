@@ -15,8 +15,9 @@ import { admin, freshName } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
 /*
- * Redisson puts braces around a name that has none. `x` and `{x}` then share a channel, but they are two keys and so two
- * locks. A fair lock's queue and the leases of permits with ids share more than that, as in Redisson: docs/choosing.md says so.
+ * Redisson puts braces around a name that has none. `x` and `{x}` then share a channel, but they are two keys and so
+ * two locks. A fair lock's queue and the leases of permits with ids share more than that, as in Redisson:
+ * docs/choosing.md says so.
  */
 
 afterEach(async () => {
@@ -47,7 +48,7 @@ async function contend(names: readonly string[], section: (name: string, body: (
       await pause(1);
       inside.set(name, inside.get(name)! - 1);
     });
-  // In turns, and all of one name before all of the other: what goes to the next in line goes to another name or not.
+  // Alternate the names, and then use all of one name first, so that the next waiter has the other name or the same.
   const inTurns = Array.from({ length: 15 }, () => names).flat();
   for (const order of [inTurns, [...inTurns].sort()]) await Promise.all(order.map((name) => inFlow(() => run(name))));
   return [...most.values()];
@@ -124,7 +125,7 @@ describe('names x and {x} that share a key in Redisson, as documented', () => {
     const hold = await holdElsewhere(client.getFairLock(name));
     const waiting = inFlow(async () => ({ hold: await other.getFairLock(name).acquire() }));
     await until(async () => (await admin().llen(fairQueueKey(name))) === 1, 'one waits');
-    // Free, and refused: somebody is in its queue.
+    // The lock is free and the call is refused, because the queue is not empty.
     const braced = client.getFairLock(`{${name}}`);
     expect([await braced.isLocked(), await inFlow(() => braced.tryLock())]).toEqual([false, false]);
     await hold.release();

@@ -197,7 +197,7 @@ test.each([undefined, 60_000])(
     const sent = proxy.log.length;
     await client.close();
     expect(await call).toBe('ERR_LOCK_CLIENT_CLOSED');
-    // What it was granted there in the beginning may still be on its way back.
+    // The release of its first grants there may still be pending.
     const asks = ({ args }: SeenCommand): boolean => args[0] === ACQUIRE && args.includes(names[2]!);
     expect(proxy.log.slice(sent).filter(asks)).toEqual([]);
     for (const hold of holds) await hold.release();

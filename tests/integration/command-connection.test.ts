@@ -21,7 +21,7 @@ test('R20: a connection that twenty users leave at the same time is closed once,
   expect(connection.ready).toBe(false);
   await connection.whenReady(clock.monotonic() + 5_000);
   expect(redis.stream).not.toBe(stream);
-  // And once more: what was closed before keeps nobody from it.
+  // Once more: an earlier close must not prevent it.
   connection.reconnect();
   await until(() => connection.ready, 'it is back again');
   connection.close();

@@ -21,7 +21,7 @@ export interface ContendedCycles {
   holds(): number;
 }
 
-/** What the locks protect: a number that is read, waited over and written back. */
+/** The state that the locks protect: a number that is read, and written back after a pause. */
 interface Counter {
   value: number;
   inside: number;

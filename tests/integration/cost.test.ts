@@ -7,15 +7,15 @@ import { codeIn, declarations, page, publicMembers, tableUnder } from '../suppor
 import { startServer, type RedisServer } from '../support/servers/servers.js';
 import { until } from '../support/time/until.js';
 
-/** How a section is entered; it gives back what ends it. */
+/** Enters a section and returns the function that ends it. */
 type Enter = (client: LockClient, name: string) => Promise<() => Promise<unknown>>;
 const giving = (hold: { release(): Promise<void> }) => () => hold.release();
 
 interface Row {
   readonly section: Enter;
-  /** Who has to leave for it, if that is somebody else. */
+  /** The holder that has to release first, if there is one. */
   readonly holder?: Enter;
-  /** How many servers it is over. */
+  /** Number of servers. */
   readonly servers?: number;
   /** Reads that it sends besides scripts. */
   readonly reads?: string[];
@@ -142,10 +142,10 @@ test.each(Object.entries(ROWS))('a section of %s sends the documented number of 
   const [mine, other] = [await open(over), await open(over)];
   const key = `cost:${name}`;
   if (name.includes('Semaphore')) {
-    // Both kinds keep what is free in the same way.
+    // Both kinds store the free permits in the same way.
     await mine.getSemaphore(key).trySetPermits(1);
   }
-  /** What it sends. A RedLock goes on when a majority has answered: the rest, `least` in all, may be on its way. */
+  /** The sent commands. A RedLock continues after a majority of replies: the others, `least` in all, may be pending. */
   const sentBy = async <T>(least: number, what: () => Promise<T>): Promise<{ result: T; sent: number }> => {
     const before = await requests(reads);
     const result = await what();
@@ -247,7 +247,7 @@ test('a fair-lock waiter behind another waiter of its client sends one command l
   const lines = await monitor.settle();
   monitor.stop();
   const tries = lines.filter(({ source, args }) => source !== 'lua' && args.includes(ACQUIRE) && args.includes(name));
-  // Each tries when it comes and when it is told, and the first, who may have been told before, when it is subscribed.
+  // Each waiter tries when it comes and when it is woken. The first one also tries when its subscription is confirmed.
   expect(tries).toHaveLength(3 * 3 - 2 * Number(less));
 });
 

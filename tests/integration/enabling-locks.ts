@@ -9,16 +9,18 @@ import { until } from '../support/time/until.js';
 export const LEASE_MS = 1_500;
 
 export interface Enabling {
-  /** What is in the way, and what clears it. */
+  /** Occupies the lock and returns the function that frees it. */
   prepare(name: string, client: LockClient): Promise<() => Promise<unknown>>;
-  /** The call that waits; it gives back what ends what it got. */
+  /** The waiting call. It returns the function that ends its hold or permit. */
   wait(name: string, client: LockClient): Promise<() => Promise<unknown>>;
-  /** How many wait at each client, and how many of them all get in. Absent: one each, and one of them. */
+  /**
+   * Number of waiters at each client, and number of all waiters that are granted. Absent: one each, and one of them.
+   */
   readonly waiters?: number;
   readonly enter?: number;
 }
 
-/** What ends a hold or a permit. */
+/** Ends a hold or a permit. */
 export const giving = (hold: { release(): Promise<void> }) => () => hold.release();
 
 const takes = (factory: (typeof LOCKS)[number]): Enabling['wait'] =>

@@ -15,7 +15,7 @@ const opened: Enabling['wait'] = async (name, client) => {
   return nothing;
 };
 
-/** A section that lasts until it is told to end. */
+/** A section that lasts until the test ends it. */
 function section(within: (fn: () => Promise<void>) => Promise<unknown>): Promise<() => Promise<unknown>> {
   return new Promise((begun, failed) => {
     const done = within(() => new Promise<void>((end) => begun(() => (end(), done))));

@@ -44,7 +44,7 @@ test.each(Object.entries({ ...ENABLING_LOCKS, ...ENABLING_PERMITS }))(
       }
     }
     await until(() => waiting.size === waiters * clients.length, 'all wait');
-    await pause(PARKED_MS); // each has looked once more since its subscription stands: from here on only what is told counts
+    await pause(PARKED_MS); // each waiter has tried again after its subscription was confirmed: from now on only a message wakes it
     expect(entered).toBe(0);
     await clear();
     const cleared = performance.now();

@@ -27,7 +27,7 @@ const PARTIAL = scripts.releasePartial.script!.sha;
 
 afterEach(() => closeClients());
 
-/** What the client tells of holds, in order. */
+/** The events of holds, in order. */
 function listen(client: LockClient): string[] {
   const told: string[] = [];
   for (const type of ['acquired', 'released', 'leaseLost'] as const) {

@@ -39,7 +39,7 @@ async function cpuMicros(): Promise<number> {
   return 1_000_000 * seconds.reduce((sum, each) => sum + each, 0);
 }
 
-/** What it costs the server that so many waiters of one client leave together; a JVM waits behind them. */
+/** Measures the cost for the server when many waiters of one client leave together, with a Redisson waiter behind. */
 async function costOfLeaving(client: LockClient, name: string, count: number): Promise<number> {
   const leaves = new AbortController();
   setMaxListeners(0, leaves.signal);

@@ -23,10 +23,10 @@ import { PARKED_MS, QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import type { ClientSettings } from '../support/clients/lock-clients.js';
 
-/** What two busy cores may be late by. */
+/** Delay that two busy cores may cause. */
 const SLACK_MS = 250;
 const REFRESH_MS = 1_000;
-/** How long whoever leaves is to be seen in the queue before. */
+/** Time for which a leaving waiter must have been in the queue. */
 const QUEUED_MS = 600;
 
 const workers: Worker[] = [];
@@ -48,7 +48,7 @@ async function loadScripts(server: RedisServer): Promise<void> {
   for (const { script } of Object.values(scripts)) await server.command('SCRIPT', 'LOAD', script!.source);
 }
 
-/** All who wait at this server listen, and the first of each of `lines` clients has looked once more since. */
+/** Waits until all waiters at this server are subscribed and the first of each of `lines` clients has tried again. */
 async function parked(
   server: RedisServer,
   waiters: number,

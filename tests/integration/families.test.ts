@@ -58,7 +58,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** What a call of the inner kind comes to, inside a hold of the outer one. */
+/** The result of a call of the inner kind inside a hold of the outer one. */
 function inside(outer: Kind, inner: Kind): 'ok' | 'ERR_LOCK_UPGRADE' | 'ERR_LOCK_NON_REENTRANT' {
   if (outer.family !== inner.family) return 'ERR_LOCK_UPGRADE';
   if (inner.nonReentrant) return 'ERR_LOCK_NON_REENTRANT';

@@ -13,7 +13,7 @@ const open = (): LockClient => {
 };
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
 
-/** One outermost hold in a flow of its own; its token. */
+/** Takes one outermost hold in a separate flow and returns its token. */
 const inTurn = (lock: FencedLock): Promise<bigint> => lock.withLock((hold) => hold.token);
 
 test('R29: tokens strictly increase across expiry, force unlock and client restart', async () => {
@@ -52,7 +52,7 @@ test('R29: after kill -9 of the holder the next token is larger, and late writes
     );
   expect(await write(dead, 'of the holder')).toBe(1);
   await doomed.kill9();
-  expect(await admin().exists(name)).toBe(1); // it still holds it, as far as anybody knows
+  expect(await admin().exists(name)).toBe(1); // the client still counts on its hold
   await open()
     .getFencedLock(name)
     .withLock(async ({ token }) => {

@@ -367,7 +367,7 @@ test('a value that Redisson holds stays with its Redisson owner', async () => {
     expect(elapsed(began)).toBeLessThan(1_000);
     const now = await serverNow();
     const fields = await admin().hgetall(group);
-    // What the JVM let expire is gone from the hash.
+    // The expired values of Redisson are gone from the hash.
     expect(Object.keys(fields).sort()).toEqual(
       Object.keys({ ...heldValue('a', hold.owner, 1, ''), ...heldValue('b', hold.owner, 1, '') }).sort(),
     );

@@ -8,9 +8,9 @@ import { PARKED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 /*
- * R8: with the keyPrefix of ioredis every object is another one: what it is called on the server begins with the prefix,
- * wherever Redisson puts a name, and it is as quick and leaves as little as without. Nobody here would look again by
- * itself within a minute: whoever gets in was told.
+ * R8: with the keyPrefix of ioredis every object is a different one. Its names on the server begin with the prefix, and
+ * it is as fast as without a prefix and leaves nothing behind. No waiter here would try again on its own within a
+ * minute, so a message wakes every waiter that is granted.
  */
 
 const PREFIX = 'app:';
@@ -18,9 +18,9 @@ const LEASE = { leaseTime: 60_000 };
 type End = () => Promise<unknown>;
 
 interface Kind {
-  /** Takes what there is of it, at this client; ends it. */
+  /** Acquires everything of the object at this client and returns the function that ends it. */
   readonly take: (clients: readonly LockClient[], name: string) => Promise<End>;
-  /** What waits is told. */
+  /** Expects that a message wakes the waiter. */
   readonly told?: false;
   /** Keys that are meant to last, by name. */
   readonly lasts?: (name: string) => string[];
@@ -125,7 +125,7 @@ test.each(Object.keys(KINDS))(
     logs.push(...(await Promise.all(servers.map((server) => server.monitor()))));
     const [first, second] = [await openAll(), await openAll()];
     await before?.(first[0]!, name);
-    // The second of two is there to tell who holds from who waits, where these are not the same.
+    // A second client separates the holder from the waiter where they differ.
     const end = await inFlow(() => take(first, name));
     // A RedLock goes on when a majority has answered: the first server may not be part of it yet, ...
     let held: string[] = [];
@@ -146,7 +146,7 @@ test.each(Object.keys(KINDS))(
     const next = await waits;
     await next();
     await until(async () => (await channels()).length === 0, 'nobody listens');
-    // ... and one of them may still have to be told that it is over.
+    // ... and one of them may still have to learn of the end.
     const left = async (): Promise<string[]> =>
       (await Promise.all(servers.map((server) => server.keys()))).flat().filter(kept);
     const lasting = lasts(PREFIX + name);

@@ -28,7 +28,7 @@ const SLACK_MS = 250;
 
 afterEach(() => closeClients());
 
-/** What the client and the hold have said of a loss, and when. */
+/** The loss reports of the client and of the hold, with their times. */
 class Told {
   readonly events: LockEvents['leaseLost'][] = [];
   aborts = 0;
@@ -235,7 +235,7 @@ test('R11: nested holds that are released at the same time report no false loss'
         if (first > 0) await slow.executed;
         const released = Promise.all([...begun, ...holds.slice(first).map((hold) => outcome(hold.release()))]);
         await slow.executed;
-        // Whoever looks at the lock meanwhile finds nothing lost: nobody holds it any more.
+        // A check of the lock in between finds no loss, because the lock has no holder.
         expect(client.holds()).toEqual([]);
         slow.lift();
         expect(await released).toEqual(holds.map(() => 'ok'));
@@ -293,7 +293,7 @@ test('R13: after a block of the event loop for two leases the loss is reported b
     const told = new Told(client, hold);
     const taken = holdElsewhere(other.getLock(lock.name));
     block(400);
-    // All of this before a timer of ours can run.
+    // All of this happens before a timer of the client can run.
     expect(hold.validFor()).toBe(0);
     expect(hold.signal.aborted).toBe(true);
     expect(told.aborts).toBe(1);

@@ -94,7 +94,7 @@ describe('a multi-lock', () => {
     const lock = client.getMultiLock(...names.map((name) => client.getLock(name)));
     await lock.withLock(() => undefined);
     const before = proxy.log.length;
-    // Every answer is held back until all have been asked: whoever asks one after the other asks no second one.
+    // Hold every reply until all requests are sent: a sequential implementation would never send the second one.
     const answers = proxy.holdReply({ command: 'EVALSHA', times: Infinity });
     const taking = lock.acquire();
     const asked = (): number => proxy.log.slice(before).filter(({ name }) => name === 'EVALSHA').length;
@@ -141,7 +141,7 @@ describe('R27: the lease', () => {
     const waits = inFlow(async () =>
       client.getMultiLock(...[c, b, a].map((name) => client.getLock(name))).acquire({ leaseTime: 2_000 }),
     );
-    // Longer than a lease of the watchdog: what is there already is renewed.
+    // Longer than a lease of the watchdog: the granted members are renewed.
     await pause(1_500);
     expect(await held(a, b, c)).toEqual([true, true, false]);
     await busy.release();
@@ -153,7 +153,7 @@ describe('R27: the lease', () => {
     }
     expect(hold.validFor()).toBeLessThanOrEqual(1_995);
     await pause(1_400);
-    for (const name of [a, b, c]) expect(await admin().pttl(name)).toBeLessThanOrEqual(600); // nobody renews it
+    for (const name of [a, b, c]) expect(await admin().pttl(name)).toBeLessThanOrEqual(600); // the lock is not renewed
     await hold.release();
   });
 
@@ -175,7 +175,7 @@ test('R13: a multi-lock is not granted if one member has expired when the last o
   const [a, b] = [freshName('a'), freshName('b')];
   const lock = client.getMultiLock(client.getLock(a), away.getLock(b));
   const take = async (waitTime: number): Promise<Hold> => {
-    // The next attempt is made when the lease of the other member is over.
+    // The next try follows the end of the lease of the other member.
     const lost = proxy.swallow({ sha: acquire.script!.sha, contains: b });
     const taken = inFlow(async () => lock.acquire({ waitTime, leaseTime: 300 }));
     return taken.finally(() => lost.lift());

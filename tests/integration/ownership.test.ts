@@ -14,7 +14,7 @@ import { until } from '../support/time/until.js';
 let client: LockClient;
 let adapter: OwnershipAdapter;
 
-// In a block of its own, so that its end comes before that of the file's connection.
+// In a separate block, so that it ends before the connection of the file.
 describe('who is inside which hold', () => {
   beforeAll(async () => {
     client = await openClient();
@@ -41,7 +41,7 @@ describe('who is inside which hold', () => {
         return { host: hostname, port: Number(port), db: Number(pathname.slice(1)), maxRetriesPerRequest: null };
       };
 
-      /** Runs so many jobs by a worker of three at a time and returns what they have returned. */
+      /** Runs a number of jobs with a worker of concurrency 3 and returns their results. */
       async function jobs(
         makeWorker: (start: () => Worker) => Promise<Worker> | Worker,
         work: () => Promise<unknown>,

@@ -25,7 +25,7 @@ async function semaphoreOf(permits: number, client?: LockClient) {
   return { name, semaphore, other: (await openClient()).getPermitExpirableSemaphore(name) };
 }
 
-/** The lease of a permit is over, without waiting for it: it ends `ms` from now. */
+/** Ends the lease of a permit `ms` from now, without a wait for it. */
 async function endsIn(name: string, id: string, ms: number): Promise<void> {
   const [seconds, micros] = await admin().time();
   const now = Math.floor(Number(seconds) * 1_000 + Number(micros) / 1_000);
@@ -45,7 +45,7 @@ test('R11: while one of two updates of a lease is unanswered, a permit is valid 
   shorter.lift();
   await updates[1];
   expect(permit.validFor()).toBeLessThanOrEqual(1_234);
-  // What is asked for afterwards counts for itself.
+  // Later requests count separately.
   await permit.updateLeaseTime(30_000);
   expect(permit.validFor()).toBeGreaterThan(29_000);
   await permit.release();
@@ -54,7 +54,7 @@ test('R11: while one of two updates of a lease is unanswered, a permit is valid 
 test('issue 20.29: a background release of permits does not wait for the end of another lease', async () => {
   const { proxy, url } = await openProxy();
   const { name, semaphore, other } = await semaphoreOf(3, await openClient({ url }));
-  await semaphore.withPermit(() => undefined); // the server has been told the scripts
+  await semaphore.withPermit(() => undefined); // the server has the scripts
   const [kept, short, alsoKept] = [await semaphore.acquire(), await semaphore.acquire(), await semaphore.acquire()];
   const noPerm = "-NOPERM this user has no permissions to run the 'evalsha' command\r\n";
   const refused = proxy.answer({ sha: release.script!.sha, times: Infinity }, noPerm);
@@ -68,7 +68,7 @@ test('issue 20.29: a background release of permits does not wait for the end of 
 test('permits whose release Redis refuses are released as soon as Redis allows it', async () => {
   const { proxy, url } = await openProxy();
   const { semaphore, other } = await semaphoreOf(2, await openClient({ url }));
-  await semaphore.withPermit(() => undefined); // the server has been told the scripts
+  await semaphore.withPermit(() => undefined); // the server has the scripts
   const permit = await semaphore.acquirePermit({ permits: 2 });
   const noPerm = "-NOPERM this user has no permissions to run the 'evalsha' command\r\n";
   const refused = proxy.answer({ sha: release.script!.sha, times: Infinity }, noPerm);

@@ -251,7 +251,7 @@ test('R16: the hold of a killed reader ends with its own lease while another rea
     await until(() => renewals >= before + 3, 'the other one has been renewed past that');
     expect(alive.validFor()).toBeGreaterThan(0);
     expect(await admin().keys(`*${name}*rwlock_timeout*`)).toEqual([`{${name}}:${alive.owner}:rwlock_timeout:1`]);
-    // Whoever writes next waits for the living reader alone.
+    // The next writer waits only for the living reader.
     const writer = inFlow(() => client.getReadWriteLock(name).writeLock().acquire({ waitTime: 10_000 }));
     await alive.release();
     await (await writer).release();

@@ -196,7 +196,7 @@ describe('R28: a server that refuses a user without permission', () => {
     await lock.withLock(() => undefined);
     await freeEverywhere({ clients: opened, name });
     await refuse(...servers.filter((_, server) => server !== at));
-    // The others have decided by then, in every round: of what it grants nothing is known in the next one.
+    // The others have decided each round by then, so the next round does not know of its grant.
     proxies[at]!.delay(40, { direction: 'to-client' });
     for (const waitTime of [0, 100, 300]) {
       const error: unknown = await inFlow(async () => lock.tryLock(waitTime).catch((reason: unknown) => reason));
@@ -216,7 +216,7 @@ describe('R28: a server that refuses a user without permission', () => {
     const controller = new AbortController();
     const { signal } = controller;
     const waits = outcome(inFlow(async () => lock.acquire({ waitTime: 20_000, signal })));
-    // Each round takes it there and gives it back. After the first it waits for 100 ms, and then for twice as long.
+    // Each round acquires and releases there. The pause after the first round is 100 ms, and then twice as long.
     const asked = (): number =>
       log.lines.filter(({ args, source }) => source !== 'lua' && args.includes(red.name)).length;
     await until(() => asked() >= 10, 'five rounds have ended');

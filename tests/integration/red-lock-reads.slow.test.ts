@@ -6,14 +6,14 @@ import { inFlow } from '../support/clients/lock-clients.js';
 import { until } from '../support/time/until.js';
 import { freeEverywhere, open, servers, timed } from './red-lock-stage.js';
 
-/** What a server that hangs costs who waits for it: an attempt of 3 s / 3. */
+/** Time that a hanging server costs a waiting call: one attempt of 3 s / 3. */
 const ATTEMPT_MS = 1_000;
 const SLACK_MS = 250;
 
 const allHaveIt = async ({ clients }: Awaited<ReturnType<typeof open>>): Promise<void> =>
   until(() => clients.every((client) => client.holds().length === 1), 'each member is held');
 
-/** What they say, and whether each took less than an attempt. */
+/** The results of the reads. Checks that each took less than an attempt. */
 async function answers(lock: RedLock, hold: Hold): Promise<Record<string, unknown>> {
   const reads: Record<string, () => Promise<unknown>> = {
     isLocked: () => lock.isLocked(),

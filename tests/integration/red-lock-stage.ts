@@ -24,7 +24,7 @@ afterAll(() => Promise.all(servers.map((server) => server.stop())));
 afterEach(async () => {
   for (const server of servers) server.resume();
   await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
-  // Not before: a call ends with a majority, and what it left under way at the others goes through these.
+  // Not earlier: a call ends with a majority, and its pending requests to the other servers use these connections.
   await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
   for (const server of servers) {
     await until(async () => (await server.keys()).length === 0, 'no key is left');
@@ -56,8 +56,8 @@ export const holders = async (name: string): Promise<number[]> =>
   Promise.all(servers.map(async (server) => Number(await server.command('HLEN', name))));
 
 /**
- * A call ends with a majority: until what it left under way at the others has run, and what came of it has been given
- * back.
+ * Waits for the end of the requests that a call has left pending at other servers after its majority, and for the
+ * release of their grants.
  */
 export async function freeEverywhere({ clients, name }: Omit<Red, 'lock'>): Promise<void> {
   await Promise.all(clients.map(answered));

@@ -10,10 +10,10 @@ import { LONG_QUIET_MS, QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, holders, open, servers, timed } from './red-lock-stage.js';
 
-/** What a server that hangs costs a call that waits for it: an attempt of 3 s / 3. */
+/** Time that a hanging server costs a waiting call: one attempt of 3 s / 3. */
 const ATTEMPT_MS = 1_000;
 
-/** A majority is enough for the call: the answer of the last one may be on its way, and only who has it can lose it. */
+/** The call needs a majority, so the last reply may be pending. Waits for it, because only a held part can be lost. */
 const allHaveIt = (members: readonly LockClient[]): Promise<void> =>
   until(() => members.every((client) => client.holds().length === 1), 'each member is held');
 
@@ -86,7 +86,7 @@ describe('R28: a RedLock', () => {
       expect(took.filter((ms) => ms < 100).length).toBeGreaterThan(took.length / 2);
       expect(Math.max(...took)).toBeLessThan(ATTEMPT_MS);
       servers[at]!.resume();
-      // What it was asked for is given back: nobody holds it there.
+      // Its grant is released: the lock is free there.
       await freeEverywhere(red);
     }
   });
@@ -213,7 +213,7 @@ describe('R28: a RedLock', () => {
       const asked = performance.now();
       const again = await inFlow(() => timed(outcome(other.lock.acquire({ waitTime: 2_500 }))));
       expect(again.value).toBe('ERR_LOCK_TIMEOUT');
-      // The time of a call is its own, however often it asks.
+      // The wait time of a call does not depend on the number of its requests.
       expect(performance.now() - asked).toBeGreaterThan(2_500 - 50);
       expect(again.ms).toBeLessThan(2_500 + 500);
       await entered.release();

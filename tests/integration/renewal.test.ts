@@ -70,7 +70,7 @@ test('R9: 1,000 random interleavings of acquire, abort and unlock leave no renew
   };
   await Promise.all(Array.from({ length: 50 }, worker));
 
-  // A hold that was left would live for the whole watchdog timeout; what is on its way out needs a reply's delay.
+  // A leftover hold would last for the whole watchdog timeout, while a pending release takes one round trip.
   await until(async () => (await admin().exists(...names)) === 0, 'all keys are gone', tick);
   await pause(tick + SLACK_MS);
   const late = proxy.log.filter(
@@ -95,7 +95,7 @@ test('R10: a renewal that was pending when the lease ended neither creates nor r
     const hold = await holdElsewhere(client.getLock(name));
     const renewal = proxy.holdCommand({ contains: name, where: ({ args }) => args[0] === RENEW, times: Infinity });
     await renewal.applied;
-    // A whole cycle of somebody else's, who has it again when the renewal arrives.
+    // A whole cycle of another owner, which has the lock again when the renewal arrives.
     await inFlow(() => other.getLock(name).withLock({ leaseTime: 20_000 }, () => undefined));
     const newer = takenBy === 'another' ? await holdElsewhere(other.getLock(name), 20_000) : undefined;
     renewal.lift();
@@ -244,7 +244,7 @@ test('R14: 10,000 locks stay held for five periods by one timer and one command 
   expect(client.holds()).toHaveLength(LOCKS);
   expect(sent).toBeGreaterThanOrEqual(4 * (LOCKS / 100));
   expect(sent).toBeLessThanOrEqual(ticks * (LOCKS / 100));
-  // The one of the watchdog, and while a batch is under way the one behind which all its deadlines are.
+  // The timer of the watchdog, and while a batch is pending, the timer of all its deadlines.
   expect(mostTimers).toBeLessThanOrEqual(2);
   await client.close();
 });

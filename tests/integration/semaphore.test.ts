@@ -119,7 +119,8 @@ describe('semaphore', () => {
       await one;
       expect(proxy.log.length).toBe(before);
       expect(await free(name)).toBe('0');
-      // Not enough for the second, and nobody overtakes it: it goes to Redis, and with the next one it is enough.
+      // Too few for the second waiter, and no waiter overtakes it: the permit goes to Redis, and the next one is
+      // enough.
       await semaphore.release(1);
       expect(proxy.log.length).toBeGreaterThan(before);
       expect(order).toEqual(['one']);
@@ -148,7 +149,7 @@ describe('semaphore', () => {
       const one = await parked(name, waiter('one'));
       await asked(client, proxy, name, 5); // made, taken, tried, listened to, tried
       const two = waiter('two')();
-      // The answers to what the first of them asks from here on come later.
+      // The replies to the first waiter are late from here on.
       const stalled = proxy.stall({ direction: 'to-client', kind: 'command' });
       const before = proxy.log.length;
       if (added > 0) await open().getSemaphore(name).addPermits(added);
@@ -161,7 +162,7 @@ describe('semaphore', () => {
       if (added === 0) await semaphore.release();
       await two;
       expect(order).toEqual(['one', 'two']);
-      // What it was granted is for the next: nothing goes back to Redis for that one to ask for.
+      // Its grant goes to the next waiter directly, and nothing goes back to Redis.
       expect(proxy.log.slice(before).filter(({ args }) => args[0] === CANCEL)).toEqual([]);
       for (let given = 0; given <= added; given += 1) await semaphore.release();
       await until(async () => (await free(name)) === String(1 + added), 'every permit is there again');
@@ -274,7 +275,7 @@ describe('semaphore', () => {
     const failing = proxy.answer({ where: asks, times: Infinity }, '-LOADING later\r\n');
     await other.release();
     await failing.applied;
-    // Newer, and of no use to who wants less.
+    // A newer reply that says nothing about fewer permits.
     expect(await client.getSemaphore(name).tryAcquire(2)).toBe(false);
     await until(() => requests() > 3, 'it asks again', 5_000);
     failing.lift();

@@ -5,7 +5,7 @@ import { answered, closeClients, openClient, openProxy, outcome, TestClock } fro
 import { admin, freshName, leavesKeys } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
-/** Both kinds keep what is free in the same way. */
+/** Both kinds store the free permits in the same way. */
 const KINDS = {
   getSemaphore: (client: LockClient, name: string, options?: SemaphoreOptions) => {
     const semaphore = client.getSemaphore(name, options);

@@ -47,7 +47,7 @@ test.each([0, 20])(
       expect(sections.length).toBeGreaterThan(50);
       expect(waits.length).toBeGreaterThan(3);
       expect(Math.max(...waits.map(({ from, until }) => elapsed(from, until)))).toBeLessThan(1_000 + SLACK_MS);
-      // But for those in which this process had to wait for a processor, most of which can be told.
+      // Except sections in which this process had to wait for a processor. Most of these are recognizable.
       const between = waits
         .filter(({ from, until }) => elapsed(from, until) === until - from)
         .map(({ from, until }) => begun.filter((at) => at > from && at < until).length);
@@ -76,7 +76,7 @@ test('R33: a waiter of the releasing client leaves other clients time to try fir
   await parked(proxy, there, name);
   const late = proxy.stall({ kind: 'subscriber', direction: 'to-client' });
   await hold.release();
-  // It asks through the connection that a try would have gone through before.
+  // It uses the same connection as an earlier try, so the try would have arrived before.
   expect(await inFlow(() => here.getLock(name).isLocked())).toBe(false);
   expect(order).toEqual([]);
   late.lift();

@@ -12,7 +12,7 @@ const notImplemented = (): never => {
   throw new Error('not implemented');
 };
 
-/** What may be wrong with a runtime, as the library sees it. */
+/** The possible faults of a runtime, as the library sees them. */
 const RUNTIMES: Record<string, object | undefined> = {
   'has no promise hooks': undefined,
   'never calls its promise hooks': { onInit: noHook, onBefore: noHook },
@@ -92,7 +92,7 @@ describe.each(Object.entries(RUNTIMES))('R3: where the runtime %s', (_, promiseH
     ).toBe(1);
     expect(await exists(name)).toBe(0);
     const hold = await lock.acquire();
-    expect(lock.currentHold()).toBeUndefined(); // nobody can tell that this code awaited it
+    expect(lock.currentHold()).toBeUndefined(); // the library cannot see that this code awaited it
     expect(await exists(name)).toBe(1);
     expect(hold.run(() => lock.currentHold())).toBe(hold);
     await hold.release();

@@ -13,7 +13,7 @@ const DEADLINE_MS = 900;
 const names: string[] = [];
 afterEach(() => closeClients());
 
-/** Who gave up before the thing was free, and what became of the one that stayed. */
+/** The waiters that gave up before the release, and the result of the one that stayed. */
 interface Seen {
   readonly timedOut: unknown;
   readonly aborted: unknown;
@@ -46,7 +46,7 @@ async function waitInLine(kind: WaitingKind, form: string, client: LockClient, o
   const staying = await begin({});
   controller.abort();
   const [timedOut, aborted] = [await limited?.done, await abandoned.done];
-  await pause(30); // what those who have left set off is over
+  await pause(30); // the effects of the waiters that have left have ended
   const enteredEarly = enteredAt !== undefined;
   await clear();
   const clearAt = performance.now();

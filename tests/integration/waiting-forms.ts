@@ -3,20 +3,20 @@ import type { Lock } from '../../src/locks/lock.js';
 import { inFlow } from '../support/clients/lock-clients.js';
 import { giving } from './enabling-locks.js';
 
-/** Nobody gets in by the end of a lease. */
+/** No waiter is granted because of the end of a lease. */
 const LEASE_MS = 20_000;
 
 export interface Waiting {
-  /** Absent: without limit, where the form has such a thing. */
+  /** Absent: no limit, for forms that support it. */
   readonly waitTime?: number;
   readonly signal?: AbortSignal;
 }
 
-/** A call that waits, with all that follows: tells when it is inside, gives back; false: it was busy all the time. */
+/** A waiting call with its section: reports when it is inside, and releases. `false`: the lock stayed busy. */
 type Form = (client: LockClient, name: string, waiting: Waiting, inside: () => void) => Promise<boolean>;
 
 export interface WaitingKind {
-  /** Puts something in the way; gives what clears it. */
+  /** Occupies the object and returns the function that frees it. */
   block(client: LockClient, name: string): Promise<() => Promise<unknown>>;
   /** The calls that wait for that. */
   readonly forms: Readonly<Record<string, Form>>;

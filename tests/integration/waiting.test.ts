@@ -150,7 +150,7 @@ describe('R21: what frees the lock wakes a waiter of another client within 200 m
       const outer = await lock.acquire({ leaseTime: 500 });
       const inner = await lock.acquire({ leaseTime: LEASE_MS });
       await begun;
-      // The key has 20 s to go, and nobody counts on it any more.
+      // The key lasts for 20 s more, and no holder counts on it.
       await inner.release();
       expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
     };
@@ -197,7 +197,7 @@ describe('R21: what frees the lock wakes a waiter of another client within 200 m
 describe('R22: what waiting costs', () => {
   const WAITERS = 1_000;
 
-  /** What clients have sent: the commands inside scripts are others. */
+  /** The commands that clients have sent, without the commands inside scripts. */
   function sent(stats: ReadonlyMap<string, number>): Record<string, number> {
     const names = ['evalsha', 'eval', 'subscribe', 'unsubscribe', 'ping'];
     const counts = new Map(names.map((name) => [name, stats.get(name) ?? 0]));
@@ -265,7 +265,7 @@ describe('R22: what waiting costs', () => {
     await until(async () => (await tries()) > clients.length, 'each client has tried');
     await pause(QUIET_MS);
     expect(sent(await server.commandStats())).toEqual({ evalsha: 1 + clients.length });
-    // And from there on, with the lock going from hand to hand, a section costs no more either.
+    // With hand-overs from then on, a section does not cost more either.
     await hold.release();
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['ok']));
     expect(entered).toBe(clients.length * WAITERS);

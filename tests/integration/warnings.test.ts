@@ -49,7 +49,7 @@ async function behindStrangers(): Promise<Report> {
   return runFixture('long-wait.mjs', [testRedisUrl(), ...Object.values(waits)]);
 }
 
-// In a block of its own, so that its end comes before that of the file's connection.
+// In a separate block, so that it ends before the connection of the file.
 describe('warnings', () => {
   // Each takes seconds of doing nothing.
   beforeAll(() => {

@@ -14,7 +14,7 @@ const LIMIT = 5;
 
 afterEach(() => closeClients());
 
-/** Calls that wait, in this order, and what they got. */
+/** Waiting calls, in this order, and their results. */
 async function inLine<T>(client: LockClient, calls: readonly (() => Promise<T>)[]): Promise<Promise<T>[]> {
   let waiting = 0;
   client.events.on('waiting', () => (waiting += 1));
@@ -32,7 +32,7 @@ async function listeners(name: string): Promise<number> {
   return channel === undefined ? 0 : Number((await admin().pubsub('NUMSUB', channel))[1]);
 }
 
-/** A lock whose head is just trying is not handed to it: each subscription that is confirmed makes it try once more. */
+/** A head with a pending try gets no hand-over, and each confirmed subscription causes one more try. */
 async function quiet(name: string, ...clients: readonly LockClient[]): Promise<void> {
   await until(async () => (await listeners(name)) === clients.length, 'each of them listens');
   for (const client of clients) await answered(client);
@@ -85,7 +85,7 @@ describe('R33: beside writers that hand the lock over', () => {
       ]);
       await quiet(name, client, other);
       await hold.release();
-      // The first release hands it on as well, and who was woken may come too late for the first chance.
+      // The first release hands the lock over, too, and a woken waiter may come too late for the first chance.
       expect(await entered).toBeLessThanOrEqual(3 * (LIMIT + 1));
       await Promise.all(crowd);
     },

@@ -8,7 +8,7 @@ import { between, describeScript, heldBy, type ScriptBench } from './script-benc
 
 const W = 300_000;
 const ALIVE_MS = 5_000;
-/** What may pass between a test's look at the server's clock and the script's. */
+/** Time, in ms, that may pass between the read of the server clock in a test and in the script. */
 const LATE_MS = 1_000;
 
 const keysOf = ({ name }: ScriptBench): string[] => [
@@ -50,11 +50,11 @@ interface Queued {
   readonly owner: string;
   /** ms from now. */
   readonly timeout?: number;
-  /** ms from now; absent: a JVM's. */
+  /** ms from now. Absent: a waiter of Redisson. */
   readonly aliveFor?: number;
 }
 
-/** Somebody has the lock, unless it is free, and these wait in this order. */
+/** An owner has the lock, unless it is free, and these owners wait in this order. */
 async function given(bench: ScriptBench, holder: string | undefined, ...waiters: Queued[]): Promise<void> {
   await givenAt(await bench.notAfter(0), bench, holder, ...waiters);
 }
@@ -77,7 +77,9 @@ async function givenAt(now: number, { name }: ScriptBench, holder?: string, ...w
 const LIVE = 60_000;
 const DEAD = -1;
 
-/** A queue of live and dead waiters of ours and of JVMs, and owners that leave, in the order in which they leave. */
+/**
+ * A queue of live and dead waiters of Holdfast and Redisson, and owners that leave, in the order in which they leave.
+ */
 function randomQueue(random: Random): { waiters: Queued[]; leaving: string[] } {
   const waiters = Array.from({ length: random.below(60) }, (_, at): Queued => {
     const timeout = (random.below(80) - 10) * W + W / 2;
@@ -171,7 +173,7 @@ describeScript(acquire, {
       await admin().pexpire(bench.name, 29_000); // a second later
       expect(await take(bench, 'N')).toEqual(left(29_000));
       expect(await queue(bench)).toEqual({ N: left(29_000 + W) });
-      // Redisson tells C 328000, which is when N would be stale; here it waits until it is told.
+      // Redisson replies 328000 to C, the time at which N would be stale. Here C waits for a message.
       expect(await take(bench, 'C')).toBe(W);
       const both = { N: left(29_000 + W), C: left(29_000 + 2 * W) };
       expect(await queue(bench)).toEqual(both);

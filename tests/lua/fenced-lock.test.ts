@@ -12,7 +12,7 @@ async function given({ name }: ScriptBench, fields: Record<string, string>, toke
   await admin().set(tokenKey(name), token);
 }
 
-/** A token is not told too late: nothing is changed, and no token is used up. */
+/** After notAfter nothing is changed, and no token is drawn. */
 function tooLate(keys: (bench: ScriptBench) => string[], ...args: (string | number)[]) {
   return async (bench: ScriptBench): Promise<void> => {
     for (const fields of [undefined, { a: '1' }, { b: '1' }]) {

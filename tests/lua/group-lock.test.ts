@@ -6,7 +6,7 @@ import { admin } from '../support/redis.js';
 import { between, describeScript, type ScriptBench } from './script-bench.js';
 
 /*
- * The clock that counts is the server's: an end is compared with it, never with ours.
+ * The clock of the server counts: an end is compared with it, and never with a local clock.
  */
 
 interface Held {
@@ -55,7 +55,7 @@ async function expectHolds(bench: ScriptBench, holds: Holds, pttl?: number): Pro
 
 const fields = (...values: string[]): string[] => values.map(valueField);
 const freed = ({ name }: ScriptBench) => [{ channel: lockChannel(name), payload: '0' }];
-/** What tells the waiters, and where. */
+/** The publish command and the channel. */
 const publish = ({ name }: ScriptBench) => ['PUBLISH', lockChannel(name)];
 
 function late(keys: (bench: ScriptBench) => string[], args: (string | number)[]) {

@@ -11,7 +11,7 @@ const HUGE = Number.MAX_SAFE_INTEGER;
 const sharding = (property: (bench: ScriptBench) => Promise<void>): ((bench: ScriptBench) => Promise<void>) =>
   serverMajor() >= 7 ? property : () => Promise.resolve();
 
-/** Somebody has the lock: `fields` by owner. */
+/** Writes a held lock: `fields` by owner. */
 async function given({ name }: ScriptBench, fields: Record<string, string>, leaseMs = 60_000): Promise<void> {
   await admin().hset(name, fields);
   if (leaseMs > 0) await admin().pexpire(name, leaseMs);

@@ -12,10 +12,10 @@ export interface ScriptBench {
   /** Fresh for each test. */
   readonly name: string;
   readonly channel: string;
-  /** What Redis answers. */
+  /** The reply of Redis. */
   run(keys: readonly string[], ...args: (string | number)[]): Promise<unknown>;
   state(): Promise<Record<string, KeyState>>;
-  /** What was published since it was last asked. */
+  /** The messages since the last call. */
   published(): Promise<Message[]>;
   /** A not-after that has passed on the server's clock, and one that has not. */
   notAfter(ms: number): Promise<number>;
@@ -23,7 +23,7 @@ export interface ScriptBench {
 
 type Property = (bench: ScriptBench) => Promise<void>;
 
-/** For each value on the Returns lines of the header: what it stands for, each property with its proof. */
+/** For each value on the Returns lines of the header: its properties, each with its test. */
 export function describeScript(
   operation: Pick<Operation<never, never, unknown>, 'name' | 'script'>,
   answers: Record<string, Record<string, Property>>,
@@ -70,14 +70,14 @@ async function openBench(source: string): Promise<ScriptBench & { close(): Promi
   };
 }
 
-/** A hash of one owner, as scripts leave it: `pttl` within what a busy machine may take. */
+/** A hash of one owner, as scripts leave it. `pttl` may be lower by the delay of a busy machine. */
 export function heldBy(owner: string, holdCount: number, leaseMs: number): KeyState {
   return { type: 'hash', value: { [owner]: String(holdCount) }, pttl: ttlOf(leaseMs) };
 }
 
-/** Expiries are counted from the script; whoever reads one reads it later, never earlier. */
+/** Expiries count from the run of the script, and a read happens later, never earlier. */
 function ttlOf(leaseMs: number): number {
-  // Near 2^53 ioredis rounds what it reads.
+  // Near 2^53 ioredis rounds the numbers that it reads.
   const rounding = leaseMs > 2 ** 52 ? 1 : 0;
   return leaseMs < 0 ? leaseMs : (between(leaseMs - 1_000, leaseMs + rounding) as number);
 }

@@ -6,7 +6,10 @@ import { Published } from '../support/clients/published.js';
 import { admin, freshName } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
-/* What we do otherwise than Redisson on purpose where none of its recordings comes by. docs/decisions/10-differences-from-redisson.md has the same rows. */
+/*
+ * Intended differences from Redisson that no recording covers. docs/decisions/10-differences-from-redisson.md has the
+ * same rows.
+ */
 
 let published: Published | undefined;
 afterEach(async () => {

@@ -26,7 +26,7 @@ import { between } from './script-bench.js';
  * in worked-examples.test.ts, and the fair lock's, which is about scores, is in fair-lock.test.ts.
  */
 
-/** A thread of a JVM, and an owner of ours. */
+/** A thread of a JVM, and an owner of Holdfast. */
 const A = '8743c9c0-0795-4907-87fd-6c719a6b4586:52';
 const N = '1d9f0b62-3c1e-4b7a-9f10-5a2b6c7d8e9f:7';
 const ids = ['1', '2', '3'].map((digit) => digit.repeat(32)) as [string, string, string];
@@ -39,12 +39,12 @@ interface Row {
   /** All keys there are: the value of each, and ms until it expires, -1: never. Absent: as before. */
   readonly keys?: Readonly<Record<string, readonly [value: unknown, ms: number]>>;
   readonly published?: readonly string[];
-  /** What the document has here instead. */
+  /** The value of the document at this place. */
   readonly redisson?: readonly [what: string, why: Reason];
 }
 
 const NEVER = '922337203685477';
-/** No more than this, and not much less: time passes. */
+/** At most this number, and not much less, because time passes. */
 const about = (ms: number): unknown => between(ms - 1_000, ms);
 const granted = { kind: 'granted' };
 const busyFor = (ms: number): unknown => ({ kind: 'busy', retryAfterMs: about(ms) });

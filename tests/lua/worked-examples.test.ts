@@ -8,8 +8,9 @@ import { admin, freshName } from '../support/redis.js';
 import { readState } from '../support/redis-state.js';
 
 /*
- * The examples of the wire document, step by step, as two owners of ours make them. Those with owners of the document
- * are in worked-examples-by-script.test.ts, and that of the fair lock, which is about scores, in fair-lock.test.ts.
+ * The examples of the wire document, step by step, with two owners of Holdfast. The examples with owners of the
+ * document are in worked-examples-by-script.test.ts, and the example of the fair lock, which is about scores, in
+ * fair-lock.test.ts.
  */
 
 let published: Published | undefined;
@@ -21,7 +22,7 @@ afterEach(async () => {
 
 const ofItsOwn = (): { context: LockContext } => ({ context: new LockContext() });
 
-/** Types and values of every key with this name, and what was published since it was last asked. */
+/** Types and values of every key with this name, and the messages since the last call. */
 async function watch(name: string): Promise<() => Promise<{ keys: Record<string, unknown>; said: string[] }>> {
   const messages = (published = await Published.on(name));
   return async () => {
@@ -153,7 +154,7 @@ test('section 12.1: a RedLock over three locks, one of them held by another owne
     [[a.currentHold()!.owner.split(':')[0], '1']],
     [[clients[2]!.id, '1']],
   ]);
-  // Redisson sets it from half the wait that is left to the lease only when the last one has been asked.
+  // Redisson first sets it to half of the remaining wait, and sets the lease only after the last request.
   for (const each of [names[0], names[2]]) expect(await admin().pttl(each)).toBeGreaterThan(8_000);
   await n.unlock();
   expect((await now()).said.sort()).toEqual([names[0], names[2]].map((each) => `redisson_lock__channel:{${each}} 0`));

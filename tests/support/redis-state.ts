@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/** What one key holds: a hash as an object, a list from its head, a sorted set as pairs of member and score. */
+/** The content of one key: a hash as an object, a list from its head, a sorted set as pairs of member and score. */
 export interface KeyState {
   type: string;
   value: unknown;

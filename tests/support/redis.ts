@@ -7,8 +7,8 @@ import { topology } from './servers/topology.mjs';
 import { until } from './time/until.js';
 
 /**
- * Test files run side by side on one server. Each worker has a database of its own, so one file's keys are no other's
- * business; channels know no databases, so every name carries the mark of its file.
+ * Test files run side by side on one server. Each worker has its own database, so files do not share keys. Databases
+ * share channels, so every name carries the mark of its file.
  */
 const mark = `${basename(expect.getState().testPath ?? 'test', '.test.ts')}-${randomBytes(4).toString('hex')}`;
 
@@ -20,7 +20,7 @@ let connection: Redis | undefined;
 let over = false;
 const endings: (() => Promise<unknown>)[] = [];
 
-/** What the leak check after each test passes over, with the reason why. */
+/** Leftovers that the leak check after each test ignores, with the reason. */
 interface Exemption {
   readonly of: 'keys' | 'everything';
   readonly reason: string;
@@ -52,7 +52,7 @@ export function withoutLeakCheck(reason: string): void {
   await expectNothingLeft();
 };
 
-// What a file before this one left behind in the worker's database is not this one's fault.
+// Remove leftovers of an earlier file in the database of this worker.
 beforeAll(() => admin().flushdb());
 
 afterAll(async () => {
@@ -61,7 +61,7 @@ afterAll(async () => {
   await connection?.quit();
 });
 
-/** What an `afterAll` would do, whose turn comes when the connection of `admin()` has been closed. */
+/** Cleanup for which an `afterAll` would run too late: after the connection of `admin()` is closed. */
 export function atLast(ending: () => Promise<unknown>): void {
   endings.push(ending);
 }
@@ -74,7 +74,7 @@ export function testRedisUrl(): string {
   return topology === 'cluster' ? url : `${url}/${process.env.JEST_WORKER_ID ?? '0'}`;
 }
 
-/** The binary of that server, for tests that need servers of their own. */
+/** The binary of that server, for tests that start their own servers. */
 export function testRedisBinary(): string {
   const path = process.env.HOLDFAST_TEST_REDIS_BINARY;
   if (!path) throw new Error('HOLDFAST_TEST_REDIS_BINARY is not set: run the tests with npm test or npm run jest');
@@ -95,8 +95,8 @@ export function freshName(label = 'lock'): string {
 }
 
 /**
- * Fails if this file has left a key or a subscription. It runs after every test. Both may still be on their way out when a test ends: a release
- * goes on in the background, a subscription lingers after its last waiter.
+ * Fails if this file has left a key or a subscription. It runs after every test. Both may still be on their way out
+ * when a test ends: a release goes on in the background, a subscription lingers after its last waiter.
  */
 export async function expectNothingLeft(limitMs = 2_000): Promise<void> {
   let keys: string[] = [];

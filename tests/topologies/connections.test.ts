@@ -61,7 +61,7 @@ test('a cluster over TLS with a password: locks exclude each other, and moved sl
   await hold.release();
   expect(await section()).toMatchObject({ master: other });
   expect((await cluster.leftovers()).keys).toEqual([]);
-  // Nobody but the bench is there without TLS. Redis 6.0 does not say who came where.
+  // Only the bench connects without TLS. Redis 6.0 does not report the port of a client.
   for (const server of serverMajor() < 7 ? [] : cluster.servers) {
     const plain = String(await server.command('CLIENT', 'LIST')).match(new RegExp(`laddr=\\S+:${server.port} `, 'g'));
     expect(plain).toHaveLength(1);

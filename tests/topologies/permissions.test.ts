@@ -77,11 +77,11 @@ afterEach(async () => {
   await closeClients();
 });
 
-/** Everything that can be done with a lock, and what of it failed; a busy lock is waited for so long. */
+/** All calls on a lock, and those that failed. The wait time applies to a busy lock. */
 async function failures({ way, waitTime = 300 }: { way?: string; waitTime?: number } = {}): Promise<unknown[]> {
   const [client, other] = await openBoth(way);
   const found: unknown[] = [];
-  // A section whose lock cannot be given back or on has been done all the same.
+  // A section whose lock cannot be released or handed over has run all the same.
   client.events.on('releaseFailed', ({ cause }) => found.push(cause));
   const attempt = async <T>(call: () => Promise<T>): Promise<T | undefined> =>
     inFlow(call).catch((error: unknown) => void found.push(error));
@@ -93,7 +93,7 @@ async function failures({ way, waitTime = 300 }: { way?: string; waitTime?: numb
   await attempt(() => lock.isLocked());
   await attempt(() => lock.remainTimeToLive());
   await attempt(() => lock.isHeldBy(hold?.owner ?? 'nobody:1'));
-  // The second of them is beyond what may stay here in a row while others wait.
+  // The second section exceeds the limit of the streak while other clients wait.
   const local = Promise.all([1, 2].map(() => attempt(() => lock.withLock({ waitTime }, () => undefined))));
   const remote = inFlow(() => other.getLock(lock.name).withLock({ waitTime }, () => undefined)).catch(() => undefined);
   await pause(QUIET_MS);
@@ -123,7 +123,7 @@ describe('one permission is missing', () => {
     (rule) => !['+time', '+pubsub', '+ping', '+unsubscribe', '+select', '+eval'].includes(rule),
   );
   test.each(needed)('%s: the error names it', async (rule) => {
-    // Else it would be told the scripts first.
+    // Otherwise the client would send the scripts first.
     await allow({ ...full, commands: full.commands.filter((each) => each !== rule) });
     const found = await failures();
     const refused = found.filter((error) => error instanceof RefusedError);

@@ -13,8 +13,8 @@ import type { RedisServer } from '../support/servers/servers.js';
 import { until } from '../support/time/until.js';
 
 /*
- * What a cluster says while it does not serve a slot, or sends who asks in circles. Every node stands behind a proxy,
- * which sees all that it is asked.
+ * The replies of a cluster that does not serve a slot, or redirects in a circle. Every node is behind a proxy that sees
+ * all requests.
  */
 
 const COUNTED_MS = 3_000;
@@ -35,7 +35,10 @@ const sent = (): { asked: number; tried: number }[] =>
     tried: log.filter(({ name }) => name.startsWith('EVAL')).length,
   }));
 
-/** One waiter, while the cluster answers so; then it gets in. Gives how much a node was asked a second meanwhile, of anything. */
+/**
+ * Runs one waiter while the cluster replies so, until its grant. Returns the highest number of requests per second of a
+ * node.
+ */
 async function waitsPolitely(
   name: string,
   begin: () => Promise<unknown>,
@@ -76,7 +79,7 @@ describe('R22: a waiter sends at most 10 commands a second', () => {
         await behind.cluster.settled();
       },
     );
-    // Most of it is the question who has the slot by now, which is asked once for all who wait.
+    // Most requests are reads of the slot map, one for all waiters.
     expect(asked).toBeLessThanOrEqual(MOST_A_SECOND);
   });
 
@@ -116,7 +119,7 @@ describe('R22: a waiter sends at most 10 commands a second', () => {
 
 test('a node that is busy at the check for sharded channels is checked again', async () => {
   if (serverMajor() < 7) return; // none of them can
-  // Each of the three is asked at once.
+  // Each of the three gets a request at once.
   const busy = behind.proxies.map((proxy) =>
     proxy.answer({ command: 'PUBSUB' }, '-BUSY Redis is busy running a script.\r\n'),
   );

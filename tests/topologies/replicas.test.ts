@@ -264,7 +264,7 @@ test('R6: the client leaves a demoted master for the one that its name points to
   try {
     const lock = client.getLock('renamed');
     await inFlow(() => lock.withLock(() => undefined));
-    // Whoever is connected stays connected; only a new connection gets to the new master.
+    // Existing connections stay, and only a new connection reaches the new master.
     name.retarget(next.address);
     await old.replicaOf(next.address);
     const demoted = performance.now();
@@ -298,7 +298,7 @@ describe('R6: no grant is reported if a server cannot confirm the state of its r
         await server.replicaOf(copy.address);
         asked.lift();
       };
-      // Who insists on acknowledgements does not ask.
+      // A client with required acknowledgements does not count the replicas.
       asked.applied.then(replaced).catch(() => undefined);
     },
     'busy at WAIT': (_, proxy) => proxy.answer({ command: 'WAIT', times: Infinity }, BUSY),

@@ -8,7 +8,7 @@ import { natMapOf } from '../support/proxy/nat-map.js';
 import { FaultProxy } from '../support/proxy/proxy.js';
 import { until } from '../support/time/until.js';
 
-/** Every node stands behind a proxy, so that what a replica is asked is seen: MONITOR would tell of replication too. */
+/** Every node is behind a proxy that shows the requests to replicas: MONITOR would also show the replication. */
 let cluster: RedisCluster;
 const proxies: FaultProxy[] = [];
 const clients: LockClient[] = [];
@@ -24,7 +24,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** What says nothing about a lock and changes none: the handshake, the map of the cluster, what kinds of channels it has. */
+/** Commands without a lock: the handshake, the map of the cluster, the kinds of channels. */
 const HARMLESS = new Set(['HELLO', 'AUTH', 'CLIENT', 'INFO', 'CLUSTER', 'PUBSUB', 'PING', 'QUIT']);
 
 async function open(scaleReads: ClusterOptions['scaleReads']): Promise<LockClient> {
@@ -48,7 +48,7 @@ test.each<[string, ClusterOptions['scaleReads']]>([
   const [client] = both as [LockClient];
   for (const name of names) {
     const lock = client.getLock(name);
-    // What was written a moment ago is read: a replica may not have it yet.
+    // Reads the newest write, which a replica may not have yet.
     await lock.withLock(async (hold) => {
       expect(await lock.isLocked()).toBe(true);
       expect(await lock.getHoldCount()).toBe(1);

@@ -5,10 +5,10 @@ import { SentinelSetup } from '../support/servers/sentinel.js';
 import { until } from '../support/time/until.js';
 
 /*
- * Several flows through failovers. With both replicas asked for every grant no grant can be lost, whichever of them takes
- * over: so nobody may ever be inside together with another one, as long as nobody has to renew. A renewal that the old
- * master was the last to know of ends the lease sooner than its holder was told, whatever `acks` says (docs/topologies.md); what
- * follows from that is the nemesis's business.
+ * Several flows through failovers. Both replicas confirm every grant, so no grant can be lost, whichever of them takes
+ * over. So two flows may never be inside at the same time, as long as no hold has to be renewed. If only the old master
+ * knew of a renewal, the lease ends sooner than its holder expects, with any `acks` (docs/topologies.md). The nemesis
+ * tests the consequences.
  */
 
 let setup: SentinelSetup;
@@ -30,7 +30,7 @@ function open(lockWatchdogTimeout: number): LockClient {
 
 const EXPECTED = new Set([
   'ERR_LOCK_REDIS_UNAVAILABLE',
-  // One of the servers is away.
+  // One of the servers is unavailable.
   'ERR_LOCK_NOT_REPLICATED',
   'ERR_LOCK_LOST',
 ]);
@@ -52,15 +52,15 @@ test('R3: flows exclude each other during planned and unplanned failovers of Sen
   const failovers = (async () => {
     for (const planned of [true, false, true]) {
       const master = await setup.master();
-      // Whoever is not told of it still has connections to the old one, which answers as a master.
+      // Connections that were not notified still lead to the old server, which replies as a master.
       if (planned) await setup.failover();
       else {
         await master.kill9();
         await setup.switchedFrom(master);
       }
       await setup.heal();
-      // Another one has been seen to take over. Where a server is silent for a second Sentinel does so by itself, and the
-      // one that was killed may be the master again by now.
+      // Another server has taken over. Sentinel also does this on its own if a server is silent for one second, so the
+      // killed server may be the master again by now.
       const next = await setup.master();
       await next.resetCommandStats();
       const taken = async (): Promise<number> => (await next.commandStats()).get('hset') ?? 0;
@@ -71,6 +71,6 @@ test('R3: flows exclude each other during planned and unplanned failovers of Sen
   expect(brisk!.overlaps).toBe(0);
   expect(brisk!.values).toEqual(brisk!.entered);
   for (const { entered } of [brisk!, slow!]) expect(Math.min(...entered)).toBeGreaterThan(0);
-  // The clients of the long sections could not renew them while nobody was master.
+  // The clients of the long sections could not renew them while there was no master.
   expect(slow!.told).toBeGreaterThan(0);
 }, 120_000);

@@ -146,7 +146,7 @@ test('R3: with a late master that stops replying at the count of its replicas ca
   expect(silent.count).toBeGreaterThan(0);
 }, 30_000);
 
-/** A client whose ways to all sentinels and servers lead through proxies. */
+/** A client whose connections to all sentinels and servers go through proxies. */
 async function openThroughProxies(
   options: ClientOptions = {},
 ): Promise<{ client: LockClient; toSentinels: FaultProxy[]; toServers: FaultProxy[] }> {
@@ -202,7 +202,7 @@ interface OfFixture {
   outcomes: Record<string, number>;
 }
 
-/** In a process of its own: jest's has other errors, and may be hung by a client that goes round in circles. */
+/** Runs in a separate process: that of jest has other errors, and a client in an endless loop could block it. */
 function runClient(ms: number, redis: RedisOptions, options: ClientOptions = {}): Promise<OfFixture> {
   return runFixture('sentinel-client.mjs', [
     JSON.stringify({ redis: { name: MASTER_NAME, ...redis }, ms, ...options }),
@@ -245,7 +245,7 @@ test('R3: a server that stops replying at the count of its replicas delays no ca
   const proxy = await FaultProxy.start(master.address);
   proxies.push(proxy);
   const natMap = { [`${master.host}:${master.port}`]: { host: proxy.host, port: proxy.port } };
-  // What is held keeps the socket half open when the client has left it.
+  // Held data keeps the socket half open after the client has closed it.
   const held = proxy.holdCommand({ command: 'INFO', times: Infinity });
   const sentinels = setup.sentinels.map(({ address }) => address);
   const { outcomes } = await runClient(1_500, { sentinels, natMap }, { commandTimeout: 600 });
@@ -297,7 +297,7 @@ test('R6: a demoted master that still replies grants no lock, and calls succeed 
   const master = await setup.master();
   const other = setup.servers.find((server) => server !== master);
   if (other === undefined) throw new Error('there is no other server');
-  // Nobody tells the client: the sentinels hear of it later than it does.
+  // The client gets no message, because the sentinels notice it later than the client.
   await master.replicaOf(other.address);
   const demoted = performance.now();
   const outcomes: unknown[] = [];

@@ -6,7 +6,7 @@ import type * as Flow from '../../src/ownership/flow.js';
 type Library = typeof BoundPromises & typeof Flow;
 type Hooks = Partial<Pick<typeof v8.promiseHooks, 'onInit' | 'onBefore'>>;
 
-/** What is switched on at the moment. */
+/** The hooks that are enabled now. */
 let on: { init: number; before: number };
 
 /** As Node's own, and counted. */

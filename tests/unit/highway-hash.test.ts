@@ -29,7 +29,9 @@ const PUBLISHED: readonly (readonly [number, string])[] = [
   [63, '74bd7018022f3ef03aea94a8ad5f4bcb'],
 ];
 
-/** What Redisson's default codec makes of a string of two ASCII letters: its type, then the last letter marked. */
+/**
+ * The encoding of two ASCII letters by Redisson's default codec: the type, then the letters with the last one marked.
+ */
 const kryo = (text: string): Uint8Array => Uint8Array.of(3, text.charCodeAt(0), text.charCodeAt(1) | 0x80);
 
 describe('HighwayHash-128', () => {

@@ -17,7 +17,7 @@ const wrapped = (original: SendCommand): SendCommand =>
     return original.apply(this, args);
   };
 
-/** What an agent that rewrites the text of a package as it is loaded makes of the method. */
+/** The method after the rewrite by an agent that changes the text of a package at load time. */
 const rewritten = (): SendCommand =>
   function (this: { commandQueue: unknown[] }, command: unknown) {
     const traced = (): number => this.commandQueue.push(command);

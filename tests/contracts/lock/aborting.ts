@@ -95,7 +95,7 @@ export function abortingContract(kind: LockKind): void {
       const { proxy, url } = await openProxy();
       const random = new Random('R23');
       const { client, clock, lock: first } = await open(kind, { url });
-      // A client keeps a timer for what is under way on each connection, and one for its holds.
+      // A client has one timer for the pending attempts of each connection, and one for its holds.
       await inFlow(async () => (await first.acquire()).release());
       const ofAClient = clock.timers;
       proxy.delay(() => random.below(4), { kind: 'command' });

@@ -61,7 +61,7 @@ const LEASED: readonly Form[] = [
   ['tryAcquire({ leaseTime })', (lock) => lock.tryAcquire({ leaseTime: LEASE_MS })],
 ];
 
-/** What each answers when the lock stays busy; those that wait do so for `waitTime`. */
+/** The result of each call when the lock stays busy. Waiting calls wait for `waitTime`. */
 const BUSY: readonly (readonly [string, number, (lock: Lock) => Promise<unknown>, unknown])[] = [
   ['tryLock()', 0, (lock) => lock.tryLock(), false],
   ['tryLock(0)', 0, (lock) => lock.tryLock(0), false],
@@ -99,7 +99,7 @@ function never(): void {
   throw new Error('the body of a call that did not get the lock was run');
 }
 
-/** What a call that got the lock resolves with. */
+/** The result of a call that acquired the lock. */
 function granted(form: string): unknown {
   if (form.startsWith('lock')) return undefined;
   return form.startsWith('tryLock') ? true : expect.any(Hold);
@@ -195,7 +195,7 @@ export function acquiringContract(kind: LockKind): void {
       const hold = await holdElsewhere(lock, 20_000);
       await Promise.all(BUSY.map(([, , call]) => inFlow(() => call(other.lock).catch(() => undefined))));
       await hold.release();
-      // Before the client is closed: what lingers is the subscription alone, and not for long.
+      // Before the client is closed, only the subscription remains for a short time.
       await expectNothingLeft();
       // A connection's own, for an attempt that has been answered, runs out with it.
       await until(() => other.clock.timers <= 1, 'no timer of theirs is left', ATTEMPT_MS + SLACK_MS);

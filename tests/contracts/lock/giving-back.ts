@@ -162,9 +162,9 @@ export function givingBackContract(kind: LockKind): void {
 
     test('R11: of the own client reports the loss to a hold whose grant was pending', async () => {
       const { lock, events } = await open(kind);
-      await lock.isLocked(); // connected: what is sent first runs first
+      await lock.isLocked(); // connected: commands run in the order in which they are sent
       const taken = inFlow(() => lock.acquire());
-      // But where replicas have to confirm it, it has a connection of its own.
+      // With replicas that have to confirm it, it uses a separate connection.
       if (topology !== 'single') await until(() => lock.isLocked(), 'Redis has it');
       const forced = lock.forceUnlock();
       const hold = await taken;

@@ -70,7 +70,7 @@ export function holdsContract(kind: LockKind): void {
         await holdElsewhere(lock, 250),
         await holdElsewhere(kind.make(client, freshName()), 250),
       ];
-      block(270); // no timer has run meanwhile
+      block(270); // no timer has run in between
       expect(first.signal.aborted).toBe(true);
       expect(second.validFor()).toBe(0);
       await errorOf(first.release());
@@ -137,7 +137,7 @@ export function holdsContract(kind: LockKind): void {
       await errorOf(lost.release());
       expect(await admin().pttl(name)).toBeLessThanOrEqual(5_000);
       await newer.release();
-      // Given back, not lost: nobody needs to be told of a loss.
+      // The hold is released and not lost, so no loss is reported.
       expect(await errorOf(newer.extend(20_000))).toBeInstanceOf(NotOwnerError);
       expect(await lock.isLocked()).toBe(false);
     });

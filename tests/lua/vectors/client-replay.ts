@@ -14,12 +14,12 @@ import { Names, Pace, PENDING, type JavaError, type Scenario, type Step } from '
 import { Roles } from './roles.js';
 import { openStage, type Messages, type Stage } from './stage.js';
 
-/** The same words in every recording, and their names in the hash: Redisson's codec there was not ours. */
+/** The same words in every recording, and their names in the hash: the recorded codec differs from that of Holdfast. */
 const VALUES = ['v1', 'v2', 'v3', 'v4'];
 const kryo = (text: string): Uint8Array => Uint8Array.of(3, text.charCodeAt(0), text.charCodeAt(1) | 0x80);
 const recordedField = (value: string): string => highwayHash128(kryo(value)).toString('base64').slice(0, 22);
 
-/** What a call leaves to the background, like giving up a place in a queue, is done long before. */
+/** Background work of a call, such as leaving a queue, ends long before this time. */
 const BACKGROUND_MS = 500;
 
 /** A waiter that was woken is inside within this, on a busy machine. */
@@ -150,7 +150,7 @@ class CallReplay {
       return this.#comparison.value(step, `reply of ${word}`, step.result, step.at, { status }, first, step.at);
     }
     const reply = await this.stage.admin.call(word, this.names.ours(first), ...rest);
-    // Whoever compares the messages listens, too.
+    // The comparison of messages subscribes, too.
     const receivers = word === 'PUBLISH' ? 1 : 0;
     const ours: unknown = Array.isArray(reply) ? this.#recorded(reply) : Number(reply) - receivers;
     const { result = step.result } = this.#comparison.deviation(step);
@@ -184,7 +184,7 @@ class CallReplay {
     else await call.promise;
   }
 
-  /** What every object of Redisson has, and none of ours; it is there to begin anew, or to end. */
+  /** Methods that every object of Redisson has and Holdfast does not. Recordings use them to reset or to end. */
   #byHand(method: string, name: string, ms: number | undefined): Promise<boolean> | undefined {
     const { admin } = this.stage;
     const keys = [name, takenPermitsKey(name), tokenKey(name), fairQueueKey(name), fairTimeoutsKey(name)];
@@ -251,7 +251,7 @@ class CallReplay {
     if (method !== 'tryLock') this.#pace.did(callAt(step));
   }
 
-  /** A call that waits listens, and has looked once more since: what is done next finds it where it was recorded. */
+  /** Waits until a waiting call is subscribed and has tried again, so that the next step finds the recorded state. */
   async #parked(call: Call, client: string): Promise<void> {
     const of = `*${this.names.prefix}*`;
     const channels = async (kind: 'CHANNELS' | 'SHARDCHANNELS'): Promise<unknown[]> =>
@@ -269,7 +269,7 @@ class CallReplay {
     return LOCKS[kind]!(this.clients.get(client)!, group, context, values.split(','));
   }
 
-  /** `lock:l1,lock:l2`, each perhaps at a client of its own: `lock:l1@A`. */
+  /** `lock:l1,lock:l2`, each possibly at a separate client: `lock:l1@A`. */
   #joint(kind: 'multi' | 'red', client: string, members: string, context: LockContext): AnyLock {
     const locks = members.split(',').map((member) => {
       const [, name = '', at = client] = /^lock:([^@]*)(?:@(.*))?$/.exec(member) ?? [];

@@ -16,30 +16,32 @@ export interface Deviation {
   readonly leaseEnd?: Readonly<Record<string, { readonly after: number; readonly ms: number }>>;
   /** When the leases end is not compared: a hold keeps its own, and they were recorded shorter or longer than that. */
   readonly ownLease?: true;
-  /** What the call resolves with. */
+  /** The result of the call. */
   readonly result?: unknown;
-  /** Values of keys that we leave otherwise; undefined: there is no such key. */
+  /** Values of keys that differ in Holdfast. `undefined`: there is no such key. */
   readonly state?: Readonly<Record<string, unknown>>;
   readonly published?: readonly Message[];
-  /** What else may be published: which of both is chance. */
+  /** Another message that may be published instead, depending on timing. */
   readonly orPublished?: readonly Message[];
   /** Scores of a sorted set that are this many ms later, by member. */
   readonly scoresLater?: Readonly<Record<string, number>>;
-  /** What the call rejects with. */
+  /** The rejection of the call. */
   readonly code?: string;
   /** The calls that end in this step, if they are not those of the recording. */
   readonly completed?: Step['completed'];
-  /** Whether it was before or after something else is chance: what the server has at that moment is not compared. */
+  /**
+   * Its order relative to another step depends on timing, so the state of the server is not compared at that moment.
+   */
   readonly anyState?: true;
   /** The call was recorded to wait, and does not. */
   readonly doesNotWait?: true;
-  /** The actor first gives back all that it has lost: a lost hold stays around its flow until then. */
+  /** The actor first releases its lost holds: a lost hold stays around its flow until then. */
   readonly unlocksFirst?: true;
 }
 
 /** When a watchdog ticks is not exact. */
 const TICK_MS = 1_000;
-/** A JVM reads its clock for an end, and then it takes its time to send the script. */
+/** Delay between the read of the clock of a JVM for an end and the run of its script. */
 const CLOCK_MS = 150;
 const NO_EXPIRY = 922337203685477;
 
@@ -86,7 +88,7 @@ export class Comparison {
     }
   }
 
-  /** Whether the server has what it should, but for times: what goes on in the background may still be on its way. */
+  /** Whether the server has the expected state, except times: background work may still be pending. */
   hasContent(step: Step, ours: Readonly<Record<string, KeyState>>): boolean {
     if (this.deviation(step).anyState) return true;
     return isDeepStrictEqual(contentOf(this.#expected(step)), contentOf(ours));
@@ -96,7 +98,7 @@ export class Comparison {
     return withDeviation(step.state, this.deviation(step).state);
   }
 
-  /** What the server had, read since `from`. */
+  /** The state of the server, read since `from`. */
   state(step: Step, ours: Readonly<Record<string, KeyState>>, from: number): void {
     if (this.deviation(step).anyState) return;
     const recorded = this.#expected(step);
@@ -193,7 +195,7 @@ function isTime(value: unknown): value is number {
 
 const END = ':expire_time';
 
-/** Fields whose value is a moment: epoch ms, or ms since the recording began. */
+/** Fields whose value is a time: epoch ms, or ms since the recording began. */
 function endsIn(value: unknown): [string, number][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
   const fields = Object.entries(value as Record<string, string>).filter(([field]) => field.endsWith(END));

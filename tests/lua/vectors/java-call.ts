@@ -2,7 +2,7 @@ import type { JavaError, Step } from './recording.js';
 
 /* Calls and exceptions of Java, as they were recorded, in our words. */
 
-/** Between the call and its first command a JVM takes its time. */
+/** Delay of a JVM between the call and its first command. */
 export const callAt = (step: Step): number => step.scripts[0]?.at ?? step.commands[0]?.at ?? step.at;
 
 interface Signature {
@@ -10,7 +10,7 @@ interface Signature {
   readonly method: string;
   /** In front of the unit, which is always ms. */
   readonly times: readonly number[];
-  /** The thread that the call is made for, or asks about. */
+  /** The thread of the call, or the thread in its question. */
   readonly of: string;
 }
 
@@ -23,7 +23,7 @@ export function signature({ call: { method, args } }: Step, thread: string): Sig
   return { method: method.replace(/Async$/, ''), times, of };
 }
 
-/** What each exception of Redisson is with us, where no deviation says otherwise. */
+/** The counterpart of each exception of Redisson, except deviations. */
 const CODES: Record<string, string> = {
   'java.lang.IllegalMonitorStateException': 'ERR_LOCK_NOT_OWNER',
   'java.lang.InterruptedException': 'ERR_LOCK_ABORTED',

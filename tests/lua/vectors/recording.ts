@@ -2,7 +2,7 @@ import { lockChannel } from '../../../src/redis/keys.js';
 import { readProjectFile } from '../../support/project/project-files.js';
 import type { KeyState } from '../../support/redis-state.js';
 
-/** What Redisson and its server did, step by step. Times are ms since the scenario began. */
+/** The steps of Redisson and of its server. Times are ms since the scenario began. */
 export interface Scenario {
   readonly name: string;
   readonly note: string;
@@ -103,7 +103,7 @@ export class Pace {
     this.did(at);
   }
 
-  /** What was to be done at `at` has been done by now, or by `doneAt`. */
+  /** The step of `at` has ended by now, or by `doneAt`. */
   did(at: number, doneAt = this.now()): void {
     this.#lateMs = Math.max(this.#lateMs, doneAt - at);
   }

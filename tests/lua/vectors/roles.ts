@@ -3,13 +3,13 @@ const OURS = /^[\da-f-]{36}:\d+$/;
 const isPermit = (value: unknown): value is string => typeof value === 'string' && /^<id\d+>$/.test(value);
 
 /**
- * What owners and permits of ours are called in the recording: each outermost hold has an owner of its own here, while a
- * thread keeps its id.
+ * Maps owners and permits of Holdfast to their names in the recording. In Holdfast, each outermost hold has its own
+ * owner, while a thread of Redisson keeps its id.
  */
 export class Roles {
-  /** Ours -> recorded. */
+  /** Name in Holdfast -> recorded name. */
   readonly #roles = new Map<string, string>();
-  /** Who waits and was not yet seen in a queue. */
+  /** The waiters that were not yet seen in a queue. */
   readonly #queueing: string[] = [];
 
   static of(client: string, thread: string): string {
@@ -20,7 +20,7 @@ export class Roles {
     this.#roles.set(owner, role);
   }
 
-  /** Will be in a queue, after those of whom that was said before. */
+  /** Announces a waiter that will be in a queue behind the waiters announced before. */
   queues(role: string): void {
     this.#queueing.push(role);
   }
@@ -31,7 +31,7 @@ export class Roles {
     }
   }
 
-  /** What was granted stands for what was granted in the recording. */
+  /** Maps a grant to the grant in the recording. */
   learnPermits(recorded: unknown, ours: unknown): void {
     const granted = [ours].flat();
     [recorded].flat().forEach((id, at) => {
@@ -45,7 +45,7 @@ export class Roles {
     return typeof ours === 'string' ? (this.#roles.get(ours) ?? ours) : ours;
   }
 
-  /** One that was never granted is one that nobody knows. */
+  /** An unknown name stands for a permit that was never granted. */
   ourPermits(arg: unknown): unknown {
     if (Array.isArray(arg)) return arg.map((each) => this.ourPermits(each));
     if (!isPermit(arg)) return arg;

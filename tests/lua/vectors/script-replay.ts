@@ -8,7 +8,7 @@ import { runOperation as run } from '../../support/lua/run-operation.js';
 import { Comparison, type Deviation } from './comparison.js';
 import { Names, Pace, type Scenario, type Step } from './recording.js';
 
-/** Puts in the place of each script of Redisson the one of ours that does the same, and compares what comes of it. */
+/** Replaces each script of Redisson by its counterpart of Holdfast, and compares the results. */
 export async function replayScripts(
   scenario: Scenario,
   deviations: readonly Deviation[],
@@ -26,8 +26,8 @@ export async function replayScripts(
 }
 
 /**
- * When a watchdog ticks is not exact, and one of the recorded ticks came 5 ms before the end of the lease that it saved:
- * we are early with them, since a timer that is late by that much is nothing wrong.
+ * When a watchdog ticks is not exact, and one of the recorded ticks came 5 ms before the end of the lease that it
+ * saved: we are early with them, since a timer that is late by that much is nothing wrong.
  */
 function when(step: Step, { at, reply }: Step['scripts'][number]): number {
   return Array.isArray(reply) ? (step.at + at) / 2 : at;
@@ -64,7 +64,7 @@ class ScriptReplay {
   readonly #owners = new Owners();
   readonly #pace = new Pace();
   readonly #comparison: Comparison;
-  /** key -> owner -> when the lease of each of its holds ends: what our client knows and puts into its requests. */
+  /** key -> owner -> end of the lease of each hold: the knowledge of the client that goes into its requests. */
   readonly #held = new Map<string, Map<string, number[]>>();
 
   constructor(
@@ -119,7 +119,7 @@ class ScriptReplay {
     }
   }
 
-  /** Our scripts say in words what Redisson's say in numbers: 1, 0 and nil. */
+  /** Translates replies in words to the numbers of Redisson's scripts: 1, 0 and nil. */
   async #script({ keys, args, reply: recorded }: Step['scripts'][number]): Promise<Answer> {
     const [key = ''] = keys;
     args = args.map((arg) => this.#owners.ours(arg));

@@ -14,7 +14,7 @@ export interface Messages {
   close(): void | Promise<void>;
 }
 
-/** What a scenario was recorded with: the servers, and each client's way to them. */
+/** The surroundings of a recorded scenario: the servers, and the connection of each client to them. */
 export interface Stage {
   readonly admin: Redis;
   /** For `createClient`, which still has to be made. */
@@ -22,8 +22,8 @@ export interface Stage {
   /** Everything that is published on channels that contain `name`. */
   listen(name: string): Promise<Messages>;
   /**
-   * Of the next scripts of this client. In the recording the connection fell silent for a while before it was cut; what
-   * either side knows is the same.
+   * Faults for the next scripts of this client. In the recording the connection was silent for a while before it was
+   * cut. Both sides know the same in either case.
    */
   loseReplies(label: string, times: number): void;
   close(): Promise<void>;
@@ -48,7 +48,7 @@ export async function openStage({ settings, steps }: Scenario): Promise<Stage> {
   return { ...ways, admin: admin(), listen: (name) => Published.on(name) };
 }
 
-/** Each client with a proxy of its own. */
+/** Each client has its own proxy. */
 async function proxied(
   labels: readonly string[],
   address: { host: string; port: number },
@@ -63,7 +63,7 @@ async function proxied(
       void struck.push(proxies.get(label)!.cutAfter({ command: 'EVALSHA', times }).appliedTimes(times)),
     async close() {
       await Promise.all([...proxies.values()].map((proxy) => proxy.close()));
-      await Promise.all(struck); // what was not lost is an error
+      await Promise.all(struck); // a loss that did not happen is an error
     },
   };
 }

@@ -19,7 +19,7 @@ export interface ContentionSettings {
 export interface ContentionResult {
   /** Sections that were entered while another one of the same lock was, and its hold still counted. */
   overlaps: number;
-  /** Sections that were told that their hold is lost. */
+  /** Number of sections whose hold was reported as lost. */
   told: number;
   /** Values that were read, thought about and written back, per lock; equal to the sections if no update was lost. */
   readonly values: readonly number[];
@@ -45,13 +45,13 @@ export async function contend(settings: ContentionSettings): Promise<ContentionR
       came = true;
       waited();
       const others = inside[at] as Set<Hold>;
-      // By the clock: of a process that was held up sockets may come before its timers, which tell of a loss.
+      // Check by the clock: after a hold-up of the process, sockets may run before the timers that report a loss.
       if ([...others].some((other) => other.validFor() > 0)) result.overlaps += 1;
       others.add(hold);
       const value = values[at] as number;
       await pause(holdMs);
       others.delete(hold);
-      // A hold that was lost meanwhile protects nothing; its section writes nothing.
+      // A hold that was lost in between protects nothing, so its section writes nothing.
       if (hold.signal.aborted) {
         result.told += 1;
         return;

@@ -10,7 +10,7 @@ import { testRedisUrl } from '../redis.js';
 import { until } from '../time/until.js';
 import { reach } from '../servers/topology.mjs';
 
-/** The system's clock, which can be told that the wall clock was set and knows the timers that are still to fire. */
+/** The system clock, with a wall clock that a test can set and a list of the pending timers. */
 export class TestClock implements Clock {
   readonly #system = systemClock(runOutside);
   readonly #set = new Set<Timer>();
@@ -49,7 +49,7 @@ export class TestClock implements Clock {
   }
 }
 
-/** A clock that knows the timers that are set: the leak check asks for them. */
+/** A clock that lists its pending timers for the leak check. */
 type ClientClock = Clock & { readonly timers: number };
 
 export interface ClientSettings extends ClientOptions {
@@ -59,7 +59,7 @@ export interface ClientSettings extends ClientOptions {
 
 let user: { username: string; password: string } | undefined;
 
-/** Clients that are opened without a URL of their own are this user's from now on. */
+/** Clients that are opened without a URL use this user from now on. */
 export function useUser(given: typeof user): void {
   user = given;
 }
@@ -99,7 +99,7 @@ export async function openProxy(): Promise<{ proxy: FaultProxy; url: string }> {
   return { proxy, url: proxy.url + pathname };
 }
 
-/** Releases open holds, so that only what a test did not mean to hold is left. A closed client has no timer. */
+/** Releases open holds, so that only unintended leftovers of a test remain. A closed client has no timer. */
 export async function closeClients(): Promise<void> {
   for (const proxy of proxies) proxy.lift();
   const opened = clients.splice(0);
@@ -108,7 +108,7 @@ export async function closeClients(): Promise<void> {
   expect({ timers: opened.map(({ clock }) => clock.timers) }).toEqual({ timers: opened.map(() => 0) });
 }
 
-/** A flow of its own: what it takes is nobody else's, unless it hands the `Hold` out. */
+/** Runs a separate flow: no other code is inside its holds, unless the flow passes on the `Hold`. */
 export function inFlow<T>(fn: () => Promise<T>): Promise<T> {
   return runOutside(fn);
 }
@@ -118,12 +118,12 @@ export function holdElsewhere(lock: Lock, leaseTime?: number): Promise<Hold> {
   return inFlow(async () => lock.acquire({ leaseTime }));
 }
 
-/** What has come meanwhile has been read: of a process that was held up timers come before its sockets. */
+/** Waits until replies that have arrived are read: after a hold-up of the process, timers run before sockets. */
 export function pause(ms = 0): Promise<void> {
   return new Promise((resume) => setTimeout(() => setImmediate(resume), ms));
 }
 
-/** What the client has sent is answered: its commands keep their order. */
+/** Waits for the replies to everything that the client has sent: its commands keep their order. */
 export async function answered(client: LockClient): Promise<void> {
   await pause();
   await inFlow(() => client.getLock('answered').isLocked());

@@ -5,7 +5,7 @@ import { answered } from './lock-clients.js';
 import type { FaultProxy } from '../proxy/proxy.js';
 import { until } from '../time/until.js';
 
-/** Those who wait are subscribed, and the first of them has been told since that the lock is busy. */
+/** Waits until the waiters are subscribed and the head has got a busy reply after that. */
 export async function parked({ log }: FaultProxy, client: LockClient, name: string): Promise<void> {
   const channel = lockChannel(name);
   await until(() => {

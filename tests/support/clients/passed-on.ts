@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import type { Hold } from '../../../src/holding/hold.js';
 import { elapsed } from '../time/elapsed.js';
 
-/** Gives the lock back: who waits for it elsewhere is inside within so many ms, and gives it back in turn. */
+/** Releases the lock: a waiter of another client acquires it within the given ms, and releases it in turn. */
 export async function expectPassedOn(hold: Hold, waiting: Promise<Hold>, withinMs: number): Promise<void> {
   const released = performance.now();
   await hold.release();

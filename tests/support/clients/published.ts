@@ -8,7 +8,7 @@ export interface Message {
   readonly payload: string;
 }
 
-/** Everything that is published on channels of one name. Sees no more than a client that subscribes would. */
+/** Records the messages on the channels of one name, as a subscribed client receives them. */
 export class Published {
   readonly #messages: Message[] = [];
   readonly #markers = new Set<string>();
@@ -25,7 +25,7 @@ export class Published {
     });
   }
 
-  /** @param name  of the lock, or what the names of all of them begin with */
+  /** @param name  name of the lock, or the common prefix of several names */
   static async on(name: string): Promise<Published> {
     const redis = admin().duplicate();
     const published = new Published(redis, name);
@@ -33,7 +33,7 @@ export class Published {
     return published;
   }
 
-  /** What was published since the last call, in order. */
+  /** Returns the messages since the last call, in order. */
   async take(): Promise<Message[]> {
     const marker = randomUUID();
     await admin().publish(this.#mark, marker);

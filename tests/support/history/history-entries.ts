@@ -7,10 +7,12 @@ const ENTERED_WITHIN_MS = 700;
 /** Where a fair lock has no message: the next sign of life, one second later at most. */
 const ENTERED_IN_ORDER_WITHIN_MS = 1_500;
 
-/** A fault elsewhere may leave a dead waiter at the head of a fair queue for 5 s, and `disturbed` counts 3 s of that. */
+/**
+ * A fault elsewhere may leave a dead waiter at the head of a fair queue for 5 s, and `disturbed` counts 3 s of that.
+ */
 const DEAD_IN_LINE_MS = 2_500;
 
-/** That nobody waits outside a lock that Redis has free. */
+/** Checks that no call waits for a lock that is free in Redis. */
 export class EntryCheck {
   constructor(
     private readonly facts: HistoryFacts,
@@ -21,7 +23,7 @@ export class EntryCheck {
   /** `calls`: those of one lock; `inOrder`: they wait for one another. */
   checkEntered(calls: readonly Call[], inOrder: boolean): void {
     const lock = calls[0]?.invoke.lock ?? '';
-    // Whoever wants several values of a group may wait for another one.
+    // A call for several values of a group may wait for another value.
     if (!this.facts.watched.has(lock) || lock.includes('/')) return;
     const free = this.#freeTimes(lock);
     const limitMs = inOrder ? ENTERED_IN_ORDER_WITHIN_MS : ENTERED_WITHIN_MS;

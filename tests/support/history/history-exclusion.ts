@@ -3,13 +3,13 @@ import { ms, named, type HeldLock, type HistoryFacts } from './history-facts.js'
 import type { Violate } from './history-violations.js';
 
 /**
- * `validFor()` is told in whole ms, and the timer that ends a hold may fire 1 ms early by the clock of the histories:
- * what is beside the truth for less than these two is nobody's fault.
+ * `validFor()` returns whole ms, and the timer that ends a hold may fire 1 ms early by the clock of the histories. A
+ * smaller difference than these two together is no fault.
  */
 const ROUNDED_MS = 1;
 const TIMER_MS = 1;
 
-/** That nobody counts on a lock that somebody else has, or that nobody has any more. */
+/** Checks that no holder counts on a lock that another owner has or that is free. */
 export class ExclusionCheck {
   constructor(
     private readonly facts: HistoryFacts,
@@ -34,12 +34,12 @@ export class ExclusionCheck {
     }
   }
 
-  /** Whoever may believe to hold the lock has it at the server all the while. */
+  /** Checks that each holder that may count on the lock has it at the server for all of that time. */
   checkHeld(hold: HeldLock): void {
     const until = this.facts.validUntil(hold) - CLOCK_SLACK_MS - ROUNDED_MS - TIMER_MS;
     let sure = hold.ok.at + CLOCK_SLACK_MS;
     for (const { from, at, half } of this.facts.held.get(`${hold.lock} ${hold.ok.owner}`) ?? []) {
-      // Who may write may read; not the other way round.
+      // A writer may also read. A reader may not write.
       if (half === 'read' && hold.ok.shared !== true) continue;
       if (from <= sure) sure = Math.max(sure, at);
     }

@@ -11,9 +11,9 @@ export interface HeldLock {
   readonly lock: string;
   readonly invoke: EventOf<'acquire-invoke'>;
   readonly ok: EventOf<'acquire-ok'>;
-  /** Until when the holder believes to hold the lock, by the last it was told. */
+  /** Time until which the holder counts on the lock, by its last report. */
   deadline: number;
-  /** The same without the times at which nobody could say: a doubt may end well. */
+  /** The same without the times of doubt: a doubt may end with a confirmation. */
   confirmedUntil: number;
   /** When that was said. */
   confirmedAt: number;
@@ -22,7 +22,7 @@ export interface HeldLock {
   loss?: EventOf<'loss-signal'>;
 }
 
-/** What a history tells, in the order in which it happened, and what follows from it. */
+/** The facts of a history, in the order in which they happened, and their consequences. */
 export class HistoryFacts {
   readonly events: readonly HistoryEvent[];
   readonly end: number;
@@ -47,7 +47,7 @@ export class HistoryFacts {
 
   readonly latches = new Map<string, EventOf<'latch-set'>>();
 
-  /** `violate` is told of a history that cannot be. */
+  /** `violate` receives the reasons why a history is impossible. */
   constructor(
     history: readonly HistoryEvent[],
     private readonly violate: Violate,
@@ -151,13 +151,13 @@ export class HistoryFacts {
     else this.#malformed(`hold ${event.hold} was never granted`, event);
   }
 
-  /** What was taken away behind the library's back is nobody's any more, and given back it is too much. */
+  /** A permit that was deleted without the library has no holder, and its release adds one too many. */
   brokenAt(lock: string, since = -Infinity): number {
     const broken = this.broken.filter(({ locks, at }) => isOf(locks, lock) && at >= since);
     return Math.min(Infinity, ...broken.map(({ from }) => from));
   }
 
-  /** Whoever had the lock at the server, by when that began. */
+  /** The owners that had the lock at the server, by the time of their acquisition. */
   heldOf(lock: string): EventOf<'held'>[] {
     return [...(this.#heldOf.get(lock) ?? [])].sort((a, b) => a.from - b.from);
   }
@@ -173,8 +173,8 @@ export class HistoryFacts {
   }
 
   /**
-   * Whether the deadline came while the holder's machine slept, so that only Redis could tell, and Redis had the lock as
-   * its owner's until `at`: a longer lease may have been on its way.
+   * Whether the deadline passed while the machine of the holder slept, and Redis still had the owner until `at`. Only
+   * Redis can decide such a case, and a request for a longer lease may have been pending.
    */
   keptAsleep({ lock, ok, confirmedUntil }: HeldLock, at: number): boolean {
     const slept = this.slept.some(
@@ -185,8 +185,8 @@ export class HistoryFacts {
   }
 
   /**
-   * When the lease would have ended without the sleep in which it did: until then its holder may be waiting for Redis to
-   * say which it was, and need not be told. What was granted inside it in the same doubt may last longer.
+   * Time at which the lease would have ended without the sleep. Until then the holder may wait for the reply of Redis
+   * without a loss report. A hold that was granted inside it in the same doubt may last longer.
    */
   doubtfulUntil(hold: HeldLock): number {
     const { ok, confirmedAt, confirmedUntil } = hold;
@@ -227,7 +227,7 @@ export class HistoryFacts {
   }
 }
 
-/** A word that comes when the lease is over by the last one changes nothing. */
+/** A report that arrives after the end of the lease by the last report changes nothing. */
 function believe(hold: HeldLock, at: number, until: number): void {
   hold.deadline = until > at ? until : Math.min(hold.deadline, at);
   if (until <= at) return;

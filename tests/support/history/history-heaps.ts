@@ -1,7 +1,7 @@
 import type { EventOf, HeapSize } from './history-events.js';
 import type { Violate } from './history-violations.js';
 
-/** What a heap after a collection is off by from one quiet point to the next: compiled code, buffers, idle entries. */
+/** Variation of the heap after a collection between two idle points: compiled code, buffers, idle entries. */
 const GROWTH: HeapSize = { bytes: 1_500_000, objects: 4_000 };
 
 /** A section that leaves one object behind in two, or a string in each. */

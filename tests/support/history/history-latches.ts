@@ -3,8 +3,8 @@ import { isOf, ms, type HistoryFacts } from './history-facts.js';
 import type { Violate } from './history-violations.js';
 
 /**
- * Whoever waits may miss the message that the latch is open. Then he looks again by himself, after the watchdog's time
- * (3 s in the nemesis) at the latest, and one look may go unanswered for its deadline (0.9 s).
+ * A waiter may miss the message that the latch is open. It then reads the latch again after the watchdog's time (3 s in
+ * the nemesis) at the latest, and one read may stay unanswered for its deadline (0.9 s).
  */
 const LOOKED_AGAIN_MS = 4_500;
 
@@ -29,7 +29,7 @@ export class LatchCheck {
     this.violate('latch not opened', message, event);
   }
 
-  /** What it was set to, or a count-down, was taken away. */
+  /** The count, or a count-down, was deleted. */
   #isGone(latch: string, at: number): boolean {
     const set = this.facts.latches.get(latch);
     const { at: setAt = Infinity, lock = latch } = set ?? {};

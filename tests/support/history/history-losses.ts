@@ -2,10 +2,10 @@ import type { EventOf, HistoryEvent } from './history-events.js';
 import { ms, named, type HeldLock, type HistoryFacts } from './history-facts.js';
 import type { Violate } from './history-violations.js';
 
-/** `validFor()` tells whole ms. */
+/** `validFor()` returns whole ms. */
 const WHOLE_MS = 1;
 
-/** That whoever holds something is told when it ends, and that calls settle in time. */
+/** Checks that each holder learns of the end of its hold, and that calls settle in time. */
 export class LossCheck {
   constructor(
     private readonly facts: HistoryFacts,
@@ -13,7 +13,7 @@ export class LossCheck {
     private readonly graceMs: number,
   ) {}
 
-  /** A hold whose lease has ended is told so, by its deadline, and gives its holder nothing any more. */
+  /** Checks that the end of a lease is reported by its deadline, and that the hold is not valid after that. */
   checkLoss(hold: HeldLock): void {
     const { ok, confirmedUntil: deadline, releaseInvoke, releaseOutcome, loss } = hold;
     if (releaseInvoke && releaseOutcome?.type === 'release-ok') {
@@ -26,7 +26,7 @@ export class LossCheck {
         this.violate('success after the loss', message, ok, releaseInvoke, releaseOutcome);
       }
     }
-    // Whoever gives the hold back is told of its loss by the release.
+    // The release reports the loss to its caller.
     const watchedUntil = Math.min(releaseInvoke?.at ?? Infinity, this.facts.died.get(ok.process) ?? Infinity);
     const toldAt = loss?.at ?? Infinity;
     const due = this.facts.doubtfulUntil(hold);
@@ -54,7 +54,8 @@ export class LossCheck {
     if (!parent) return;
     const { ok, invoke } = hold;
     const lostAt = Math.min(parent.loss?.at ?? Infinity, parent.confirmedUntil);
-    // The parent may have been given back meanwhile: it keeps the lock for its child and nobody watches its deadline.
+    // The parent may have been released in between. Its nested hold keeps the lock, and the deadline of the parent is
+    // not watched.
     const watched = parent.releaseInvoke === undefined || parent.releaseInvoke.at > lostAt;
     if (watched && lostAt < invoke.at) {
       const message = `${named(hold)} was granted inside hold ${parent.ok.hold}, lost ${ms(invoke.at - lostAt)} before`;

@@ -8,7 +8,7 @@ const QUEUED_WITHIN_MS = 500;
 
 type Granted = Call & { readonly outcome: EventOf<'acquire-ok'> };
 
-/** That a fair lock goes to its waiters in the order in which they asked, over all processes. */
+/** Checks that a fair lock is granted in the order of the requests, over all processes. */
 export class OrderCheck {
   constructor(
     private readonly facts: HistoryFacts,
@@ -18,7 +18,7 @@ export class OrderCheck {
 
   /** `calls`: those of one lock. */
   checkOrder(calls: readonly Call[]): void {
-    // A multi-lock asks for one member after the other.
+    // A multi-lock requests one member after the other.
     const alone = calls.filter(({ invoke }) => !invoke.joint).sort((a, b) => a.invoke.at - b.invoke.at);
     for (const call of alone) {
       const { outcome } = call;
@@ -31,7 +31,7 @@ export class OrderCheck {
     }
   }
 
-  /** Whoever fails, times out, dies or is struck by a fault may lose its place; a hold lets its nested calls in. */
+  /** A waiter that fails, times out, dies or is struck by a fault may lose its place. Nested calls need no place. */
   #overtook({ invoke, outcome }: Granted, before: Call): boolean {
     if (before.outcome?.type === 'acquire-ok' && before.outcome.parent !== undefined) return false;
     const { process, at } = before.invoke;

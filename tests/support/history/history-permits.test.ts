@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { HistoryEvent } from './history-events.js';
 import { history, kinds, type Bare } from './told-history.js';
 
-/** Two of four permits, taken at `from` and given back at `until`. */
+/** Two of four permits, acquired at `from` and released at `until`. */
 function permits(hold: string, from: number, until: number | 'never', process = 'A'): HistoryEvent[] {
   const call = `call-${hold}`;
   const taken = { taken: 2, of: 4 };

@@ -2,10 +2,10 @@ import type { EventOf, HistoryEvent } from './history-events.js';
 import { groupBy, type HeldLock, type HistoryFacts } from './history-facts.js';
 import type { Violate } from './history-violations.js';
 
-/** A process that is killed takes with it what it was still taking back. */
+/** A killed process also loses the permits that it was still recovering. */
 const IN_BACKGROUND_MS = 10_000;
 
-/** That permits, which nobody owns, are as many as there are. */
+/** Checks the number of permits, which have no owner. */
 export class PermitCheck {
   constructor(
     private readonly facts: HistoryFacts,
@@ -55,12 +55,12 @@ export class PermitCheck {
     if (free < of - gone) this.violate('permits lost', message, event, ...this.#unsettledOf(lock, since));
   }
 
-  /** When the permits were last counted anew. */
+  /** Time of the last new count of the permits. */
   #setBefore(lock: string, at: number): number {
     return this.facts.permitsSet.get(lock)?.findLast((set) => set <= at) ?? -Infinity;
   }
 
-  /** What may have taken something that did not come back. */
+  /** Calls that may have acquired permits and not released them. */
   #unsettledOf(lock: string, since: number): HistoryEvent[] {
     return [...this.facts.calls.values()].flatMap(({ invoke, outcome }): HistoryEvent[] => {
       if (invoke.lock !== lock || invoke.at < since || outcome === undefined) return [];

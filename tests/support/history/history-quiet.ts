@@ -6,7 +6,7 @@ interface Span {
   readonly renews?: boolean;
 }
 
-/** The times in which nothing but the library keeps a process from what it wants. */
+/** The times without faults, in which only the library can delay a process. */
 export class QuietTimes {
   constructor(private readonly facts: HistoryFacts) {}
 

@@ -3,7 +3,8 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 
 /**
  * @typedef {import('./history-events.js').HistoryEvent} HistoryEvent
- * @typedef {{ readonly owner: string, readonly signal: AbortSignal, validFor(): number, readonly token?: string | number | bigint }} RecordedHold
+ * @typedef {{ readonly owner: string, readonly signal: AbortSignal, validFor(): number, readonly token?: string |
+ *   number | bigint }} RecordedHold
  */
 
 /**
@@ -24,10 +25,10 @@ export function sharesOwner(one, other) {
 
 const TICK_MS = 10;
 const STALL_MS = 40;
-/** Longer than anybody may take to tell of a loss, and only of the time in which the process runs. */
+/** Longer than a loss report may take, counted only while the process runs. */
 const TICKS_TO_BE_TOLD = 40;
 
-/** Writes down what one process does with its locks. */
+/** Records the lock calls of one process. */
 export class HistoryRecorder {
   /** @type {HistoryEvent[]} */
   events = [];
@@ -36,7 +37,8 @@ export class HistoryRecorder {
   /** @type {Map<RecordedHold, { readonly id: string, until: number, overdue: number }>} */
   #open = new Map();
   /**
-   * Of the closed ones too: a child granted just before its parent is given back may be written down just after.
+   * Includes closed holds: a nested hold that is granted just before the release of its parent may be recorded after
+   * it.
    * @type {WeakMap<RecordedHold, string>}
    */
   #ids = new WeakMap();
@@ -46,8 +48,8 @@ export class HistoryRecorder {
   #lastTick = stamp();
 
   /**
-   * @param {string} name  of the process; no two in a history are alike
-   * @param {string} [path]  a file to append to: what is written there survives a kill -9
+   * @param {string} name  name of the process, unique in a history
+   * @param {string} [path]  file to append to; its content survives a kill -9
    */
   constructor(name, path) {
     this.name = name;
@@ -64,12 +66,12 @@ export class HistoryRecorder {
   }
 
   /**
-   * Before the call is made. Returns what the outcome has to name.
+   * Called before the call. Returns the id for the outcome.
    *
    * @param {string} lock
    * @param {number} [settlesWithin]
    * @param {number} [leaseTime]
-   * @param {boolean} [joint]  it is one of several that one call takes
+   * @param {boolean} [joint]  whether it is one of several locks of one call
    */
   invoked(lock, settlesWithin, leaseTime, joint = false) {
     const call = `${this.name}/${++this.#made}`;
@@ -113,7 +115,7 @@ export class HistoryRecorder {
 
   /**
    * @param {string} call
-   * @param {unknown} reason  what it rejected with, or 'busy'
+   * @param {unknown} reason  the rejection, or 'busy'
    */
   refused(call, reason) {
     const unknown =
@@ -141,7 +143,7 @@ export class HistoryRecorder {
 
   /**
    * @param {RecordedHold} hold
-   * @param {unknown} [error]  what the release rejected with
+   * @param {unknown} [error]  the rejection of the release
    */
   released(hold, error) {
     this.#write(hold, (id) =>
@@ -150,17 +152,17 @@ export class HistoryRecorder {
         : { type: 'release-fail', hold: id, reason: reasonOf(error) },
     );
     this.#open.delete(hold);
-    this.confirm(hold.owner); // and what they were good for may have been this one's lease
+    this.confirm(hold.owner); // their validity may have come from the lease of this hold
   }
 
   /**
-   * Writes down that a hold is being given back, and what that leaves to the others of its owner: a hold around it may
-   * have been good for this one's lease, and the server takes that back long before it has answered.
+   * Records that the release of a hold begins, and the remaining validity of the owner's other holds. A hold around it
+   * may have been valid because of its lease, and the server shortens the lease before its reply arrives.
    *
    * @template T
    * @param {RecordedHold} hold
    * @param {() => T} release
-   * @param {Iterable<RecordedHold>} [parts]  what was written down of it
+   * @param {Iterable<RecordedHold>} [parts]  the recorded parts of the hold
    */
   givingBack(hold, release, parts = [hold]) {
     const all = [...parts];
@@ -171,8 +173,8 @@ export class HistoryRecorder {
   }
 
   /**
-   * The same for a hold that somebody else gives back: `withLock` does so some turns of the queue after its body has
-   * ended, and nothing tells of it but the call itself.
+   * The same for a hold that other code releases: `withLock` releases some turns of the queue after the end of its
+   * body, and only the call itself shows when.
    *
    * @param {RecordedHold & { release(): Promise<void> }} hold
    * @param {Iterable<RecordedHold>} [parts]
@@ -186,7 +188,7 @@ export class HistoryRecorder {
   }
 
   /**
-   * Asks every open hold of an owner, or of all owners, how long it is good for. To be called after each renewal.
+   * Records how long every open hold of an owner, or of all owners, is valid. Call this after each renewal.
    *
    * @param {string} [owner]
    */
@@ -229,7 +231,7 @@ export class HistoryRecorder {
     this.#lastTick = now;
     for (const [hold, open] of this.#open) {
       if (now <= open.until) continue;
-      // Of several locks that one call inside takes, some may have made it good for longer. To ask may be what tells it.
+      // A nested call of several locks may have extended the validity. Reading it may report a loss.
       open.overdue += 1;
       if (open.overdue === TICKS_TO_BE_TOLD) this.#ask(hold);
     }
@@ -237,7 +239,7 @@ export class HistoryRecorder {
 }
 
 /**
- * What the recorders have written to their files.
+ * Reads the events that the recorders have written to their files.
  *
  * @param {readonly string[]} paths
  * @returns {HistoryEvent[]}

@@ -5,7 +5,7 @@ import type { Violate } from './history-violations.js';
 /** A third of the nemesis's 3 s between two renewals, and one that goes unanswered for its deadline and is repeated. */
 const RENEWED_WITHIN_MS = 2_500;
 
-/** That a hold without a lease of its own lasts for as long as Redis answers. */
+/** Checks that a hold without its own lease lasts as long as Redis replies. */
 export class RenewalCheck {
   constructor(
     private readonly facts: HistoryFacts,

@@ -12,14 +12,14 @@ export class TokenCheck {
     for (const sameCounter of groupBy(holds, (hold) => this.#epochOf(hold))) this.#checkCounter(sameCounter);
   }
 
-  /** How often the counter had been lost; apart from the others where nobody can say. */
+  /** Number of losses of the counter; a separate value where the number is unknown. */
   #epochOf({ lock, invoke, ok }: HeldLock): string {
     const losses = this.facts.broken.filter(({ tokensLost, locks }) => tokensLost && isOf(locks, lock));
     const unsure = losses.some(({ from, at }) => invoke.at < at && ok.at > from);
     return unsure ? ok.hold : String(losses.filter(({ at }) => at <= invoke.at).length);
   }
 
-  /** Whoever asked after somebody else had been granted has the larger token. */
+  /** Checks that a request after another grant gets the larger token. */
   #checkCounter(holds: readonly HeldLock[]): void {
     const fenced = holds.flatMap((hold) =>
       hold.ok.token === undefined ? [] : [{ hold, token: BigInt(hold.ok.token) }],

@@ -10,7 +10,7 @@ const inOrder = (events: HistoryEvent[]): string[] =>
 /** Redis has the lock as this owner's. */
 const seen = (owner: string, from: number, at: number): HistoryEvent[] =>
   history({ type: 'held', from, at, lock: 'x', owner });
-/** Has asked at `from` and is granted the lock at `until`, or waits to the end. */
+/** A call that starts at `from` and is granted the lock at `until`, or waits to the end. */
 const waits = (call: string, from: number, until: number | 'for ever', process = 'B'): HistoryEvent[] =>
   history(
     { type: 'acquire-invoke', process, at: from, call, lock: 'x' },

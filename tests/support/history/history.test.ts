@@ -8,7 +8,7 @@ test('a history of consecutive holds, timely loss reports, failures and unknown 
     ...held('a', { from: 100, until: 200 }),
     ...held('b', { process: 'B', from: 201, until: 300 }),
     ...held('other', { from: 150, lock: 'y', until: 250 }),
-    // Lost by its deadline, released too late, told so.
+    // Lost at its deadline, released too late, with a loss report.
     ...held('c', { from: 400, validUntil: 500, until: 'never' }),
     ...history(
       { type: 'loss-signal', at: 500, hold: 'c', cause: 'expired' },
@@ -227,7 +227,7 @@ test('a deleted lock may be granted again, and the old holder must still learn o
   expect(
     kinds([...victim, ...history({ type: 'broken', from: 200, at: 210, locks: ['y'] }), ...next, ...told]),
   ).toEqual(['two valid holds at once']);
-  // What was granted after it is protected as ever.
+  // Later grants are protected as usual.
   expect(kinds([...broken, ...held('c', { from: 250, until: 400 }), ...next])).toEqual(['two valid holds at once']);
 });
 
@@ -290,12 +290,12 @@ test('a hold that counts as valid after the server has freed its lock is found',
   expect(kinds([...hold, ...atServer(99, 401)])).toEqual([]);
   expect(kinds([...hold, ...atServer(99, 250), ...atServer(250, 401)])).toEqual([]);
   expect(kinds([...hold, ...atServer(99, 390)])).toEqual(['valid without the lock']);
-  // The clocks may be 2 ms apart; a whole ms was told, and a timer may fire 1 ms early.
+  // The clocks may be 2 ms apart, the report has whole ms, and a timer may fire 1 ms early.
   expect(kinds([...hold, ...atServer(99, 396.5)])).toEqual([]);
   expect(kinds([...hold, ...atServer(99, 395.5)])).toEqual(['valid without the lock']);
   expect(kinds([...hold, ...atServer(99, 401, 'b')])).toEqual(['valid without the lock']);
   expect(kinds([...hold, ...atServer(99, 200), ...atServer(300, 401)])).toEqual(['valid without the lock']);
-  // Its loss was told before, or somebody took it away.
+  // The loss was reported before, or the lock was deleted.
   expect(
     kinds([...hold, ...atServer(99, 390), ...history({ type: 'loss-signal', at: 389, hold: 'a', cause: 'gone' })]),
   ).toEqual(['success after the loss']);

@@ -15,9 +15,9 @@ import type { Violate, Violation } from './history-violations.js';
 export interface CheckOptions {
   /** How much later than due a busy machine may run a timer or settle a call. */
   graceMs?: number;
-  /** It tells of every fault: then what no fault explains must not be. */
+  /** Whether the history has every fault: then every deviation needs a fault. */
   allFaultsTold?: boolean;
-  /** Whether a lock is given in the order in which it was asked for. */
+  /** Whether a lock is granted in the order of the requests. */
   inOrder?: (lock: string) => boolean;
 }
 

@@ -20,7 +20,9 @@ interface HoldTerms {
   shared?: boolean;
 }
 
-/** Asked for 1 ms before `from`, granted then, given back at `until` (answered 1 ms later). */
+/**
+ * A hold that is requested 1 ms before `from`, granted at `from`, and released at `until` (with the reply 1 ms later).
+ */
 export function held(hold: string, { process = 'A', lock = 'x', from, ...terms }: HoldTerms): HistoryEvent[] {
   const { validUntil = from + 30_000, until: end = from + 10, owner = hold, ...rest } = terms;
   const all: Bare<HistoryEvent>[] = [

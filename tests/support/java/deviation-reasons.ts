@@ -1,6 +1,7 @@
 /**
- * Everything that we do otherwise than Redisson on purpose, and why: the one table for the recordings and the worked
- * examples (tests/lua) and for the comparison with a live JVM (tests/interop/redisson/wire). They say where it shows.
+ * Every intended difference between Holdfast and Redisson, with its reason: the one table for the recordings and the
+ * worked examples (tests/lua) and for the comparison with a live JVM (tests/interop/redisson/wire). They say where it
+ * shows.
  */
 export const REASONS = {
   // Leases
@@ -18,7 +19,7 @@ export const REASONS = {
   readMembers: 'the lease of a multi-lock is that of the keys of its read holds, too (hazard 45)',
   leaseOnce: 'the lease is the one that was asked for, however many rounds it took (hazard 44)',
 
-  // Who holds it
+  // Owners and holds
   lost: 'a hold that was lost is told apart from one that never was',
   staysInside: 'inside a lost hold nothing is acquired until it is given back',
   notOwner: 'an unlock by a stranger is refused before anything is sent',
@@ -34,7 +35,7 @@ export const REASONS = {
   forceType: 'a force unlock of a key that is no hash is refused; Redisson deletes it',
   pollsByChance: 'whether a poll falls before or after a look at the server is chance',
 
-  // Who is told
+  // Messages
   downgradeWakes: 'a downgrade wakes the readers that wait (hazard 24)',
   notFreed: 'nothing came free: nothing is published',
   noPermits: 'a message without permits wakes nobody, and a negative one makes a JVM fail (hazard 30)',

@@ -1,8 +1,8 @@
 import type { MonitorLine } from '../servers/monitor-log.js';
 
 /**
- * Reads from what the server has run who queued when and who was granted the lock: whoever is granted it has to be the
- * head of the queue, or the queue empty, and whoever stands in it leaves it by being granted.
+ * Reads the arrivals in the queue and the grants from the commands of the server. A granted owner must be the head of
+ * the queue, or the queue must be empty, and an owner in the queue leaves it with its grant.
  */
 export function fairOrder(lines: readonly MonitorLine[], name: string): { violations: string[]; granted: string[] } {
   const queueKey = `redisson_lock_queue:{${name}}`;
@@ -10,7 +10,7 @@ export function fairOrder(lines: readonly MonitorLine[], name: string): { violat
   const violations: string[] = [];
   const granted: string[] = [];
   let holder: string | undefined;
-  // A script pops the head before it sets the field: the head it had is what counts.
+  // A script pops the head before it sets the field, so the head before the script counts.
   let popped: string | undefined;
   for (const { command, args, source } of lines) {
     if (source !== 'lua') {

@@ -22,7 +22,7 @@ export const LOCKS: Record<
   group: (client, name, context, values) => client.getMultiLock(name, values, { context }),
 };
 
-/** Java's calls on a lock, as ours; times are ms. `asked`: whom `isHeldByThread` asks about. */
+/** The calls of Java on a lock as calls of Holdfast; times are ms. `asked`: the owner for `isHeldByThread`. */
 export async function callLock(
   lock: AnyLock,
   method: string,

@@ -5,7 +5,7 @@ import type { Semaphore } from '../../../src/synchronizers/semaphore.js';
 
 type Args = readonly unknown[];
 
-/** Java's calls on what nobody owns, as ours: by the kind of the object. Arguments are in Java's order. */
+/** The calls of Java on objects without an owner as calls of Holdfast, by kind. Arguments are in Java's order. */
 export const SHARED_CALLS: Record<
   string,
   (client: LockClient, name: string, method: string, args: Args, signal: AbortSignal) => Promise<unknown>
@@ -16,7 +16,7 @@ export const SHARED_CALLS: Record<
   latch: (client, name, method, args, signal) => callLatch(client.getCountDownLatch(name), method, args, signal),
 };
 
-/** Durations of both forms, as ms; what is in front of them. */
+/** Durations of both forms in ms, after their other arguments. */
 function timed(args: Args): { counts: number[]; times: number[] } {
   const unit = args.indexOf('MILLISECONDS');
   const durations = args.filter((arg): arg is string => typeof arg === 'string' && arg.startsWith('PT'));

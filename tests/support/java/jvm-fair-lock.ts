@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { fairChannel, fairQueueKey, fairTimeoutsKey } from '../../../src/redis/keys.js';
 
-/* What a JVM does with a fair lock, by the wire document: by its own clock, and knowing nothing of who is alive. */
+/* The fair lock of Redisson by the wire document: it uses its own clock and does not know which waiters are alive. */
 
 const SWEEP = `
 while true do

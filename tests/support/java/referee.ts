@@ -24,7 +24,7 @@ interface Section {
   readonly socket: Socket;
 }
 
-/** What the locks of a contest protect, outside of Redis: a plain number, and a list of who is inside. */
+/** The state that the locks of a contest protect, outside of Redis: a number, and a list of the owners inside. */
 export class Referee {
   readonly violations: string[] = [];
   /** Owners in the order in which they entered. */

@@ -1,10 +1,11 @@
 // @ts-check
 
 /**
- * @typedef {'numPassedTests' | 'numFailedTests' | 'numPendingTests' | 'numTodoTests' | 'numRuntimeErrorTestSuites'} Figure
+ * @typedef {'numPassedTests' | 'numFailedTests' | 'numPendingTests' | 'numTodoTests' | 'numRuntimeErrorTestSuites'}
+ *   Figure
  */
 
-/** Ends a run with one plain line for whoever reads the log by machine. A file that did not even load counts as failed. */
+/** Ends a run with one plain line for programs that read the log. A file that did not load counts as failed. */
 export default class ClosingLine {
   /**
    * @param {unknown} _contexts

@@ -10,7 +10,7 @@ export let server;
 
 /**
  * One server for the whole run: starting one per file costs more than the tests in it.
- * What is set in the environment here is seen by every worker and by the processes they fork.
+ * Every worker, and the processes that it forks, see the environment that is set here.
  */
 export default async function globalSetup() {
   const seed = (process.env.HOLDFAST_SEED ??= String(randomInt(2 ** 31)));
@@ -29,8 +29,8 @@ export default async function globalSetup() {
 }
 
 /**
- * Whoever runs a script first on a server has it sent once more, behind what was sent after it. Which test that is
- * would depend on the workers.
+ * The first run of a script on a server sends the script again, after later commands. Without this function, the
+ * workers would decide which test is affected.
  *
  * @param {string} url
  */

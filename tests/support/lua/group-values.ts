@@ -5,7 +5,7 @@ export { valueField };
 
 const JVM = '8743c9c0-0795-4907-87fd-6c719a6b4586:52';
 
-/** What Redis has of one held value. */
+/** The fields of one held value in Redis. */
 export const heldValue = (value: string, owner: string, count: number, ends: unknown): Record<string, unknown> => ({
   [valueField(value)]: owner,
   [`${valueField(value)}:${owner}:expire_time`]: ends,
@@ -18,7 +18,7 @@ export async function serverNow(): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
 
-/** Puts a hold into Redis that nobody here knows of, such as a JVM's. */
+/** Writes a hold to Redis that no client of this process knows, such as one of Redisson. */
 export async function holdValues(
   group: string,
   values: readonly string[],

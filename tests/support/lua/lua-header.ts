@@ -9,7 +9,7 @@ export interface LuaHeader {
   readonly name: string;
   readonly keys: readonly LuaParameter[];
   readonly args: readonly LuaParameter[];
-  /** What the script can answer, as its Returns lines begin: `1`, `-3`, `nil`, `n`, `an array ...`. */
+  /** The replies of the script, as its Returns lines begin: `1`, `-3`, `nil`, `n`, `an array ...`. */
   readonly returns: readonly string[];
   readonly usedBy: readonly { readonly file: string; readonly binding: string }[];
   readonly body: string;
@@ -58,14 +58,14 @@ export function parseLuaHeader(text: string): LuaHeader {
 function parseParameter(line: string, before: readonly LuaParameter[]): LuaParameter {
   const [address = '', name, ...description] = line.slice(3).split(/ {2,}/);
   const [, index, variable] = /^(?:KEYS|ARGV)\[(\d+)(\.\.n)?\]$/.exec(address) ?? [];
-  // A fixed one has name, type and meaning; a variable tail may need its words for what repeats in it.
+  // A fixed parameter has a name, a type and a meaning. A variable tail has a name and a description.
   if (!index || !name || description.length < (variable ? 1 : 2))
     throw new Error(`not "index  name  type  meaning": ${line}`);
   if (Number(index) !== before.length + 1 || before.at(-1)?.variable) throw new Error(`out of order: ${line}`);
   return { index: Number(index), variable: variable !== undefined, name };
 }
 
-/** One line for each way in which a script's body is not what its header says. */
+/** Returns one line for each difference between the body of a script and its header. */
 export function bodyDepartures({ keys, args, returns, body }: LuaHeader): string[] {
   const found: string[] = [];
   const code = body.replace(/--.*/g, '');
@@ -104,7 +104,7 @@ export function bodyDepartures({ keys, args, returns, body }: LuaHeader): string
   }
 
   const isLiteral = (value: string) => /^(-?\d+|nil)$/.test(value);
-  // What a function of its own returns, the script does not; an error is told in words.
+  // The results of local functions are no replies of the script. Errors are described in words.
   const script = code.replace(/^local function .*\n(?: .*\n)*end$/gm, '');
   const answered = [...script.matchAll(/\breturn +(?!redis\.error_reply)(.+?)(?: +end)?$/gm)].map(([, value]) =>
     value!.trim(),

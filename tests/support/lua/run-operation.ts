@@ -3,7 +3,7 @@ import { admin } from '../redis.js';
 
 type AnyOperation = Operation<readonly string[], readonly (string | number)[], unknown>;
 
-/** A script or a read without anything of the client around it, never too late; what the client would make of the reply. */
+/** Runs a script or a read without the client, never too late, and decodes the reply as the client does. */
 export async function runOperation<Reply>(
   operation: Pick<Operation<never, never, Reply>, 'script' | 'name' | 'notAfter' | 'reply'>,
   keys: readonly string[],

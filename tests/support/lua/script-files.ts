@@ -6,5 +6,5 @@ const LUA_FILES = projectFiles('lua', '.lua');
 export const SCRIPT_FILES = LUA_FILES.filter((path) => !path.startsWith('lua/lib/'));
 export const INCLUDED_FILES = LUA_FILES.filter((path) => path.startsWith('lua/lib/'));
 
-/** A script with the text of what it includes in place. */
+/** Returns a script with the text of its includes. */
 export const readScript = (path: string): string => withIncludes(readProjectFile(path));

@@ -3,8 +3,8 @@ import { currentHolds, runInside, runOutside, type FlowHold } from '../../../src
 import type { OwnershipAdapter, OwnershipHold, OwnershipLock } from '../../unit/ownership/scenarios/scenario.js';
 
 /*
- * The ownership rules on a lock in memory, for tests of who is inside what. Every command is a macrotask, so that each
- * call loses its place on the stack as a call to a server does.
+ * The ownership rules on a lock in memory, for tests of the flow inside each hold. Every command is a macrotask, so
+ * that each call loses its place on the stack, as a call to a server does.
  */
 
 /** Where at most one hold is open at a time: the lock itself, and each hold for the branches directly inside it. */
@@ -147,7 +147,7 @@ class FakeLock implements OwnershipLock {
   }
 }
 
-/** Only what the caller gets is bound: inside, nobody is to enter anything. */
+/** Binds only the promise that the caller gets: the code here must not enter the hold. */
 function bound<T>(taking: Promise<FakeHold | undefined>, answer: (hold: FakeHold | undefined) => T): Promise<T> {
   const deferred = boundDeferred<T>();
   taking.then(
@@ -161,7 +161,7 @@ function command(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Locks of one name are one lock, whichever handle is asked. */
+/** All handles of one name are one lock. */
 export function fakeAdapter(): OwnershipAdapter {
   const roots = new Map<string, Place>();
   return {

@@ -11,11 +11,11 @@ import ts from 'typescript';
 const here = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.meta.url));
 
 const SCENARIOS = here('../../unit/ownership/scenarios/');
-/** Inside node_modules, so that what is built there finds the packages it imports and no tool looks at it. */
+/** Inside node_modules, so that the built files find the packages they import and tools ignore them. */
 const CACHE = here('../../../node_modules/.cache/holdfast/');
 
 /**
- * What user code may be compiled to. The library is not: it ships as it is built.
+ * The targets to which user code may be compiled. The library is used as it is built.
  * @type {Record<string, (source: string) => string | Promise<string>>}
  */
 export const compileTargets = {
@@ -43,7 +43,7 @@ export const compileTargets = {
 function compiled(source, target) {
   const { outputText, diagnostics } = ts.transpileModule(source, {
     reportDiagnostics: true,
-    // Without downlevelIteration, ES5 code cannot iterate over what is no array.
+    // Without downlevelIteration, ES5 code can iterate over arrays only.
     // eslint-disable-next-line @typescript-eslint/no-deprecated -- goes with ES5
     compilerOptions: { target, module: ts.ModuleKind.ESNext, downlevelIteration: true, ignoreDeprecations: '6.0' },
   });

@@ -2,8 +2,8 @@ import { fakeAdapter } from './fake-acquisition.js';
 import type { OwnershipAdapter } from '../../unit/ownership/scenarios/scenario.js';
 
 /*
- * What a process outside of the test runner needs of the sources, bundled into one file; and the locks it tries the
- * scenarios on. Another module with the same `openLocks` puts them on other locks.
+ * The sources that a process outside of the test runner needs, bundled into one file, and the locks of its scenarios.
+ * Another module with the same `openLocks` runs the scenarios on other locks.
  */
 
 export { boundDeferred, boundRejection, supportsBoundPromises } from '../../../src/ownership/bound-promise.js';

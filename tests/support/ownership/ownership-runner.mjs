@@ -6,11 +6,12 @@ import { Worker, isMainThread, parentPort, workerData } from 'node:worker_thread
 import { surroundings } from './ownership-surroundings.mjs';
 
 /*
- * Runs everything about ownership that has been built into a folder (ownership-build.mjs) in a process without a test runner:
+ * Runs the ownership tests that were built into a folder (ownership-build.mjs) in a process without a test runner:
  *
- *   node ownership-runner.mjs --folder <built> [--surrounding <name>] [--late] [--worker] [--comparisons <n>] [--locks <module>]
+ * node ownership-runner.mjs --folder <built> [--surrounding <name>] [--late] [--worker] [--comparisons <n>] [--locks
+ * <module>]
  *
- * Prints what ran as one line of JSON and ends with 1 if anything was not as expected.
+ * Prints the executed tests as one line of JSON and exits with 1 if a result was not as expected.
  */
 
 /**
@@ -110,7 +111,7 @@ if (isMainThread) {
   if (folder === undefined) throw new Error('--folder is missing');
   const report = await (worker ? runInWorker : run)({ ...rest, folder, comparisons: Number(comparisons) });
   console.log(JSON.stringify(report));
-  // What a surrounding leaves running is not waited for.
+  // Do not wait for work that a surrounding has left running.
   process.exit(report.failures.length === 0 ? 0 : 1);
 } else {
   const options = /** @type {Options} */ (/** @type {unknown} */ (workerData));

@@ -4,7 +4,7 @@ import { Session } from 'node:inspector';
 import { promiseHooks } from 'node:v8';
 
 /**
- * What else may be going on in a process that uses locks. Each starts it and returns how to end it.
+ * Other activities in a process that uses locks. Each function starts one and returns a function that ends it.
  * @type {Record<string, () => () => void>}
  */
 export const surroundings = {

@@ -20,7 +20,7 @@ export interface WorkerEvent {
   readonly at: number;
 }
 
-/** What a call in the worker has failed with. */
+/** The error of a call in the worker. */
 export class WorkerError extends Error {
   readonly code: string | undefined;
   readonly outcome: string | undefined;
@@ -46,7 +46,7 @@ export class WorkerError extends Error {
 export interface WorkerOptions {
   /** In histories and among the holders of a shared counter. */
   name?: string;
-  /** Write down what is done with locks, for `history()`. */
+  /** Records the lock calls for `history()`. */
   history?: boolean;
   execArgv?: readonly string[];
 }
@@ -134,7 +134,7 @@ export class Worker {
     });
   }
 
-  /** Returns the client's id. `events`: those to tell of besides losses and failures. */
+  /** Returns the client's id. `events`: the events to report besides losses and failures. */
   async createClient(
     options: WorkerClientOptions,
     client = 'client',
@@ -148,7 +148,9 @@ export class Worker {
     await this.order({ do: 'closeClient', client, options });
   }
 
-  /** A flow of the worker: one async function that does its steps in their order. It is there from its first step on. */
+  /**
+   * A flow of the worker: one async function that does its steps in their order. It is there from its first step on.
+   */
   flow(name: string, client = 'client'): WorkerFlow {
     return new WorkerFlow(
       (step) => this.order({ do: 'step', client, flow: name, step }),
@@ -165,7 +167,7 @@ export class Worker {
     await this.order({ do: 'abort', signal, reason });
   }
 
-  /** Blocks the event loop; answers when it is over. */
+  /** Blocks the event loop, and replies when the block has ended. */
   async block(ms: number): Promise<{ from: number; until: number }> {
     this.#blockedAt = stamp();
     const blocked = (await this.order({ do: 'block', ms })) as { from: number; until: number };
@@ -179,8 +181,8 @@ export class Worker {
   }
 
   /**
-   * As if its machine slept: it stands still and its monotonic clock with it, while the wall clock and everybody else
-   * go on. Tells how far its clocks have moved, by its own word.
+   * Simulates a sleep of the machine: the process and its monotonic clock stop, while the wall clock and all other
+   * processes continue. Returns how far its clocks have moved, as the process sees them.
    */
   async sleep(ms: number): Promise<{ wallMs: number; monotonicMs: number }> {
     this.stands = true;
@@ -208,7 +210,9 @@ export class Worker {
     await this.order({ do: 'stopContending' });
   }
 
-  /** Heap after a collection (with `--expose-gc` among `execArgv`) and what keeps the process alive. */
+  /**
+   * The heap after a collection (with `--expose-gc` among `execArgv`), and the resources that keep the process alive.
+   */
   async resources(): Promise<{ heapUsed: number; active: string[] }> {
     return (await this.order({ do: 'resources' })) as { heapUsed: number; active: string[] };
   }
@@ -244,13 +248,13 @@ export class Worker {
   }
 
   async kill9(): Promise<void> {
-    // One that is stopped, or whose event loop is blocked, does nothing any more.
+    // A stopped process, or one with a blocked event loop, does nothing.
     if (this.running) this.#diedAt = this.#pausedAt ?? this.#blockedAt ?? stamp();
     this.#process.kill('SIGKILL');
     await this.#exited;
   }
 
-  /** Closes its clients and ends it; what will not end within the limit is killed. */
+  /** Closes the clients of the process and ends it. A process that does not end within the limit is killed. */
   async close(limitMs = LONG_MS): Promise<void> {
     if (this.running) {
       const limit = setTimeout(() => this.#process.kill('SIGKILL'), limitMs);
@@ -265,7 +269,7 @@ export class Worker {
     }
   }
 
-  /** What it has done so far, with its death if it was killed. */
+  /** The events of the process so far, with its death if it was killed. */
   history(): HistoryEvent[] {
     if (this.#historyAtEnd) return this.#historyAtEnd;
     const events = [...readHistory([this.#file]), ...this.#slept];

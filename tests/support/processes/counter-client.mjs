@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 /**
- * @typedef {{ id: number, op: 'read' | 'write' | 'enter' | 'leave', name: string, value?: number, who?: string }} CounterRequest
+ * @typedef {{ id: number, op: 'read' | 'write' | 'enter' | 'leave', name: string, value?: number, who?: string }}
+ *   CounterRequest
  * @typedef {{ id: number, value: number }} CounterReply
  */
 
@@ -55,7 +56,7 @@ export class CounterClient {
   }
 
   /**
-   * Returns how many are inside now, this one included.
+   * Returns the number of flows inside, including this one.
    *
    * @param {string} name @param {string} who
    */
@@ -69,7 +70,7 @@ export class CounterClient {
   }
 
   /**
-   * One section: any other one at the same time shows as an overlap, or as an update that is lost.
+   * Runs one section. Another section at the same time shows as an overlap or as a lost update.
    *
    * @param {string} name
    * @param {string} who

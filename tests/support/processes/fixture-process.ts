@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const LIMIT_MS = 25_000;
 
-/** Runs a file of `fixtures` beside the test, with the built package, and returns what it has said as JSON. */
+/** Runs a file of `fixtures` beside the test, with the built package, and returns its output as JSON. */
 export async function runFixture<T>(
   file: string,
   args: readonly string[] = [],

@@ -8,7 +8,7 @@ export class LineServer<Request extends { readonly id: number }> {
 
   constructor(
     private readonly answer: (request: Request, socket: Socket) => number,
-    /** Told when who was at the other end is there no more. */
+    /** Called when the other end has disconnected. */
     private readonly left: (socket: Socket) => void,
   ) {}
 

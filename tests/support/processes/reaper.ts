@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 
 /**
- * Its input ends when we end, by whatever way (an exit handler would not run after a kill -9), and then it kills the
- * processes it was told of.
+ * Its input ends when this process ends in any way (an exit handler would not run after a kill -9). Then it kills the
+ * registered processes.
  */
 const SCRIPT = `
 pids=' '
@@ -23,7 +23,7 @@ const watched = new Set<number>();
 export function reapWithUs(pid: number): void {
   watched.add(pid);
   if (!reaper) {
-    // A group of its own, so that a Ctrl-C leaves it time for its work.
+    // A separate process group, so that a Ctrl-C does not end it before its work is done.
     reaper = spawn('sh', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
     reaper.unref();
     reaper.stdin?.on('error', () => undefined);

@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * What of a value can be sent to another process.
+ * Returns the part of a value that can be sent to another process.
  *
  * @param {unknown} value @returns {unknown}
  */

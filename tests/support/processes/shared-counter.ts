@@ -5,7 +5,7 @@ import { LineServer } from './line-server.js';
 export interface Overlap {
   readonly name: string;
   readonly who: string;
-  /** Those who were inside when it came. */
+  /** The flows that were inside when it came. */
   readonly inside: readonly string[];
 }
 
@@ -17,8 +17,9 @@ interface Counter {
 }
 
 /**
- * What a lock protects in the tests: plain numbers that several processes read, think about and write back, and a list
- * of who is inside. If two are inside at once, the list shows it, and as a rule an update is lost as well.
+ * The state that a lock protects in the tests: numbers that several processes read, process and write back, and a list
+ * of the flows inside. If two flows are inside at the same time, the list shows it, and usually an update is lost as
+ * well.
  */
 export class SharedCounter {
   readonly overlaps: Overlap[] = [];
@@ -26,7 +27,7 @@ export class SharedCounter {
   readonly #server = new LineServer<CounterRequest>(
     (request, socket) => this.#run(request, socket),
     (socket) => {
-      // The dead are not inside any more.
+      // Dead processes are not inside.
       for (const counter of this.#counters.values()) {
         for (const each of counter.inside.filter((one) => one.socket === socket)) remove(counter, each);
       }
@@ -52,7 +53,7 @@ export class SharedCounter {
     return this.#counter(name).value;
   }
 
-  /** How often somebody has left; equals the value unless an update was lost or somebody died inside. */
+  /** Number of completed sections. It equals the value unless an update was lost or a process died inside. */
   sections(name: string): number {
     return this.#counter(name).sections;
   }

@@ -2,8 +2,8 @@
 import { stamp } from '../history/history-recorder.mjs';
 
 /*
- * What a process sees of its machine's clocks when somebody sets them, or when the machine sleeps. `stamp()` goes on
- * by the real ones.
+ * The clocks of a machine as a process sees them when they are set or when the machine sleeps. `stamp()` uses the real
+ * clocks.
  */
 
 /** ms by which the wall clock has been set, in all. */
@@ -31,8 +31,8 @@ export function setWallClock(ms) {
 const HELD_MS = 5;
 
 /**
- * Stops the process until somebody lets it go on. Its monotonic clock has stood still meanwhile, as while a machine
- * sleeps. Returns how far each clock has moved.
+ * Stops the process until it is resumed. Its monotonic clock stops for that time, as on a sleeping machine. Returns how
+ * far each clock has moved.
  */
 export function fallAsleep() {
   install();

@@ -47,7 +47,7 @@ async function go(load, flow, result) {
         result.sections += 1;
         continue;
       }
-      // Awaited here and not in a function of its own, which would keep the hold to itself.
+      // Await here: a separate function would keep the hold to itself.
       if (form === 'tryLock') inside = await lock.tryLock(waitTime, leaseTime);
       else {
         await lock.lock(leaseTime);

@@ -18,7 +18,7 @@ export type LockSpec =
       context?: string;
     };
 
-/** As for createClient, in what can be sent to another process. */
+/** The options of createClient that can be sent to another process. */
 export type WorkerClientOptions = ClientOptions & {
   url?: string;
   /** The client is given a connection of ioredis with these options. */
@@ -36,7 +36,7 @@ export interface WorkerAcquireOptions {
 }
 
 export interface HoldInfo {
-  /** What `release` and `extend` name it by. */
+  /** The name for `release` and `extend`. */
   readonly hold: string;
   readonly lockName: string;
   readonly owner: string;
@@ -77,7 +77,7 @@ export type Step =
   | { op: 'fork'; flow: string }
   | { op: 'section'; port: number; name: string; who: string; workMs?: number | undefined };
 
-/** What a module that a worker is told to `run` gets; its export `run` does the rest. */
+/** The argument of the export `run` of a module that a worker runs. */
 export interface WorkerParts {
   readonly name: string;
   readonly clients: ReadonlyMap<string, LockClient>;

@@ -9,7 +9,7 @@ import { fallAsleep, setWallClock } from './worker-clock.mjs';
 import { contend } from './worker-load.mjs';
 
 /**
- * A process with the built package that does what its parent tells it (child.ts).
+ * A process with the built package that executes the orders of its parent (child.ts).
  *
  * @typedef {import('holdfast').Hold} Hold
  * @typedef {import('holdfast').LockClient} LockClient
@@ -47,7 +47,7 @@ const answer = (id, value) => void process.send?.({ id, value });
 /** @param {number} id @param {unknown} error */
 const fail = (id, error) => void process.send?.({ id, error: described(error) });
 
-/** A flow of its own: its steps run one after the other in one async function, so that its holds belong to it. */
+/** A separate flow: its steps run one after the other in one async function, so that its holds belong to it. */
 class Flow {
   /** @type {{ id: number, step: Step }[]} */
   #steps = [];
@@ -82,7 +82,7 @@ class Flow {
       const { id, step } = await this.next();
       if (step.op === 'leave') return { id, step };
       try {
-        // Not in a function of its own: it would keep the holds that it awaits.
+        // Not in a separate function, which would keep the holds that it awaits.
         switch (step.op) {
           case 'call': {
             const lock = lockOf(this.client, step.lock);
@@ -354,7 +354,7 @@ function lockOf(client, spec) {
   return half === undefined ? made : /** @type {Methods} */ (made[half]?.());
 }
 
-/** What cannot be sent goes by its name. @param {unknown} argument */
+/** Sends the name of a value that cannot be sent. @param {unknown} argument */
 function received(argument) {
   if (typeof argument !== 'object' || argument === null) return argument;
   const options = /** @type {Record<string, unknown>} */ ({ ...argument });

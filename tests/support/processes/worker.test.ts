@@ -114,7 +114,7 @@ test('a killed process holds nothing, and its history ends with its death', asyn
   expect(worker.running).toBe(false);
   await until(() => counter.holders(name).length === 0, 'the dead is not inside');
   const types = worker.history().map(({ type }) => type);
-  // A busy machine may hold the worker up at any time, which it tells truthfully.
+  // A busy machine may delay the worker at any time, and the worker reports the delay.
   expect(types.filter((type) => type !== 'stalled')).toEqual(['acquire-invoke', 'acquire-ok', 'died']);
   expect(check(worker.history())).toEqual([]);
   await expect(worker.flow('a').unlock(name)).rejects.toThrow('has ended');

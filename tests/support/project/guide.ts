@@ -5,7 +5,7 @@ import { PROJECT_ROOT, projectFiles, readProjectFile } from './project-files.js'
 
 /* The README and the pages of the guide, cut into parts that tests compare with the source. */
 
-/** Everything that users and contributors read, without what stands beside the code. */
+/** All pages for users and contributors, without the pages beside the code. */
 export const PAGES: readonly string[] = [
   ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md'],
   ...projectFiles('docs', '.md'),
@@ -45,7 +45,7 @@ export function snippets(...languages: string[]): Snippet[] {
   );
 }
 
-/** The cells of the table whose head begins with this one, without head and rule. */
+/** The cells of the table whose head begins with this cell, without the head and the rule. */
 export function tableUnder(head: string, text: string): string[][] {
   const lines = text.split('\n');
   const first = lines.findIndex((line) => line.startsWith(`| ${head} |`));
@@ -66,7 +66,7 @@ export const proseOf = (text: string): string => text.replace(/^```[^]*?^```$/gm
 /** The texts between backticks. */
 export const codeIn = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
-/** What follows `// ` on a line that prints. */
+/** The text after `// ` on a line that prints. */
 export const promisedOutput = (code: string): string[] =>
   [...code.matchAll(/console\.log\(.*\/\/ (.*)$/gm)].map(([, promised]) => promised!);
 
@@ -84,7 +84,7 @@ export function declarations(path: string): ReadonlyMap<string, ts.DeclarationSt
   return found;
 }
 
-/** What a user sees of an interface, a class or an object type: no private names, nothing marked internal. */
+/** The members of an interface, a class or an object type that users see: no private and no internal ones. */
 export function publicMembers(declared: ts.Node | undefined): string[] {
   const members =
     declared !== undefined &&
@@ -112,7 +112,7 @@ export function nestedMembers(declared: ts.Node | undefined): Map<string, string
   );
 }
 
-/** What a file exports by `export { ... }` and `export type { ... }`. */
+/** The exports of a file by `export { ... }` and `export type { ... }`. */
 export function exportedNames(path: string): string[] {
   const source = ts.createSourceFile(path, readProjectFile(path), ts.ScriptTarget.ES2022, true);
   return source.statements.flatMap((statement) =>

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROJECT_ROOT } from './project-files.js';
 
-/* The package as users get it: packed, and installed into projects of its own in a temporary folder. */
+/* The package as users get it: packed, and installed into separate projects in a temporary folder. */
 
 interface Manifest {
   dependencies?: Record<string, string>;

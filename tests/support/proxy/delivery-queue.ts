@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 
 /** Something that holds a parcel back, and with it all that was sent after it: a stream keeps its order. */
 export interface Gate {
-  /** On performance.now()'s clock; Infinity: until somebody opens it, and then 0. */
+  /** Time by performance.now(). Infinity: until the queue is opened, and then 0. */
   readonly opensAt: number;
 }
 
@@ -14,7 +14,7 @@ export interface Parcel {
 
 const SLICE_MS = 10;
 
-/** One direction of a proxied connection: what has been read from one socket and not yet been written to the other. */
+/** One direction of a proxied connection: data that was read from one socket and not yet written to the other. */
 export class DeliveryQueue {
   readonly #parcels: Parcel[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -45,7 +45,7 @@ export class DeliveryQueue {
     this.drain();
   }
 
-  /** What is still here will never be delivered. */
+  /** Drops the data that is still queued. */
   discard(): void {
     this.#parcels.length = 0;
     clearTimeout(this.#timer);

@@ -20,7 +20,7 @@ export type FaultKind =
 export type ConnectionKind = 'command' | 'subscriber';
 export type Direction = 'to-server' | 'to-client';
 
-/** What a test can know of a connection through the proxy. */
+/** The properties of a proxied connection that a test can read. */
 export interface SeenConnection {
   /** 1 for the first connection the proxy accepted. */
   readonly id: number;
@@ -44,7 +44,7 @@ export interface SeenCommand {
   readonly answeredAt: number | undefined;
 }
 
-/** What the server sent. */
+/** The data of the server. */
 export interface SeenReply {
   readonly bytes: Buffer;
   /** The request it answers; absent for messages and other pushes. */
@@ -83,7 +83,7 @@ export interface DirectionSelector extends ConnectionSelector {
   direction?: Direction;
 }
 
-/** A fault that has been set; it ends by itself after its `times`, or when it is lifted. */
+/** A fault that is set. It ends after its `times`, or when it is lifted. */
 export class Fault {
   #applications = 0;
   #lifted = false;
@@ -152,7 +152,7 @@ export class Fault {
     return promise;
   }
 
-  /** Ends it: what it stalls or holds back goes on in its order. What it cut off or silenced stays so. */
+  /** Ends the fault: stalled and held data continues in order. Cut or silenced connections stay so. */
   lift(): void {
     if (this.#lifted) return;
     this.#lifted = true;
@@ -181,7 +181,7 @@ export class Fault {
     this.#executed.resolve();
   }
 
-  /** For the proxy: nobody will see it strike any more. */
+  /** For the proxy: rejects waits for a fault that can no longer strike. */
   abandon(): void {
     const error = new Error(`the proxy was closed before the fault "${this.kind}" had struck so often`);
     for (const waiter of this.#waiters.splice(0)) waiter.reject(error);

@@ -1,7 +1,7 @@
 import type { FaultProxy } from './proxy.js';
 import type { RedisServer, ServerAddress } from '../servers/servers.js';
 
-/** From what servers call themselves to the proxies in front of them, in the same order. */
+/** Maps the announced addresses of servers to the proxies in front of them, in the same order. */
 export function natMapOf(
   servers: readonly RedisServer[],
   proxies: readonly FaultProxy[],

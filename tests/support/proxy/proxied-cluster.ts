@@ -6,7 +6,7 @@ import { natMapOf } from './nat-map.js';
 import { FaultProxy } from './proxy.js';
 import { until } from '../time/until.js';
 
-/** The cluster of a test file, each node behind a proxy that sees all it is asked, and clients that know of the proxies. */
+/** The cluster of a test file. Each node is behind a proxy that sees all its requests, and clients use the proxies. */
 export class ProxiedCluster {
   readonly proxies: FaultProxy[] = [];
   readonly #clients: LockClient[] = [];

@@ -3,12 +3,12 @@ import { DeliveryQueue, type Gate } from './delivery-queue.js';
 import type { ConnectionKind, Direction, Fault, SeenCommand, SeenConnection, SeenReply } from './fault.js';
 import { Framer, isPush, leadingStrings, replyEnd, requestArgs, requestEnd } from './resp.js';
 
-/** What becomes of one command. It has at most one fate; any number of faults may hold it or its reply back. */
+/** The fate of one command. It has at most one fate, and any number of faults may hold it or its reply. */
 export interface Treatment {
   readonly fate: { readonly fault: Fault; readonly reply?: Buffer } | undefined;
   readonly commandGates: readonly Gate[];
   readonly replyGates: readonly Gate[];
-  /** Told when they have struck, and again when the server has answered. */
+  /** Called when they have struck, and again when the server has replied. */
   readonly holders: readonly Fault[];
 }
 
@@ -66,7 +66,7 @@ export class ProxiedConnection implements SeenConnection {
     for (const socket of [client, server]) socket.setNoDelay(true).on('error', () => undefined);
     client.on('data', (chunk: Buffer) => this.#fromClient(chunk));
     server.on('data', (chunk: Buffer) => this.#fromServer(chunk));
-    // The end of a stream takes its place behind what is still held, as it would behind what a network still carries.
+    // The end of a stream queues behind held data, as it follows data that a network still carries.
     client.on('end', () => this.#clientLeft()).on('close', () => this.#clientLeft());
     server.on('end', () => this.#toClient.end()).on('close', () => this.#toClient.end());
     const closed = (): void => {
@@ -81,13 +81,13 @@ export class ProxiedConnection implements SeenConnection {
     return !this.#clientGone;
   }
 
-  /** Goes on with what a lifted fault has let go. */
+  /** Continues with the data that a lifted fault has released. */
   drain(): void {
     this.#toServer.drain();
     this.#toClient.drain();
   }
 
-  /** With `client`, what is held on its way to the server is still delivered. What was already passed on is not lost. */
+  /** With `client`, held data for the server is still delivered. Data that was already passed on is not lost. */
   cut(side: 'both' | 'client'): void {
     this.#silent = true;
     this.#toClient.discard();

@@ -37,7 +37,7 @@ function connect(options: Omit<RedisOptions, 'replyMapping'> = {}): Redis {
   return client;
 }
 
-/** A bare connection: what the client's library would hide shows in what it has received. */
+/** A raw connection that shows the received data, which a client library would hide. */
 async function openSocket(port = proxy.port): Promise<{ socket: Socket; received: () => string }> {
   const socket = connectSocket({ host: proxy.host, port });
   sockets.push(socket);

@@ -111,7 +111,7 @@ export class FaultProxy {
     return this.#log;
   }
 
-  /** The connections whose client has not left. */
+  /** The connections whose client is still connected. */
   connections(selector: ConnectionSelector = {}): SeenConnection[] {
     return [...this.#connections].filter((each) => each.open && selectsConnection(selector, each));
   }
@@ -122,8 +122,8 @@ export class FaultProxy {
   }
 
   /**
-   * Cuts now. With `side: 'client'` only the client is cut off: what is held on its way to the server is still
-   * delivered. Returns how many were cut.
+   * Cuts now. With `side: 'client'` only the client is disconnected, and held data for the server is still delivered.
+   * Returns the number of cut connections.
    */
   cut(selector: ConnectionSelector & { side?: 'both' | 'client' } = {}): number {
     const cut = [...this.#connections].filter((each) => each.open && selectsConnection(selector, each));
@@ -152,7 +152,9 @@ export class FaultProxy {
     return this.#addCommandFault('swallow', selector);
   }
 
-  /** Answers in the server's place, which never sees the command: `answer({ command: 'EVALSHA' }, '-LOADING ...\r\n')`. */
+  /**
+   * Answers in the server's place, which never sees the command: `answer({ command: 'EVALSHA' }, '-LOADING ...\r\n')`.
+   */
   answer(selector: CommandSelector, reply: string): Fault {
     return this.#addCommandFault('answer', selector, Infinity, reply);
   }
@@ -163,19 +165,19 @@ export class FaultProxy {
   }
 
   /**
-   * Holds the command, and what the client sends after it, on its way to the server: for `ms`, or until lifted. It is
-   * delivered even if the client has left meanwhile.
+   * Holds the command, and later data of the client, on the way to the server: for `ms`, or until lifted. The data is
+   * delivered even if the client has disconnected.
    */
   holdCommand(selector: CommandSelector, ms = Infinity): Fault {
     return this.#addCommandFault('hold-command', selector, ms);
   }
 
-  /** Holds the command's reply, and what the server sends after it: for `ms`, or until lifted. */
+  /** Holds the reply to the command, and later data of the server: for `ms`, or until lifted. */
   holdReply(selector: CommandSelector, ms = Infinity): Fault {
     return this.#addCommandFault('hold-reply', selector, ms);
   }
 
-  /** Does nothing to the command, but tells: `await proxy.observe({ command: 'SUBSCRIBE' }).applied`. */
+  /** Does nothing to the command, but reports it: `await proxy.observe({ command: 'SUBSCRIBE' }).applied`. */
   observe(selector: CommandSelector): Fault {
     return this.#addCommandFault('observe', selector);
   }

@@ -130,7 +130,7 @@ export class Framer {
     return frames;
   }
 
-  /** What has come and is no whole frame. */
+  /** Received data without a complete frame. */
   takeRest(): Buffer {
     const rest = this.#rest;
     this.#rest = EMPTY;

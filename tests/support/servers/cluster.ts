@@ -9,7 +9,7 @@ import { until } from '../time/until.js';
 
 const SLOTS = 16_384;
 const FORMED_LIMIT_MS = 30_000;
-/** Nodes tell each other what they have this often, by Redis's own clock. */
+/** Interval, by the clock of Redis, at which nodes exchange their state. */
 const GOSSIP_MS = 1_000;
 const pause = (ms: number): Promise<void> => new Promise((resume) => setTimeout(resume, ms));
 
@@ -55,7 +55,7 @@ export class RedisCluster {
         'cluster-node-timeout': String(nodeTimeoutMs),
         'cluster-replica-validity-factor': '0',
         'cluster-migration-barrier': '10',
-        // Healthy shards answer while another one has nobody.
+        // Healthy shards reply while another shard has no node.
         'cluster-require-full-coverage': 'no',
         'repl-timeout': '5',
         ...server.config,
@@ -126,7 +126,7 @@ export class RedisCluster {
     return server;
   }
 
-  /** Ends a node that has no slot any more, and makes the others forget it. */
+  /** Ends a node without slots, and makes the others forget it. */
   async removeNode(server: RedisServer): Promise<void> {
     await this.settled();
     const id = await this.idOf(server);
@@ -203,7 +203,7 @@ export class RedisCluster {
     return String(await server.command('CLUSTER', 'MYID'));
   }
 
-  /** By the word of a node that runs: who has the slot of this key, and who follows it. */
+  /** The owner of the slot of this key and its replicas, as reported by a running node. */
   async shardOf(key: string): Promise<{ master: RedisServer; replicas: RedisServer[] }> {
     return this.shardOfSlot(keySlot(key));
   }
@@ -212,7 +212,7 @@ export class RedisCluster {
   async shardOfSlot(slot: number): Promise<{ master: RedisServer; replicas: RedisServer[] }> {
     const nodesBy = async (asked: RedisServer): Promise<RedisServer[]> => {
       const [, , ...nodes] = (await rangesBy(asked)).find(([from, to]) => from <= slot && slot <= to) ?? [0, 0];
-      // Redis 6.0 names the TLS port to whoever asks.
+      // Redis 6.0 reports the TLS port to every client.
       return nodes.flatMap(([, port]) =>
         this.servers.filter((each) => each.port === port || this.#tlsPorts.get(each) === port),
       );
@@ -293,15 +293,16 @@ export class RedisCluster {
           if (!/only with masters/.test(String(error))) throw error;
         });
         for (const server of await this.masters())
-          await server.command('CLUSTER', 'SETSLOT', slot, 'NODE', id).catch(() => undefined); // gossip tells it too
+          await server.command('CLUSTER', 'SETSLOT', slot, 'NODE', id).catch(() => undefined); // gossip reports it, too
         if (serverMajor() < 7) await this.#heardOf(slot, to);
       },
     };
   }
 
   /**
-   * Redis 6.0 goes by the epoch of the owner it knows, although that one claims the slot no more: where it is above that
-   * of the new owner, as after a collision, nobody hears of the new one, or even that one forgets it. It claims again.
+   * Redis 6.0 uses the epoch of the owner that it knows, although that node no longer claims the slot. If this epoch is
+   * above that of the new owner, as after a collision, other nodes ignore the new owner, or even the new owner forgets
+   * its slot. So the new owner claims the slot again.
    */
   async #heardOf(slot: number, owner: RedisServer): Promise<void> {
     const hasHeard = async (server: RedisServer): Promise<boolean> => {
@@ -334,7 +335,7 @@ export class RedisCluster {
     return (await server.keys()).filter((key) => !key.startsWith('holdfast_requests:'));
   }
 
-  /** What is left on masters, of keys and channels. */
+  /** The keys and channels that are left on masters. */
   async leftovers(): Promise<{ keys: string[]; channels: string[] }> {
     const keys: string[] = [];
     const channels = new Set<string>();
@@ -348,7 +349,7 @@ export class RedisCluster {
     return { keys, channels: [...channels] };
   }
 
-  /** Brings back what a test has stopped or killed. */
+  /** Restarts the nodes that a test has stopped or killed. */
   async heal(): Promise<void> {
     for (const server of this.servers) {
       if (server.running) server.resume();
@@ -380,7 +381,7 @@ export interface SlotMove {
   finish(): Promise<void>;
 }
 
-/** A name whose slot this server has. */
+/** Returns a name whose slot belongs to this server. */
 export async function nameOn(cluster: RedisCluster, server: RedisServer, label: string): Promise<string> {
   for (let i = 0; ; i++) {
     const name = `${label}:${i}`;

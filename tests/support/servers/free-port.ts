@@ -5,9 +5,9 @@ const LOWEST = 10_000;
 const COUNT = 12_000;
 
 /**
- * A loopback port nobody listens on, below the range the kernel takes the ports of outgoing connections from. In that
- * range a client that keeps trying to reach a stopped server is connected to itself sooner or later, and the server
- * cannot come back at its own address.
+ * Returns a free loopback port below the range from which the kernel takes the ports of outgoing connections. In that
+ * range, a client that keeps connecting to a stopped server would sooner or later connect to itself, and the server
+ * could not restart at its own address.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

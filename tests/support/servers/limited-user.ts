@@ -4,7 +4,7 @@ import { permissionsFor, rulesOf } from './user.js';
 /** A user of the suite's server, deleted after the last test of the file. */
 export interface LimitedUser {
   readonly credentials: { readonly username: string; readonly password: string };
-  /** Everything that docs/permissions.md lists for what is used but for one command, if any. */
+  /** The permissions that docs/permissions.md lists for the used features, except one command if given. */
   allow(except?: string): Promise<unknown>;
 }
 

@@ -10,7 +10,7 @@ export interface MonitorLine {
   readonly command: string;
   readonly args: readonly string[];
   readonly database: number;
-  /** The client's address, or `lua` for what a script called. */
+  /** The client's address, or `lua` for a command of a script. */
   readonly source: string;
 }
 
@@ -19,14 +19,14 @@ const QUOTED = /"((?:[^"\\]|\\.)*)"/gs;
 const ESCAPED: Record<string, string> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
 
 /**
- * Everything a server has run since the log was opened, as MONITOR tells it. On a socket of our own: ioredis 6 breaks
- * when the first lines come together with the answer to MONITOR.
+ * All commands of a server since the log was opened, as MONITOR reports them. The log uses its own socket: ioredis 6
+ * fails if the first lines arrive together with the reply to MONITOR.
  */
 export class MonitorLog {
   readonly lines: MonitorLine[] = [];
   readonly #markers = new Set<string>();
   readonly #replies = new Framer(replyEnd);
-  /** Resolves when nothing more is told: stopped, or cut off by the server. */
+  /** Resolves when the log has ended: it was stopped, or the server disconnected it. */
   readonly ended: Promise<void>;
   readonly #opened: Promise<void>;
   #unanswered: number;

@@ -50,8 +50,9 @@ const ADVICE = `Install one with the command for your system and run this again:
 or set HOLDFAST_REDIS_BINARY to the path of a redis-server or valkey-server.`;
 
 /**
- * Finds or provides a real Redis server binary and says in one line which it took. In this order: HOLDFAST_REDIS_BINARY,
- * the PATH, redis-memory-server's own download and build, the system's package manager if we are root.
+ * Finds or provides a real Redis server binary and says in one line which it took. In this order:
+ * HOLDFAST_REDIS_BINARY, the PATH, redis-memory-server's own download and build, the system's package manager if we are
+ * root.
  *
  * @param {SearchOptions} [options]
  * @returns {Promise<RedisBinary>}
@@ -68,7 +69,7 @@ export async function findRedisBinary(options = {}) {
   const named = env.HOLDFAST_REDIS_BINARY;
   if (named) {
     const found = await probe(resolve(named), 'named by HOLDFAST_REDIS_BINARY', env);
-    // Falling through would test another server than the one that was asked for.
+    // Fail: a fallback would test another server than the requested one.
     if (!found)
       throw new Error(`HOLDFAST_REDIS_BINARY is ${named}, which is no Redis server that runs here.\n${ADVICE}`);
     return take(found);
@@ -144,7 +145,7 @@ function probe(path, source, env) {
 }
 
 /**
- * In a process of its own, because a download that hangs has no other end than that of its process.
+ * Runs in a separate process, because only the end of its process ends a hanging download.
  *
  * @param {NodeJS.ProcessEnv} env
  * @param {Limits} limits
@@ -163,7 +164,7 @@ async function buildWithMemoryServer(env, limits, say) {
     // Its https client does not verify the server unless npm's setting says so; the steps show in its debug lines only.
     env: { npm_config_strict_ssl: 'true', ...env, DEBUG: 'RedisMS:*', DEBUG_COLORS: 'no', NODE_OPTIONS: '' },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own, so that the compiler ends with it.
+    // A separate process group, so that the compiler ends with it.
     detached: process.platform !== 'win32',
   });
   const kill = () => {

@@ -24,7 +24,7 @@ afterEach(async () => {
   await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
 });
 
-/** A machine of its own: nothing on its PATH but `bin`, nothing in redis-memory-server's cache, no way out but `extra`. */
+/** A simulated machine: only `bin` on its PATH, an empty cache of redis-memory-server, no network except `extra`. */
 function machine(bin: Record<string, string>, extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   mkdirSync(join(folder, 'bin'));
   for (const [name, content] of Object.entries(bin)) {

@@ -1,11 +1,11 @@
 import type { RedisServer } from './servers.js';
 
-/** What a server says of its replication. */
+/** The replication state that a server reports. */
 interface Replication {
   /** Of the master that it follows; undefined: it is one itself. */
   readonly masterPort: number | undefined;
   readonly linked: boolean;
-  /** Bytes of its master's history that it has run; a master's own count goes on with what it writes. */
+  /** Bytes of its master's history that the server has processed. The count of a master increases with its writes. */
   readonly offset: number;
 }
 
@@ -23,8 +23,8 @@ export async function replicationOf(server: RedisServer): Promise<Replication> {
 }
 
 /**
- * Whether a replica has everything that its master had when this was asked. Its link alone does not say so: it is up
- * as soon as the replica has loaded what it was filled with, and what was written meanwhile comes up to a second later.
+ * Whether a replica has everything that its master had at the call. The state of the link is not enough: the link is up
+ * when the replica has loaded the initial copy, and later writes arrive up to one second after that.
  */
 export async function hasCaughtUp(replica: RedisServer, master: RedisServer): Promise<boolean> {
   const { offset } = await replicationOf(master);

@@ -38,7 +38,8 @@ export class SentinelSetup {
         startServer({
           sentinel: true,
           config: {
-            // Started again it is the same one: Redis 6.0 goes on counting one that comes back under another name twice.
+            // Started again it is the same one: Redis 6.0 goes on counting one that comes back under another name
+            // twice.
             'sentinel myid': randomBytes(20).toString('hex'),
             'sentinel monitor': `${MASTER_NAME} ${master.host} ${master.port} ${Math.floor(sentinels / 2) + 1}`,
             'sentinel down-after-milliseconds': `${MASTER_NAME} ${downAfterMs}`,
@@ -140,7 +141,7 @@ export class SentinelSetup {
     });
   }
 
-  /** Brings back what a test has stopped or killed. */
+  /** Restarts the servers that a test has stopped or killed. */
   async heal(): Promise<void> {
     for (const server of [...this.servers, ...this.sentinels]) {
       if (server.running) server.resume();

@@ -100,7 +100,7 @@ export class RedisServer {
     return this.#process.pid;
   }
 
-  /** The bench's own connection; it comes back by itself after a restart. */
+  /** The bench's own connection. It reconnects after a restart. */
   get admin(): Redis {
     return (this.#admin ??= new Redis({
       ...this.address,
@@ -239,7 +239,7 @@ export class RedisServer {
     return renamed?.[1] ?? command;
   }
 
-  /** Returns what it said if it ended before it was ready. */
+  /** Returns the output of a server that ended before it was ready. */
   async #spawn(): Promise<string | undefined> {
     const child = spawn(this.#binary(), [await this.#writeConfig(), ...(this.options.sentinel ? ['--sentinel'] : [])], {
       stdio: ['ignore', 'pipe', 'pipe'],

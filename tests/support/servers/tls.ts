@@ -11,14 +11,14 @@ const run = promisify(execFile);
 export interface TlsServer {
   readonly server: RedisServer;
   readonly port: number;
-  /** Whom its clients have to trust. */
+  /** The certificate authority that its clients trust. */
   readonly ca: string;
   stop(): Promise<void>;
 }
 
 /** A certificate for 127.0.0.1, from an authority that is made for this run alone. */
 export interface TlsFiles {
-  /** Whom clients have to trust. */
+  /** The certificate authority that clients trust. */
   readonly ca: string;
   /** Lines of redis.conf, but for the port. */
   readonly config: Readonly<Record<string, string>>;
@@ -49,7 +49,7 @@ export async function makeTlsFiles(): Promise<TlsFiles> {
   };
 }
 
-/** A server that speaks TLS, on a port of its own. */
+/** A server that uses TLS on a separate port. */
 export async function startTlsServer(options: ServerOptions = {}): Promise<TlsServer> {
   const { ca, config, remove } = await makeTlsFiles();
   const port = await freePort();

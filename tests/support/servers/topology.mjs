@@ -2,9 +2,9 @@
 import { Cluster, Redis } from 'ioredis';
 
 /**
- * The suites run on one server, or as a client of a cluster or of Sentinel sees it: what a test knows by a URL (the
- * suite's server, a proxy in front of it, a server of its own) is reached in the way of the topology. HOLDFAST_TOPOLOGY
- * names it; `npm run test:topologies` sets it, and starts the servers.
+ * The suites run on one server, or through a cluster or Sentinel. A server that a test knows by its URL (the server of
+ * the suite, a proxy in front of it, or a server of the test) is then reached through that topology. HOLDFAST_TOPOLOGY
+ * names the topology; `npm run test:topologies` sets it and starts the servers.
  *
  * @typedef {{ url: string } | { redis: Redis } | { redis: Cluster, shardedSubscriptions: boolean }} Reached
  */
@@ -41,7 +41,7 @@ export function reach(url, given) {
   const own = optionsOf(url);
   const here = { host: own.host ?? '127.0.0.1', port: own.port ?? 6379 };
   if (topology === 'sentinel') {
-    // Sentinel names the suite's master; whoever is to be reached stands behind that address.
+    // Sentinel returns the master of the suite. The wanted server is mapped to that address.
     const natMap = (/** @type {string} */ announced) => (announced === nodes.master ? here : null);
     const options = { ...given, ...own, lazyConnect: true, name: 'locks', sentinels: nodes.sentinels, natMap };
     return { redis: new Redis(/** @type {any} */ (options)) };
@@ -59,7 +59,7 @@ export function reach(url, given) {
 }
 
 /**
- * Nobody closes it, so it must not connect.
+ * No code closes this connection, so it must not connect.
  *
  * @param {string} url
  * @param {import('ioredis').RedisOptions} given

@@ -3,7 +3,7 @@ import { elapsed } from './elapsed.js';
 import { pause } from '../clients/lock-clients.js';
 import { until } from './until.js';
 
-/** Keeps this process from running, as others do who use its processor. */
+/** Keeps this process from running, like other processes on the same processor. */
 const holdUp = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 /** Works for so long, however long that takes. */
@@ -24,7 +24,7 @@ test('time in which the process was held up does not count, before or after a ti
 
 test('time that the process itself uses counts', () => {
   const from = performance.now();
-  elapsed(from); // what held it up before is over
+  elapsed(from); // the earlier hold-up has ended
   work(100);
   // Threads of the engine beside it may have worked for some of that at the same time.
   expect(elapsed(from)).toBeGreaterThan(40);

@@ -5,8 +5,8 @@ const heldUp = new HeldUp();
 afterAll(() => heldUp.stop());
 
 /**
- * What a limit in ms is compared with: from one `performance.now()` to another, less the time in which this process was
- * held up. A lower bound never slips, and is compared with the clock.
+ * The time in ms for a comparison with an upper limit: from one `performance.now()` to another, less the time in which
+ * this process was held up. Compare a lower bound with the clock instead.
  */
 export function elapsed(from: number, until?: number): number {
   return heldUp.elapsed(from, until);

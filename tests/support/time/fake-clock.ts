@@ -8,7 +8,7 @@ interface Waiting {
 const TOO_MANY = 1_000_000;
 const immediate = setImmediate;
 
-/** A clock that moves only when it is told to. Timers fire in the order of their times, each at its own time. */
+/** A clock that a test moves. Timers fire in the order of their times, each at its own time. */
 export class FakeClock implements Clock {
   #monotonic = 5_000;
   #wall = 1_700_000_000_000;
@@ -41,7 +41,7 @@ export class FakeClock implements Clock {
     return next ? Math.max(0, next.at - this.#monotonic) : Infinity;
   }
 
-  /** Moves on by `ms` and runs what is due on the way, with everything that it sets off in promises. */
+  /** Moves forward by `ms` and runs the timers that are due on the way, with the promises that they resolve. */
   async advance(ms: number): Promise<void> {
     await settle();
     for (const timer of this.#due(ms)) {
@@ -55,13 +55,13 @@ export class FakeClock implements Clock {
     for (const timer of this.#due(ms)) timer.fn();
   }
 
-  /** The event loop is blocked: time passes and no timer runs. What is due runs at the next advance, also by 0. */
+  /** Blocks the event loop: time passes and no timer runs. Due timers run at the next advance, also by 0. */
   block(ms: number): void {
     this.#monotonic += ms;
     this.#wall += ms;
   }
 
-  /** Somebody sets the wall clock, or the machine sleeps, which the monotonic clock does not see. */
+  /** Moves the wall clock alone: it was set, or the machine slept. */
   jumpWall(ms: number): void {
     this.#wall += ms;
   }

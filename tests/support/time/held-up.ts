@@ -13,7 +13,7 @@ interface Stretch {
   readonly ms: number;
 }
 
-/** Notices, until it is stopped, when this process is held up. What the process itself spends is no such time. */
+/** Measures, until it is stopped, when this process is held up. Time that the process itself uses does not count. */
 export class HeldUp {
   readonly #stretches: Stretch[] = [];
   #looked = performance.now();

@@ -1,6 +1,6 @@
 /*
- * The pauses of tests, in ms. A test waits for a fact where there is one to see. A pause is for the rest: for work inside a
- * client that shows nothing outside, and for proof that something does not happen. Other pauses are in
+ * The pauses of tests, in ms. A test waits for a fact where there is one to see. A pause is for the rest: for work
+ * inside a client that shows nothing outside, and for proof that something does not happen. Other pauses are in
  * project/conventions/pause-reasons.ts with their reasons.
  */
 
@@ -10,8 +10,8 @@ export const STARTED_MS = 20;
 /** A call that found its lock busy has got its reply, its subscription and its look after that. */
 export const PARKED_MS = 50;
 
-/** What must not happen would have happened: a reply, a message and the request that follows take less. */
+/** Time after which an unwanted event would have happened: a reply, a message and the next request take less. */
 export const QUIET_MS = 100;
 
-/** What must not happen would have happened, also with a retry or a connection in between. */
+/** Time after which an unwanted event would have happened, also with a retry or a connection in between. */
 export const LONG_QUIET_MS = 300;

@@ -1,6 +1,6 @@
 import { HeldUp } from './held-up.js';
 
-/** What a busy machine may take for something that needs no time of its own. */
+/** Time that a busy machine may need for an event that takes no time on an idle one. */
 export const LONG_MS = 10_000;
 
 /** Waits for a fact, looked at again and again, and fails with its description if it does not come true. */

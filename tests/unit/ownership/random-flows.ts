@@ -4,8 +4,8 @@ import { currentHolds, runInside, runOutside, type FlowHold } from '../../../src
 import type { Random } from '../../support/random.js';
 
 /*
- * Programs made up at random: flows that lock, unlock, await, fork, spawn and set timers. Each flow carries the holds
- * it is inside of by hand, from the rules alone, and compares them at each step with what the library says.
+ * Random programs: flows that lock, unlock, await, fork, spawn and set timers. Each flow tracks the holds around it by
+ * the rules alone, and compares them with the library at each step.
  */
 
 class Hold implements FlowHold {
@@ -13,7 +13,7 @@ class Hold implements FlowHold {
   constructor(readonly lockName: string) {}
 }
 
-/** The holds a flow is inside of, by hand. A list is never changed, so that a child keeps what it was started with. */
+/** The tracked holds around a flow. A list is never changed, so that a child keeps the list of its start. */
 type Mine = readonly Hold[];
 
 interface Acquisition {
@@ -38,7 +38,7 @@ export interface RandomFlowsResult {
 
 interface Scope {
   readonly mine: Mine;
-  /** What the program keeps in an AsyncLocalStorage of its own. */
+  /** The value in the AsyncLocalStorage of the program. */
   readonly tag: number;
   readonly depth: number;
 }
@@ -65,7 +65,7 @@ export async function runRandomFlows(
     if (!same || tags.getStore() !== tag) mismatches += 1;
   }
 
-  /** Asks for a lock; whether and when it is granted has nothing to do with who asks. */
+  /** Requests a lock. The grant does not depend on the flow of the request. */
   function acquire(): { hold: Hold; promise: Promise<boolean>; granted: boolean } {
     const hold = new Hold(random.pick(LOCKS));
     const granted = random.below(8) > 0;
@@ -224,7 +224,7 @@ export async function runRandomFlows(
       await go(scope);
     },
     async function ownStorageEntered(scope, go) {
-      await somewhere(); // entered at once, it would be seen by whoever called this flow
+      await somewhere(); // entered at once, the hold would be visible to the caller of this flow
       const tag = (tagsDrawn += 1);
       tags.enterWith(tag);
       await go({ ...scope, tag });

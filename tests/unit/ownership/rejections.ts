@@ -1,6 +1,6 @@
 import { pause } from './scenarios/scenario.js';
 
-/** How many unhandled rejections Node reports for a promise that rejects, by what is done with it. */
+/** Number of unhandled rejections that Node.js reports for a rejected promise, by its use. */
 export async function unhandledRejections(rejected: () => Promise<unknown>): Promise<Record<string, number>> {
   let reported = 0;
   const count = (): void => {
@@ -27,7 +27,7 @@ export async function unhandledRejections(rejected: () => Promise<unknown>): Pro
         try {
           await rejected();
         } catch {
-          // what is asked is whether this counts as handled
+          // the test checks whether this counts as handled
         }
       }),
       'awaited by an async function that no code awaits': await during(async () => {

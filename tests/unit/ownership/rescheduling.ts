@@ -6,7 +6,7 @@ export interface Rescheduling {
   readonly rounds: number;
   /** The longest list of holds that was ever around the job. */
   readonly longestStore: number;
-  /** Of every tenth hold, how many something still refers to when the job is over. */
+  /** Of every tenth hold, the number that is still reachable at the end of the job. */
   readonly reachable: number;
   readonly heapGrowthBytes: number;
 }
@@ -41,7 +41,7 @@ export async function reschedule(
   return { rounds: done, longestStore, reachable, heapGrowthBytes };
 }
 
-/** A WeakRef keeps what it has been asked for until the next turn. */
+/** A WeakRef keeps a dereferenced object until the next turn. */
 async function heapUsed(): Promise<number> {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as () => void;

@@ -7,7 +7,7 @@ const value = (field: string, owner: string, end: number): Record<string, string
   [`${field}:${owner}:lock_count`]: '1',
 });
 const [V1, V2] = ['OdjxgHrO+8OZHkSYKdaZ7g', 'B1pmxHlkmfILXSZFOsChHA'];
-/** Of three, and its lease ends: its holder gives it back just before that, or it is over by then. */
+/** One of three whose lease ends: its holder releases it just before, or it has expired by then. */
 const firstIsBusy = {
   why: ['atOnce', 'endsItself'],
   published: [FREE('l2'), FREE('l3'), FREE('l1')],

@@ -3,7 +3,7 @@ import { again, lost, ownLease, type Deviations } from './forms.js';
 
 const QUEUE = 'redisson_lock_queue:{lk}';
 const TIMEOUTS = 'redisson_lock_timeout:{lk}';
-/** Who waits for `lk`, and the moment of each in the set of timeouts. */
+/** The waiters of `lk`, each with its time in the set of timeouts. */
 const queued = (...waiters: readonly (readonly [owner: string, at: number])[]): NonNullable<Deviation['state']> => ({
   [QUEUE]: waiters.length === 0 ? undefined : { type: 'list', value: waiters.map(([owner]) => owner) },
   [TIMEOUTS]:

@@ -2,7 +2,7 @@ import { type Deviations } from './forms.js';
 
 const BAD_NAMES = ['a{b', 'a}b', '{}x'];
 
-/** What was recorded with servers, connections and proxies that the kinds have nothing to do with. */
+/** Recordings with servers, connections and proxies that do not depend on the kind of lock. */
 export const surroundings: Deviations = {
   client: [],
   cluster: [

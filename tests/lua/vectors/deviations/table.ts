@@ -20,8 +20,8 @@ export const NOT_REPLAYED: Readonly<Record<string, Readonly<Record<string, strin
 };
 
 /**
- * Kinds whose scripts are replayed one for one as well. Those of the others are told what the client knows of its holds,
- * and keep lanes of requests, so that no script of Redisson stands for one of them: the client replays these kinds, and
- * each of their scripts has a test of its own in tests/lua.
+ * Kinds whose scripts are also replayed one by one. The scripts of the other kinds get the client's knowledge of its
+ * holds and keep lanes of requests, so they have no counterpart among the scripts of Redisson. The client replays these
+ * kinds, and each of their scripts has its own test in tests/lua.
  */
 export const BY_SCRIPT: readonly string[] = ['lock'];

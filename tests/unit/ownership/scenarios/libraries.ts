@@ -18,7 +18,7 @@ import {
 type Task<T> = () => Promise<T>;
 type AddTask = <T>(task: Task<T>) => Promise<T>;
 
-/** Runs what is added, so many at a time. */
+/** Runs added tasks, a limited number at a time. */
 interface Pool {
   readonly library: string;
   readonly make: (concurrency: number) => AddTask;

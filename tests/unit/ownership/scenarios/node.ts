@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { createContext, runInContext } from 'node:vm';
 import { NOT_OWNER, isInside, nested, outcome, pause, type OwnershipScenario } from './scenario.js';
 
-/** What Node itself puts between a hold and the code that runs inside it. */
+/** The facilities of Node.js between a hold and the code that runs inside it. */
 export const nodeScenarios: readonly OwnershipScenario[] = [
   {
     name: 'every kind of callback set up inside is inside',

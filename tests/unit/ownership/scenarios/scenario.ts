@@ -1,7 +1,7 @@
 /*
- * Who is inside which hold: one scenario for each way people write code around a lock. They ask for nothing but the
- * locks they are given and import nothing else, so that they run on any implementation, under any version of Node and
- * as whatever a compiler makes of them.
+ * The flow inside each hold: one scenario for each way to write code around a lock. The scenarios use only the given
+ * locks and import nothing else, so that they run on any implementation, with any version of Node.js and after any
+ * compiler.
  */
 
 export interface OwnershipHold {
@@ -9,7 +9,7 @@ export interface OwnershipHold {
   run<T>(fn: () => T): T;
 }
 
-/** What the scenarios use of a lock. */
+/** The part of a lock that the scenarios use. */
 export interface OwnershipLock {
   lock(): Promise<void>;
   tryLock(waitTime?: number): Promise<boolean>;
@@ -33,7 +33,7 @@ export type Facts = Record<string, unknown>;
 
 export interface OwnershipScenario {
   readonly name: string;
-  /** Each scenario has locks of its own, named after itself. */
+  /** Each scenario has its own locks, named after the scenario. */
   run(adapter: OwnershipAdapter, name: string): Promise<Facts>;
   readonly expected: Facts;
 }
@@ -46,7 +46,7 @@ export function pause(ms = 0): Promise<void> {
   });
 }
 
-/** `ok`, or the code of the error. Called by whoever unlocks, so it has no hold of its own. */
+/** Returns `ok`, or the code of the error. It has no hold of its own, because the code that unlocks calls it. */
 export async function outcome(unlocking: Promise<unknown>): Promise<unknown> {
   try {
     await unlocking;
@@ -56,7 +56,7 @@ export async function outcome(unlocking: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** What the lock protects: a counter that loses updates and a look at how many are inside. */
+/** The state that the lock protects: a counter that can lose updates, and the number of flows inside. */
 export class Section {
   private inside = 0;
   private most = 0;
@@ -90,7 +90,7 @@ export async function takeTurn(lock: OwnershipLock, section: Section, ms = 0): P
   }
 }
 
-/** As a service deep below would: by a handle of its own, not waiting. */
+/** A call like that of a service deep below: with its own handle, without a wait. */
 export async function nested(lock: OwnershipLock): Promise<boolean> {
   if (!(await lock.tryLock())) return false;
   await pause();
