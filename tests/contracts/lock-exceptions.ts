@@ -5,12 +5,13 @@ import type { Exceptions } from './contract-test.js';
  * test.
  */
 
-const NESTED = 'it takes the lock again inside a hold, which this kind refuses (tests/integration/fenced-lock.test.ts)';
+const NESTED =
+  'it acquires the lock again inside a hold, which this kind refuses (tests/integration/fenced-lock.test.ts)';
 const NO_CHANNEL =
   'it waits for a subscription or a message, and this kind has neither (tests/integration/spin-lock.test.ts)';
 const SHARED =
-  'it lets a holder keep another out, and readers share (tests/integration/read-write-lock.test.ts, enabling.slow.test.ts)';
-const BY_DEL = 'it takes a hold away by deleting the key of the lock, and a read hold has a key of its own besides';
+  'it expects a holder to exclude another, and readers share (tests/integration/read-write-lock.test.ts, enabling.slow.test.ts)';
+const BY_DEL = 'it ends a hold by deleting the key of the lock, and a read hold has another key of its own';
 
 const table = (rows: readonly (readonly [title: string, why: string])[]): Exceptions => Object.fromEntries(rows);
 

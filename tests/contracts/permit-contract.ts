@@ -269,7 +269,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       });
       await expect(permits.give(kept)).rejects.toMatchObject({ outcome: 'unknown' });
       silence.lift();
-      await until(async () => (await admin().get(name)) === '5', 'two are taken back and one is given back');
+      await until(async () => (await admin().get(name)) === '5', 'two are recovered and one is released');
       await pause(LONG_QUIET_MS);
       expect(await permits.free()).toBe(5);
     });
@@ -394,7 +394,7 @@ export function describePermitContract(label: string, kind: PermitKind): void {
       expect(result).toBe('done');
       expect(failed).toMatchObject([{ lockName: name, cause: { code: 'ERR_LOCK_REDIS_UNAVAILABLE' } }]);
       silence!.lift();
-      await until(async () => (await admin().get(name)) === '1', 'it is given back');
+      await until(async () => (await admin().get(name)) === '1', 'it is released');
     });
 
     test('close() rejects waiters and all later calls', async () => {

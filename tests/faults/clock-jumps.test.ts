@@ -39,7 +39,7 @@ test('R37: after a clock jump without a reply, an unconfirmed hold is lost at it
   clock.jumpWall(400);
   expect(hold.validFor()).toBe(0);
   expect(hold.signal.aborted).toBe(false);
-  await until(() => lostAt < Infinity, 'the loss is told');
+  await until(() => lostAt < Infinity, 'the loss is reported');
   expect(elapsed(ends, lostAt)).toBeLessThan(SLACK_MS);
   expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
 });
@@ -54,7 +54,7 @@ test('R37: the client releases what a lost hold may have left for as long as Red
   await until(() => signal.aborted, 'the hold is lost');
   await pause(700); // two attempts at giving it back have failed
   silence.lift();
-  await until(async () => (await admin().exists(name)) === 0, 'it is given back', 6_000);
+  await until(async () => (await admin().exists(name)) === 0, 'it is released', 6_000);
   await outcome(hold.release());
 });
 
@@ -99,7 +99,7 @@ test.each([
     silence.lift();
     if (nested) await outer.release();
     // Released in the background, long before the lease ends.
-    await until(async () => (await admin().exists(name)) === 0, 'it is given back', 6_000);
+    await until(async () => (await admin().exists(name)) === 0, 'it is released', 6_000);
   });
 });
 
@@ -130,7 +130,7 @@ test('R37: the end of a lease from after a clock jump is reported in time, also 
   const ends = performance.now() + hold.validFor();
   let lostAt = Infinity;
   hold.signal.addEventListener('abort', () => (lostAt = performance.now()));
-  await until(() => lostAt < Infinity, 'the loss is told');
+  await until(() => lostAt < Infinity, 'the loss is reported');
   expect(elapsed(ends, lostAt)).toBeLessThan(SLACK_MS);
   for (const each of [before, hold]) await outcome(each.release());
 });

@@ -79,7 +79,7 @@ test.each(Object.entries(WAYS))(
     stalled.lift();
     const late = (): number =>
       log.lines.slice(rejected).filter(({ command, args }) => command === 'EVALSHA' && args.includes('free')).length;
-    await until(() => late() >= 2, 'what was sent then has come');
+    await until(() => late() >= 2, 'the earlier requests have arrived');
     await until(async () => Number(await server.command('HLEN', 'free')) === 0, 'nothing is taken');
     // Nothing that scripts have written since creates a lock, counts or lengthens it.
     const written = (await log.settle())

@@ -47,7 +47,7 @@ const places = (name: string, count: number, limitMs?: number): Promise<void> =>
 const nothingQueued = (name: string): Promise<void> =>
   until(
     async () => (await admin().exists([fairQueueKey(name), fairTimeoutsKey(name), fairAliveKey(name)])) === 0,
-    'nobody is queued',
+    'the queue is empty',
     1_000 + SLACK_MS,
   );
 

@@ -27,7 +27,7 @@ test('R2: a hold that its own client may have force-unlocked is lost, and releas
   expect(signal.aborted).toBe(true);
   expect(await admin().exists(name)).toBe(1);
   cut.lift();
-  await until(async () => (await admin().exists(name)) === 0, 'it is given back', 6_000);
+  await until(async () => (await admin().exists(name)) === 0, 'it is released', 6_000);
   expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
 });
 

@@ -25,7 +25,7 @@ test('R1: a request of unknown outcome keeps its lane, and the next request uses
   await until(async () => (await outcome(semaphore.tryAcquire())) === 'ok', 'another one takes the other permit');
   expect(await admin().get(name)).toBe('0');
   away.lift();
-  await until(async () => (await admin().get(name)) === '1', 'what the first one took is given back', 6_000);
+  await until(async () => (await admin().get(name)) === '1', 'the permits of the first request are released', 6_000);
   await semaphore.release();
 });
 

@@ -82,7 +82,7 @@ const inTheNetwork: Keeping = (proxy, sha) => {
     held.lift();
     const answered = (): number =>
       proxy.log.filter(({ args, answeredAt }) => args[0] === sha && answeredAt !== undefined).length;
-    await until(() => answered() >= count, 'the server has answered what was held');
+    await until(() => answered() >= count, 'the server has replied to the held command');
   };
 };
 
@@ -207,7 +207,7 @@ const standing: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
   },
   'paused past all retries': async () => {
     await server.clientPause(DEADLINE_MS + 2 * SLACK_MS);
-    return () => until(() => server.command('PING').then(() => true), 'the pause is over');
+    return () => until(() => server.command('PING').then(() => true), 'the pause has ended');
   },
 };
 

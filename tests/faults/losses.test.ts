@@ -46,7 +46,7 @@ test('R11: with a server that is killed 0.5 s into a lease of 3 s the losses are
   const losses = holds.map(lossOf);
   await pause(500);
   await server.kill9();
-  await until(() => losses.every(({ at }) => at < Infinity), 'both are told');
+  await until(() => losses.every(({ at }) => at < Infinity), 'both losses are reported');
   // A hundredth of the lease before that, and then as soon as this process is let run.
   for (const [hold, { at }] of losses.entries()) expect(elapsed(taken[hold]! + 3_000 - 30, at)).toBeLessThan(30);
   for (const hold of holds) expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
@@ -60,7 +60,7 @@ test('R11: after an empty restart of the server the next renewal, or an unlock b
   const loss = lossOf(watched);
   await server.restart();
   const back = performance.now();
-  await until(() => loss.at < Infinity, 'the loss is told');
+  await until(() => loss.at < Infinity, 'the loss is reported');
   expect(elapsed(back, loss.at)).toBeLessThan(1_000 + 600 + SLACK_MS);
   expect(await outcome(leased.release())).toBe('ERR_LOCK_LOST');
   expect(leased.signal.aborted).toBe(true);

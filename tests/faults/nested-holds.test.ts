@@ -47,7 +47,7 @@ test('R11: during an unanswered release of a longer nested hold the loss of the 
   const released = outcome(nested.release());
   await held.applied;
   const deadline = performance.now() + outer.validFor();
-  await until(() => toldAt < Infinity, 'the loss is told');
+  await until(() => toldAt < Infinity, 'the loss is reported');
   expect(elapsed(deadline, toldAt)).toBeLessThan(SLACK_MS);
   held.lift();
   expect(await released).toBe('ok'); // its own lease was not over
@@ -178,7 +178,7 @@ test('R3: an unanswered partial release, followed by the end of all holds, is co
     await until(() => inner.signal.aborted, 'nothing is left of the inner lease');
     expect(await released).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
     swallowed.lift();
-    await until(async () => (await admin().exists(lock.name)) === 0, 'it is given back', 1_000);
+    await until(async () => (await admin().exists(lock.name)) === 0, 'it is released', 1_000);
     expect(await outcome(inner.release())).toBe('ERR_LOCK_LOST');
   });
 });

@@ -57,7 +57,7 @@ export async function parkedBehind({ client, proxy, name }: Stage, leaseTime = L
   const before = tries();
   const waiting = inFlow(async () => client.getLock(name).acquire({ leaseTime, waitTime: LEASE_MS }));
   waiting.catch(() => undefined);
-  await until(() => tries() > before, 'it is told that the lock is busy');
+  await until(() => tries() > before, 'it gets a busy reply');
   await answered(client);
   return [waiting];
 }

@@ -146,7 +146,7 @@ test('R3, R28: a late grant that cannot be released delays no call past one comm
   expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + 250);
   await unreleased.applied;
   for (const proxy of proxies) proxy.lift();
-  await until(async () => (await counts(name)).slice(1).flat().length === 0, 'what was granted is given back', 1_000);
+  await until(async () => (await counts(name)).slice(1).flat().length === 0, 'the grants are released', 1_000);
   await theirs.release();
 });
 
@@ -161,7 +161,7 @@ test('R3, R28: a call whose wait time ends with its first round leaves no waiter
   expect(await outcome(inFlow(async () => lock.acquire(terms)))).toBe('ERR_LOCK_NO_QUORUM');
   expect(asked.count).toBe(1);
   for (const proxy of proxies) proxy.lift();
-  await until(async () => (await counts(name)).slice(1).flat().length === 0, 'what was granted is given back', 1_000);
+  await until(async () => (await counts(name)).slice(1).flat().length === 0, 'the grants are released', 1_000);
   await theirs.release();
 });
 

@@ -211,7 +211,7 @@ test('R19: a call that begins to wait while the server accepts no more clients i
   await until(async () => {
     since = performance.now();
     return (came = await turnedAway()) > 0;
-  }, 'its subscriber is turned away');
+  }, 'its subscriber is refused');
   // It comes less and less often, though each time it was connected.
   const pauses = [25, 50, 100, 200, 400, 500];
   await until(async () => (await turnedAway()) > pauses.length, 'it has come six times more');

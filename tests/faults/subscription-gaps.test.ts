@@ -86,7 +86,7 @@ const GAPS: Record<string, (proxy: FaultProxy, name: string) => Promise<Fault>> 
     await back.applied;
     return back;
   },
-  async 'cut again when it has subscribed anew'(proxy, name) {
+  async 'cut again after it has subscribed again'(proxy, name) {
     const again = proxy.cutAfter({ command: 'SUBSCRIBE', contains: name });
     const back = proxy.holdCommand({ command: 'SUBSCRIBE', contains: name, nth: 2 });
     expect(proxy.cut({ kind: 'subscriber' })).toBe(1);
@@ -121,7 +121,7 @@ describe.each(Object.entries(GAPS))('R18: %s', (_gap, open) => {
     });
     await until(async () => (await listeners(name)) === 1, 'the waiter is subscribed');
     const back = await open(proxy, name);
-    await until(async () => (await listeners(name)) === 0, 'nobody hears it');
+    await until(async () => (await listeners(name)) === 0, 'no subscriber receives it');
     expect(inside).toBe(0);
     await clear();
     const clearAt = performance.now();

@@ -136,7 +136,7 @@ test('R2: an unanswered try of one reader does not fail the pending tries of oth
   const lost = proxy.swallow({ command: ['EVALSHA', 'EVAL'], contains: name, times: Infinity });
   const failed = inFlow(() => outcome(lock.acquire()));
   // It has two attempts left when the other has failed.
-  await until(() => lost.count >= 3, 'the last attempt of the first is under way');
+  await until(() => lost.count >= 3, 'the last attempt of the first is pending');
   const late = inFlow(async () => lock.acquire());
   late.catch(() => undefined); // looked at below
   expect(await failed).toBe('ERR_LOCK_REDIS_UNAVAILABLE');

@@ -92,7 +92,7 @@ function underEach(title: string, scenario: (away: Away) => Promise<void>): void
 
 describe('a command that is cut before or after the server runs it, or whose replies are swallowed, every time', () => {
   underEach(
-    'R1: acquire: the call says unknown, what it took is given back, its owner is never used again',
+    'R1: acquire: the outcome is unknown, the client releases the lock, and the owner id is never used again',
     async (away) => {
       const each = await bench();
       const { proxy, client, name } = each;
@@ -111,7 +111,7 @@ describe('a command that is cut before or after the server runs it, or whose rep
     },
   );
 
-  underEach('R1: nested acquire: the outer hold is what it was, and its release frees the lock', async (away) => {
+  underEach('R1: nested acquire: the outer hold is unchanged, and its release frees the lock', async (away) => {
     const each = await bench();
     const { proxy, client, name } = each;
     const lock = client.getLock(name);
@@ -131,7 +131,7 @@ describe('a command that is cut before or after the server runs it, or whose rep
   });
 
   underEach(
-    'R4: partial release: the hold is over, the outer one is what it was, and its release frees the lock',
+    'R4: partial release: the hold has ended, the outer one is unchanged, and its release frees the lock',
     async (away) => {
       const each = await bench();
       const { proxy, client, name } = each;
@@ -171,7 +171,7 @@ describe('a command that is cut before or after the server runs it, or whose rep
     },
   );
 
-  underEach('R5: unlock(): a second one waits until the hold has been given back', async (away) => {
+  underEach('R5: unlock(): a second call waits until the hold has been released', async (away) => {
     const each = await bench();
     const { proxy, client, name } = each;
     const lock = client.getLock(name);
@@ -195,7 +195,7 @@ describe('a command that is cut before or after the server runs it, or whose rep
   });
 
   underEach(
-    'R1: hand-off: the release says unknown, and the waiter gets in as an owner that nobody named',
+    'R1: hand-over: the release has an unknown outcome, and the waiter acquires the lock with a new owner id',
     async (away) => {
       const each = await bench();
       const { proxy, client, name } = each;

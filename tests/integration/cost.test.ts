@@ -167,7 +167,7 @@ test.each(Object.entries(ROWS))('a section of %s sends the documented number of 
   const began = await requests(reads);
   const entered = enter(mine, section);
   await until(() => waits, 'it waits');
-  await until(async () => (await requests(reads)) - began >= tries, 'it has asked in vain');
+  await until(async () => (await requests(reads)) - began >= tries, 'its try was refused');
   await leave();
   await (
     await entered

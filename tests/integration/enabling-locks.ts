@@ -80,7 +80,7 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
             return () =>
               until(
                 async () => (await admin().hexists(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1')) === 0,
-                'its lease is over',
+                'its lease has ended',
               );
           },
           wait: takes(factory),
@@ -144,7 +144,7 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
       return () =>
         until(
           async () => (await admin().hexists(`${name}:b`, '8743c9c0-0795-4907-87fd-6c719a6b4586:1')) === 0,
-          'its lease is over',
+          'its lease has ended',
         );
     },
     wait: takesAll('multi-lock'),
@@ -205,7 +205,7 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
       return () =>
         until(
           async () => (await admin().hexists(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1:write')) === 0,
-          'its lease is over',
+          'its lease has ended',
         );
     },
     wait: reads,
@@ -219,7 +219,7 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
       return () =>
         until(
           async () => (await admin().hexists(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1:write')) === 0,
-          'its lease is over',
+          'its lease has ended',
         );
     },
     wait: writes,
@@ -232,7 +232,7 @@ export const ENABLING_LOCKS: Record<string, Enabling> = {
       return () =>
         until(
           async () => (await admin().hexists(name, '8743c9c0-0795-4907-87fd-6c719a6b4586:1')) === 0,
-          'its lease is over',
+          'its lease has ended',
         );
     },
     wait: writes,

@@ -48,7 +48,7 @@ test.each(Object.entries({ ...ENABLING_LOCKS, ...ENABLING_PERMITS }))(
     expect(entered).toBe(0);
     await clear();
     const cleared = performance.now();
-    await until(() => entered >= enter, 'those who can are in');
+    await until(() => entered >= enter, 'the waiters that can be granted are inside');
     expect(elapsed(cleared)).toBeLessThan(WITHIN_MS);
     await Promise.all(clients.map((client) => client.close({ releaseHolds: true })));
     for (const end of abort) await end().catch(() => undefined);

@@ -147,7 +147,7 @@ describe('issue 20.22: events', () => {
     expect(count(told, 'released')).toBe(0);
     lost.lift();
     if (inner !== undefined) await outer.release();
-    await until(() => count(told, 'released') === count(told, 'acquired'), 'all are told');
+    await until(() => count(told, 'released') === count(told, 'acquired'), 'all events are reported');
     expect(count(told, 'leaseLost')).toBe(0);
   });
 
@@ -207,7 +207,7 @@ describe('issue 20.22: events', () => {
     await Promise.all(Array.from({ length: 6 }, flow));
     await until(() => client.holds().length === 0, 'nothing is held');
     const counts = (): number[] => [count(told, 'acquired'), count(told, 'released') + count(told, 'leaseLost')];
-    await until(() => counts()[0] === counts()[1], `every hold is told to have ended: ${counts().join(' of ')}`);
+    await until(() => counts()[0] === counts()[1], `the end of every hold is reported: ${counts().join(' of ')}`);
     await pause(PARKED_MS);
     expect(counts()[1]).toBe(counts()[0]);
     for (const [owner, holds] of acquired) {

@@ -57,7 +57,7 @@ async function parked(
 ): Promise<void> {
   await until(async () => (await server.channels()).length === waiters, 'all listen');
   const scripts = async (): Promise<number> => (await server.commandStats()).get('evalsha') ?? 0;
-  await until(async () => (await scripts()) >= waiters + lines, 'each has asked, and the first once more');
+  await until(async () => (await scripts()) >= waiters + lines, 'each has sent a try, and the first another one');
   await Promise.all(clients.map(answered));
 }
 

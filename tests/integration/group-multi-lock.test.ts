@@ -238,7 +238,7 @@ describe('hazard 46', () => {
     expect(signal.reason).toBeInstanceOf(LockLostError);
     expect((signal.reason as LockLostError).reason).toBe('forced');
     await hit.release().catch(() => undefined);
-    await until(async () => (await counts(group, ALL))['a'] === undefined, 'the rest of it is given back');
+    await until(async () => (await counts(group, ALL))['a'] === undefined, 'the rest of it is released');
     expect(spared.validFor()).toBeGreaterThan(0);
     await spared.release();
   });

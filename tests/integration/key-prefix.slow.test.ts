@@ -134,7 +134,7 @@ test.each(Object.keys(KINDS))(
     // A RedLock waits for one of its servers.
     const channels = async (): Promise<string[]> =>
       (await Promise.all(servers.map((server) => server.channels()))).flat().filter((each) => each.includes(name));
-    if (told) await until(async () => (await channels()).length > 0, 'somebody listens');
+    if (told) await until(async () => (await channels()).length > 0, 'the channel has a subscriber');
     else await pause(PARKED_MS);
     const listened = await channels();
     expect(listened.length > 0).toBe(told);
@@ -145,7 +145,7 @@ test.each(Object.keys(KINDS))(
     await end();
     const next = await waits;
     await next();
-    await until(async () => (await channels()).length === 0, 'nobody listens');
+    await until(async () => (await channels()).length === 0, 'the channel has no subscriber');
     // ... and one of them may still have to learn of the end.
     const left = async (): Promise<string[]> =>
       (await Promise.all(servers.map((server) => server.keys()))).flat().filter(kept);

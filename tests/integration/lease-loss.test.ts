@@ -46,7 +46,7 @@ class Told {
 
   /** Once each, both with the cause, and nothing after that. */
   async once(hold: Hold, reason: string): Promise<void> {
-    await until(() => this.aborts > 0, 'the loss is told');
+    await until(() => this.aborts > 0, 'the loss is reported');
     const { owner, lockName } = hold;
     expect(hold.validFor()).toBe(0);
     expect(hold.signal.reason).toBeInstanceOf(LockLostError);
@@ -82,12 +82,12 @@ describe('R11: a loss is reported once, with its cause, no later than the local 
     await until(() => confirmedAt > 0, 'a renewal has confirmed the hold');
     proxy.stall({ direction: 'to-client' });
     const deadline = confirmedAt + lockWatchdogTimeout - 9;
-    await until(() => told.aborts > 0, 'the loss is told');
+    await until(() => told.aborts > 0, 'the loss is reported');
     expect(elapsed(deadline, told.at)).toBeLessThanOrEqual(SLACK_MS);
     proxy.lift();
     await told.once(hold, 'expired');
     // The server has renewed it all the while.
-    await until(async () => (await admin().exists(name)) === 0, 'what the server still had is given back', 500);
+    await until(async () => (await admin().exists(name)) === 0, 'the rest on the server is released', 500);
   });
 
   test('R11: a key that was deleted', async () => {
@@ -140,7 +140,7 @@ describe('R11: a loss is reported once, with its cause, no later than the local 
     await inFlow(async () => {
       const holds = [await lock.acquire(), await lock.acquire(), await lock.acquire()];
       await admin().del(lock.name);
-      await until(() => holds.every(({ signal }) => signal.aborted), 'all are told', 300 + SLACK_MS);
+      await until(() => holds.every(({ signal }) => signal.aborted), 'all events are reported', 300 + SLACK_MS);
       expect(await outcome(lock.tryLock())).toBe('ERR_LOCK_LOST');
       for (const hold of holds) expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
       expect(events).toHaveLength(3);
@@ -174,7 +174,7 @@ test('R11: a slow listener and a throwing listener do not delay other renewals',
   client.events.on('leaseLost', ({ lockName }) => seen.push(lockName));
   for (const { signal } of doomed) signal.addEventListener('abort', () => block(20));
   await admin().del(...doomed.map(({ lockName }) => lockName));
-  await until(() => doomed.every(({ signal }) => signal.aborted), 'the losses are told');
+  await until(() => doomed.every(({ signal }) => signal.aborted), 'the losses are reported');
   await pause(lockWatchdogTimeout + 100);
   expect(seen.sort()).toEqual(doomed.map(({ lockName }) => lockName).sort());
   expect(kept.filter(({ signal }) => signal.aborted)).toEqual([]);

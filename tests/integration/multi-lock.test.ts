@@ -98,7 +98,7 @@ describe('a multi-lock', () => {
     const answers = proxy.holdReply({ command: 'EVALSHA', times: Infinity });
     const taking = lock.acquire();
     const asked = (): number => proxy.log.slice(before).filter(({ name }) => name === 'EVALSHA').length;
-    await until(() => asked() === names.length, 'all are asked before the first has answered');
+    await until(() => asked() === names.length, 'all requests are sent before the first reply');
     answers.lift();
     const hold = await taking;
     await hold.release();
@@ -199,7 +199,7 @@ describe('R27: a call that ends without the lock', () => {
     expect(await held(a, c)).toEqual([false, false]);
     const abort = new AbortController();
     const waits = inFlow(() => outcome(lock.lock({ signal: abort.signal })));
-    await until(async () => (await held(a))[0] === true, 'it waits with what it has');
+    await until(async () => (await held(a))[0] === true, 'it waits with the granted members');
     abort.abort();
     expect(await waits).toBe('ERR_LOCK_ABORTED');
     expect(await held(a, c)).toEqual([false, false]);
@@ -223,7 +223,7 @@ describe('R27: a call that ends without the lock', () => {
       expect(client.holds()).toEqual([]);
     }
     other.resume();
-    await until(async () => (await other.command('EXISTS', b)) === 0, 'what it was asked for is given back');
+    await until(async () => (await other.command('EXISTS', b)) === 0, 'the requested members are released');
     await away.close();
   });
 });
@@ -245,7 +245,7 @@ test('R3: a multi-lock that can be neither acquired nor released rejects within 
     unreleased.lift();
     other.resume();
     const left = async (): Promise<number> => (await admin().exists(a)) + (await other.keys()).length;
-    await until(async () => (await left()) === 0, 'all is given back', 1_000);
+    await until(async () => (await left()) === 0, 'everything is released', 1_000);
   }
   await away.close();
 });
@@ -268,7 +268,7 @@ test('R3: a multi-lock with a late last grant and unanswered leases rejects one 
   expect(elapsed(called)).toBeLessThan(waitTime + commandTimeout + 250);
   expect(granted.count).toBe(1);
   lost.lift();
-  await until(async () => (await admin().exists(a, b)) === 0, 'all is given back', 1_000);
+  await until(async () => (await admin().exists(a, b)) === 0, 'everything is released', 1_000);
 });
 
 describe('a multi-lock whose wait time has ended', () => {
@@ -338,7 +338,7 @@ describe('unlock()', () => {
     await until(async () => (await held(a))[0] === false, 'the other member is free', 400);
     expect(await released).toMatchObject({ code: 'ERR_LOCK_MULTI_UNLOCK', failures: [{ lockName: b }] });
     other.resume();
-    await until(async () => (await other.command('EXISTS', b)) === 0, 'it is given back');
+    await until(async () => (await other.command('EXISTS', b)) === 0, 'it is released');
     await away.close();
   });
 
@@ -559,7 +559,7 @@ describe('R27: a multi-lock that waits with some of its members', () => {
     const call = inFlow(async () =>
       client.getMultiLock(client.getLock(a), client.getLock(b)).acquire({ waitTime: 20_000, leaseTime: 20_000 }),
     );
-    await until(async () => (await held(a))[0] === true, 'it waits with what it has');
+    await until(async () => (await held(a))[0] === true, 'it waits with the granted members');
     await admin().del(a);
     await busy.release();
     const hold = await call;

@@ -15,7 +15,7 @@ let client: LockClient;
 let adapter: OwnershipAdapter;
 
 // In a separate block, so that it ends before the connection of the file.
-describe('who is inside which hold', () => {
+describe('the flow inside each hold', () => {
   beforeAll(async () => {
     client = await openClient();
     adapter = { newLock: (name) => client.getLock(name), lockContext };

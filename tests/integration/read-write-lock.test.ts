@@ -246,7 +246,7 @@ test('R16: the hold of a killed reader ends with its own lease while another rea
     const killed = performance.now();
     expect(left).toBeGreaterThan(0);
     const before = renewals;
-    await until(async () => (await admin().exists(lease)) === 0, 'its own lease is over');
+    await until(async () => (await admin().exists(lease)) === 0, 'its own lease has ended');
     expect(elapsed(killed)).toBeLessThan(lockWatchdogTimeout + 250);
     await until(() => renewals >= before + 3, 'the other one has been renewed past that');
     expect(alive.validFor()).toBeGreaterThan(0);
@@ -300,7 +300,7 @@ test.each(['readLock', 'writeLock'] as const)(
     const outer = await inFlow(() => lock[half]().acquire({ leaseTime: 10_000 }));
     const inner = await outer.run(() => lock.readLock().acquire({ leaseTime: 50 }));
     const read = `{${name}}:${inner.owner}:rwlock_timeout:${half === 'readLock' ? 2 : 1}`;
-    await until(async () => (await admin().exists(read)) === 0, 'its own lease is over');
+    await until(async () => (await admin().exists(read)) === 0, 'its own lease has ended');
     await inner.extend(40_000);
     expect(inner.validFor()).toBeGreaterThan(38_000);
     expect(await admin().pttl(name)).toBeGreaterThan(38_000);

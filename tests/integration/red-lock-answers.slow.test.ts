@@ -113,7 +113,7 @@ test('the next owner of one server tries the others right after their releases, 
     const at = log.findLastIndex(({ args }) => args[0] === release);
     return at >= 0 && log.slice(at).some(({ args }) => args[0] === acquire);
   };
-  await until(() => others.every(behind), 'the others are asked');
+  await until(() => others.every(behind), 'the requests to the others are sent');
   // No release has been repeated after an attempt without a reply.
   const releases = ({ log }: FaultProxy): number => log.filter(({ args }) => args[0] === release).length;
   expect(others.map(releases)).toEqual([1, 1]);

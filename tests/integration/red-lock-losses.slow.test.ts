@@ -8,7 +8,7 @@ const allHaveIt = (members: readonly LockClient[]): Promise<void> =>
   until(() => members.every((client) => client.holds().length === 1), 'each member is held');
 
 const freeAgain = (name: string): Promise<void> =>
-  until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back');
+  until(async () => (await holders(name)).every((held) => held === 0), 'the rest is released');
 
 /** The part at that server has been lost, and the client knows. */
 async function lose(client: LockClient, at: number, name: string): Promise<void> {

@@ -309,7 +309,7 @@ describe('a RedLock that is renewed', () => {
     await allHaveIt(opened);
     await Promise.all(at.map((server) => servers[server]!.command('DEL', name)));
     expect(await outcome(hold.release())).toBe(expected);
-    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back');
+    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is released');
   });
 
   test('R10: with the majority deleted, a hanging server does not delay the report of the loss', async () => {
@@ -322,7 +322,7 @@ describe('a RedLock that is renewed', () => {
     expect(value).toBe('ERR_LOCK_LOST');
     expect(ms).toBeLessThan(ATTEMPT_MS);
     servers[2]!.resume();
-    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back', 8_000);
+    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is released', 8_000);
   });
 
   test('R28: its release rejects with the results if too few servers reply', async () => {
@@ -334,7 +334,7 @@ describe('a RedLock that is renewed', () => {
     expect(value).toBe('ERR_LOCK_MULTI_UNLOCK');
     expect(ms).toBeLessThan(600 + 250);
     for (const server of [1, 2]) servers[server]!.resume();
-    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back', 8_000);
+    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is released', 8_000);
   });
 
   test('lost on one server and then deleted on another: the majority is gone', async () => {
@@ -350,7 +350,7 @@ describe('a RedLock that is renewed', () => {
     await lost;
     expect(hold.signal.reason).toMatchObject({ code: 'ERR_LOCK_LOST', reason: 'gone' });
     expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
-    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is given back');
+    await until(async () => (await holders(name)).every((held) => held === 0), 'the rest is released');
   });
 });
 

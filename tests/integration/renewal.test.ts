@@ -122,7 +122,7 @@ test('R10: a holder whose key was deleted, acquired and freed by another learns 
   const hold = await holdElsewhere(client.getLock(name));
   await admin().del(name);
   await inFlow(() => other.getLock(name).withLock(() => undefined));
-  await until(() => hold.signal.aborted, 'the first holder is told', 300 + SLACK_MS);
+  await until(() => hold.signal.aborted, 'the first holder learns of the loss', 300 + SLACK_MS);
   expect(hold.signal.reason).toMatchObject({ code: 'ERR_LOCK_LOST', reason: 'gone' });
   expect(await admin().exists(name)).toBe(0);
   expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
@@ -229,7 +229,7 @@ test('R14: 10,000 locks stay held for five periods by one timer and one command 
       await Promise.all(taking);
     }
   });
-  await until(() => clock.timers <= 1, 'attempt deadlines are over');
+  await until(() => clock.timers <= 1, 'the attempt deadlines have passed');
   const startedAt = performance.now();
   await server.resetCommandStats();
   let mostTimers = 0;

@@ -96,7 +96,7 @@ describe('semaphore', () => {
     /** Until the client has sent so many requests of the semaphore, and they have been answered. */
     async function asked(client: LockClient, proxy: FaultProxy, name: string, times: number): Promise<void> {
       const sent = (): number => proxy.log.filter(({ args }) => args.some((arg) => arg.includes(name))).length;
-      await until(() => sent() >= times, `it has asked ${times} times`);
+      await until(() => sent() >= times, `it has sent ${times} tries`);
       await client.getSemaphore(name).availablePermits();
     }
 
@@ -154,7 +154,7 @@ describe('semaphore', () => {
       const before = proxy.log.length;
       if (added > 0) await open().getSemaphore(name).addPermits(added);
       else await admin().publish(`redisson_sc:{${name}}`, '1');
-      await until(() => proxy.log.length > before, 'the first asks');
+      await until(() => proxy.log.length > before, 'the first waiter sends a try');
       await semaphore.release();
       await one.done;
       expect(order).toEqual(['one']);
@@ -201,7 +201,7 @@ describe('semaphore', () => {
       const stalled = proxy.stall({ direction: 'to-client', kind: 'command' });
       const before = proxy.log.length;
       await open().getSemaphore(name).addPermits(2);
-      await until(() => proxy.log.length > before, 'the first asks, and is granted both');
+      await until(() => proxy.log.length > before, 'the first waiter sends a try and is granted both');
       await until(async () => (await free(name)) === '0', 'it has them');
       await semaphore.release(2);
       await one.done;
@@ -277,7 +277,7 @@ describe('semaphore', () => {
     await failing.applied;
     // A newer reply that says nothing about fewer permits.
     expect(await client.getSemaphore(name).tryAcquire(2)).toBe(false);
-    await until(() => requests() > 3, 'it asks again', 5_000);
+    await until(() => requests() > 3, 'it tries again', 5_000);
     failing.lift();
     expect(await done).toBe(true);
     expect(await admin().get(name)).toBe('0');

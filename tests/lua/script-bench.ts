@@ -28,7 +28,7 @@ export function describeScript(
   operation: Pick<Operation<never, never, unknown>, 'name' | 'script'>,
   answers: Record<string, Record<string, Property>>,
 ): void {
-  leavesKeys('a script that is called by itself leaves what a client would end');
+  leavesKeys('a script that is called on its own leaves keys that a client would remove');
   describe(operation.name, () => {
     const source = operation.script!.source;
     let bench: ScriptBench & { close(): Promise<void> };

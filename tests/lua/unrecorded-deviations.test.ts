@@ -95,7 +95,7 @@ deviation('reapedAtOnce', async () => {
   await semaphore.acquireMany(3, 10);
   published = await Published.on(name);
   let id: string | null = null;
-  await until(async () => (id = await semaphore.tryAcquire()) !== null, 'the leases are over');
+  await until(async () => (id = await semaphore.tryAcquire()) !== null, 'the leases have ended');
   expect(await published.take()).toEqual([{ channel: semaphoreChannel(name), payload: '3' }]);
   expect(await admin().get(name)).toBe('2');
   await semaphore.release(id!);

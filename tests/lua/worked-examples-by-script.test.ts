@@ -367,7 +367,7 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
 
 let published: Published | undefined;
 afterEach(() => published?.close());
-leavesKeys('a script that is called by itself leaves what a client would end');
+leavesKeys('a script that is called on its own leaves keys that a client would remove');
 
 test.each(Object.entries(EXAMPLES))('%s', async (_, { of, rows }) => {
   const name = freshName();

@@ -83,7 +83,7 @@ export function testRedisBinary(): string {
 
 /** A second pair of eyes: one connection per test file, closed after its last test. */
 export function admin(): Redis {
-  if (over) throw new Error('nobody would close another connection now: atLast() comes in time');
+  if (over) throw new Error('no code would close another connection now: call atLast() earlier');
   connection ??= new Redis(testRedisUrl());
   return connection;
 }

@@ -204,7 +204,7 @@ test('R32: close() ends unanswered reads of the cluster map and sends no further
   const asked = (): number => proxies.reduce((sum, { stats }) => sum + stats.accepted, 0);
   const open = (): number => proxies.reduce((sum, { stats }) => sum + stats.open, 0);
   const ready = outcome(client.ready());
-  await until(() => asked() > 0, 'the first are asked');
+  await until(() => asked() > 0, 'the first nodes have a request');
   await client.close();
   expect(await ready).toBe('ERR_LOCK_CLIENT_CLOSED');
   const before = asked();
@@ -236,7 +236,7 @@ test('R6: a cluster whose provider refuses WAIT, INFO, CLIENT, SCRIPT, CONFIG an
   const asked = create({ redis, replicas: { acks: 1 } });
   const error = await inFlow(() => asked.getLock('asked').acquire()).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED', rule: '+wait' });
-  await until(async () => (await cluster.leftovers()).keys.length === 0, 'it was given back');
+  await until(async () => (await cluster.leftovers()).keys.length === 0, 'it was released');
 }, 60_000);
 
 test('a user without +asking gets an error that says so while a slot migrates', async () => {

@@ -15,8 +15,8 @@ const behind = new ProxiedCluster();
 
 test.each([
   ['whose handshake is not answered', (proxy: FaultProxy) => proxy.stall({ direction: 'to-client' })],
-  ['that is asked nothing in time', (proxy: FaultProxy) => proxy.stall({ direction: 'to-server' })],
-  ['that accepts nobody', (proxy: FaultProxy) => proxy.refuse('reset')],
+  ['that receives no request in time', (proxy: FaultProxy) => proxy.stall({ direction: 'to-server' })],
+  ['that accepts no connection', (proxy: FaultProxy) => proxy.refuse('reset')],
 ])('R2: no request of a call at a node %s takes effect after the rejection', async (_, away) => {
   const { cluster, proxies } = behind;
   const node = cluster.servers[1] as RedisServer;

@@ -87,7 +87,7 @@ test('R35: with a hanging replica 20 concurrent acquires fail within two time-ou
   );
   expect(new Set(outcomes)).toEqual(new Set(['ERR_LOCK_NOT_REPLICATED']));
   expect(elapsed(together)).toBeLessThan(2 * TIMEOUT_MS + 250);
-  await until(async () => (await master.keys()).length === 0, 'they are given back', 1_000);
+  await until(async () => (await master.keys()).length === 0, 'they are released', 1_000);
 });
 
 test('R35: with a hanging replica held locks are renewed on time and released in one round trip', async () => {
@@ -119,7 +119,7 @@ test('R35: with a hanging replica held locks are renewed on time and released in
   await Promise.all(others);
 });
 
-test.each(['granted', 'handed on'])(
+test.each(['granted', 'handed over'])(
   'R11: a hold that is %s and waits for its replica during a forceUnlock() of its client is lost from the start',
   async (how) => {
     const client = await open({ replicas: { acks: 1, timeout: 5_000 } });
@@ -154,7 +154,7 @@ test('R35: a waiter gets an event, and acquires the lock when the replica is bac
   expect(await waiting).toBe('ERR_LOCK_NOT_REPLICATED');
   replica.resume();
   await inStep();
-  await until(async () => (await master.keys()).length === 0, 'it was given back');
+  await until(async () => (await master.keys()).length === 0, 'it was released');
   await inFlow(() => client.getLock(name).withLock({ waitTime: 2_000 }, () => undefined));
 });
 
@@ -166,7 +166,7 @@ test('R35: a call settles by its own deadline, also if the time for replicas is 
   const error = await inFlow(() => client.getLock(freshName('late')).tryLock()).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', outcome: 'unknown' });
   expect(elapsed(asked)).toBeLessThan(600 + 250);
-  await until(async () => (await master.keys()).length === 0, 'it is given back', 2_000);
+  await until(async () => (await master.keys()).length === 0, 'it is released', 2_000);
 });
 
 test('hazard 9: an unanswered WAIT is not replaced by one that does not cover its grant', async () => {
@@ -180,7 +180,7 @@ test('hazard 9: an unanswered WAIT is not replaced by one that does not cover it
     'ERR_LOCK_NOT_REPLICATED',
   );
   expect(cut.count).toBe(1);
-  await until(async () => (await master.keys()).length === 0, 'it was given back');
+  await until(async () => (await master.keys()).length === 0, 'it was released');
   await client.close();
   await proxy.close();
 });
@@ -243,7 +243,7 @@ test.each(['counter', 'clock'] as const)(
       else expect(other.token).toBe(hold.token);
       // By Redis's word, at its next renewal.
       proxy.retarget(next.address);
-      await until(() => hold.signal.aborted, 'the first owner is told', 3_000);
+      await until(() => hold.signal.aborted, 'the first owner learns of the loss', 3_000);
       expect(hold.validFor()).toBe(0);
       expect(hold.signal.reason).toMatchObject({ code: 'ERR_LOCK_LOST' });
       await outcome(hold.release());
@@ -383,7 +383,7 @@ test('an error says clearly that a server refuses the configured WAIT', async ()
         .catch((reason: unknown) => reason),
     );
     expect(error).toMatchObject({ code: 'ERR_LOCK_REFUSED', message: expect.stringContaining('WAIT') });
-    await until(async () => (await refusing.keys()).length === 0, 'it was given back');
+    await until(async () => (await refusing.keys()).length === 0, 'it was released');
   } finally {
     await client.close();
     await refusing.stop();

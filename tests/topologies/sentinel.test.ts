@@ -182,9 +182,9 @@ test('R3: a failover message while connections look for the master ends none of 
   await until(async () => (await listeners()) === 5 * setup.sentinels.length, 'each connection listens everywhere');
   const held = toSentinels.map((proxy) => proxy.holdReply({ command: 'SENTINEL', times: Infinity }));
   for (const proxy of toServers) proxy.cut();
-  await until(() => held.reduce((sum, { count }) => sum + count, 0) >= 3, 'all ask who is the master');
+  await until(() => held.reduce((sum, { count }) => sum + count, 0) >= 3, 'all connections look for the master');
   await setup.failover();
-  await until(async () => (await listeners()) === 2 * setup.sentinels.length, 'those who ask have heard of it');
+  await until(async () => (await listeners()) === 2 * setup.sentinels.length, 'the connections have received it');
   for (const fault of held) fault.lift();
   const lifted = performance.now();
   while ((await outcome(inFlow(() => lock.isLocked()))) !== 'ok') await pause(STARTED_MS);
@@ -229,7 +229,7 @@ test('R32: close() while the subscriber connects to the master leaves no subscri
   await closed;
   await hold.release();
   await holder.close();
-  await until(async () => (await listeners()) === 0, 'nobody listens');
+  await until(async () => (await listeners()) === 0, 'the channel has no subscriber');
 }, 30_000);
 
 test('R3: a dead Sentinel causes no unhandled error on the console', async () => {
@@ -327,7 +327,7 @@ test('no hold is reported valid on the reply of an abandoned master', async () =
   for (const server of setup.servers) if (server !== master) server.resume();
   const next = await setup.switchedFrom(master);
   await next.command('DEL', name);
-  await until(() => hold.signal.aborted, 'the holder is told');
+  await until(() => hold.signal.aborted, 'the holder learns of the loss');
   expect(reasons).toHaveLength(1);
   expect(hold.validFor()).toBe(0);
   expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');

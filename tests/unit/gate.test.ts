@@ -12,7 +12,7 @@ function waiting(or?: Promise<void>) {
   return { clock, gate, outcome: wait.then(() => 'open', String) };
 }
 
-test('everybody who waits at a gate passes when it opens, and no timer is left', async () => {
+test('every wait at a gate ends when it opens, and no timer is left', async () => {
   const { clock, gate, outcome } = waiting();
   const other = gate.wait({ until: clock.monotonic() + 50, keepsAlive: false });
   gate.open();
@@ -38,7 +38,7 @@ test('a wait ends at its deadline, with its error or without one', async () => {
   await patient;
 });
 
-test('a wait ends with what it waits for as well', async () => {
+test('a wait also ends with the awaited promise', async () => {
   const ready = waiting(Promise.resolve());
   expect(await ready.outcome).toBe('open');
   expect(ready.clock.timers).toBe(0);

@@ -140,7 +140,7 @@ export function acquiringContract(kind: LockKind): void {
         // Not in a circle as fast as Redis answers.
         expect(proxy.log.length - before).toBeLessThan(20);
       }
-      await until(async () => (await admin().exists(name)) === 0, 'what was granted too late is given back');
+      await until(async () => (await admin().exists(name)) === 0, 'the late grant is released');
       expect(await inFlow(async () => lock.tryLock(0, 5_000).then((taken) => taken && lock.forceUnlock()))).toBe(true);
     });
 

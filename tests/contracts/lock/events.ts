@@ -80,7 +80,7 @@ export function eventsContract(kind: LockKind): void {
 
     test('outside of every hold', async () => {
       const { client, lock } = await open(kind);
-      let inside: unknown = 'not told';
+      let inside: unknown = 'not reported';
       client.events.on('acquired', ({ holdCount }) => holdCount === 2 && (inside = lock.currentHold()));
       const outer = await holdElsewhere(lock);
       const inner = await outer.run(() => lock.acquire());

@@ -79,7 +79,7 @@ export function givingBackContract(kind: LockKind): void {
       expect(await lock.isLocked()).toBe(false);
     });
 
-    test.each(['lost by itself', 'taken by another since'])(
+    test.each(['lost on its own', 'taken by another since'])(
       'R25: of a hold that was %s reports the loss once and releases no newer hold',
       async (how) => {
         const bench = await open(kind);
@@ -87,7 +87,7 @@ export function givingBackContract(kind: LockKind): void {
         const other = await open(kind, { name });
         await lock.lock();
         await admin().del(name);
-        const newer = how === 'lost by itself' ? undefined : await holdElsewhere(other.lock);
+        const newer = how === 'lost on its own' ? undefined : await holdElsewhere(other.lock);
         const owners = await admin().hgetall(name);
         const error = await errorOf(lock.unlock());
         expect(error).toBeInstanceOf(LockLostError);

@@ -53,7 +53,7 @@ export function withLockContract(kind: LockKind): void {
       expect(lock.currentHold()).toBeUndefined();
       expect(await lock.tryLock()).toBe(false);
       leave();
-      await until(async () => !(await lock.isLocked()), 'the body is over');
+      await until(async () => !(await lock.isLocked()), 'the body has ended');
     });
 
     test.each<[string, () => unknown]>([
@@ -120,7 +120,7 @@ export function withLockContract(kind: LockKind): void {
       ]);
       expect(events.releaseFailed).toHaveLength(1);
       proxy.lift();
-      await until(async () => (await admin().exists(name)) === 0, 'the lock is given back in the background');
+      await until(async () => (await admin().exists(name)) === 0, 'the lock is released in the background');
     });
 
     test('allows a release inside the body, and does nothing more at the end', async () => {

@@ -177,7 +177,7 @@ describe.each(CLOCKS)(`a JVM whose clock is %s, with Redisson ${version}`, (_, a
       await queued(name, 1);
       expect(await queue(name)).toEqual([owner]);
       const ours = inFlow(() => lock.acquire());
-      await until(async () => !(await queue(name)).includes(owner), 'the JVM is in the queue no more');
+      await until(async () => !(await queue(name)).includes(owner), 'the JVM has left the queue');
       await queued(name, 1);
       await hold.release();
       const next = await ours;
@@ -250,7 +250,7 @@ describe(`clocks further apart than a fair lock tolerates, with Redisson ${versi
       const theirs = jvm.thread('evictor');
       const owner = await theirs.owner();
       const waiting = theirs.call({ kind: 'fair', name }, 'lock').then(() => entered.push('JVM'));
-      await until(async () => (await queue(name))[0] === owner, 'ours has lost its place to the JVM');
+      await until(async () => (await queue(name))[0] === owner, 'the waiter of Holdfast has lost its place to the JVM');
       await queued(name, 2);
       expect(await queue(name)).toEqual([owner, first]);
       await hold.release();

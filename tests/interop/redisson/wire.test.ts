@@ -61,7 +61,7 @@ describe(`Redisson ${version} and Holdfast on the wire`, () => {
 
 /** What is there in Java for its own sake. */
 const NOT_HERE: Readonly<Record<string, string>> = {
-  getName: 'asks nobody',
+  getName: 'sends no command',
   newCondition: 'Redisson throws UnsupportedOperationException',
   subscribe: 'reactive form',
   unsubscribe: 'reactive form',

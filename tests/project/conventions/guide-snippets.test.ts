@@ -104,7 +104,7 @@ describe('snippets', () => {
     },
   );
 
-  test('the process that ran them ends by itself: no snippet leaves a client open, and none writes to stderr', async () => {
+  test('the process of the snippets ends on its own: no snippet leaves a client open or writes to stderr', async () => {
     const ended = once(runner, 'exit');
     runner.disconnect();
     expect(await ended).toEqual([0, null]);

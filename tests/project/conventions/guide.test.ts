@@ -51,7 +51,7 @@ describe('error codes', () => {
     expect(matches(guide, /ERR_LOCK_\w+/g)).toEqual(known);
   });
 
-  test('each section has the class of its code with all its fields, and says when, what is left, and what to do', () => {
+  test('each section has the class of its code with all fields, and says when it occurs, what is left and what to do', () => {
     const classes = new Map(
       [...errors.values()].flatMap((declared) => (code(declared) ? [[code(declared), declared]] : [])),
     );

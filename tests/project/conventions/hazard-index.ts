@@ -33,7 +33,10 @@ const hazard = (number: number, title: string, ...answers: Hazard['answers']): H
 
 export const HAZARDS: readonly Hazard[] = [
   hazard(1, 'an acquire that ran twice counts twice', [LOST_REPLIES, 'it takes effect once and says so']),
-  hazard(2, 'a key that nobody knows to have', [UNKNOWN, 'what it took is given back, its owner is never used again']),
+  hazard(2, 'a key whose holder is unknown', [
+    UNKNOWN,
+    'R1: acquire: the outcome is unknown, the client releases the lock, and the owner id is never used again',
+  ]),
   hazard(3, 'a time-out that looks like busy', [
     MULTI,
     'because a server hangs rejects within its deadline and holds nothing on the other server',
@@ -44,12 +47,15 @@ export const HAZARDS: readonly Hazard[] = [
     [LOST_REPLIES, 'it takes effect once and says so'],
     [LATE, 'R4: of a release does not release a new hold of the same flow'],
   ),
-  hazard(5, 'an unlock that its caller repeats', [UNKNOWN, 'R5: unlock(): a second one waits']),
+  hazard(5, 'an unlock that its caller repeats', [
+    UNKNOWN,
+    'R5: unlock(): a second call waits until the hold has been released',
+  ]),
   hazard(6, 'a copy of a release that comes late', [
     LATE,
     'R4: of a partial release does not change the count after another nested acquire',
   ]),
-  hazard(7, 'a read-write lock that is gone is released with success when asked again', [OWN, 'hazard 7:']),
+  hazard(7, 'a repeated release of a missing read-write lock succeeds', [OWN, 'hazard 7:']),
   hazard(8, 'renewal stops because a release was not confirmed by replicas', [REPLICAS, 'R35: with a hanging replica']),
   hazard(9, 'a WAIT without its write', [REPLICAS, 'hazard 9:']),
   hazard(
@@ -60,7 +66,7 @@ export const HAZARDS: readonly Hazard[] = [
   ),
   hazard(
     11,
-    'a permit that was given back is reported unknown to its own request',
+    'a released permit is reported as unknown to its own request',
     [EXPIRABLE_SCRIPTS, '(hazard 11)'],
     [EXPIRABLE, 'a change of the semaphore or of a lease counts once'],
   ),
@@ -98,14 +104,14 @@ export const HAZARDS: readonly Hazard[] = [
     [RENEWAL, 'R12: a failed batch of renewals does not delay the others'],
     [CLUSTER, 'R12: while one shard hangs'],
   ),
-  hazard(20, 'whoever leaves a queue sets those behind back by too much', [FAIR_SCRIPTS, '(hazard 20)']),
-  hazard(21, 'a wake-up spent on somebody who leaves', [
+  hazard(20, 'a waiter that leaves the queue delays the waiters behind it by too much', [FAIR_SCRIPTS, '(hazard 20)']),
+  hazard(21, 'a wake-up that goes to a leaving waiter', [
     'tests/faults/waking.test.ts',
     'R17: the next waiter acquires the lock soon after the release, at whatever point the head leaves',
   ]),
   hazard(
     22,
-    'a message that nobody hears',
+    'a message without a subscriber',
     [SUBSCRIPTIONS, 'R18: a release while the subscriber connection is down'],
     [OWN, 'hazard 22:'],
   ),
@@ -119,7 +125,7 @@ export const HAZARDS: readonly Hazard[] = [
       'a waiter acquires the lock soon after a release without a message, also of a plain lock',
     ],
   ),
-  hazard(24, 'a downgrade that tells no reader', [LOCKS_ENABLE, '(hazard 24)'], [READ_WRITE, 'R21: a downgrade wakes']),
+  hazard(24, 'a downgrade that wakes no reader', [LOCKS_ENABLE, '(hazard 24)'], [READ_WRITE, 'R21: a downgrade wakes']),
   hazard(25, 'a release wakes one of each process', [WAITING, 'costs one command and a try of each']),
   hazard(26, 'several permits wake one waiter', [PERMITS_ENABLE, '(hazard 26)'], [PERMITS, '(hazard 26)']),
   hazard(27, 'a zero between the look and the waiting', [
@@ -165,7 +171,7 @@ export const HAZARDS: readonly Hazard[] = [
   hazard(37, 'the loss of a fair lock goes unnoticed', [OWN, 'hazard 37:']),
   hazard(
     38,
-    'a reader whose hold is over and still counts',
+    'a reader whose hold has expired and still counts',
     [READ_WRITE, 'R16: the hold of a killed reader ends with its own lease while another reader renews'],
     ['tests/lua/read-write-lock.test.ts', 'an expired read hold has no key'],
   ),
@@ -178,7 +184,7 @@ export const HAZARDS: readonly Hazard[] = [
   hazard(40, 'names with key and channel in two slots', [CLUSTER, 'R8: keys and channel of a lock are in one slot']),
   hazard(
     41,
-    'permits whose lease is over and nobody says so',
+    'permits whose leases expire without a message',
     [PERMITS_ENABLE, '(hazard 41)'],
     [EXPIRABLE, '(hazard 41)'],
     [EXPIRABLE_SCRIPTS, '(hazard 41)'],

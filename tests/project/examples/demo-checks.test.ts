@@ -73,26 +73,26 @@ const TAKEN_OVER = "the killed process's lock taken over";
 
 test.each<[what: string, check: string, change: (run: HandMadeRun) => void]>([
   ['a process never got in', 'sections entered', ({ timeline }) => timeline.add('w3', 3, ['a'])],
-  ['nobody nested', 'nested holds', ({ timeline }) => timeline.bars.forEach(({ nested }) => nested.splice(0))],
+  ['no hold was nested', 'nested holds', ({ timeline }) => timeline.bars.forEach(({ nested }) => nested.splice(0))],
   [
     'two were inside at once',
     OVERLAPS,
     (run) => run.stay({ worker: 'w1', order: 'o1', owner: 'x', wanted: 101, from: 60, until: 9_000, left: 70 }),
   ],
   [
-    'somebody entered before the lease of the dead had ended',
+    'a process entered before the lease of the dead one had ended',
     OVERLAPS,
     (run) => run.stay({ worker: 'w1', order: 'o2', owner: 'x', wanted: 900, from: 1_190, until: 9_000, left: 1_195 }),
   ],
   ['an update was overwritten', 'updates of the orders', ({ register }) => register.write('o1', register.read('o1'))],
   ['a loss was not signalled', LOST, (run) => (run.section('late').signals = 0)],
   ['a loss was signalled twice', LOST, (run) => (run.section('late').signals = 2)],
-  ['the event told of a loss twice', LOST, (run) => (run.section('late').losses = 2)],
+  ['the event reported a loss twice', LOST, (run) => (run.section('late').losses = 2)],
   ['the unlock of a lost hold succeeded', LOST, (run) => delete run.section('late').unlockCode],
-  ['a valid hold was told that it is lost', LOST, (run) => (run.section('first').signals = 1)],
+  ['a valid hold was reported as lost', LOST, (run) => (run.section('first').signals = 1)],
   ['an unlock failed', LOST, (run) => (run.section('second').unlockCode = 'ERR_LOCK_NOT_OWNER')],
-  ['nobody was blocked inside', LOST, (run) => (run.blocked = undefined)],
-  ['nobody was killed', TAKEN_OVER, (run) => (run.killed = undefined)],
+  ['no holder was blocked', LOST, (run) => (run.blocked = undefined)],
+  ['no holder was killed', TAKEN_OVER, (run) => (run.killed = undefined)],
   ['the order of the dead stayed locked', TAKEN_OVER, (run) => (run.section('dead').diedAt = 1_300)],
   ['it was taken over too late', TAKEN_OVER, (run) => (run.section('dead').until = 205)],
   [
@@ -105,7 +105,7 @@ test.each<[what: string, check: string, change: (run: HandMadeRun) => void]>([
     'hand-offs',
     (run) => Object.assign(run.section('second'), { from: 1_100, left: 1_200, unlocked: 1_201 }),
   ],
-  ['nobody waited for anybody', 'hand-offs', (run) => delete run.section('first').unlocked],
+  ['no process waited', 'hand-offs', (run) => delete run.section('first').unlocked],
   ['a key is left', 'left behind', (run) => (run.keysLeft = 1)],
   ['a process has failed', 'left behind', (run) => run.failures.push('w1: it broke')],
 ])('if %s, the check "%s" fails', (_, check, change) => {

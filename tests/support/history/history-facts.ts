@@ -82,7 +82,7 @@ export class HistoryFacts {
         });
       case 'loss-signal':
         return this.#withHold(event, (hold) => {
-          if (hold.loss) this.violate('loss signal twice', `${named(hold)} was told twice`, hold.loss, event);
+          if (hold.loss) this.violate('loss signal twice', `${named(hold)} was reported twice`, hold.loss, event);
           else hold.loss = event;
         });
       case 'stalled':

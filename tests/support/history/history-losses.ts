@@ -35,14 +35,14 @@ export class LossCheck {
     if (toldAt <= Math.min(watchedUntil, this.facts.end)) {
       this.violate(
         'loss signal too late',
-        `${named(hold)} was told ${ms(late)} after its deadline`,
+        `${named(hold)} was reported ${ms(late)} after its deadline`,
         ok,
         ...(loss ? [loss] : []),
       );
     } else {
       this.violate(
         'lease ended without a loss signal',
-        `${named(hold)} had ended ${ms(late)} before and nobody said so`,
+        `${named(hold)} had ended ${ms(late)} before without a report`,
         ok,
       );
     }

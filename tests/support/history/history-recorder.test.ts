@@ -153,7 +153,7 @@ test('a lease that a nested call extended is checked after the time limit for lo
   const granted = stamp();
   hold.leftMs = 500;
   const asked = () => recorder.events.filter(({ type }) => type === 'valid');
-  await until(() => asked().length > 0, 'it is asked');
+  await until(() => asked().length > 0, 'the question is sent');
   expect(asked()[0]!.at - granted).toBeGreaterThan(20 + 250);
   hold.lose({ code: 'ERR_LOCK_LOST' });
   recorder.close();

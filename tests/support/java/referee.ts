@@ -38,7 +38,7 @@ export class Referee {
     (request, socket) => this.#run(request, socket),
     (socket) => {
       for (const { who } of this.#inside.filter((each) => each.socket === socket)) {
-        this.violations.push(`${who} went away inside`);
+        this.violations.push(`${who} left while inside`);
       }
     },
   );

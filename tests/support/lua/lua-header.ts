@@ -46,7 +46,7 @@ export function parseLuaHeader(text: string): LuaHeader {
       if (!file || !bindings) throw new Error(`not "src/redis/scripts/<folder>.ts (<binding>)": ${line}`);
       usedBy.push(...bindings.split(', ').map((binding) => ({ file, binding })));
     } else if (label === undefined) {
-      if (section < 0) throw new Error(`what is this? ${line}`);
+      if (section < 0) throw new Error(`unexpected line: ${line}`);
     }
   }
   if (keys.length === 0) throw new Error('no KEYS');

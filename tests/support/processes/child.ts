@@ -223,7 +223,7 @@ export class Worker {
     const already = this.events.find(matches);
     if (already) return Promise.resolve(already);
     return new Promise((resolve, reject) => {
-      const limit = setTimeout(() => reject(new Error(`${this.name} did not tell of ${String(wanted)}`)), limitMs);
+      const limit = setTimeout(() => reject(new Error(`${this.name} did not report ${String(wanted)}`)), limitMs);
       const settle =
         <T>(then: (value: T) => void) =>
         (value: T): void => {

@@ -163,7 +163,7 @@ export class RedisCluster {
         const running = this.servers.filter((server) => server.running);
         return new Set(await Promise.all(running.map((server) => this.#owners(server)))).size === 1;
       },
-      'all nodes agree on who has what',
+      'all nodes agree on the owners of the slots',
       FORMED_LIMIT_MS,
     );
     await until(
@@ -225,7 +225,7 @@ export class RedisCluster {
       if (nodes[0] === asked) break;
     }
     const [master, ...replicas] = heard;
-    if (master === undefined) throw new Error(`nobody has slot ${slot}`);
+    if (master === undefined) throw new Error(`no node has slot ${slot}`);
     return { master, replicas };
   }
 
@@ -321,7 +321,7 @@ export class RedisCluster {
         await owner.command('CLUSTER', 'BUMPEPOCH');
         return false;
       },
-      'all nodes know who has the slot',
+      'all nodes know the owner of the slot',
       FORMED_LIMIT_MS,
     );
   }

@@ -64,7 +64,7 @@ export class MonitorLog {
   async settle(): Promise<readonly MonitorLine[]> {
     const marker = `settle-${randomUUID()}`;
     await this.mark(marker);
-    await until(() => this.#markers.has(marker), 'MONITOR has told of everything so far');
+    await until(() => this.#markers.has(marker), 'MONITOR has reported every earlier command');
     return this.lines;
   }
 

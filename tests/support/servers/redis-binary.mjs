@@ -211,7 +211,7 @@ async function buildWithMemoryServer(env, limits, say) {
   const path = /^found (.+)$/m.exec(output)?.[1];
   if (!path) throw new Error(/^failed (.+)$/m.exec(output)?.[1] ?? `its ${stage} in time`);
   const found = await probe(path, 'built by redis-memory-server', env);
-  if (!found) throw new Error(`what it built does not run: ${path}`);
+  if (!found) throw new Error(`its build does not run: ${path}`);
   return found;
 }
 

@@ -90,7 +90,8 @@ export class SentinelSetup {
   async master(sentinel = this.sentinels[0] as RedisServer): Promise<RedisServer> {
     const [, port] = (await sentinel.command('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME)) as [string, string];
     const master = this.servers.find((server) => server.port === Number(port));
-    if (master === undefined) throw new Error(`the sentinels name a master that is none of ours: port ${port}`);
+    if (master === undefined)
+      throw new Error(`the sentinels name a master that this bench does not know: port ${port}`);
     return master;
   }
 

@@ -156,7 +156,7 @@ const runs = [
     invariants: 'LiveStay',
   },
   {
-    name: 'fair queue, two of ours',
+    name: 'fair queue, two waiters of Holdfast',
     module: 'FairQueue',
     constants: { Ours: '{1, 2}', Jvm: '{3}', MaxTime: 8 },
   },
@@ -174,7 +174,7 @@ const runs = [
     invariants: 'DeadOut',
   },
   {
-    name: 'fair queue: a JVM that waits for longer (the limit)',
+    name: 'fair queue: a Redisson waiter with a longer wait (the limit)',
     module: 'FairQueue',
     expected: 'LiveStay',
     constants: { JvmWait: 9 },

@@ -5,7 +5,7 @@ import { LOSS, PROPERTIES, lease, tenure, watchdog } from './names.mjs';
 /** Clocks and the watchdog. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const CLOCKS = [
   without(
-    'losses told by the deadline',
+    'losses reported by the deadline',
     watchdog,
     'if (now >= this.#nextDeadline - SLACK_MS) this.#checkDeadlines(now);',
     '',
@@ -68,7 +68,7 @@ export const CLOCKS = [
     'tests/verification/properties/found',
   ),
   without(
-    'a timer that is set anew after a jump',
+    'a timer that is set again after a jump',
     watchdog,
     'this.clock.clock.monotonic() + at - this.clock.now();',
     'at;',

@@ -51,7 +51,7 @@ export const LANES_AND_QUEUES = [
     HALF_WAY,
   ),
   without(
-    'leases that are over and end in both keys or in neither',
+    'expired leases that end in both keys or in neither',
     'lua/lib/permit-sweep.lua',
     "    redis.call('INCRBY', semaphore, -over)\n",
     '',
@@ -80,14 +80,14 @@ export const LANES_AND_QUEUES = [
   ),
   without('the dead of a queue that go', 'lua/lib/fair-sweep.lua', 'if #gone > 0 then', 'if false then', FAIR),
   without(
-    'those who stay where many leave a queue',
+    'the remaining waiters when many leave a queue',
     'lua/lib/fair-sweep.lua',
     "redis.call('LTRIM', queue, #leaving + #staying, -1)",
     "redis.call('LTRIM', queue, #leaving + #staying + 1, -1)",
     FAIR,
   ),
   without(
-    'a queue that has nobody twice where its trimming is refused',
+    'a queue without duplicates when its trimming is refused',
     'lua/lib/fair-sweep.lua',
     "    redis.call('LTRIM', queue, 0, -1)\n",
     '',
@@ -144,7 +144,7 @@ export const COUNTERPARTS = {
     goneAnyTime: ['a renewal that stops with the release'],
     gNoLease: ['a lease that ended before a repeated release'],
     loseNoComp: ['a compensation after a last deadline'],
-    reuseId: ['a fresh owner after a try in doubt'],
+    reuseId: ['a new owner after an unanswered try'],
   },
   HandOff: {
     noNotAfter: ['not-after of hand-off'],
@@ -162,7 +162,7 @@ export const COUNTERPARTS = {
     anyBusy: ['a ttl that only the newest try teaches'],
     wakeWaiter: ['a mark that a message sets'],
     firstNoMark: ['a mark that a confirmation sets'],
-    resubNoMark: ['R18: a look after a confirmation that came anew, for every kind'],
+    resubNoMark: ['R18: a probe after a new confirmation, for every kind'],
     readyCounts: ['R18: confirmations that went with their connection'],
     anyConf: ['R19: a confirmation that only the last answer gives'],
   },

@@ -83,7 +83,7 @@ export const SABOTAGES = [
     NEMESIS,
   ),
   without(
-    'nemesis: lines told apart by their keys, not by their channels',
+    'nemesis: lines distinguished by their keys, not by their channels',
     'src/waiting/wait-lines.ts',
     "const place = key.includes('{') ? `{} ${channel}` : channel;",
     'const place = channel;',

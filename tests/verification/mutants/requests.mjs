@@ -69,7 +69,7 @@ export const REQUESTS = [
     'tests/lua/lock',
   ),
   without(
-    'a renewal that passes over what is no lock any more',
+    'a renewal that skips a key that is no longer a lock',
     'lua/lock/renew.lua',
     "if foreign and not string.find(held.err, 'WRONGTYPE', 1, true) then redis.call",
     'if foreign then redis.call',
@@ -107,7 +107,7 @@ export const REQUESTS = [
     LATE,
   ),
   without(
-    'the database that was asked for, or none',
+    'the requested database, or none',
     'src/redis/connections/command-connection.ts',
     'await Promise.all([this.#enterDatabase(), this.lookAtClock()]);',
     'await this.lookAtClock();',
@@ -194,7 +194,7 @@ export const REQUESTS = [
     'tests/faults/lost-replies-of-kinds',
   ),
   without(
-    'bare forms that are refused where nobody can tell who awaits',
+    'lock() and tryLock() refused in a runtime that cannot bind promises',
     'src/locks/lock.ts',
     'call.context !== undefined || supportsBoundPromises()',
     'true || supportsBoundPromises()',

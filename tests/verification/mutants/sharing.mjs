@@ -20,7 +20,7 @@ export const SHARING = [
     'tests/integration/sharing',
   ),
   without(
-    'no hand-off to who is busy',
+    'no hand-over to a busy waiter',
     grants,
     '!(head instanceof LockWaiter) || head.isBusy ||',
     '!(head instanceof LockWaiter) ||',
@@ -28,14 +28,14 @@ export const SHARING = [
     WAKING,
   ),
   without(
-    'permits for whoever is first, even while it asks Redis',
+    'permits for the first waiter, even while its try is pending',
     grants,
     '        // Redis may be granting a pending try of this waiter. Serve the waiter all the same: no other may overtake it.\n',
     '        if (waiter.isBusy) continue;\n',
     'tests/integration/semaphore',
   ),
   without(
-    'what Redis grants to who has been served already goes back',
+    'a grant of Redis to a served waiter goes back',
     waiter,
     "this.#become(this.#try === undefined ? 'settled' : 'served');",
     "this.#become('settled');",
@@ -49,7 +49,7 @@ export const SHARING = [
     'tests/integration/semaphore',
   ),
   without(
-    'permits that nobody took go to Redis',
+    'permits that no waiter takes go to Redis',
     'src/waiting/grants.ts',
     '    if (permits <= this.#permits) {',
     '    if (true) {',
@@ -120,7 +120,7 @@ export const SHARING = [
     'tests/faults/lanes',
   ),
   without(
-    'a look for each answer: no call is let in by an answer of a time before it',
+    'a read for each call: no call resolves by a reply from before it',
     grants,
     ' || waiter.cameAfter >= sequence) continue;',
     ') continue;',
@@ -134,7 +134,7 @@ export const SHARING = [
     'tests/integration/semaphore',
   ),
   without(
-    'one look for all who wait at a latch',
+    'one read for all waiters at a latch',
     grants,
     '      waiter.serve(undefined);\n    }\n    return open',
     '    }\n    return open',

@@ -39,7 +39,7 @@ export const TENURES = [
     'tests/integration/families',
   ),
   without(
-    'a compensation of what is unknown',
+    'a compensation of an unknown outcome',
     tenure,
     'const givingBack = this.#compensate([this.owner, ...end.alsoOwners], end.openUntil, end.until);',
     'const givingBack = Promise.resolve();',
@@ -100,7 +100,7 @@ export const TENURES = [
     'tests/integration/write-hand-off',
   ),
   without(
-    'a hurry of what is given back at close()',
+    'a quick release at close()',
     'src/client/closing.ts',
     'compensations.hurry();',
     '',
@@ -135,7 +135,7 @@ export const TENURES = [
     'tests/integration/closing',
   ),
   without(
-    'a release in doubt after a jump within one deadline',
+    'an unanswered release after a jump within one deadline',
     releases,
     'if (unconfirmed instanceof RedisUnavailableError)',
     'if (unconfirmed instanceof TypeError)',
@@ -149,7 +149,7 @@ export const TENURES = [
     'tests/integration/red-lock',
   ),
   without(
-    'R22: servers that name one another are not asked in a circle',
+    'R22: servers that redirect in a circle get no endless requests',
     'src/redis/requests/script-request.ts',
     "return !this.#abandoned && this.#redirections <= MAX_REDIRECTIONS[asking ? 'asking' : 'moved'];",
     'return true;',
@@ -180,7 +180,7 @@ export const TENURES = [
     PROPERTIES,
   ),
   without(
-    'a compensation of a force unlock in doubt',
+    'a compensation of an unanswered force unlock',
     tenure,
     'if (inDoubt) void this.#compensate',
     'if (false) void this.#compensate',
@@ -188,7 +188,7 @@ export const TENURES = [
     'tests/verification/properties/found',
   ),
   without(
-    'a fresh owner after a try in doubt',
+    'a new owner after an unanswered try',
     lockWaiter,
     'this.#place = NO_PLACE;\n    this.owner = this.services.newOwner();',
     'this.#place = NO_PLACE;',
@@ -276,7 +276,7 @@ export const TENURES = [
     'tests/faults/clock-jumps',
   ),
   without(
-    'telling those whose lease is over before the lock is free',
+    'reporting expired holds before the lock is free',
     releases,
     "while (tenure.holds.length > 0 && lease.check() === 'unconfirmed') {",
     'while (lease.deadline < 0) {',
@@ -292,7 +292,7 @@ export const TENURES = [
     'tests/faults/nested-holds',
   ),
   without(
-    'sparing who gives back what is still his when the rest is lost',
+    'sparing a release of a valid hold when the others are lost',
     tenure,
     "if ((this.#releases?.pending ?? 0) === 0) return void this.lose('expired', cause);",
     "return void this.lose('expired', cause);",

@@ -76,7 +76,7 @@ export const WAITING = [
   ),
   without('a try that is repeated after an error', failedTries, 'waiter.retry();', '', 'tests/integration/semaphore'),
   without(
-    'a pause while Redis is away',
+    'a pause while Redis is unavailable',
     look,
     'this.#pausedUntil = this.clock.now() + this.#pauseMs;\n    this.#pauseMs',
     'this.#pauseMs',
@@ -161,7 +161,7 @@ export const WAITING = [
     PROPERTIES,
   ),
   without(
-    'what is granted to nobody going on',
+    'a grant without a caller that continues',
     grants,
     'tenure.endUnclaimed(waiter.terms.leaseMs);',
     '',
@@ -190,9 +190,9 @@ export const WAITING = [
     'if (now < 0) {',
     SUBSCRIPTIONS,
   ),
-  without('R18: whoever sleeps through an outage', failedTries, 'if (isProbe) return;', '', SUBSCRIPTIONS),
+  without('R18: a parked waiter that survives an outage', failedTries, 'if (isProbe) return;', '', SUBSCRIPTIONS),
   without(
-    'R18: a look that is not answered and wakes nobody',
+    'R18: an unanswered probe that fails no waiter',
     failedTries,
     'if (!isProbe) void takenBack',
     'void takenBack',
@@ -206,14 +206,14 @@ export const WAITING = [
     SUBSCRIPTIONS,
   ),
   without(
-    'R18: a head that is told that it is cut off',
+    'R18: a head that learns of its disconnection',
     subscriber,
     'for (const listener of [...listeners]) listener.disconnected();',
     'void listeners;',
     SUBSCRIPTIONS,
   ),
   without(
-    'R18: a head that does not look while it can be told',
+    'R18: a head that sends no probes while messages can arrive',
     entry,
     'this.queue !== undefined || this.#wakeUps.isConfirmed;',
     'this.queue !== undefined;',
@@ -227,7 +227,7 @@ export const WAITING = [
     SUBSCRIPTIONS,
   ),
   without(
-    'R18: a fair waiter whose signs of life tell it all',
+    'R18: a fair waiter that relies on its refreshes',
     entry,
     '!this.wanted || this.queue !== undefined || this.#wake',
     '!this.wanted || this.#wake',

@@ -33,7 +33,7 @@ function awaiting(what: string): () => void {
 const during = <T>(what: string, call: Promise<T>): Promise<T> => call.finally(awaiting(what));
 
 /** Instead of options: asks what flows that do not end wait for. */
-export const WHAT_IS_AWAITED = 'what is awaited';
+export const WHAT_IS_AWAITED = 'the awaited value';
 
 /** Instead of options: stop between two sections, resolves when all do; and go on. */
 export const REST = 'rest';

@@ -52,7 +52,7 @@ export async function askForOtherKind(load: Load, random: Random, { target, hold
   // Nothing is sent for it.
   await setImmediate();
   const wrong = (what: string): void =>
-    load.recorder.write({ type: 'wrong', what: `${name} asked for as another kind by ${String(way)}: ${what}` });
+    load.recorder.write({ type: 'wrong', what: `${name} requested as another kind by ${String(way)}: ${what}` });
   if (outcome !== 'ERR_LOCK_UPGRADE') wrong(outcome);
   else if (hold.signal.aborted && hold.validFor() > 0) wrong('the hold was lost');
   load.count(load.refused, `other kind ${outcome}`);

@@ -153,7 +153,7 @@ class Round implements Bench {
       [...this.locks, ...this.#twins.filter((name) => isLock(name) && !isElsewhere(name)), ...this.#calm],
       // Nobody else is to blame for what comes late then. Some may not have started yet: forEach leaves the gaps out.
       (stood) => this.#workers.forEach(({ name }) => this.#history.push({ type: 'stalled', process: name, ...stood })),
-      (why) => this.#complain('nobody watches a server', why),
+      (why) => this.#complain('no monitor watches a server', why),
     );
     this.#history.push(...(await setPermits(this.stage, [...this.#names, ...this.#twins])));
     await Promise.all(servers.map((server) => this.prepare(server)));
@@ -528,7 +528,7 @@ class Round implements Bench {
       );
       if (followed.length > 0)
         this.#complain(
-          'refused and taken back',
+          'refused and released',
           `${name} sends ${followed.length} requests after calls that Redis refused`,
         );
     }

@@ -195,7 +195,7 @@ export class ServerTruth {
   end(at: number): void {
     this.#readWrite.end(at);
     this.#groups.end(at);
-    for (const lock of [...this.#owned.keys()]) this.#gone(lock, at, 'nobody looks any more');
+    for (const lock of [...this.#owned.keys()]) this.#gone(lock, at, 'no monitor is left');
   }
 
   #expire(lock: string, at: number): void {
@@ -212,7 +212,7 @@ export class ServerTruth {
       case 'PEXPIRE':
         if (!owned) return;
         owned.expiresAt = wholeMsLater(at, Number(rest[0]), this.wallAhead);
-        owned.leased = `${rest[0]} ms by ${this.#running[node]?.script ?? 'nobody we know'} at ${at}`;
+        owned.leased = `${rest[0]} ms by ${this.#running[node]?.script ?? 'an unknown client'} at ${at}`;
         return;
       case 'HDEL':
         if (owned && rest.includes(owned.owner))
@@ -223,7 +223,7 @@ export class ServerTruth {
       case 'PERSIST':
       case 'FLUSHALL':
       case 'FLUSHDB':
-        this.contradictions.push(`nobody here runs ${command} ${lock} ${rest.join(' ')}`);
+        this.contradictions.push(`no known client runs ${command} ${lock} ${rest.join(' ')}`);
     }
   }
 

@@ -130,7 +130,7 @@ export function effectsOf(
       candidates.at(-1);
     const effect = `${script} for ${owner} with a lease of ${leaseTime} ms`;
     if (!call)
-      return { type: 'left', what: 'key', name: `${lock}: ${effect}, which nobody asked for`, at, process: 'server' };
+      return { type: 'left', what: 'key', name: `${lock}: ${effect}, without a request`, at, process: 'server' };
     return { type: 'effect', call: call.id, effect, at: Math.max(call.from, at - CLOCK_SLACK_MS), process: 'server' };
   });
 }

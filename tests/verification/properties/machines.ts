@@ -53,7 +53,7 @@ const weather = [of(storms, 3), of(calms, 1), of(absences, 1), of(flushes, 1)];
 
 export const MACHINES: readonly Machine[] = [
   {
-    name: 'tenures: nested holds, extended and given back in any order',
+    name: 'tenures: nested holds, extended and released in any order',
     locks: 1,
     step: fc.oneof(
       of(acquires, 3),

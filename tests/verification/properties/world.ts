@@ -298,7 +298,7 @@ export class World implements Watcher {
     this.#eventsOf.set(owner, events);
     if (acquired) events.acquired += 1;
     else events.ended += 1;
-    if (events.ended > events.acquired) this.#violate('EventsAddUp', `${owner} ends a hold that nobody has taken`);
+    if (events.ended > events.acquired) this.#violate('EventsAddUp', `${owner} ends a hold that was never acquired`);
   }
 
   #lookAtEvents(): void {
@@ -321,7 +321,7 @@ export class World implements Watcher {
     }
     for (const owner of new Set([...lost.keys(), ...this.#lossesTold.keys()])) {
       const [told, holds] = [this.#lossesTold.get(owner) ?? 0, lost.get(owner) ?? 0];
-      if (told !== holds) this.#violate('ToldOnce', `${owner} lost ${holds} holds and heard of ${told}`);
+      if (told !== holds) this.#violate('ToldOnce', `${owner} lost ${holds} holds and learned of ${told}`);
     }
   }
 

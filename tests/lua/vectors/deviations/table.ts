@@ -15,7 +15,7 @@ export const NOT_REPLAYED: Readonly<Record<string, Readonly<Record<string, strin
   },
   replica: {
     'no-synced-slaves':
-      'it is about five rounds of Redisson in 28 s; here one is enough, and told: see R35 in tests/topologies',
+      'Redisson makes about five rounds in 28 s; Holdfast reports after one: see R35 in tests/topologies',
   },
 };
 

@@ -25,7 +25,7 @@ export const forks: OwnershipScenario[] = [
     expected: exclusive(3),
   },
   {
-    name: 'calls started together inside an outer hold take turns, and all get in',
+    name: 'calls started together inside an outer hold take turns, and all are granted',
     async run({ newLock }, name) {
       const section = new Section();
       const lock = newLock(name);
@@ -177,7 +177,7 @@ export const forks: OwnershipScenario[] = [
     expected: { ...exclusive(2), locked: false },
   },
   {
-    name: 'a branch that waits for its turn while its parent unlocks gets in later',
+    name: 'a branch that waits for its turn while its parent unlocks is granted later',
     async run({ newLock }, name) {
       const section = new Section();
       const lock = newLock(name);
@@ -313,7 +313,7 @@ export const forks: OwnershipScenario[] = [
     },
   },
   {
-    name: 'a flow that goes from lock to lock hand over hand is inside what it has not given back',
+    name: 'a flow that goes from lock to lock hand over hand is inside the locks that it has not released',
     async run({ newLock }, name) {
       const path = [0, 1, 2, 3, 4].map((at) => newLock(name + ' ' + String(at)));
       const section = new Section();

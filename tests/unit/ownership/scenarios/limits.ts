@@ -31,7 +31,7 @@ export const limits: OwnershipScenario[] = [
     expected: { reentered: false, unlocked: NOT_OWNER, forced: true, taken: true, unlockedTake: NOT_OWNER },
   },
   {
-    name: 'an async helper that returns the Hold gives its caller what it needs',
+    name: 'an async helper that returns the Hold lets its caller release the lock',
     async run({ newLock }, name) {
       const lock = newLock(name);
       const begin = async (): Promise<{ hold: OwnershipHold }> => ({ hold: await lock.acquire() });
@@ -96,7 +96,7 @@ export const limits: OwnershipScenario[] = [
     expected: { unlocked: NOT_OWNER, consumerInside: false },
   },
   {
-    name: 'unlock gives back what lock and tryLock took, never a hold of withLock or acquire',
+    name: 'unlock releases holds of lock and tryLock, never a hold of withLock or acquire',
     async run({ newLock }, name) {
       const lock = newLock(name);
       const inWithLock = await lock.withLock(async () => {

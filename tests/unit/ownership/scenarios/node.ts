@@ -53,7 +53,7 @@ export const nodeScenarios: readonly OwnershipScenario[] = [
     },
   },
   {
-    name: 'a listener runs in the flow of whoever emits, unless it is bound to its own',
+    name: 'a listener runs in the flow of the emitter, unless it is bound to its own',
     async run({ newLock, lockContext }, name) {
       const lock = newLock(name);
       const emitter = new EventEmitter();

@@ -37,7 +37,7 @@ export const straight: OwnershipScenario[] = [
     expected: { reentered: true, count: 1, locked: false },
   },
   {
-    name: 'then, catch and finally are inside, and so is who awaits their result',
+    name: 'then, catch and finally are inside, and so is the code that awaits their result',
     async run({ newLock }, name) {
       const lock = newLock(name);
       const inThen = await lock.lock().then(() => nested(newLock(name)));
@@ -155,7 +155,7 @@ export const straight: OwnershipScenario[] = [
     },
   },
   {
-    name: 'two locks taken in turn are given back by name',
+    name: 'two locks acquired in turn are released by name',
     async run({ newLock }, name) {
       const [a, b] = [newLock(name + ' a'), newLock(name + ' b')];
       await a.lock();
