@@ -141,4 +141,6 @@ export class RequestTurns {
 }
 
 export const unsent = (cause: RedisUnavailableError): RedisUnavailableError =>
-  new RedisUnavailableError('Redis did not answer the request that this one had to wait for', 'none', { cause });
+  new RedisUnavailableError('Redis did not reply to an earlier request that this one had to wait for', 'none', {
+    cause,
+  });

@@ -282,7 +282,7 @@ export function locksAndOptions<T extends object>(
   if (given.length === 0 || typeof last !== 'object' || last === null || 'name' in last) {
     return { locks: given, options: {} };
   }
-  if (Array.isArray(last)) throw new InvalidArgumentError('locks', 'given one by one', last);
+  if (Array.isArray(last)) throw new InvalidArgumentError('locks', 'passed one by one, not as an array', last);
   refuseUnknown('options', last, known);
   return { locks: given.slice(0, -1), options: last };
 }

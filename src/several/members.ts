@@ -42,7 +42,7 @@ export function checkMembers(given: readonly unknown[]): Members {
   if (given.length === 0) throw new InvalidArgumentError('locks', 'at least one lock', 'none');
   for (const member of given) {
     if (member instanceof SingleLock) continue;
-    throw new InvalidArgumentError('locks', 'locks of one name each, not multi-locks or anything else', member);
+    throw new InvalidArgumentError('locks', 'locks with one name each, not multi-locks or other values', member);
   }
   return given as Members;
 }
@@ -54,14 +54,14 @@ function checkBeside(a: Member, b: Member, groups: 'together' | 'refused'): void
   if (parts === undefined || other.protocol.parts === undefined || parts.overlaps(other.protocol.parts)) {
     throw new InvalidArgumentError(
       'locks',
-      `locks that do not wait for one another; "${a.name}" is there twice`,
+      `locks that do not wait for each other; "${a.name}" is given twice`,
       b.name,
     );
   }
   if (groups === 'refused' || one.runtime !== other.runtime) {
     throw new InvalidArgumentError(
       'locks',
-      `one lock of each group and server; make one getMultiLock("${a.name}", values) of all the values`,
+      `one lock for each group and server; use one getMultiLock("${a.name}", values) with all the values`,
       b.name,
     );
   }
@@ -82,7 +82,7 @@ export function contextOf(members: Members, own: LockContext | undefined): LockC
     if (inner.context === context || (own !== undefined && inner.context === undefined)) continue;
     throw new InvalidArgumentError(
       'locks',
-      `locks that all name the same context, or none; that of "${name}" differs`,
+      `locks with the same context, or without one; the context of "${name}" differs`,
       inner.context,
     );
   }

@@ -142,7 +142,7 @@ export function warnLongWait(
       : '';
   process.emitWarning(
     `waiting ${LONG_WAIT_MS / 1000} s for lock "${name}"${where}, held in this process${by}${since}. ${outside}` +
-      'If the holder is waiting for this call it never ends: see docs/ownership.md.',
+      'If the holder waits for this call, the wait never ends: see docs/ownership.md.',
     { code: 'HOLDFAST_LONG_WAIT' },
   );
 }

@@ -160,14 +160,14 @@ describe('options of a handle', () => {
         /^unknown option "backOff.maxDelai"; expected one of /,
       );
       const locks = [client.getLock('a'), client.getLock('b')] as never;
-      expect(() => client.getMultiLock(locks)).toThrow('locks must be given one by one');
-      expect(() => client.getRedLock(locks)).toThrow('locks must be given one by one');
+      expect(() => client.getMultiLock(locks)).toThrow('locks must be passed one by one, not as an array');
+      expect(() => client.getRedLock(locks)).toThrow('locks must be passed one by one, not as an array');
       for (const other of [
         client.getSemaphore('a'),
         client.getReadWriteLock('a'),
         client.getMultiLock(client.getLock('a')),
       ]) {
-        const message = 'locks must be locks of one name each, not multi-locks or anything else';
+        const message = 'locks must be locks with one name each, not multi-locks or other values';
         expect(() => client.getMultiLock(client.getLock('b'), other as never)).toThrow(message);
         expect(() => client.getRedLock(other as never)).toThrow(message);
       }

@@ -395,10 +395,10 @@ describe('issue 20.6: a multi-lock acts for the context that its members name', 
       const [first] = membersOf(client, names, one);
       for (const context of [other, undefined]) {
         const [, second] = membersOf(client, names, context);
-        expect(() => client[factory](first!, second!)).toThrow(/all name the same context/);
-        expect(() => client[factory](second!, first!)).toThrow(/all name the same context/);
+        expect(() => client[factory](first!, second!)).toThrow(/with the same context/);
+        expect(() => client[factory](second!, first!)).toThrow(/with the same context/);
       }
-      expect(() => client[factory](first!, { context: other })).toThrow(/all name the same context/);
+      expect(() => client[factory](first!, { context: other })).toThrow(/with the same context/);
       const [, unnamed] = membersOf(client, names);
       const lock = client[factory](first!, unnamed!, { context: one });
       await inFlow(() => lock.lock());
@@ -469,8 +469,8 @@ describe('issue 20.16: several group multi-locks of one group', () => {
     const group = freshName();
     const [client, again] = [await openClient(), await openClient()];
     const [a, b] = [client.getMultiLock(group, ['a']), client.getMultiLock(group, ['b'])];
-    expect(() => client.getMultiLock(a, again.getMultiLock(group, ['b']))).toThrow(/of all the values/);
-    expect(() => client.getRedLock(a, b)).toThrow(/of all the values/);
+    expect(() => client.getMultiLock(a, again.getMultiLock(group, ['b']))).toThrow(/with all the values/);
+    expect(() => client.getRedLock(a, b)).toThrow(/with all the values/);
   });
 
   test('issue 20.16: the order of members at several servers does not depend on the kind of lock', async () => {
