@@ -1,10 +1,10 @@
 // @ts-check
 /*
- * Agents that watch what a process does, each behind the same functions. All but OpenTelemetry are too big to be among
- * the dependencies; .ci/instrumentation.mjs installs them.
+ * Agents that observe a process, each behind the same functions. All except OpenTelemetry are too large for the
+ * dependencies; .ci/instrumentation.mjs installs them.
  */
 
-/** @typedef {{ name: string, parent: string | undefined }} Seen what an agent has recorded, and what it puts it under */
+/** @typedef {{ name: string, parent: string | undefined }} Seen a record of an agent, and its parent */
 /** @typedef {() => Promise<void>} Work */
 /**
  * @typedef {object} Agent
@@ -40,7 +40,7 @@
  * @property {{ on(event: 'transactionFinished', listener: (transaction: Transaction) => void): void }} agent
  */
 
-/** New Relic names what it sees by a path. @param {string} name */
+/** New Relic names its records by a path. @param {string} name */
 const lastOf = (name) => name.slice(name.lastIndexOf('/') + 1);
 
 /** @type {Record<string, (load: NodeJS.Require) => Agent>} */
@@ -108,7 +108,7 @@ export const AGENTS = {
     tracer.init({ startupLogs: false, flushInterval: 1 });
     /** @type {Seen[]} */
     const seen = [];
-    // What would go to the Datadog agent of the machine.
+    // The data for the Datadog agent of the machine.
     tracer._tracer._exporter.export = (spans) => {
       const names = new Map(spans.map(({ span_id, resource }) => [span_id.toString(), resource]));
       for (const { resource, parent_id } of spans) {

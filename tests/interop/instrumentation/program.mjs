@@ -1,8 +1,8 @@
 // @ts-check
 /*
- * A service that locks while an agent watches it: node program.mjs <agent> <folder> <url> [late]. The packages are
- * those of the folder. `late`: the agent starts when the client has been at work. The parent process is sent what the
- * agent has recorded; nothing is printed here.
+ * A service that locks while an agent observes it: node program.mjs <agent> <folder> <url> [late]. The packages are
+ * those of the folder. `late`: the agent starts after the first calls of the client. The parent process receives the
+ * records of the agent; this process prints nothing.
  */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -17,7 +17,9 @@ const early = late === undefined ? start(require) : undefined;
 const { Redis } = /** @type {typeof import('ioredis')} */ (require('ioredis'));
 const { createClient } = /** @type {typeof import('holdfast')} */ (require('holdfast'));
 
-/** @typedef {{ sections: number, seen: import('./agents.mjs').Seen[], afterwards: import('./agents.mjs').Seen[] }} Told */
+/**
+ * @typedef {{ sections: number, seen: import('./agents.mjs').Seen[], afterwards: import('./agents.mjs').Seen[] }} Told
+ */
 
 /** @param {() => Promise<void>} work */
 const run = (work) => work();

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const PROGRAM = fileURLToPath(new URL('./program.mjs', import.meta.url));
 const LIMIT_MS = 25_000;
 
-/** An agent that is not configured says so. It finds nobody to send to. */
+/** Messages of an agent without a configuration or a receiver. */
 const SETTINGS = {
   NEW_RELIC_NO_CONFIG_FILE: 'true',
   NEW_RELIC_LICENSE_KEY: '0'.repeat(40),
@@ -20,7 +20,7 @@ const EXPECTED = { earlier: 3, bare: 2, nested: 4, fair: 2, permits: 3, read: 1,
 const SECTIONS = 6;
 
 /**
- * Runs the program under an agent, and says what is wrong with that. The packages are those of `folder`.
+ * Runs the program under an agent and returns the faults. The packages are those of `folder`.
  *
  * @param {string} agent
  * @param {string} folder

@@ -22,7 +22,7 @@ export interface ContestResult {
 const PATIENCE_MS = 120_000;
 const LEASE_MS = 60_000;
 
-/** Our half of a mixed contest: what Contest.java does, with a flow for each thread. */
+/** The Holdfast half of a mixed contest: the same as Contest.java, with a flow for each thread. */
 export async function run({ name: who, clients }: WorkerParts, given: unknown): Promise<ContestResult> {
   const options = given as ContestOptions;
   const contest = new Contest(clients.get('client')!, options);

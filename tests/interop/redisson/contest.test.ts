@@ -9,8 +9,8 @@ import { Jvm, REDISSON_VERSIONS } from './jvm.js';
 import { Referee } from '../../support/java/referee.js';
 
 /*
- * Two JVMs with eight threads each and two Node processes with eight flows each, all of which want the same. What they
- * protect is a plain number at a referee: read, thought about, written back.
+ * Two JVMs with eight threads each and two Node.js processes with eight flows each compete for one lock. They protect a
+ * number at a referee, which they read, process and write back.
  */
 
 const version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];

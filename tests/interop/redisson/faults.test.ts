@@ -42,7 +42,7 @@ async function subscribers(name: string): Promise<number> {
   return count;
 }
 
-/** A JVM tells its caller of a server that went away, in the middle of `lock()` too; the caller tries again. */
+/** Redisson reports an unavailable server to its caller, also inside `lock()`, and the caller tries again. */
 async function insist<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -55,7 +55,7 @@ async function insist<T>(call: () => Promise<T>): Promise<T> {
 }
 const complaints: string[] = [];
 
-/** A thread and a flow that wait for a lock which somebody holds. */
+/** A thread and a flow that wait for a held lock. */
 async function bothWait(name: string): Promise<Waiters> {
   const lock = { kind: 'lock', name };
   const thread = jvm.thread(`waiter-${name}`);
@@ -132,7 +132,7 @@ describe(`mixed faults with Redisson ${version}`, () => {
         ` (its calls failed with: ${complaints.join(', ') || 'nothing'})`,
     );
     expect(atNode - startedAt).toBeLessThan(5_000);
-    // A JVM sleeps until the lease that it knows of has ended.
+    // Redisson waits until the end of the lease that it knows.
     expect(atJvm - startedAt).toBeLessThan(LEASE_MS + 15_000);
     // Both kinds still work together.
     const thread = jvm.thread('after');

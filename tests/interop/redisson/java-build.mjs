@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
-/** What a run exits with where there is no JVM to run against. */
+/** Exit code of a run without a JVM. */
 export const NO_JVM = 3;
 
 const PROJECT = join(import.meta.dirname, 'java');

@@ -28,7 +28,7 @@ export interface JvmObject {
   readonly values?: readonly string[];
 }
 
-/** What is not named has Redisson's default. */
+/** Absent options have the defaults of Redisson. */
 export interface JvmClientOptions {
   readonly client?: string;
   readonly addresses: readonly string[];
@@ -50,7 +50,7 @@ export interface Answer<T = unknown> {
   readonly until: number;
 }
 
-/** What a call in the JVM has failed with. */
+/** The error of a call in the JVM. */
 export class JavaError extends Error {
   constructor(
     readonly className: string,

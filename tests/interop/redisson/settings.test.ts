@@ -36,7 +36,7 @@ afterAll(() => jvm.close());
 
 interface Side {
   readonly client: LockClient;
-  /** Those with such a name that somebody has subscribed to. */
+  /** The subscribed channels with such a name. */
   channels(pattern: string): Promise<string[]>;
 }
 

@@ -2,7 +2,7 @@ import { ms, type JvmObject } from './jvm.js';
 
 export type Call = readonly [object: JvmObject, method: string, ...args: unknown[]];
 
-/** Somebody waits because of `before`, and is inside when `opens` has been called by another one. */
+/** A waiter waits because of `before`, and is granted after another client has called `opens`. */
 interface WakeRow {
   readonly what: string;
   readonly before: readonly Call[];
@@ -11,7 +11,7 @@ interface WakeRow {
   /** By the waiter, at the end. */
   readonly leaves?: Call;
   readonly in?: readonly string[];
-  /** The message is `1`, which a JVM's waiter does not see that has made its last try and does not sleep yet. */
+  /** The message is `1`. A waiter of Redisson misses it between its last try and its sleep. */
   readonly redissonMisses?: true;
 }
 
@@ -42,7 +42,7 @@ const locks = (kind: string, name: string): WakeRow[] => {
   ];
 };
 
-/** Stands for what the call before has answered. */
+/** Stands for the result of the previous call. */
 export const LAST = '$last';
 
 /** Every channel, for names that are used once. */

@@ -10,7 +10,7 @@ import { expectWoken, NOT_WOKEN_MS } from './limits.js';
 import { LAST, wakeRows, type Call } from './wake-rows.js';
 import { HoldfastActor } from './wire/holdfast-actor.js';
 
-/* Whoever waits in one kind of process is woken by the other. */
+/* Each kind of process wakes the waiters of the other kind. */
 
 const version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];
 const HAND_OFFS = 1_000;
@@ -77,7 +77,7 @@ async function wakeUp(waitsIn: 'JVM' | 'Node', what: string, round: number): Pro
     async () => ((await server.admin.pubsub('CHANNELS', `*${name}*`)) as string[]).length > 0,
     'the waiter has subscribed',
   );
-  // By turns while its second try is still under way, or just then, and when it has settled down to wait.
+  // Alternate between a release around the second try of the waiter and one after it has parked.
   const early = round % 2 === 0;
   if (waitsIn === 'JVM' && (row.redissonMisses || !early)) await thread.parked();
   else await pause(early ? round / 4 : 4 * round);

@@ -11,7 +11,7 @@ import { Jvm, REDISSON_VERSIONS } from './jvm.js';
 
 const version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];
 const WATCHDOG_MS = 3_000;
-/** Until 4.4 a JVM renewed the read holds of everybody in the hash (wire protocol, section 16). */
+/** Until 4.4 Redisson renewed the read holds of all owners in the hash (wire protocol, section 16). */
 const RENEWS_STRANGERS = version.startsWith('3.');
 
 let server: RedisServer;
@@ -74,7 +74,7 @@ describe(`watchdogs side by side with Redisson ${version}`, () => {
     );
     console.log(`kill -9 of a JVM (${version}): free for Node after ${freeAfter.toFixed(0)} ms of ${WATCHDOG_MS}`);
     expect(freeAfter).toBeLessThan(WATCHDOG_MS + 250);
-    // Longer than any renewal of ours could have brought it back, or let our own end.
+    // Long enough to see a renewal by Holdfast that restores it, and the end of a Holdfast hold without a renewal.
     await pause(WATCHDOG_MS);
     expect(await readHolds('shared', owner)).toEqual([]);
     expect(await readHolds('shared', reading.owner)).toHaveLength(1);
@@ -112,7 +112,7 @@ describe(`watchdogs side by side with Redisson ${version}`, () => {
     expect(await readHolds('shared', reading.owner)).toHaveLength(RENEWS_STRANGERS ? 1 : 0);
     expect(await server.admin.hexists('of-thread', await thread.owner())).toBe(1);
 
-    // Nothing renews what the dead have left once the JVM's own read hold is given back.
+    // After the release of the JVM's own read hold nothing renews the holds of dead owners.
     const writing = inFlow(() => client.getReadWriteLock('shared').writeLock().acquire());
     await thread.call(read('shared'), 'unlock');
     const leftAt = now();

@@ -11,9 +11,9 @@ import { READ_WRITE_SCENARIOS } from './wire/read-write-scenarios.js';
 import { WATCHED } from './wire/scenario.js';
 
 /*
- * Redisson and Holdfast make the same calls at the same time, each on keys of its own. After each call results, keys,
- * types, fields, values, scores and messages are the same, and times to live within 100 ms. wire/differences.ts has
- * what is other on purpose; a difference that is declared and does not show fails, too.
+ * Redisson and Holdfast make the same calls at the same time, each on separate keys. After each call results, keys,
+ * types, fields, values, scores and messages are the same, and times to live differ by at most 100 ms.
+ * wire/differences.ts lists the intended differences. A declared difference that does not occur fails, too.
  */
 
 const version = process.env.HOLDFAST_REDISSON ?? REDISSON_VERSIONS[0];
@@ -59,7 +59,7 @@ describe(`Redisson ${version} and Holdfast on the wire`, () => {
   });
 });
 
-/** What is there in Java for its own sake. */
+/** Methods that exist only for Java. */
 const NOT_HERE: Readonly<Record<string, string>> = {
   getName: 'sends no command',
   newCondition: 'Redisson throws UnsupportedOperationException',

@@ -1,7 +1,7 @@
 // @ts-check
 /*
- * What has to hold in a runtime other than Node: <runtime> program.mjs <url>. It uses the built package as a program
- * would, and ends with 1 if anything is not as it has to be.
+ * Checks a runtime other than Node.js: <runtime> program.mjs <url>. The program uses the built package and exits with 1
+ * if a check fails.
  */
 import { createClient, LockContext } from 'holdfast';
 

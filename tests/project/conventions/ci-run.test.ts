@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PROJECT_ROOT } from '../../support/project/project-files.js';
 import { until } from '../../support/time/until.js';
 
-/* `.ci/run` with an npm that only writes down its calls: which steps it takes, and what it says of them. */
+/* `.ci/run` with an npm that only records its calls: the executed steps and the output. */
 
 let bin: string;
 let calls: string;

@@ -24,7 +24,7 @@ function commentsOf(declared: ts.Node): Map<string, string> {
       .map((comment) => comment.getText())
       .join();
     const modifiers = ts.canHaveModifiers(member) ? ts.getModifiers(member) : undefined;
-    // Where it says nothing else, the comment of what is overridden counts.
+    // Without its own comment, the comment of the overridden member counts.
     const inherits = text === '' && modifiers?.some(({ kind }) => kind === ts.SyntaxKind.OverrideKeyword) === true;
     if (!inherits && !text.includes('@internal')) comments.set(name, (comments.get(name) ?? '') + text);
   }

@@ -5,7 +5,7 @@ import { projectFiles, readProjectFile } from '../../support/project/project-fil
 import { admin, freshName, testRedisUrl } from '../../support/redis.js';
 import { until } from '../../support/time/until.js';
 
-/** One section of everything that there is, and of what several can have also with somebody who waits. */
+/** One section of every object, and for objects with several holders also one with a waiter. */
 async function eachOfTheFamily(client: LockClient, other: LockClient): Promise<void> {
   const locks: Lock[] = [
     client.getNonReentrantLock(freshName()),

@@ -35,7 +35,7 @@ const place = ({ page, line }: Snippet): string => `${page}:${line}`;
 /** A file name for the program of a snippet. */
 const fileOf = (snippet: Snippet): string => place(snippet).replace(/\W/g, '-');
 
-// In node_modules, where what is written finds the packages that it imports, and no tool looks at it.
+// In node_modules, where the written files find the packages that they import and tools ignore them.
 let folder: string;
 beforeAll(() => {
   const cache = join(PROJECT_ROOT, 'node_modules/.cache/holdfast');

@@ -1,6 +1,6 @@
 /**
- * What can go wrong with locks of this wire protocol, by the numbers of section 18 of the wire document, and what shows
- * that it does not here: a file of tests and part of a title in it, or a sentence of the guide.
+ * The hazards of locks with this wire protocol, by the numbers of section 18 of the wire document, and the evidence
+ * against each: a test file and part of a title in it, or a sentence of the guide.
  */
 export interface Hazard {
   readonly number: number;

@@ -2,14 +2,14 @@ import { expect, test } from '@jest/globals';
 import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 import { HAZARDS } from './hazard-index.js';
 
-/** What is said in text, in a file of tests: titles, and little else. */
+/** The texts in a test file: titles, and few others. */
 function textsOf(file: string): string[] {
   return [...readProjectFile(file).matchAll(/'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`]*)`/g)].map(
     ([, single, double, template]) => single ?? double ?? template ?? '',
   );
 }
 
-/** Files of tests, and of what they are made from. */
+/** Test files, and the files that define contract tests. */
 const tests = ['tests/contracts', 'tests/integration']
   .flatMap((folder) => projectFiles(folder, '.ts'))
   .filter((file) => !file.endsWith('.test.ts'))

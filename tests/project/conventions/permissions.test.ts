@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { readScript, SCRIPT_FILES } from '../../support/lua/script-files.js';
 import { permissionsFor } from '../../support/servers/user.js';
 
-/** The scripts that each row of the table of docs/permissions.md is for, and what is read without a script. */
+/** The scripts of each row of the table in docs/permissions.md, and the reads without a script. */
 const READS = ['exists', 'pttl', 'hexists', 'hget', 'hkeys'];
 const ROWS: Readonly<Record<string, { scripts: readonly string[]; reads: readonly string[]; as?: string }>> = {
   getLock: { scripts: ['lock/'], reads: READS },
@@ -22,7 +22,7 @@ const ROWS: Readonly<Record<string, { scripts: readonly string[]; reads: readonl
   forceUnlock: { scripts: ['object/force-unlock'], reads: [] },
 };
 
-/** What a script runs; TIME is in the row of every client. */
+/** The commands of a script. TIME is in the row of every client. */
 function commandsOf(path: string): string[] {
   const code = readScript(path).replace(/--.*/g, '');
   const named = [...code.matchAll(/redis\.p?call\('([A-Z]+)'/g)].map(([, command]) => command!.toLowerCase());

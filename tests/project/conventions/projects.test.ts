@@ -20,7 +20,7 @@ function projectsOf(path: string): string[] {
 
 const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Record<string, string> };
 
-/** What follows an option of Jest in a script of package.json, up to the next option. */
+/** The values of an option of Jest in a script of package.json, up to the next option. */
 function valuesOf(script: string, option: string): string[] {
   const words = scripts[script]!.split(' ');
   const values = words.slice(words.indexOf(option) + 1);

@@ -119,7 +119,7 @@ const FACTS: Record<string, readonly RegExp[]> = {
 const files = projectFiles('examples', '.ts').filter((path) => path.split('/').length === 2);
 const names = files.map((path) => path.slice('examples/'.length, -'.ts'.length));
 
-/** A semaphore stays when nobody uses it any more. */
+/** A semaphore stays when no process uses it. */
 const STAYS = ['example:slots', 'example:seats'];
 
 afterEach(() => admin().del(...STAYS));

@@ -1,10 +1,12 @@
-/** What the program of a subpath does in a project that has installed the package. */
+/** The program of a subpath in a project with the installed package. */
 export interface SubpathRow {
-  /** Packages that the project installs besides holdfast, ioredis and @types/node: the peers, and what the peers need. */
+  /**
+   * Packages that the project installs besides holdfast, ioredis and @types/node: the peers, and what the peers need.
+   */
   readonly packages: readonly string[];
-  /** What `fixtures/subpaths/<name>.ts` prints, as JSON. Its arguments are the URL of Redis and a fresh lock name. */
+  /** The output of `fixtures/subpaths/<name>.ts` as JSON. Its arguments are the URL of Redis and a new lock name. */
   readonly prints: object;
-  /** For each peer, what the program prints to stderr in a project without that peer. */
+  /** For each peer, the stderr output of the program in a project without that peer. */
   readonly withoutPeer: Readonly<Record<string, RegExp>>;
   /** Compiler options besides those of the module format. */
   readonly compilerOptions?: object;

@@ -13,7 +13,7 @@ const pattern = new RegExp(process.argv[2] ?? '');
 const copy = mkdtempSync(join(tmpdir(), 'holdfast-mutants-'));
 const results = join(copy, 'results.json');
 
-/** What processes of their own run is the built package. */
+/** Separate processes run the built package. */
 function build() {
   const { status, stderr } = spawnSync(
     'node',
@@ -27,12 +27,12 @@ function build() {
 }
 
 const SHORT_MS = 120_000;
-/** Who waits for ever is to say so, one test after the other, before that. */
+/** An endless wait must be reported, test by test, before this time. */
 const TEST_MS = 12_000;
 /** Longer where the nemesis takes its minutes and then shrinks its schedule. @type {(tests: readonly string[]) => number} */
 const limitMs = (tests) => (tests.some((test) => test.includes('/soak/')) ? 480_000 : SHORT_MS);
 
-/** Of a run that came to no end: what failed before, and what it stands in. */
+/** For a run that did not end: the failed tests, and the tests in progress. */
 function unfinished() {
   /** @type {Map<string, string>} */
   const last = new Map();
@@ -47,7 +47,7 @@ function unfinished() {
   return failed.length + stuck.length > 0 ? [...failed, ...stuck] : ['the run came to no end'];
 }
 
-/** What the tests that failed last had come to. @type {Map<string, string>} */
+/** The results of the tests that failed last. @type {Map<string, string>} */
 const reasons = new Map();
 
 /** The names of the tests that fail; undefined if none was run. @type {(tests: readonly string[]) => string[] | undefined} */
@@ -81,7 +81,7 @@ function failingTests(tests) {
   });
 }
 
-/** What fails without any change says nothing of one: by test, with what it had come to. @type {Map<string, ReadonlyMap<string, string>>} */
+/** Failures without a mutant say nothing about a mutant: by test, with their results. @type {Map<string, ReadonlyMap<string, string>>} */
 const failingAnyway = new Map();
 /** @type {(test: string) => ReadonlyMap<string, string>} */
 function failAnyway(test) {

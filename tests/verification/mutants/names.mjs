@@ -1,5 +1,5 @@
 // @ts-check
-/* What several mutants name: suites, as patterns of their files, and files of src. */
+/* Names that several mutants use: suites, as patterns of their files, and files of src. */
 
 export const LATE = 'tests/faults/late-delivery';
 export const LOST = 'tests/faults/lost-replies.test';

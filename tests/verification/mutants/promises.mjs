@@ -12,10 +12,10 @@ const LEFTOVERS = 'tests/integration/leftovers';
 const connection = 'src/redis/connections/own-connection.ts';
 const registry = 'src/waiting/wait-lines.ts';
 
-/** A setting of ours in place of the user's. @type {(what: string, line: string) => import('./mechanism.mjs').Mechanism} */
+/** A setting of the client in place of the user's. @type {(what: string, line: string) => import('./mechanism.mjs').Mechanism} */
 const ours = (what, line) => without(`R34: ${what}`, connection, `    ${line}\n`, '', SETTINGS, TOPOLOGIES);
 
-/** What single requirements ask for. @type {readonly import('./mechanism.mjs').Mechanism[]} */
+/** Mutants of single requirements. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const PROMISES = [
   without(
     'R18: a SUBSCRIBE that went with its connection',

@@ -6,7 +6,7 @@ const ANSWERS = 'tests/integration/red-lock-answers';
 const UNAVAILABLE = 'tests/faults/red-lock-unavailable';
 const LATE_GRANTS = 'tests/integration/red-lock-late-grants';
 
-/** What a RedLock leaves under way when a majority has decided. @type {readonly import('./mechanism.mjs').Mechanism[]} */
+/** The requests of a RedLock that are pending after the decision of a majority. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const RED_LOCKS = [
   without(
     'R28: owners that split the servers and do not wait for an unavailable one',

@@ -10,7 +10,7 @@ export interface Inside {
   readonly context: LockContext | undefined;
 }
 
-/** One acquiring call, written down for each part of what it takes. */
+/** One acquiring call, recorded for each of its parts. */
 export class Call {
   readonly signal: AbortSignal | undefined;
   readonly #ids: readonly string[];
@@ -51,7 +51,7 @@ export class Call {
     return this.load.recorder.givingBack(hold, release, partHolds(this.target, hold).values());
   }
 
-  /** For a hold that the library gives back. */
+  /** For a hold that the library releases. */
   watchRelease(hold: Hold): void {
     this.load.recorder.watchRelease(hold, partHolds(this.target, hold).values());
   }

@@ -6,14 +6,14 @@ import { isFair } from './kinds.js';
 import type { Load } from './load.js';
 import type { Rest } from './rest.js';
 
-/** Longer than a waiter may need: nobody else takes the lock meanwhile and hides that it did not. */
+/** Longer than a waiter may need, so that another owner cannot hide a waiter that was not granted. */
 const ALONE_MS = 2_200;
-/** Longer than a lease that nobody renews. */
+/** Longer than a lease without a renewal. */
 const LONG_HOLD_MS = 3_500;
 
 /**
- * Takes a lock without end to the wait, keeps it without a lease of its own, and leaves it to the one other flow that
- * wants it. At a fair lock several flows queue up instead.
+ * Acquires a lock without a time limit, keeps it without its own lease, and leaves it to the one other flow that waits
+ * for it. At a fair lock several flows queue instead.
  */
 export async function takeCalmly(load: Load, name: string, rest: Rest): Promise<void> {
   const { stopping } = load.parts;

@@ -24,10 +24,10 @@ const BATCHES = 4;
 export const PERMITS = 1_000;
 /** The semaphore of one process. */
 export const drillPermits = (process: string): string => `drill:permits.${process}`;
-/** Of what a batch leaves in the background: answers that come after their call was aborted. */
+/** For the background work of a batch: replies that arrive after their call was aborted. */
 const AFTERWARDS_MS = 60;
 const WAIT_MS = 10_000;
-/** The drill asks for the first; a busy machine may keep Redis from answering in time. */
+/** The drill causes the first kind; a busy machine may keep Redis from replying in time. */
 const EXPECTED = new Set(['ERR_LOCK_ABORTED', 'ERR_LOCK_REDIS_UNAVAILABLE']);
 
 /** Of the bench, which holds it while all processes wait. */
@@ -41,7 +41,7 @@ export async function run({ clients, name }: WorkerParts, lock?: string): Promis
   return undefined;
 }
 
-/** Equal batches of sections, while nothing else happens: what grows from each to the next is kept for good. */
+/** Equal batches of sections without other activity: growth from batch to batch is a leak. */
 async function drill(client: LockClient, name: string): Promise<DrillResult> {
   const errors: string[] = [];
   const semaphore = client.getSemaphore(drillPermits(name));
@@ -86,7 +86,7 @@ const WAYS: readonly ((lock: Lock, client: LockClient, name: string) => Promise<
   },
 ];
 
-/** What is there after a collection. Objects are counted exactly; bytes differ by some code and some buffers. */
+/** The state after a collection. Objects are counted exactly; bytes differ by some code and some buffers. */
 function heapSize(): HeapSize {
   const objects = queryObjects(Object, { format: 'count' });
   globalThis.gc?.();

@@ -12,35 +12,35 @@ import type { FaultName, ScheduledFault } from './schedule.js';
 import type { ServerWatch } from './server-watch.js';
 import type { Stage } from './stage.js';
 
-/** What faults strike. */
+/** The targets of faults. */
 export interface Bench {
   readonly stage: Stage;
   readonly watch: ServerWatch;
   /** One for each process. */
   readonly networks: readonly Network[];
-  /** Only what loses nothing, and replicas confirm every grant. */
+  /** Only faults without data loss, and replicas confirm every grant. */
   readonly planned: boolean;
   /** Keys of locks. */
   readonly locks: readonly string[];
   /** Names whose slots move. */
   readonly movable: readonly string[];
   worker(process: number): Worker;
-  /** Puts there what a new server has to have. */
+  /** Writes the data that a new server needs. */
   prepare(server: RedisServer): Promise<void>;
   /** A new worker takes the place of this one, which is dead. */
   replace(process: number): Promise<void>;
   /** Waits until everything is as it should be again. */
   healed(): Promise<void>;
   broken(event: Omit<Extract<HistoryEvent, { type: 'broken' }>, 'type' | 'process'>): void;
-  /** Since then a server may have lost what it had acknowledged, which the bench does not see of every kind. */
+  /** Since then a server may have lost acknowledged writes. The bench does not see this for every kind. */
   mayHaveLost(from: number): void;
 }
 
-/** Resolves when the fault is over; `struck` says how often it has really done something. */
+/** Resolves when the fault has ended; `struck` is the number of times it had an effect. */
 type Strike = (bench: Bench, fault: ScheduledFault) => Promise<number>;
 
 const ERRORS = ['LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'BUSY', 'NOSCRIPT'];
-/** What scripts publish when something is free or open, and what a count of permits may be. */
+/** The payloads of scripts for a free or open object, and possible numbers of permits. */
 const PAYLOADS = ['0', '1', '3', '9999', '-1', 'not a number', ''];
 const NOWHERE = { host: '127.0.0.1', port: 9 };
 
@@ -134,24 +134,24 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   },
   sleep: async (bench, { process, ms }) => {
     const worker = bench.worker(process);
-    // One that is stopped would go to sleep when it goes on, and nobody would wake it.
+    // A stopped process would sleep when it continues, and no code would wake it.
     if (!worker.running || worker.stands) return 0;
-    await worker.sleep(ms).catch(() => undefined); // killed meanwhile
+    await worker.sleep(ms).catch(() => undefined); // killed in between
     return 1;
   },
-  // By the clock of one process; that of the servers is what it was.
+  // By the clock of one process. The clock of the servers does not change.
   'set-clock': async (bench, { process, ms, choice }) => {
     await bench
       .worker(process)
       .setClock(choice < 0.5 ? ms : -ms)
-      .catch(() => undefined); // killed meanwhile
+      .catch(() => undefined); // killed in between
     return 1;
   },
   'block-loop': async (bench, { process, ms }) => {
     await bench
       .worker(process)
       .block(ms)
-      .catch(() => undefined); // killed meanwhile
+      .catch(() => undefined); // killed in between
     return 1;
   },
   'kill-process': async (bench, { process }) => {
@@ -183,7 +183,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
   },
   'server-restart': async (bench) => {
     const server = await bench.stage.master(0);
-    // Nobody reaches the new one before it is watched.
+    // No client reaches the new server before it is monitored.
     const refusals = bench.networks.map((network) => network.set('refuse', 'reset'));
     const from = stamp();
     bench.watch.gone(server);
@@ -194,7 +194,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     for (const refusal of refusals) refusal.lift();
     return 1;
   },
-  // What its replica has not heard yet is lost.
+  // Writes that its replica does not have yet are lost.
   'server-kill': async (bench, { choice }) => {
     const server = await bench.stage.master(choice);
     const from = stamp();
@@ -253,7 +253,7 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     await server.replicaOf(undefined);
     return 1;
   },
-  // To everybody who listens, though nothing has happened.
+  // To all subscribers, although nothing has happened.
   'server-publish': async ({ stage }, { choice }) => {
     const server = await stage.master(choice);
     let told = 0;

@@ -16,23 +16,23 @@ import { Rest } from './rest.js';
 import { meets, type Target } from './target.js';
 
 const DEEPEST = 3;
-/** A release that was late when it was sent names owners of its time; it may still be under way for so long. */
+/** A release names the owners of its time. It may stay pending for this time. */
 const LATEST_DELIVERY_MS = 11_000;
 
-/** What flows of this process wait for, in words. */
+/** Descriptions of the waits of the flows of this process. */
 const awaited = new Set<{ readonly what: string; readonly since: number }>();
 
-/** Returns what to call when it has come. */
+/** Returns the function to call when the wait has ended. */
 function awaiting(what: string): () => void {
   const entry = { what, since: performance.now() };
   awaited.add(entry);
   return () => void awaited.delete(entry);
 }
 
-/** Not for a bare lock(): that belongs to whoever awaits it. */
+/** Not for lock(), whose hold belongs to the code that awaits it. */
 const during = <T>(what: string, call: Promise<T>): Promise<T> => call.finally(awaiting(what));
 
-/** Instead of options: asks what flows that do not end wait for. */
+/** Instead of options: reads the waits of flows that do not end. */
 export const WHAT_IS_AWAITED = 'the awaited value';
 
 /** Instead of options: stop between two sections, resolves when all do; and go on. */
@@ -40,7 +40,7 @@ export const REST = 'rest';
 export const GO_ON = 'go on';
 const rest = new Rest();
 
-/** Flows that do at random what can be done with a lock, until they are told to stop, and write it down. */
+/** Flows that make random lock calls until they are stopped, and record them. */
 export async function run(parts: WorkerParts, options: unknown): Promise<FlowResult | string[] | undefined> {
   if (options === WHAT_IS_AWAITED)
     return [...awaited].map(({ what, since }) => `${what} for ${(performance.now() - since).toFixed(0)} ms`);
@@ -96,7 +96,7 @@ class Flow {
     return this.#section(name, undefined);
   }
 
-  /** One section in one of the ways there are. Settles when all that it took has been given back. */
+  /** One section in one of the possible forms. Settles when all its holds are released. */
   async #section(name: string, around: Inside | undefined): Promise<void> {
     const random = this.#random;
     const depth = around === undefined ? 0 : around.depth + 1;
@@ -147,12 +147,12 @@ class Flow {
 
   async #insideBare({ lock }: Target, call: Call, around: Inside | undefined, body: Body): Promise<void> {
     const hold = lock.currentHold();
-    // Granted, and given back by nobody: the library does not know its own hold.
+    // Granted without a release: the library does not know its own hold.
     if (!hold) throw new Error(`no hold of ${lock.name} around the code that awaited it`);
     call.granted(hold);
     await body(hold);
     const released = await this.#giveBack(call, hold, () => lock.unlock());
-    // A second unlock() waits for what goes on in the background; with a hold around this one it would end that.
+    // A second unlock() waits for the background release. With a hold around this one, it would release that hold.
     if (!released && around === undefined && this.#random.below(3) === 0)
       await during(`a second unlock() of ${lock.name}`, lock.unlock()).catch(() => undefined);
   }
@@ -212,7 +212,7 @@ class Flow {
     }
   }
 
-  /** What is done inside of a hold. */
+  /** The work inside a hold. */
   async #inside(here: Inside): Promise<void> {
     const { target, hold, depth, context } = here;
     const { name } = target;

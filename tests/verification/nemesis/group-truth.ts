@@ -16,7 +16,10 @@ interface Group {
   readonly values: Map<string, HeldValue>;
 }
 
-/** Who had which values of the groups at one server: as long as the group's key lives, and not after a value's own end. */
+/**
+ * The owners of the values of groups at one server: as long as the key of the group exists, up to the end of each
+ * value.
+ */
 export class GroupTruth {
   readonly #groups = new Map<string, Group>();
 
@@ -67,7 +70,7 @@ export class GroupTruth {
     }
   }
 
-  /** What has ended by itself until then. An owner that comes back to such a value has to take it anew. */
+  /** Ends values that have expired by then. A later hold of the same owner is a new one. */
   #expire(key: string, at: number): void {
     const group = this.#groups.get(key);
     if (!group) return;

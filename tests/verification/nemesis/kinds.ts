@@ -1,4 +1,4 @@
-/** What a name stands for is said by its first part: `fair:7` is a fair lock. A key has one kind only. */
+/** The first part of a name is its kind: `fair:7` is a fair lock. A key has one kind only. */
 export const KINDS = [
   'lock',
   'fair',
@@ -19,14 +19,14 @@ export type Kind = (typeof KINDS)[number];
 export const kindOf = (name: string): Kind | undefined =>
   KINDS.find((kind) => kind === name.replace('{', '').split(':', 1)[0]);
 
-/** What a history calls a name of database 1: the same keys and the same channels, and other locks. */
+/** The history name of a name in database 1: the same keys and channels, and other locks. */
 const ELSEWHERE = '@1';
 export const isElsewhere = (name: string): boolean => name.includes(ELSEWHERE);
 export const elsewhere = (name: string): string => name.replace(/(\/.*)?$/, `${ELSEWHERE}$1`);
 /** As Redis knows it. */
 export const redisName = (name: string): string => name.replace(ELSEWHERE, '');
 
-/** What one owner at a time has, in one field of a hash: the bench follows it at the servers. */
+/** Kinds with one owner at a time, in one field of a hash. The bench follows them at the servers. */
 const EXCLUSIVE: ReadonlySet<Kind | undefined> = new Set<Kind>([
   'lock',
   'fair',
@@ -41,19 +41,19 @@ const SHARED: ReadonlySet<Kind | undefined> = new Set(['readwrite', 'group']);
 export const isShared = (name: string): boolean => SHARED.has(kindOf(name));
 /** A RedLock: at each of several servers a part of it. */
 export const isRed = (name: string): boolean => kindOf(name) === 'red';
-/** Nobody sees at the servers whether a failover has lost some of it. */
+/** Kinds whose losses by a failover are not visible at the servers. */
 const isUnfollowed = (name: string): boolean => isShared(name) || isCounted(name) || kindOf(name) === 'latch';
-/** What histories call those. */
+/** Their names in histories. */
 export const unfollowedOf = (names: readonly string[]): string[] => names.filter(isUnfollowed).flatMap(namesAt);
-/** It has keys of its own: the others are made of locks with other names. */
+/** Kinds with their own keys. The others consist of locks with other names. */
 export const hasKeys = (name: string): boolean => kindOf(name) !== 'multi';
-/** Whoever waits stands in a queue at the server. */
+/** Kinds whose waiters are in a queue at the server. */
 export const isFair = (name: string): boolean => kindOf(name) === 'fair' || kindOf(name) === 'nonreentrantfair';
-/** What a flow inside of something else may wait for a little. */
+/** Kinds for which a flow inside another hold may wait for a short time. */
 export const isLock = (name: string): boolean => isExclusive(name) || isShared(name) || isRed(name);
 
 const COUNTED: ReadonlySet<Kind | undefined> = new Set(['semaphore', 'permits']);
-/** Nobody owns them: so many may be taken at once. */
+/** Kinds without an owner: the number of permits. */
 export const isCounted = (name: string): boolean => COUNTED.has(kindOf(name));
 export const PERMITS = 4;
 
@@ -62,7 +62,7 @@ export const VALUES = ['a', 'b', 'c', 'd'] as const;
 export const valueName = (group: string, value: string): string => `${group}/${value}`;
 /** The key that a name of a history is at. */
 export const keyOf = (name: string): string => name.split('/', 1)[0] as string;
-/** What histories call what is at a key. */
+/** The history names of the objects at a key. */
 export const namesAt = (key: string): string[] =>
   kindOf(key) === 'group' ? VALUES.map((value) => valueName(key, value)) : [key];
 

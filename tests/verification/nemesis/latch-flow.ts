@@ -9,11 +9,11 @@ const PATIENCE_MS = 6_000;
 
 let made = 0;
 
-/** Each has a name of its own, after the one that it was drawn for. */
+/** Each latch has its own name, derived from the drawn name. */
 const latchName = (lock: string, ...others: readonly (string | number)[]): string => [lock, ...others].join('.');
 export const latchLock = (latch: string): string => latch.split('.', 1)[0] as string;
 
-/** A latch of its own, counted down by two while a third waits: it opens when both have, and not before. */
+/** A separate latch that two flows count down while a third waits: it opens after both count-downs, and not before. */
 export async function countDown(load: Load, random: Random, lock: string, flow: number): Promise<void> {
   const { recorder, parts, clients } = load;
   const name = latchName(lock, flow, parts.name, ++made);
@@ -61,7 +61,7 @@ async function openAtOnce(load: Load, latch: CountDownLatch): Promise<void> {
   }
 }
 
-/** Done or not when nobody answered; later it is open already. */
+/** Without a reply the count-down may have run or not. Later the latch is already open. */
 async function remove(load: Load, latch: CountDownLatch): Promise<void> {
   for (let failed = 0; failed < 10; failed += 1) {
     try {

@@ -7,7 +7,7 @@ import { Clients, Targets } from './target.js';
 export interface FlowOptions {
   readonly seed: string;
   readonly flows: number;
-  /** What is there, by `kinds.ts`. The last one is also forced open now and then. */
+  /** The objects, by `kinds.ts`. The last one is also force-unlocked at times. */
   readonly names: readonly string[];
   /** Names that share their channels with some of these. */
   readonly twins: readonly string[];
@@ -37,7 +37,7 @@ export interface FlowResult {
 const SHORTEST_LEASE_MS = 60;
 const LONGEST_LEASE_MS = 2_400;
 
-/** What the flows of one process share. */
+/** The shared state of the flows of one process. */
 export class Load {
   readonly options: FlowOptions;
   readonly targets: Targets;
@@ -46,7 +46,7 @@ export class Load {
   sections = 0;
   readonly refused: Record<string, number> = {};
   readonly notReleased: Record<string, number> = {};
-  /** Sections that nobody waits for. */
+  /** Sections without a waiting caller. */
   readonly children = new Set<Promise<void>>();
   readonly #leases: number[] = [];
   readonly #leaseOrder: Random;
@@ -74,7 +74,7 @@ export class Load {
     };
   }
 
-  /** No two calls of this process have the same for a long while: so their requests can be told apart at the server. */
+  /** Distinct for the calls of this process over a long time, so that the server log shows the call of a request. */
   nextLease(): number {
     if (this.#leases.length === 0) {
       for (let ms = SHORTEST_LEASE_MS; ms < LONGEST_LEASE_MS; ms++) this.#leases.push(ms);
@@ -92,6 +92,6 @@ export class Load {
   }
 }
 
-/** By which errors are told apart. */
+/** The codes that distinguish errors. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : String(error);

@@ -14,7 +14,7 @@ export interface NemesisOptions {
   readonly shrinkMinutes?: number;
   readonly roundMs?: number;
   readonly topology?: TopologyName;
-  /** Default: all; with several servers those that are followed there, since a failover takes some away. */
+  /** Default: all kinds; with several servers the followed kinds, because a failover deletes some. */
   readonly kinds?: readonly Kind[];
   /** Failovers are planned and replicas confirm every grant: then no acknowledged write may be lost. */
   readonly planned?: boolean;
@@ -36,7 +36,7 @@ export interface NemesisReport {
   /** Writes that were acknowledged and that the server that took over never had, seen at the servers. */
   readonly lostWrites: number;
   readonly violations: number;
-  /** What ended the run, and when. */
+  /** The reason and the time of the end of the run. */
   readonly found?: string;
 }
 
@@ -140,7 +140,7 @@ function tell(
   for (const fault of schedule) say(`  ${described(fault)}`);
 }
 
-/** What happened to the owners of these events, and to their locks at the server. */
+/** The history of the owners of these events, and of their locks at the server. */
 function storyOf(events: readonly HistoryEvent[], history: readonly HistoryEvent[]): HistoryEvent[] {
   const owners = new Set(events.flatMap((event) => ('owner' in event ? [event.owner] : [])));
   const granted = history.filter((event) => event.type === 'acquire-ok' && owners.has(event.owner));

@@ -3,7 +3,7 @@ import { natMapOf } from '../../support/proxy/nat-map.js';
 import { FaultProxy } from '../../support/proxy/proxy.js';
 import type { RedisServer } from '../../support/servers/servers.js';
 
-/** What a fault leaves to be counted and lifted. */
+/** A fault that can be counted and lifted. */
 export interface SetFault {
   readonly count: number;
   lift(): void;
@@ -24,7 +24,7 @@ type Faults = Pick<
   | 'refuse'
 >;
 
-/** Enough for what is still asked for when all flows stand. */
+/** Enough for the pending requests when all flows have stopped. */
 const LOGGED = 50;
 
 /** The ways of one process to all servers: a proxy in front of each. A fault strikes whichever of them it meets. */
@@ -37,7 +37,7 @@ export class Network {
     );
   }
 
-  /** From what a server calls itself to where this process finds it. */
+  /** Maps the announced address of a server to its address for this process. */
   natMap(servers: readonly RedisServer[]): Record<string, { host: string; port: number }> {
     return natMapOf(servers, this.proxies);
   }

@@ -35,7 +35,7 @@ const WAYS: readonly ((lock: Lock) => Promise<unknown>)[] = [
   (lock) => lock.withLock(() => undefined),
 ];
 
-/** What a hold is of, asked for as another kind inside of it: refused at once, and nothing is lost. */
+/** A request for the same name as another kind inside a hold is refused at once, and nothing is lost. */
 export async function askForOtherKind(load: Load, random: Random, { target, hold, context }: Inside): Promise<void> {
   const { name } = random.pick(target.parts);
   if (!isExclusive(name) && !isShared(name)) return;

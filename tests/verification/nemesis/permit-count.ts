@@ -5,7 +5,7 @@ import { until } from '../../support/time/until.js';
 import { isCounted, isElsewhere, kindOf, PERMITS, redisName } from './kinds.js';
 import { inDatabase, type Stage } from './stage.js';
 
-/** The permits that there are, when nobody has or wants one. */
+/** The number of permits when no flow has or wants one. */
 export async function setPermits(stage: Stage, names: readonly string[]): Promise<HistoryEvent[]> {
   await withClients(stage, async (clientOf) => {
     for (const name of names.filter(isCounted)) await semaphoreOf(clientOf, name).trySetPermits(PERMITS);
@@ -15,7 +15,7 @@ export async function setPermits(stage: Stage, names: readonly string[]): Promis
     .map((lock): HistoryEvent => ({ type: 'permits-set', process: 'nemesis', at: stamp(), lock }));
 }
 
-/** When what is taken back in the background is back, and leases are over; then takes the semaphores away. */
+/** Waits for background releases and the end of leases, and then deletes the semaphores. */
 export async function countPermits(
   stage: Stage,
   names: readonly string[],

@@ -11,12 +11,12 @@ interface Taken {
   release(): Promise<void>;
 }
 
-/** Takes permits for a while, with or without a lease of their own. */
+/** Holds permits for a while, with or without a lease. */
 export async function takePermits(load: Load, random: Random, name: string): Promise<void> {
   const { recorder, options, parts } = load;
   const permits = 1 + random.below(random.below(3) === 0 ? PERMITS : 2);
   const leaseTime = load.nextLease();
-  // Never without end: a server that lost everything has no permits any more.
+  // Never without a time limit: a server that lost all data has no permits.
   const waitTime = random.below(3) === 0 ? 0 : random.below(1_500);
   const controller = new AbortController();
   const abort = random.below(6) === 0 ? setTimeout(() => controller.abort(), random.below(600)) : undefined;

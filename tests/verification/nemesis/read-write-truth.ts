@@ -9,8 +9,8 @@ interface Part {
 const HOLD = /^\{?(.+?)\}?:([^:]+:\d+):rwlock_timeout:(\d+)$/;
 
 /**
- * Who had which half of the read-write locks at one server, by what its scripts wrote. A writer has its half for as long
- * as its field is there and the lock's key lives; a reader for as long as one of its holds' own keys lives besides.
+ * The owners of the halves of read-write locks at one server, by the writes of the scripts. A writer has its half as
+ * long as its field and the key of the lock exist. A reader also needs the key of one of its holds.
  */
 export class ReadWriteTruth {
   readonly #writers = new Map<string, Map<string, Part>>();
@@ -46,7 +46,7 @@ export class ReadWriteTruth {
       if (reader?.ends.has(number)) reader.ends.set(number, wholeMsLater(at, Number(rest[0]), this.wallAhead));
     } else if (command === 'DEL' && reader) {
       reader.ends.delete(number);
-      // What is left of it may have ended long ago: it was this hold that kept the reader inside until now.
+      // The other holds may have expired long ago: this hold kept the reader inside until now.
       if (Math.max(...reader.ends.values()) < at) this.#reads(lock, owner, at);
     }
   }
@@ -78,7 +78,7 @@ export class ReadWriteTruth {
     }
   }
 
-  /** What has ended by itself until then. */
+  /** Ends holds that have expired by then. */
   #expire(lock: string, at: number): void {
     const expiresAt = this.#expiresAt.get(lock) ?? Infinity;
     for (const [owner, { ends }] of [...(this.#readers.get(lock) ?? [])]) {

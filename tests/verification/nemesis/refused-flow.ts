@@ -6,9 +6,9 @@ import { codeOf, type Load } from './load.js';
 /** A key of the user's own, of a type that no lock has; and one that an ACL forbids. */
 export const WRONG_TYPE = 'wrong:type';
 const FORBIDDEN = 'denied:key';
-/** All but what begins like the one that is forbidden: patterns only allow. */
+/** Allows all names except those with the prefix of the forbidden one, because patterns can only allow. */
 export const ALLOWED_KEYS = ['~[^d]*', '~d[^e]*'];
-/** The same, asked for only while nothing is disturbed. */
+/** The same, with requests only while no fault is active. */
 export const WRONG_TYPE_AT_REST = 'wrong:type at rest';
 const FORBIDDEN_AT_REST = 'denied:key at rest';
 export const isRefusedAtRest = (key: string): boolean =>
@@ -16,10 +16,10 @@ export const isRefusedAtRest = (key: string): boolean =>
 
 const HOUR_MS = 3_600_000;
 const REFUSED = 'ERR_LOCK_REFUSED';
-/** A busy machine may keep Redis from answering in time: then something may have run, and is taken back. */
+/** A busy machine may keep Redis from replying in time: then a request may have run and is compensated. */
 export const UNANSWERED = 'ERR_LOCK_REDIS_UNAVAILABLE';
 
-/** With a lease of an hour: what may have run would be taken back for as long. */
+/** With a lease of one hour: a possible grant would be compensated for as long. */
 const CALLS: readonly ((client: LockClient, name: string) => Promise<unknown>)[] = [
   (client, name) => client.getLock(name).tryLock(0, HOUR_MS),
   (client, name) => client.getLock(name).tryLock(HOUR_MS, HOUR_MS),
@@ -35,7 +35,7 @@ const CALLS: readonly ((client: LockClient, name: string) => Promise<unknown>)[]
   (client, name) => client.getPermitExpirableSemaphore(name).tryAcquire(0, HOUR_MS),
 ];
 
-/** Each call for each key while nothing disturbs it: what came of those that Redis has not refused. */
+/** Makes each call for each key without faults, and returns the results that Redis has not refused. */
 export async function run({ clients }: WorkerParts): Promise<string[]> {
   const client = clients.get('client')!;
   const names = [WRONG_TYPE_AT_REST, FORBIDDEN_AT_REST];

@@ -5,7 +5,7 @@ export class Rest {
   #goesOn = new Signal();
   #allStand = new Signal();
 
-  /** Fires when flows shall stop: who only takes its time need not. */
+  /** Aborts when flows shall stop. A flow that only takes long ignores it. */
   get asked(): AbortSignal {
     return this.#asked.signal;
   }

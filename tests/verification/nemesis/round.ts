@@ -67,20 +67,20 @@ export interface RoundResult {
   readonly violations: readonly (Complaint & { events?: Violation['events'] })[];
 }
 
-/** Differs between processes: a call without a lease is told from another process's at the server. */
+/** Differs between processes, so that the server log shows the process of a call without a lease. */
 const watchdogTimeout = (process: number): number => 3_000 + process;
 /** One is instrumented, as by an agent. */
 const isTraced = (process: number): boolean => process === 3;
-/** What goes on in the background repeats itself within that, at first. */
+/** Background work is first repeated within this time. */
 const SILENT_MS = 1_200;
 /** A reconnection and 0.2 s, on a busy machine. */
 const LISTENING_WITHIN_MS = 5_000;
-const RED_SERVERS = 3; // the fewest of which one may be away
-/** When the faults are over, no lease, late delivery or repetition of a release lasts longer. */
+const RED_SERVERS = 3; // the smallest number of which one may be unavailable
+/** Longest duration of a lease, a late delivery or a repetition of a release after the end of the faults. */
 const QUIET_LIMIT_MS = 20_000;
 /**
- * A warning may say that a call waits long behind a hold of ours, or for a semaphore that a fault has deleted; and the
- * drill counts objects by an experimental function of Node.
+ * Expected warnings: a call waits long behind a hold of its process, or for a semaphore that a fault has deleted. The
+ * drill counts objects with an experimental function of Node.js.
  */
 const EXPECTED_WARNINGS = new Set(['HOLDFAST_LONG_WAIT', 'HOLDFAST_NOT_SET_UP', 'ExperimentalWarning']);
 /** A process's further clients, by their places. */
@@ -99,7 +99,7 @@ const DANGEROUS: NonNullable<WorkerClientOptions['redisOptions']> = {
   retryStrategy: undefined,
 };
 
-/** Some seconds of work and faults, then peace, and what the history of it all has to say. */
+/** Runs some seconds of work and faults, then a calm phase, and checks the history. */
 export async function playRound(options: RoundOptions): Promise<RoundResult> {
   const round = new Round(options);
   try {
@@ -130,7 +130,7 @@ class Round implements Bench {
   readonly #history: HistoryEvent[] = [];
   readonly #complaints: Complaint[] = [];
   watch!: ServerWatch;
-  /** The bench's own clients, which take locks when the faults are over. */
+  /** The bench's own clients, which acquire locks after the faults. */
   readonly #ownIds = new Set<string>();
   /** Faults of the server come one after the other. */
   #serverTurn: Promise<unknown> = Promise.resolve();
@@ -151,7 +151,8 @@ class Round implements Bench {
     this.watch = await ServerWatch.open(
       this.stage,
       [...this.locks, ...this.#twins.filter((name) => isLock(name) && !isElsewhere(name)), ...this.#calm],
-      // Nobody else is to blame for what comes late then. Some may not have started yet: forEach leaves the gaps out.
+      // Late events are the fault of this process then. Some processes may not have started yet: forEach skips the
+      // gaps.
       (stood) => this.#workers.forEach(({ name }) => this.#history.push({ type: 'stalled', process: name, ...stood })),
       (why) => this.#complain('no monitor watches a server', why),
     );
@@ -162,7 +163,7 @@ class Round implements Bench {
     await Promise.all(this.networks.map((_, process) => this.#start(process)));
   }
 
-  /** Act by act; after each everything stands still for a while. False: something is wrong already. */
+  /** Runs act after act, with an idle phase after each. `false`: a violation was found. */
   async play(): Promise<boolean> {
     const { ms, schedule } = this.options;
     for (let from = 0; from < ms; from += ACT_MS) {
@@ -181,7 +182,7 @@ class Round implements Bench {
     return true;
   }
 
-  /** What has gone wrong is known, and all flows stand. */
+  /** The violation is known, and all flows have stopped. */
   async breakOff(): Promise<void> {
     await this.watch.finish();
   }
@@ -194,7 +195,7 @@ class Round implements Bench {
       striking.push(this.#strike(fault));
     }
     await pause(Math.max(0, start + until - performance.now()));
-    // Peace: what is held back is delivered now, the dead stay dead.
+    // Calm phase: held data is delivered now, and dead processes stay dead.
     this.#over = true;
     for (const network of this.networks) network.lift();
     await Promise.all(striking);
@@ -202,7 +203,7 @@ class Round implements Bench {
     this.#over = false;
   }
 
-  /** All flows come to a stand. What is there then has to be accounted for. */
+  /** Stops all flows. All remaining state must have an explanation. */
   async #standStill(): Promise<void> {
     await Promise.all(
       this.#workers.map(async (worker) => {
@@ -473,7 +474,7 @@ class Round implements Bench {
     this.#history.push({ type: 'disturbed', process: 'nemesis', from, at, whom, by: kind, renews });
   }
 
-  /** Whoever waits at a fair lock takes the places of processes that have died from its queue. */
+  /** The waiters of a fair lock remove the places of dead processes from its queue. */
   async #passThrough(locks: readonly string[]): Promise<void> {
     const { databases } = this.stage;
     const clients = Array.from({ length: databases }, (_, database) => createClient(this.stage.direct(database)));
@@ -491,7 +492,7 @@ class Round implements Bench {
 
   #permitsLeft(): Promise<HistoryEvent[]> {
     const broken = this.#history.some(({ type }) => type === 'broken');
-    // The dead never give theirs back; nobody can say what is there once all was lost.
+    // Dead processes never release their permits, and after a total loss the number is unknown.
     const mayBeGone = (name: string): boolean => broken || (kindOf(name) === 'semaphore' && this.#dead.length > 0);
     return countPermits(this.stage, [...this.#names, ...this.#twins], (name) =>
       mayBeGone(name) ? 3_000 : QUIET_LIMIT_MS,
@@ -499,8 +500,8 @@ class Round implements Bench {
   }
 
   /**
-   * Tokens go on for ever, lanes for an hour; the latch of whoever was killed waits for its last count-down, and so does
-   * one whose count-down or deletion a failover has lost.
+   * Tokens stay forever, lanes for one hour. The latch of a killed process still waits for its last count-down, and so
+   * does a latch whose count-down or deletion was lost in a failover.
    */
   #stays(key: string): boolean {
     if (key === WRONG_TYPE || key === WRONG_TYPE_AT_REST) return true;
@@ -510,7 +511,7 @@ class Round implements Bench {
     return lost || this.#dead.some(({ name }) => key.includes(`.${name}.`));
   }
 
-  /** What Redis refuses, undisturbed, has done nothing: no request follows that would take it back. */
+  /** A request that Redis refuses without faults has no effect: no compensation follows. */
   async #beRefused(): Promise<void> {
     if (!this.stage.refusing) return;
     const outcomes = await Promise.all(

@@ -1,13 +1,13 @@
 import { ALL_SCRIPTS } from '../../support/lua/lock-scripts.js';
 
-/** Which script a server runs for whom. */
+/** The script that a server runs, and its client. */
 export interface RunningScript {
   readonly script: string;
   readonly keys: readonly string[];
   readonly args: readonly string[];
 }
 
-/** What a command that MONITOR tells of runs; undefined: none of ours. */
+/** The script of a command in the MONITOR output. `undefined`: no script of Holdfast. */
 export function runningScript(
   command: string,
   [script = '', keyCount = '0', ...rest]: readonly string[],

@@ -2,7 +2,7 @@ import { ALL_SCRIPTS, LOCK_SCRIPTS } from '../../support/lua/lock-scripts.js';
 import type { Random } from '../../support/random.js';
 import type { TopologyName } from './stage.js';
 
-/** Each strikes one process, but for those whose name begins with `server`. */
+/** Each fault strikes one process, except those whose name begins with `server`. */
 export type FaultName =
   | 'cut'
   | 'cut-before'
@@ -99,13 +99,13 @@ const TERMS: Readonly<Record<FaultName, Terms>> = {
   'server-publish': { weight: 5, leastMs: 0, mostMs: 0 },
 };
 
-/** A round goes by acts: a storm of faults, then a lull, after which everything stands still and is looked at. */
+/** A round consists of acts: a storm of faults, then a lull, then an idle phase with checks. */
 export const ACT_MS = 20_000;
 const STORM_MS = 11_000;
-/** When a lull has begun, all subscriptions are cut off: nothing else keeps whoever waits from hearing of a release. */
+/** After the begin of a lull all subscriptions are cut: no other fault keeps a waiter from a release message. */
 const LULL_CUT_MS = 2_500;
 
-/** What a fault leaves when it is over: connections that are made again, commands that were held back and run now. */
+/** Time for the effects of a fault after its end: new connections, and held commands that run now. */
 const AFTERMATH_MS = 3_000;
 const AFTERMATHS_MS: Partial<Record<FaultName, number>> = {
   cut: 1_500,
@@ -115,7 +115,7 @@ const AFTERMATHS_MS: Partial<Record<FaultName, number>> = {
 };
 export const aftermathMs = (kind: FaultName): number => AFTERMATHS_MS[kind] ?? AFTERMATH_MS;
 
-/** What anybody may do at any time: it excuses nothing. */
+/** Actions that are allowed at any time and excuse nothing. */
 export const isHarmless = (kind: FaultName): boolean => kind === 'server-publish';
 
 /** Those that make no sense with this topology. */
@@ -124,10 +124,10 @@ const NOT_WITH: Readonly<Record<TopologyName, readonly FaultName[]>> = {
   cluster: ['server-restart', 'server-readonly'],
   sentinel: ['server-restart', 'server-readonly', 'server-slot-move'],
 };
-/** What may lose a write that was acknowledged, also one that replicas have confirmed if they are asked to forget it. */
+/** Faults that may lose an acknowledged write, also a confirmed one if the replicas are told to forget it. */
 const LOSING: readonly FaultName[] = ['server-stop', 'server-kill', 'server-delete-key'];
 
-/** What the plain lock runs is run most; the scripts of all kinds get their turn. */
+/** The scripts of the plain lock run most often, and the scripts of all kinds run at times. */
 const SCRIPTS = [...LOCK_SCRIPTS.keys()].map((name) => `lock/${name}`);
 const EVERY_SCRIPT = [...ALL_SCRIPTS.keys()];
 const LEAST_GAP_MS = 50;

@@ -2,14 +2,15 @@ import type { MonitorLine } from '../../support/servers/monitor-log.js';
 import type { ServerAddress } from '../../support/servers/servers.js';
 
 /**
- * A line of MONITOR, and which server ran it. Some commands are the bench's own: SYNCED (it has what the server of this
- * number has), STATE (it has this: lock, owner or nothing, ms, and so on) and LEAVES (this lock's slot leaves from it).
+ * A line of MONITOR with its server. Some commands are from the bench: SYNCED (the server has the state of the server
+ * with this number), STATE (the server has this state: lock, owner or nothing, ms, and so on) and LEAVES (the slot of
+ * this lock leaves the server).
  */
 export interface SeenLine extends MonitorLine {
   readonly node: number;
 }
 
-/** The source of what a server runs as a replica: its master has run it before. */
+/** The source of the commands that a server runs as a replica: its master has run them before. */
 export const FROM_MASTER = 'master';
 
 /** A replica's lines come from the port that its master listens at, which no client has. */

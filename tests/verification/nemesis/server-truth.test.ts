@@ -7,7 +7,7 @@ const [FIRST, SECOND, THIRD] = [0, 1, 2];
 const SERVERS = [7_001, 7_002, 7_003].map((port) => ({ host: '127.0.0.1', port }));
 const ACQUIRE = LOCK_SCRIPTS.get('acquire')!.sha;
 
-/** Three servers, and what MONITOR tells of them, one line each ms. */
+/** Three servers, with one line of MONITOR each ms. */
 class Told {
   readonly lines: SeenLine[] = [];
   #time = 1_000;
@@ -130,7 +130,7 @@ describe('a replica takes over', () => {
 });
 
 describe('a master that was filled anew as a replica takes over again', () => {
-  /** It renewed what its successor had until 1,205 only; nobody wrote to the lock meanwhile. */
+  /** It renewed a hold that its successor had until 1,205 only, without a write to the lock in between. */
   const told = (): Told =>
     new Told().acquire(FIRST, 'a', 200, SECOND).renew(FIRST, 5_000).say(FIRST, 'nemesis', 'SYNCED', SECOND);
 

@@ -7,21 +7,21 @@ import { ReadWriteTruth } from './read-write-truth.js';
 import { ServerView, wholeMsLater, type Ended } from './server-view.js';
 import { takeBy, type Take } from './takes.js';
 
-/** What scripts do to a lock. */
+/** The effects of scripts on a lock. */
 const WRITES = new Set(['HSET', 'HDEL', 'DEL', 'PEXPIRE']);
 
 interface Owned {
   readonly owner: string;
   readonly from: number;
   expiresAt: number;
-  /** What set its lease last. */
+  /** The command that set its lease last. */
   leased: string;
 }
 
 /** Writes that a server had acknowledged and that its successor never saw. */
 export interface LostWrites {
   readonly lock: string;
-  /** Between these the lock was taken away behind the library's back. */
+  /** Between these times the lock was deleted without the library. */
   readonly from: number;
   readonly at: number;
   readonly before: string | undefined;
@@ -36,22 +36,22 @@ interface State {
   readonly expiresAt: number;
 }
 
-/** Replicas are told absolute times, in whole ms. */
+/** Replicas receive absolute times in whole ms. */
 const SAME_MS = 5;
 const REMEMBERED = 200;
 const SHOWN = 12;
 
 /**
- * What happened to the locks at the servers, from what MONITOR tells: who had which lock from when to when, and which
- * script gave it. Knows nothing of the clients.
+ * The history of the locks at the servers, from the output of MONITOR: the owners of each lock with their times, and
+ * the script of each grant. It does not use the reports of the clients.
  *
  * With several servers a lock is where the last script wrote to it. When a script writes elsewhere, that server's own
- * view has to be what was known; if it is an earlier state instead, what came after that state was lost on the way.
+ * view has to be the known state. If it is an earlier state instead, the later writes were lost.
  */
 export class ServerTruth {
   readonly held: EventOf<'held'>[] = [];
   readonly takes: Take[] = [];
-  /** What a lock cannot do; then the log or the reading of it is wrong. */
+  /** Impossible events: then the log, or its interpretation, is wrong. */
   readonly contradictions: string[] = [];
   readonly lost: LostWrites[] = [];
   readonly #owned = new Map<string, Owned>();
@@ -94,7 +94,7 @@ export class ServerTruth {
     }
     if ((isShared(lock) || isRed(lock)) && source === 'lua' && command === 'HSET') this.#take(at, lock, node);
     const shared = ReadWriteTruth.lockOf(lock);
-    // Elsewhere than at a single server nobody says where they are.
+    // With several servers, their place is unknown.
     if (isShared(shared) && !this.replicated) {
       const handedOn = this.#running[node]?.script.endsWith('/hand-off') === true;
       if (kindOf(shared) === 'readwrite') this.#readWrite.apply(at, command, args, handedOn);
@@ -130,7 +130,7 @@ export class ServerTruth {
     const states = this.#states.get(lock) ?? [];
     if (states.length === 0) this.#states.set(lock, states);
     const [last, expiresAt] = [states.at(-1), now?.expiresAt ?? Infinity];
-    // Most commands only look; what they saw must not push out what was.
+    // Most commands only read. Their results must not displace the known writes.
     if (last?.owner === now?.owner && last?.expiresAt === expiresAt) return;
     states.push({ at, owner: now?.owner, expiresAt });
     if (states.length > REMEMBERED) states.shift();
@@ -145,8 +145,8 @@ export class ServerTruth {
   }
 
   /**
-   * A replica has what its master has. What it was the last to be written to as a master went on at that one, also if
-   * nobody has written there since.
+   * A replica has the state of its master. If it was the last master to be written to, its history continues at the new
+   * master, also without a write there.
    */
   #synced(node: number, master: number, at: number): void {
     const [copy, original] = [node, master].map((each) => this.#views[each] as ServerView) as [ServerView, ServerView];
@@ -191,7 +191,7 @@ export class ServerTruth {
       this.#owned.set(lock, { owner: has.owner, from: at, expiresAt: has.expiresAt, leased: 'before it came here' });
   }
 
-  /** The servers have lost everything, or nobody watches them any more. */
+  /** The servers have lost all data, or are no longer monitored. */
   end(at: number): void {
     this.#readWrite.end(at);
     this.#groups.end(at);
@@ -231,7 +231,7 @@ export class ServerTruth {
     const { script = '' } = this.#running[node] ?? {};
     let owned = this.#owned.get(lock);
     if (owned && owned.owner !== owner) {
-      // It was handed on, or it had expired in that very millisecond, or it is a contradiction.
+      // The lock was handed over, or expired in this millisecond, or the log contradicts itself.
       if (owned.expiresAt > at + 2 && !script.endsWith('/hand-off'))
         this.contradictions.push(`${owner} was put beside ${owned.owner} in ${lock}`);
       this.#gone(lock, Math.min(owned.expiresAt, at), `it went to ${owner}`);

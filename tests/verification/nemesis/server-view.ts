@@ -1,25 +1,25 @@
 import type { MonitorLine } from '../../support/servers/monitor-log.js';
 
-/** Who has a lock at one server, and when that ends by our clock. */
+/** The owner of a lock at one server, and the end of its lease by the local clock. */
 export interface Entry {
   readonly owner: string;
   readonly expiresAt: number;
 }
 
-/** Somebody had something at a server from then until then. */
+/** A hold at a server, with its begin and end. */
 export type Ended = (held: { lock: string; owner: string; from: number; at: number; half?: 'read' | 'write' }) => void;
 
-/** Servers count whole ms of the epoch; all is told by our clock. */
+/** Servers count whole ms of the epoch. All times here are by the local clock. */
 export const wholeMsLater = (at: number, ms: number, wallAhead: number): number =>
   Math.floor(at + wallAhead) - wallAhead + ms;
 
-/** What one server has of the locks, by its own MONITOR: what it ran itself and what came from its master. */
+/** The state of the locks at one server, by its own MONITOR: its own commands and those from its master. */
 export class ServerView {
   readonly #entries = new Map<string, Entry>();
 
   constructor(private readonly wallAhead: number) {}
 
-  /** Also if its time is over. */
+  /** Also if its lease has ended. */
   entry(lock: string): Entry | undefined {
     return this.#entries.get(lock);
   }

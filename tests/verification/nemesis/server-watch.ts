@@ -12,7 +12,7 @@ import { wallAhead } from './timing.js';
 /** The lines of several servers do not come in their order. */
 const LINE_LAG_MS = 1_000;
 const LOOK_MS = 50;
-/** Whoever looks so late has delayed every reply that went through this process. */
+/** A delay of this length has delayed every reply that passed through this process. */
 const STOOD_MS = 150;
 /** The server's time, and of each lock its name, its owner or nothing, and its ms. */
 const READ_STATE = `
@@ -24,12 +24,12 @@ for _, lock in ipairs(KEYS) do
 end
 return found`;
 
-/** Listens to what the servers of a round run, through deaths and failovers, and makes one truth of it. */
+/** Monitors the servers of a round through deaths and failovers, and merges the commands into one truth. */
 export class ServerWatch {
   /** One for each database. */
   readonly #truths: readonly ServerTruth[];
   readonly #monitors = new Map<RedisServer, MonitorLog>();
-  /** Read, and not yet given to the truth: what another server did before may still come. */
+  /** Lines that were read and not yet passed to the truth: earlier lines of another server may still arrive. */
   readonly #lines: SeenLine[] = [];
   readonly #stopped = new Set<RedisServer>();
   readonly #dying = new Set<RedisServer>();
@@ -40,7 +40,7 @@ export class ServerWatch {
     private readonly stage: Stage,
     private readonly locks: readonly string[],
     private readonly wallAhead: number,
-    /** Told of the times at which this process did not run. */
+    /** Receives the times at which this process did not run. */
     private readonly onStood: (stall: Pick<Extract<HistoryEvent, { type: 'stalled' }>, 'from' | 'at'>) => void,
     private readonly onLost: (why: string) => void,
   ) {
@@ -81,7 +81,7 @@ export class ServerWatch {
     return watch;
   }
 
-  /** It is about to be killed: what it says until then still counts. */
+  /** The server is about to be killed. Its lines until then still count. */
   dies(server: RedisServer): void {
     this.#dying.add(server);
   }
@@ -90,18 +90,18 @@ export class ServerWatch {
   gone(server: RedisServer): void {
     this.#dying.add(server);
     this.#read();
-    // Nobody else has what it had.
+    // No other server has its data.
     if (!this.stage.replicated) this.#end();
     this.#monitors.get(server)?.stop();
     this.#monitors.delete(server);
   }
 
-  /** It has been started again, and nobody has reached it yet. */
+  /** The server has been restarted, and no client has reached it yet. */
   async back(server: RedisServer): Promise<void> {
     const monitor = await server.monitor();
     this.#dying.delete(server);
     this.#monitors.set(server, monitor);
-    // Sentinel cuts everybody off whom it gives another role; nobody who writes is back so soon.
+    // Sentinel disconnects the clients of a server whose role it changes, and no writer reconnects so soon.
     void monitor.ended.then(() => {
       if (this.#monitors.get(server) !== monitor) return;
       this.#take(server, monitor);
@@ -113,7 +113,7 @@ export class ServerWatch {
     });
   }
 
-  /** A server does nothing for a while, and what it has said may not have been heard yet. */
+  /** A server is idle for a while, and its last lines may not have been read yet. */
   stopped(server: RedisServer, stopped: boolean): void {
     if (stopped) this.#stopped.add(server);
     else this.#stopped.delete(server);
@@ -129,7 +129,7 @@ export class ServerWatch {
     this.#note(replica, since, 'SYNCED', String(this.stage.servers.indexOf(master)));
   }
 
-  /** When nobody does anything any more: everything has been told. */
+  /** Resolves when no client is active and all lines have been passed on. */
   async finish(): Promise<void> {
     await Promise.all([...this.#monitors.values()].map((monitor) => monitor.settle()));
     this.#read(0);
@@ -147,7 +147,7 @@ export class ServerWatch {
     for (const monitor of monitors) monitor.stop();
   }
 
-  /** What it has at this moment: it was not watched for a while. */
+  /** Reads the current state of a server that was not monitored for a while. */
   async #readState(server: RedisServer): Promise<void> {
     const watched = this.locks.filter(isExclusive);
     const state = (await server.command('EVAL', READ_STATE, watched.length, ...watched)) as string[];
@@ -156,17 +156,17 @@ export class ServerWatch {
     this.#note(server, at, 'STATE', ...entries);
   }
 
-  /** Something that only we know, where it belongs among what the servers tell. */
+  /** Inserts an event of the bench at its place among the lines of the servers. */
   #note(server: RedisServer, at: number, command: string, ...args: string[]): void {
     const node = this.stage.servers.indexOf(server);
     this.#lines.push({ node, time: at + this.wallAhead, command, args, source: 'nemesis', database: 0 });
   }
 
-  /** Gives the truth what is old enough that no server can still tell of anything before it. */
+  /** Passes the lines to the truth that are old enough: no server can still report an earlier one. */
   #read(youngestMs = this.stage.replicated ? LINE_LAG_MS : 0): void {
     for (const [server, monitor] of this.#monitors) this.#take(server, monitor);
     if (this.#stopped.size === 0 || youngestMs === 0) {
-      // What had been told when we last came by has been read since, however long we stood in between.
+      // The lines from before the last check have been read since, regardless of a stop in between.
       const until = (youngestMs === 0 ? stamp() : this.#lastTick) + this.wallAhead - youngestMs;
       this.#lines.sort((a, b) => a.time - b.time);
       const young = this.#lines.findIndex(({ time }) => youngestMs > 0 && time > until);

@@ -17,7 +17,7 @@ interface Seen {
   readonly at: number;
 }
 
-/** What was seen at a server of its own while `work` was done there: owners are told by the names that it gives them. */
+/** The lines of a separate server during `work`. The owners have the names that `work` gives them. */
 async function seen(
   work: (client: LockClient, server: RedisServer, called: (name: string, owner: string) => void) => Promise<void>,
 ): Promise<Seen[]> {
@@ -43,10 +43,10 @@ async function seen(
 
 const LONG_MS = 60_000;
 const SHORT_MS = 300;
-/** Between the clock of the server and ours, and the ms that the server counts in. */
+/** Difference between the clock of the server and the local one, and the rounding of the server to ms. */
 const SLACK_MS = 3;
 
-/** A hold that ends with its lease, since its client is there no more. */
+/** A hold that ends with its lease, because its client has gone. */
 async function abandoned({ url }: RedisServer, lockOf: (client: LockClient) => Lock): Promise<Hold> {
   const client = await openClient({ url });
   const hold = await holdElsewhere(lockOf(client), SHORT_MS);
@@ -54,7 +54,7 @@ async function abandoned({ url }: RedisServer, lockOf: (client: LockClient) => L
   return hold;
 }
 
-/** It was given back by a call that ran from `before` on. */
+/** It was released by a call that ran from `before` on. */
 function expectGivenBack({ at }: Seen | undefined = nobody, before: number, after: number): void {
   expect(at).toBeGreaterThan(before - SLACK_MS);
   expect(at).toBeLessThan(after + SLACK_MS);
@@ -70,7 +70,7 @@ test('readers hold a read-write lock side by side, each until its lease ends or 
     const second = await abandoned(server, (other) => other.getReadWriteLock('readwrite:1').readLock());
     called('long', first.owner);
     called('short', second.owner);
-    await pause(SHORT_MS + 100); // nothing tells of the end of its lease
+    await pause(SHORT_MS + 100); // no command shows the end of its lease
     before = stamp();
     await first.release();
     after = stamp();
@@ -152,7 +152,7 @@ test('each value of a group is held until it is released, deleted, or its lease 
     const second = await abandoned(server, (other) => other.getMultiLock('group:1', ['c']));
     called('first', first.owner);
     called('second', second.owner);
-    await pause(SHORT_MS + 100); // nothing tells of the end of its lease
+    await pause(SHORT_MS + 100); // no command shows the end of its lease
     marks.push(stamp());
     await first.release();
     marks.push(stamp());

@@ -13,12 +13,14 @@ import { ALLOWED_KEYS } from './refused-flow.js';
 
 export type TopologyName = 'single' | 'cluster' | 'sentinel';
 
-/** The servers of a round, and what can happen to them as a whole. */
+/** The servers of a round, and the operations on all of them. */
 export interface Stage {
   readonly servers: readonly RedisServer[];
-  /** Some have what others have, and take over from them. */
+  /** Some servers are replicas of others, and take over from them. */
   readonly replicated: boolean;
-  /** For the client of a process, through its own proxies. `odd`: given a connection instead of a URL, where both go. */
+  /**
+   * For the client of a process, through its own proxies. `odd`: given a connection instead of a URL, where both go.
+   */
   reach(
     network: Network,
     odd: boolean,
@@ -42,7 +44,7 @@ export interface Stage {
   successorOf(master: RedisServer): Promise<void>;
   /** Takes so long, a third of it with the keys at two servers. */
   moveSlot(lock: string, choice: number, ms: number): Promise<void>;
-  /** Everything runs and agrees; resolves with who has what another one has. */
+  /** Resolves when all servers run and agree, with the master of each replica. */
   heal(): Promise<readonly Copy[]>;
   /** For a client of the bench itself, past all proxies. */
   direct(database?: number): CreateClientOptions;
@@ -80,7 +82,7 @@ const USERS = `default on nopass ${ALLOWED_KEYS.join(' ')} &* +@all`;
 
 const CATCH_UP_LIMIT_MS = 30_000;
 
-/** `planned`: no replica takes over by itself, however long a busy machine keeps its master from answering. */
+/** `planned`: no replica takes over on its own, however long a busy machine keeps its master from replying. */
 const PATIENT_MS = 20_000;
 
 /** `alone`: so many single servers; RedLocks are kept at all of them, everything else at the first. */
@@ -171,7 +173,7 @@ async function copiesAmong(servers: readonly RedisServer[]): Promise<Copy[]> {
   return copies;
 }
 
-/** Of the keys of a slot that moves: the lock itself, what belongs to it, or everything. */
+/** The moved keys of a migrating slot: the key of the lock, its other keys, or all keys. */
 const FIRST_TO_MOVE: readonly ((key: string, lock: string) => boolean)[] = [
   (key, lock) => key === lock,
   (key, lock) => key !== lock,
@@ -220,7 +222,7 @@ class ClusterStage implements Stage {
   }
 
   async successorOf(master: RedisServer): Promise<void> {
-    // It leads no slots any more by the word of those that run.
+    // The running servers report that it no longer owns slots.
     const asked = this.servers.find((server) => server !== master && server.running)!;
     for (;;) {
       const ranges = (await asked.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];

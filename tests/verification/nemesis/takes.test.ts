@@ -6,7 +6,7 @@ import { history, type Bare } from '../../support/history/told-history.js';
 
 const WATCHED_MS = 3_000;
 
-/** What one process asked for, of which one client is `x` and another one `y`; and what the servers ran for it. */
+/** The requests of one process with the clients `x` and `y`, and the commands of the servers for them. */
 const violations = (events: HistoryEvent[], ...takes: Omit<Take, 'script'>[]): string[] => {
   const ran = takes.map((take) => ({ script: 'lock/acquire', ...take }));
   const effects = effectsOf(
@@ -18,7 +18,7 @@ const violations = (events: HistoryEvent[], ...takes: Omit<Take, 'script'>[]): s
   return check([...events, ...effects]).map(({ kind }) => kind);
 };
 
-/** Asked for at 100, granted at 110, released from 500 until 510. */
+/** Requested at 100, granted at 110, released from 500 to 510. */
 function granted(lock: string, owner: string, leaseTime?: number): HistoryEvent[] {
   const terms = { joint: true, ...(leaseTime !== undefined && { leaseTime }) };
   const events: Bare<HistoryEvent>[] = [
@@ -30,7 +30,7 @@ function granted(lock: string, owner: string, leaseTime?: number): HistoryEvent[
   return history(...events);
 }
 
-/** Asked for at 200, refused at 210. */
+/** Requested at 200, refused at 210. */
 const refused = (lock: string, leaseTime?: number): HistoryEvent[] =>
   history(
     { type: 'acquire-invoke', at: 200, call: 'd', lock, joint: true, ...(leaseTime !== undefined && { leaseTime }) },
@@ -42,7 +42,7 @@ test('a late grant of a RedLock is an effect of the call that holds it and not o
   expect(violations([...granted('red:1', 'x:1'), ...refused('red:1')], late)).toEqual([]);
   expect(violations([...granted('red:1', 'x:1'), ...refused('red:1', 500)], late)).toEqual([]);
   expect(violations([...granted('red:1', 'x:1'), ...refused('red:1')], { ...late, at: 600 })).toEqual([]);
-  // Its process has died with it; and one that has been given back takes nothing any more.
+  // Its process has died with it, and a released hold acquires nothing more.
   expect(violations([...granted('red:1', 'x:1').slice(0, 2), ...refused('red:1')], late)).toEqual([]);
   expect(violations([...granted('red:1', 'x:1'), ...refused('red:1')], { ...late, at: 1_300 })).toEqual([
     'effect after the rejection',

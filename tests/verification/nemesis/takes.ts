@@ -22,7 +22,7 @@ const TAKING = [
   'group-lock/acquire',
   'group-lock/acquire-nested',
 ];
-/** Where their arguments have who gets it, and the lease. */
+/** The places of the owner and of the lease among their arguments. */
 const PLACES: ReadonlyMap<string, readonly [owner: number, lease: number]> = new Map(
   TAKING.map((script) => {
     const place = argumentsOf(script);
@@ -52,7 +52,7 @@ export interface Take {
   readonly leaseTime: number;
 }
 
-/** What this script does to a lock, if it is one that takes. */
+/** The effect of this script on a lock, if it is an acquiring script. */
 export function takeBy(running: RunningScript | undefined, at: number, lock: string): Take | undefined {
   const { script = '', args = [] } = running ?? {};
   const places = PLACES.get(script);
@@ -96,7 +96,7 @@ export function effectsOf(
         owner: undefined,
       };
       const watched = leaseWithoutOne(process);
-      // A multi-lock that waits for further members renews what it has; a RedLock gives up what it has.
+      // A multi-lock that waits for further members renews its granted ones. A RedLock releases them.
       const leases = new Set([event.leaseTime ?? watched, ...(joint && !isRed(lock) ? [watched] : [])]);
       for (const leaseTime of leases) {
         const key = `${process} ${keyOf(lock)} ${leaseTime}`;
@@ -117,7 +117,7 @@ export function effectsOf(
       byHold.set(event.hold, call);
     } else if (event.type === 'release-ok' || event.type === 'release-fail') {
       const call = byHold.get(event.hold);
-      // The release does not wait for what is still on its way: that is given back as it comes.
+      // The release does not wait for pending grants. They are released on arrival.
       if (call && isRed(call.lock)) call.until = Math.max(event.at, call.grantedAt + ON_ITS_WAY_MS);
     }
   }

@@ -2,12 +2,12 @@ import type { Hold, Lock, LockClient, LockContext } from 'holdfast';
 import type { Random } from '../../support/random.js';
 import { isElsewhere, isExclusive, isRed, keyOf, kindOf, redisName, VALUES, valueName } from './kinds.js';
 
-/** A lock that a section takes, and what histories call it. */
+/** The lock of a section, and its name in histories. */
 export interface Target {
   readonly name: string;
   readonly lock: Lock;
   readonly parts: readonly Part[];
-  /** What waits for several may have taken each without a lease first. */
+  /** A call that waits for several locks may first have acquired each without a lease. */
   readonly joint: boolean;
 }
 
@@ -16,7 +16,7 @@ interface Part {
   readonly shared: boolean;
 }
 
-/** What the members of a hold are to a history. */
+/** The members of a hold in a history. */
 interface PartHold {
   readonly owner: string;
   readonly signal: AbortSignal;
@@ -26,7 +26,7 @@ interface PartHold {
 
 const partsOfHolds = new WeakMap<Hold, ReadonlyMap<string, PartHold>>();
 
-/** One for each part of what was taken. */
+/** One entry for each part of the hold. */
 export function partHolds({ name: target, parts }: Target, hold: Hold): ReadonlyMap<string, PartHold> {
   // One for all its owners, and they may become more.
   if (isRed(target)) return new Map([[target, hold]]);
@@ -35,7 +35,7 @@ export function partHolds({ name: target, parts }: Target, hold: Hold): Readonly
   const made = new Map<string, PartHold>();
   const members = (hold as { members?: readonly Hold[] }).members ?? [];
   for (const { name } of parts) {
-    // Each member has its own owner, where one was taken inside a hold that the other's call found given back.
+    // Each member has its own owner if one was acquired inside a hold that the call of the other found released.
     const { owner, token } = (members.find(({ lockName }) => lockName === name) ?? hold) as PartHold;
     made.set(name, {
       owner,
@@ -74,12 +74,12 @@ export const ELSEWHERE_CLIENT = 'elsewhere';
 export class Targets {
   constructor(
     private readonly clients: Clients,
-    /** What multi-locks are made of. */
+    /** The members of multi-locks. */
     private readonly names: readonly string[],
     private readonly tokens: 'counter' | 'clock',
   ) {}
 
-  /** `within`: what the call is made inside of, if it is the same name. */
+  /** `within`: the hold around the call, if it has the same name. */
   draw(name: string, random: Random, context?: LockContext, within?: Target): Target {
     const options = context ? { context } : {};
     const client = this.clients.of(name);

@@ -4,7 +4,7 @@ import { stamp } from '../../support/history/history-recorder.mjs';
 /** Of every client. */
 export const COMMAND_TIMEOUT_MS = 900;
 
-/** What the work gives, or undefined after so long. */
+/** The result of the work, or `undefined` after the time limit. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   const limit = new AbortController();
   try {

@@ -1,5 +1,5 @@
 // @ts-check
-// Preloaded: this process's commands of ioredis are spans of what it does, as under an agent.
+// Preloaded: the ioredis commands of this process become spans of its work, as under an agent.
 import { IORedisInstrumentation } from '@opentelemetry/instrumentation-ioredis';
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { createRequire } from 'node:module';
@@ -15,5 +15,5 @@ const processor = {
 const provider = new NodeTracerProvider({ spanProcessors: [processor] });
 provider.register();
 new IORedisInstrumentation().setTracerProvider(provider);
-// It sees what is required. The worker's import gets the same.
+// It sees modules that are required. The import of the worker gets the same modules.
 createRequire(import.meta.url)('ioredis');

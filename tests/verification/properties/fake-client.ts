@@ -15,7 +15,7 @@ import type { FakeServer } from './fake-server.js';
 
 export const TERMS = { commandTimeout: 300, lockWatchdogTimeout: 600, handOff: { maxSections: 3, maxTime: 40 } };
 
-/** Told of what a client is about to send. */
+/** Called before a client sends a request. */
 export interface Watcher {
   asksWith(owner: string): void;
   mayCount(owner: string): void;

@@ -6,7 +6,7 @@ import type { FakeClock } from '../../support/time/fake-clock.js';
 import type { Random } from '../../support/random.js';
 import { AHEAD_MS, replyError, type FakeServer, type Subscribers } from './fake-server.js';
 
-/** What becomes of what a client sends; each number is out of 100. */
+/** The fates of the requests of a client; each number is a percentage. */
 export interface Weather {
   /** ms that one way may take at most. */
   readonly delay: number;
@@ -14,7 +14,7 @@ export interface Weather {
   readonly loseRequest: number;
   /** It runs, and its reply never arrives. */
   readonly loseReply: number;
-  /** It arrives up to a second later than anybody waits for it. */
+  /** It arrives up to one second after every caller has stopped waiting. */
   readonly late: number;
   /** The server answers LOADING. */
   readonly refuse: number;
@@ -30,7 +30,9 @@ export interface Sender {
   noteSent(): void;
 }
 
-/** A client's connection for commands: what is sent may overtake itself, be lost on either way, or come late. */
+/**
+ * The command connection of a client: requests may overtake each other, be lost in either direction, or arrive late.
+ */
 export class FakeConnection {
   weather = CALM;
   #awayUntil = 0;
@@ -118,7 +120,7 @@ export class FakeConnection {
     });
   }
 
-  /** Half of what is lost is lost with its connection, which the client notices. */
+  /** Half of the losses are losses of the connection, which the client notices. */
   #mayBreak(attempt: Attempt): void {
     if (this.random.below(2) === 0) return;
     this.clock.setTimer(1 + this.random.below(50), () => {
@@ -223,7 +225,7 @@ export class FakeSubscriber implements ChannelSource {
   }
 }
 
-/** Everybody who is subscribed at the server. */
+/** All subscribers at the server. */
 export class FakeSubscribers implements Subscribers {
   readonly all: FakeSubscriber[] = [];
 

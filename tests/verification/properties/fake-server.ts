@@ -8,7 +8,7 @@ interface Key {
   expiresAt: number;
 }
 
-/** A change that a script made, or somebody else at the server. */
+/** A change by a script or by another client of the server. */
 export interface Change {
   readonly kind: 'taken' | 'kept' | 'nested' | 'lowered' | 'handed' | 'freed' | 'renewed' | 'robbed';
   readonly key: string;
@@ -29,7 +29,7 @@ export const AHEAD_MS = 1_700_000_000_000;
 /** The plain lock's scripts on a store in memory, as lua/lock has them. Only for schedules too many for a server. */
 export class FakeServer {
   readonly #keys = new Map<string, Key>();
-  /** Shas that it has been told. */
+  /** SHAs of the loaded scripts. */
   readonly #known = new Set<string>();
   readonly #scripts = new Map<string, (keys: string[], args: string[]) => unknown>([
     [scripts.acquire.script!.sha, (keys, args) => this.#acquire(keys, args)],
@@ -62,7 +62,7 @@ export class FakeServer {
     return [...this.#keys.keys()].filter((key) => this.#find(key) !== undefined).length;
   }
 
-  /** What `EVALSHA`, `EVAL` and `HKEYS` answer. */
+  /** The replies of `EVALSHA`, `EVAL` and `HKEYS`. */
   run(name: string, words: readonly string[]): unknown {
     if (name === 'hkeys') return [...(this.#find(words[0]!)?.fields.keys() ?? [])];
     const [text, count] = words as [string, string];
@@ -77,14 +77,14 @@ export class FakeServer {
     this.#known.clear();
   }
 
-  /** Somebody outside takes a free lock, or gives back what he has. */
+  /** An outside owner acquires a free lock, or releases its own. */
   stranger(key: string, leaseMs: number): void {
     const found = this.#find(key);
     if (found === undefined) this.#keys.set(key, { fields: new Map([[STRANGER, 1]]), expiresAt: this.now + leaseMs });
     else if (found.fields.has(STRANGER)) this.#free(key);
   }
 
-  /** DEL, by somebody who wakes nobody. */
+  /** DEL by an outside client, without a message. */
   rob(key: string): void {
     const found = this.holder(key);
     if (found === undefined) return;

@@ -4,7 +4,7 @@ import { CALM, type Weather } from './fake-network.js';
 import { World, type Step } from './world.js';
 
 /*
- * Schedules that once broke an invariant, as small as they could be made, and such as random ones seldom come to.
+ * Schedules that once broke an invariant, reduced to the minimum. Random schedules seldom contain them.
  */
 
 const HOUR = 3_600_000;

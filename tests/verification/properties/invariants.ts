@@ -1,4 +1,4 @@
-/** What every schedule must keep to, by name. */
+/** The invariants of every schedule, by name. */
 const INVARIANTS = {
   OneInside: 'no two owners count on one lock at once',
   KeyCovers: 'a holder that counts on a lock has it in Redis for at least that time',

@@ -110,7 +110,7 @@ export const MACHINES: readonly Machine[] = [
   },
 ];
 
-/** Plays that many random schedules; the first that goes wrong is shrunk and told with its seed. */
+/** Runs this many random schedules. The first failing one is reduced and reported with its seed. */
 export async function playMachine({ step, locks }: Machine, schedules: number, seed: number): Promise<number> {
   let granted = 0;
   const schedule = fc.record({ luck: fc.nat(), steps: fc.array(step, { minLength: 3, maxLength: 25 }) });

@@ -16,7 +16,7 @@ import { CALM, FakeSubscribers, type Sender, type Weather } from './fake-network
 import { FakeServer, STRANGER, type Change } from './fake-server.js';
 import { Violation, type Invariant } from './invariants.js';
 
-/** One thing that happens; numbers pick from what there is at the time. */
+/** One event. Numbers select from the existing objects at that time. */
 export type Step =
   | { readonly do: 'acquire'; client: number; lock: number; wait: number; lease: number | undefined }
   | { readonly do: 'nest'; hold: number; wait: number; lease: number | undefined }
@@ -62,7 +62,7 @@ interface Held {
 const CLIENTS = 2;
 /** Timers are whole milliseconds, and some follow one another. */
 const SLACK_MS = 20;
-/** The longest pause of a head whose tries fail, or of a compensation, and what follows it. */
+/** The longest pause of a head with failing tries, or of a compensation, plus the next request. */
 const QUIET_MS = { wake: 1_300, giveBack: 6_000, leases: 25_000, settle: 60_000 };
 /** A message, a yield and a try. */
 const WAKE_MS = 150;
@@ -78,17 +78,17 @@ export class World implements Watcher {
   readonly #held: Held[] = [];
   /** Owners that Redis ever had. */
   readonly #hadIt = new Set<string>();
-  /** Owners whose field somebody removed without asking them: their holds cannot know before their deadline. */
+  /** Owners whose field was removed by an outside client: their holds cannot know it before their deadline. */
   readonly #robbed = new Set<string>();
   readonly #lossesTold = new Map<string, number>();
   /** Of each owner: how many of its holds listeners heard of as acquired, and as released or lost. */
   readonly #eventsOf = new Map<string, { acquired: number; ended: number }>();
   readonly #counting = new Map<string, ScriptRequest<HeldReply>[]>();
   readonly #streaks = new Map<string, { sections: number; since: number }>();
-  /** Locks whose key somebody has removed without a message. */
+  /** Locks whose key was removed without a message. */
   readonly #freedInSilence = new Set<string>();
   readonly #asleepSince = new Map<string, number>();
-  /** When the last storm was over, and the last connection back. */
+  /** Time at which the last storm had ended and the last connection was restored. */
   #fairSince = 0;
   #upSince = 0;
   #violation: Violation | undefined;
@@ -126,13 +126,13 @@ export class World implements Watcher {
   async play(steps: readonly Step[]): Promise<void> {
     for (const step of steps) {
       this.#act(step);
-      // What a step sets off in promises, and timers that are due, are part of it.
+      // The promises that a step resolves, and due timers, are part of the step.
       await this.#pass(step.do === 'pass' ? step.ms : 0);
     }
     await this.#settle();
   }
 
-  /** Who is granted here and there, for whoever wants to know whether a schedule did anything. */
+  /** Counts the grants, to see whether a schedule had an effect. */
   get granted(): number {
     return this.#held.length;
   }

@@ -3,7 +3,7 @@ import { FaultProxy } from '../../../support/proxy/proxy.js';
 import { startServer, type RedisServer, type ServerOptions } from '../../../support/servers/servers.js';
 import { Jvm, type JvmClientOptions } from '../jvm.js';
 
-/** What one fault needs, all of which ends with it. */
+/** The resources of one fault, which end with it. */
 export class FaultSetting implements AsyncDisposable {
   readonly #ending: (() => Promise<unknown>)[] = [];
 
@@ -42,7 +42,7 @@ export class FaultSetting implements AsyncDisposable {
   }
 }
 
-/** One line of the table: the same fault on both, told in a few words each. */
+/** One line of the table: the same fault on both, with a short result each. */
 export interface FaultRow {
   readonly fault: string;
   /** Takes minutes. */
@@ -58,14 +58,14 @@ export function span(ms: number): string {
   return ms < 950 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** Who holds it, by hold counts, and for how long. */
+/** The owners of the lock with their hold counts, and its lease. */
 export async function heldNow(server: RedisServer, name: string): Promise<string> {
   const counts = Object.values(await server.admin.hgetall(name));
   if (counts.length === 0) return 'free';
   return `hold count ${counts.join(' + ')}, for ${span(await server.admin.pttl(name))} more`;
 }
 
-/** What a call ended with, in a word. */
+/** The outcome of a call in one word. */
 export async function ended(call: Promise<unknown>): Promise<string> {
   try {
     const value = await call;

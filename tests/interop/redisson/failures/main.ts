@@ -13,8 +13,8 @@ import { SERVERS_AWAY } from './servers-away.js';
 /*
  * npm run failures [-- --only <pattern>] [--redisson <version>]
  *
- * The same fault on the real Redisson and on Holdfast, each on servers of its own; prints what became of both as a
- * table. Nothing is asserted here: what is said of Holdfast is tested in tests/faults and tests/integration.
+ * Causes the same fault on the real Redisson and on Holdfast, each on separate servers, and prints both results as a
+ * table. Nothing is asserted here: tests/faults and tests/integration test the results of Holdfast.
  */
 
 const { values } = parseArgs({
@@ -57,7 +57,7 @@ async function lineOf(row: FaultRow): Promise<string> {
   return `| ${row.fault} | ${theirs} | ${ours} |`;
 }
 
-// What takes minutes runs beside the rest.
+// Cases that take minutes run beside the others.
 const [slow, quick] = [rows.filter(({ slow }) => slow), rows.filter(({ slow }) => !slow)];
 const inBackground = slow.map((row) => lineOf(row));
 const lines: string[] = [];

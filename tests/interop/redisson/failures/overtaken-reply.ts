@@ -5,7 +5,9 @@ import { span, type FaultRow, type FaultSetting } from './fault-setting.js';
 const NAME = 'fault';
 const LEASE_MS = 30_000;
 
-/** Somebody writes; who waits through the proxy has the reply to its second try held, the one after it has subscribed. */
+/**
+ * A writer holds the lock. A waiter behind the proxy gets the reply to its second try, after its subscription, late.
+ */
 async function written(setting: FaultSetting) {
   const server = await setting.server();
   const proxy = await setting.proxy(server);
@@ -19,7 +21,7 @@ async function releaseBefore(proxy: FaultProxy, release: () => Promise<void>, wa
   const held = proxy.holdReply({ command: 'EVALSHA', where: ({ args }) => args.includes(NAME), nth: 2 });
   const waiting = wait();
   await held.applied;
-  // Held is what Redis has answered, or is about to.
+  // The proxy holds replies that Redis has sent or is about to send.
   await pause(200);
   await release();
   await pause(200);

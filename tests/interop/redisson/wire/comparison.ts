@@ -8,7 +8,7 @@ export interface Outcome {
   readonly at: number;
 }
 
-/** What one of the two has done, under names that do not tell which one it was. */
+/** The effects of one side, under names that do not depend on the side. */
 export interface Seen {
   readonly outcome?: unknown;
   readonly woken: readonly unknown[];
@@ -16,7 +16,7 @@ export interface Seen {
   readonly state: Readonly<Record<string, KeyState>>;
 }
 
-/** What has passed since the call that a time to live counts from is not known that well. */
+/** Uncertainty of the time since the call from which a time to live counts. */
 const PASSED_MS = 2_500;
 /** No lease: a time that never comes. */
 const NEVER = 922337203685477;

@@ -1,12 +1,13 @@
 import type { Difference } from './scenario.js';
 
 /*
- * Every difference that the comparison lets pass, with its reason. Beside these: a JVM's release keeps an unlock latch
- * for a moment (3.52 until it expires), our semaphores and latches keep lanes, our fair waiters a set of who is alive.
- * Those keys (redisson_unlock_latch, holdfast_requests, holdfast_alive) mean nothing to the other kind and are left out.
+ * Every difference that the comparison allows, with its reason. In addition, a release of Redisson keeps an unlock
+ * latch for a moment (3.52 until it expires), semaphores and latches of Holdfast keep lanes, and its fair waiters keep
+ * a set of live waiters. The other side ignores those keys (redisson_unlock_latch, holdfast_requests, holdfast_alive),
+ * so they are left out.
  */
 
-/** ms left: Redisson's, ours. */
+/** Remaining ms: Redisson, Holdfast. */
 export const ownLease = (key: string, theirs: number, ours: number): Difference => ({
   why: 'ownLease',
   ttl: { [key]: [theirs, ours] },
@@ -68,7 +69,7 @@ export const deleteWakes = (channel: string): Difference => ({
   why: 'deleteWakes',
   published: [[`${channel} 1`], [`${channel} 0`]],
 });
-/** ms left with us; with Redisson it has no expiry any more. */
+/** Remaining ms in Holdfast. In Redisson the key no longer has an expiry. */
 export const expiryStays = (key: string, ours: number): Difference => ({
   why: 'expiryStays',
   ttl: { [key]: [-1, ours] },
@@ -77,7 +78,7 @@ export const fairLost = (ours: string): Difference => ({
   why: 'freeNotOwner',
   result: [undefined, ours],
 });
-/** Ours is later by so many ms, for each owner. */
+/** Number of ms by which the time of Holdfast is later, for each owner. */
 export const ownWait = (key: string, laterMs: Readonly<Record<string, number>>): Difference => ({
   why: 'ownWait',
   scores: { [key]: laterMs },

@@ -4,7 +4,7 @@ import { step, type Scenario } from './scenario.js';
 
 const timeouts = 'redisson_lock_timeout:{lk}';
 
-/** The queue, its scores and who is told. What a fair lock has in common with the others is in lock-scenarios.ts. */
+/** The queue, its scores and the woken waiters. The common part of all locks is in lock-scenarios.ts. */
 export const FAIR_SCENARIOS: readonly Scenario[] = [
   {
     name: 'fair: three waiters of two clients enter in their order',

@@ -4,7 +4,7 @@ import { callLock, LOCKS, type AnyLock } from '../../../support/java/java-lock-c
 import { SHARED_CALLS } from '../../../support/java/java-shared-calls.js';
 import type { JvmObject } from '../jvm.js';
 
-/** One thread of Java, as a LockContext of ours: makes the calls that a step names. */
+/** A LockContext in place of one thread of Java. It makes the calls of a step. */
 export class HoldfastActor {
   readonly context = new LockContext();
   #abort = new AbortController();

@@ -14,13 +14,13 @@ import {
 } from './differences.js';
 import { pass, step, WATCHED, type Difference, type Scenario, type Step } from './scenario.js';
 
-/** What a kind of lock does otherwise than the reentrant one. */
+/** The differences between a kind of lock and the reentrant lock. */
 interface Kind {
   readonly kind: string;
   readonly reentrant: boolean;
-  /** What an unlock, and one that wakes the actor given, publishes. */
+  /** The message of an unlock, and of one that wakes the given actor. */
   readonly publishes: boolean;
-  /** Only the head of the queue is told. */
+  /** Only the head of the queue gets a message. */
   readonly queues?: boolean;
   readonly in?: readonly string[];
 }

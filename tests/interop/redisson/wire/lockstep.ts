@@ -10,7 +10,7 @@ import { HoldfastActor } from './holdfast-actor.js';
 import type { Scenario, Step } from './scenario.js';
 import { readBoth } from './wire-state.js';
 
-/** What each exception of Java is with us. */
+/** The Holdfast error for each exception of Java. */
 const CODES: Record<string, string> = {
   IllegalMonitorStateException: 'ERR_LOCK_NOT_OWNER',
   InterruptedException: 'ERR_LOCK_ABORTED',
@@ -25,16 +25,16 @@ interface Call {
 
 interface Side {
   readonly prefix: string;
-  /** Owner or permit on the wire -> what it is called in the comparison. */
+  /** Owner or permit on the wire -> its name in the comparison. */
   readonly roles: Map<string, string>;
   readonly answers: Map<string, unknown>;
   readonly waiting: Map<string, Call>;
-  /** Actors that have begun to wait and whose owner has not shown yet. */
+  /** Actors that have begun to wait and whose owner is still unknown. */
   readonly unseen: string[];
   /** By name. */
   readonly clientIds: ReadonlyMap<string, string>;
   call(step: Step): Promise<unknown>;
-  /** Resolves when whoever waits has settled down to it, if that shows. */
+  /** Resolves when the waiters are parked, where that is visible. */
   settled?(step: Step): Promise<void>;
 }
 
@@ -196,7 +196,7 @@ export class Lockstep {
   /** Waits until every message so far has been read. */
   async #settle(): Promise<void> {
     const marker = randomUUID();
-    // What a client sends behind an answer, like the end of a latch.
+    // Commands that a client sends after a reply, like the end of a latch.
     await pause(15);
     await this.redis.publish('marker', marker);
     await until(() => this.#markers.delete(marker), 'the messages have been read');
@@ -212,15 +212,15 @@ async function wakeUps(side: Side, step: Step): Promise<Outcome[]> {
       if (at >= 0) side.unseen.splice(at, 1);
       const come = new AbortController();
       const late = pause(1_500, undefined, come).then(() => ({ value: 'sleeps on', at: now() }));
-      late.catch(() => undefined); // it has come, and nobody waits for this any more
+      late.catch(() => undefined); // it has arrived, and no code waits for this
       return Promise.race([call.outcome, late]).finally(() => come.abort());
     }),
   );
 }
 
 /**
- * How far apart the two may have been when Redis ran their requests. Of a call that lasts by intention only the ends
- * tell; any other one took as long as the machine had something else to do.
+ * The longest time between the runs of the two requests in Redis. For a call that is meant to take long, only the ends
+ * count. The duration of any other call is the delay of the machine.
  */
 function apart({ method, args }: Step, from: number, theirs: readonly Outcome[], ours: readonly Outcome[]): number[] {
   const lasts = method === 'pass' || (/^(try|await)/.test(method) && args.length > 0);
@@ -251,7 +251,7 @@ function renamed(side: Side, seen: Seen): Seen {
   return JSON.parse(text) as Seen;
 }
 
-/** An owner of ours that nobody has told of is that of the first who has begun to wait: it stands in a queue. */
+/** An unknown owner of Holdfast belongs to the first actor that has begun to wait: it is in a queue. */
 function learnOwners(side: Side, text: string): void {
   for (const [client, id] of side.clientIds) {
     const owners = new Set([...text.matchAll(new RegExp(`${id}:\\d+`, 'g'))].map(([owner]) => owner));

@@ -1,14 +1,14 @@
 import type { Reason } from '../../../support/java/deviation-reasons.js';
 import type { JvmObject } from '../jvm.js';
 
-/** What both kinds are told to do at the same time, on keys of their own, and how it is compared afterwards. */
+/** The steps of both sides at the same time, on separate keys, and their comparison. */
 export interface Step {
   /** `A.1`: client A, thread 1. */
   readonly actor: string;
   /** Names are relative to the keys of the kind. */
   readonly object: JvmObject;
   readonly method: string;
-  /** As in Java; `$p` is what the step with `as: 'p'` has answered. */
+  /** As in Java. `$p` is the result of the step with `as: 'p'`. */
   readonly args: readonly unknown[];
   readonly as?: string;
   /** The call is to wait; the step ends when it does. */
@@ -18,23 +18,23 @@ export interface Step {
   readonly differs?: readonly Difference[];
 }
 
-/** Where we do something else on purpose: what each of the two is to do. */
+/** For intended differences: the expectation for each side. */
 export interface Difference {
   readonly why: Reason;
   /** Result, or `ERR_...` and the Java class. */
   readonly result?: readonly [theirs: unknown, ours: unknown];
   readonly woken?: readonly [theirs: unknown, ours: unknown];
   readonly published?: readonly [theirs: readonly string[], ours: readonly string[]];
-  /** ms that each key has left, within half a second of what has passed since. */
+  /** Remaining ms of each key, with a tolerance of half a second for the time passed. */
   readonly ttl?: Readonly<Record<string, readonly [theirs: number, ours: number]>>;
   /** Of a sorted set: by how many ms our score of each member is later. */
   readonly scores?: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** Keys whose time to live, or whose times in values, each of them has for itself. */
+  /** Keys whose time to live, or whose times in values, are independent on each side. */
   readonly ownTimes?: readonly string[];
   /** Keys that only one of them has. */
   readonly onlyTheirs?: readonly string[];
   readonly onlyOurs?: readonly string[];
-  /** It shows or it does not: who is first is chance. */
+  /** The difference occurs or not, depending on the timing. */
   readonly orNone?: true;
   /** Only in these versions of Redisson. */
   readonly in?: readonly string[];
@@ -43,7 +43,7 @@ export interface Difference {
 export interface Scenario {
   readonly name: string;
   readonly steps: readonly Step[];
-  /** Versions that have what it is about; absent: all. */
+  /** Versions with the tested feature. Absent: all. */
   readonly in?: readonly string[];
 }
 
