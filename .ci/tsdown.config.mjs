@@ -1,5 +1,5 @@
 // @ts-check
-import { copyFileSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { scriptText } from './script-text.cjs';
@@ -88,5 +88,7 @@ export default [
  * @param {string} name
  */
 function copyTypes(name) {
-  copyFileSync(join(root, 'dist', `${name}.d.mts`), join(root, 'dist', `${name}.d.cts`));
+  const types = join(root, 'dist', `${name}.d.mts`);
+  // `--no-dts` makes no types.
+  if (existsSync(types)) copyFileSync(types, join(root, 'dist', `${name}.d.cts`));
 }

@@ -44,6 +44,6 @@ export async function closeClient(wiring: Wiring, { releaseHolds = false }: Clos
 
 async function whenReleased({ lines, compensations }: Wiring): Promise<void> {
   // A pending try may still acquire the lock after its call was rejected. The client then releases the lock.
-  await lines.whenQuiet();
+  await lines.whenIdle();
   await compensations.whenDone();
 }

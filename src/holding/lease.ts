@@ -30,7 +30,7 @@ export interface LeasedTenure {
   readonly turns: RequestTurns;
   readonly lease: { mayLast(leaseMs: number): void };
   /** An attempt of a nested acquire or partial release may still run. */
-  readonly strayIsOpen: boolean;
+  readonly isDoubtful: boolean;
   throwIfLost(): void;
   lose(reason: LossReason): LockLostError;
   /** The deadline has passed. */
@@ -196,7 +196,7 @@ export class Lease {
   /** The caller takes the ticket right before it sends a renewal of this tenure. */
   renewalTicket(leaseMs: number): RenewalTicket {
     this.mayLast(leaseMs);
-    const partialOpen = this.#partials % 2 === 1 || this.tenure.strayIsOpen;
+    const partialOpen = this.#partials % 2 === 1 || this.tenure.isDoubtful;
     return { partials: this.#partials, confirms: !partialOpen, jumped: this.services.clock.jumped };
   }
 
@@ -239,7 +239,7 @@ export class Lease {
       const ticket = this.renewalTicket(leaseMs);
       const item = this.renewalItem(leaseMs, hold);
       const request = await turns.answered(protocol.renewal.renew([item]), settleBy);
-      turns.doubt(request);
+      turns.addDoubt(request.doubt);
       tenure.throwIfLost();
       const renewal = await orByKey(protocol.renewal, item, request);
       if (renewal.error !== undefined) return turns.failed(request);
@@ -288,7 +288,7 @@ export class Lease {
     const sent = sendRemaining(tenure, now);
     const request = await tenure.turns.answered(sent, settleBy);
     this.#partials += 1;
-    tenure.turns.doubt(request);
+    tenure.turns.addDoubt(request.doubt);
     tenure.throwIfLost();
     if (request.reply?.kind === 'held') confirmLeft(tenure.holds);
     return request;

@@ -39,7 +39,7 @@ export function openNested(
     const open = tenure.holds.map((hold) => hold.protocol);
     const sent = protocol.acquireNested(tenure.owner, held + 1, terms.leaseMs, open, tenure.token);
     const request = await turns.answered(sent, settleBy);
-    turns.doubt(request);
+    turns.addDoubt(request.doubt);
     try {
       tenure.throwIfLost();
       if (request.error !== undefined) return await turns.failed(request, parent);
@@ -58,7 +58,7 @@ export function openNested(
       return hold;
     } catch (error) {
       // The call does not reject while an attempt may still run.
-      await request.whenQuiet();
+      await request.doubt?.settled();
       throw error;
     }
   };

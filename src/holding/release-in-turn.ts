@@ -94,7 +94,7 @@ export class ReleasesInTurn {
   async #releaseNow(hold: HoldRecord, deadline: number, settleBy: number): Promise<void> {
     const { tenure } = this;
     const { lease } = tenure;
-    if (tenure.holds.length > 0) await tenure.turns.whenNoStray();
+    if (tenure.holds.length > 0) await tenure.turns.whenNoDoubt();
     if (this.#ending !== undefined) return this.#ending.then(() => tenure.tellEnded(hold));
     tenure.throwIfLost();
     // If the other holds have expired, this check reports their loss before another owner can acquire the lock, and
@@ -118,7 +118,8 @@ export class ReleasesInTurn {
       });
     }
     // A repeat finds no owner: an earlier attempt has run, and what was left to end has ended.
-    const hasEnded = request.inDoubt && tenure.holds.every(({ leftUntil = Infinity }) => leftUntil <= clock.now());
+    const hasEnded =
+      request.doubt !== undefined && tenure.holds.every(({ leftUntil = Infinity }) => leftUntil <= clock.now());
     if (request.reply?.kind === 'gone' && !hasEnded) throw tenure.lose('gone');
     tenure.tellEnded(hold, holdCount);
     // A release that began meanwhile still has its own request to send.

@@ -1,6 +1,6 @@
 import type { LeaseClock } from '../clock.js';
 import { RedisUnavailableError, type LockError } from '../errors.js';
-import type { RequestAttempts } from '../redis/requests/request-attempts.js';
+import type { Doubt } from '../redis/requests/doubt.js';
 import type { HoldRecord } from './hold-record.js';
 
 /** The clock and the options, in ms, that the requests of a client's tenures share. */
@@ -19,6 +19,15 @@ export interface TurnsTenure {
   throwIfLost(): void;
 }
 
+interface Abandonable {
+  abandon(): void;
+}
+
+interface FailedRequest {
+  readonly error: LockError | undefined;
+  readonly doubt: Doubt | undefined;
+}
+
 /** A call that has waited for less than 5 ms keeps its whole command deadline. */
 const ROUNDING_MS = 5;
 
@@ -29,10 +38,10 @@ const ROUNDING_MS = 5;
  */
 export class RequestTurns {
   #last: Promise<unknown> | undefined;
-  /** The nested acquire or partial release of which an attempt may still run. */
-  #stray: RequestAttempts | undefined;
+  /** The doubt about the last nested acquire or partial release. */
+  #doubt: Doubt | undefined;
   /** The error of a request that other requests wait for, if Redis was unavailable for its whole command deadline. */
-  #away: RedisUnavailableError | undefined;
+  #unavailable: RedisUnavailableError | undefined;
 
   constructor(
     private readonly services: TurnServices,
@@ -58,9 +67,9 @@ export class RequestTurns {
     const { clock, options } = this.services;
     const settleBy = clock.now() + options.commandTimeout;
     const next = (): Promise<T> | T => {
-      if (this.#away === undefined) return work(settleBy);
+      if (this.#unavailable === undefined) return work(settleBy);
       this.tenure.throwIfLost();
-      return giveUp(unsent(this.#away));
+      return giveUp(unsent(this.#unavailable));
     };
     const run = before === undefined ? work(settleBy) : before.then(next);
     const turn = run.then(
@@ -71,7 +80,7 @@ export class RequestTurns {
     void turn.then(() => {
       if (this.#last !== turn) return;
       this.#last = undefined;
-      this.#away = undefined;
+      this.#unavailable = undefined;
     });
     return run;
   }
@@ -85,36 +94,37 @@ export class RequestTurns {
       const error = await lease.confirm();
       // The confirmation has used up the command deadline, so the request itself is not sent.
       if (error instanceof RedisUnavailableError) {
-        this.#isAway(error, parent);
+        this.#isUnavailable(error, parent);
         throw unsent(error);
       }
     }
-    await this.whenNoStray();
+    await this.whenNoDoubt();
   }
 
-  async whenNoStray(): Promise<void> {
-    const stray = this.#stray;
-    if (this.strayIsOpen) await stray?.whenQuiet();
-    if (this.#stray === stray) this.#stray = undefined;
+  async whenNoDoubt(): Promise<void> {
+    const doubt = this.#doubt;
+    if (this.isDoubtful) await doubt?.settled();
+    if (this.#doubt === doubt) this.#doubt = undefined;
   }
 
-  /** Records a settled request. If it may still take effect, the next request waits for it. */
-  doubt(request: RequestAttempts): void {
-    if (request.inDoubt) this.#stray = request;
+  /** Records the doubt about a settled request, if there is one. The next request waits until it is settled. */
+  addDoubt(doubt: Doubt | undefined): void {
+    if (doubt !== undefined) this.#doubt = doubt;
   }
 
-  get strayIsOpen(): boolean {
-    const stray = this.#stray;
-    return stray?.inDoubt === true && stray.openUntil >= this.services.clock.clock.monotonic();
+  /** An attempt of a nested acquire or partial release may still run. */
+  get isDoubtful(): boolean {
+    const doubt = this.#doubt;
+    return doubt?.isOpen === true && doubt.until >= this.services.clock.clock.monotonic();
   }
 
-  /** Monotonic time, in ms, up to which an attempt may still run. */
-  get strayUntil(): number {
-    return this.#stray?.openUntil ?? 0;
+  /** Monotonic time, in ms, until which such an attempt may run. */
+  get doubtUntil(): number {
+    return this.#doubt?.until ?? 0;
   }
 
   /** Resolves with the settled request. The time that its call has waited shortens the command deadline. */
-  async answered<R extends RequestAttempts & { readonly done: Promise<R> }>(request: R, settleBy: number): Promise<R> {
+  async answered<R extends Abandonable & { readonly done: Promise<R> }>(request: R, settleBy: number): Promise<R> {
     const { clock, options } = this.services;
     if (clock.now() + options.commandTimeout < settleBy + ROUNDING_MS) return request.done;
     // The attempt that is pending at that time is the last one.
@@ -125,17 +135,14 @@ export class RequestTurns {
   }
 
   /** Rejects with the error of the request, but not while an attempt may still run. */
-  async failed(
-    request: RequestAttempts & { readonly error: LockError | undefined },
-    parent?: HoldRecord,
-  ): Promise<never> {
-    await request.whenQuiet();
-    if (request.error instanceof RedisUnavailableError) this.#isAway(request.error, parent);
+  async failed(request: FailedRequest, parent?: HoldRecord): Promise<never> {
+    await request.doubt?.settled();
+    if (request.error instanceof RedisUnavailableError) this.#isUnavailable(request.error, parent);
     throw request.error as LockError;
   }
 
-  #isAway(error: RedisUnavailableError, parent: HoldRecord | undefined): void {
-    this.#away = error;
+  #isUnavailable(error: RedisUnavailableError, parent: HoldRecord | undefined): void {
+    this.#unavailable = error;
     parent?.redisUnavailable(error);
   }
 }

@@ -1,19 +1,25 @@
 import { RefusedError, type LockError } from '../errors.js';
+import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { ReleaseReply } from '../redis/scripts/replies.js';
 
 /** How the last request of a tenure ended. */
 export type TenureEnd =
   | { readonly kind: 'freed' | 'handed' }
-  | { readonly kind: 'gone'; readonly inDoubt: boolean }
+  | {
+      readonly kind: 'gone';
+      /** The doubt about earlier attempts: one of them may have removed the field. */
+      readonly doubt: Doubt | undefined;
+    }
   | {
       readonly kind: 'failed';
       readonly error: LockError;
       /** A hand-over may have given the lock to one of these owners. */
       readonly alsoOwners: readonly string[];
-      /** Monotonic times, in ms: up to when the request may still run, and when the lease that it may set has ended. */
-      readonly openUntil: number;
-      readonly until: number;
+      /** Monotonic time, in ms, until which an attempt of the request may still run. */
+      readonly doubtUntil: number;
+      /** Monotonic time, in ms, at which the lease that the request may set has ended. */
+      readonly leaseEnd: number;
     };
 
 const FREED = { kind: 'freed' } as const;
@@ -39,11 +45,11 @@ export const whenFreed = (
     });
   });
 
-function freeingEnd({ error, reply, inDoubt }: ScriptRequest<ReleaseReply>): TenureEnd {
+function freeingEnd({ error, reply, doubt }: ScriptRequest<ReleaseReply>): TenureEnd {
   if (error !== undefined) return failedEnd(error);
   if (reply === 'freed') return FREED;
   // `partly`: this attempt released a part, so no earlier attempt has released the owner.
-  return { kind: 'gone', inDoubt: inDoubt && reply !== 'partly' };
+  return { kind: 'gone', doubt: reply === 'partly' ? undefined : doubt };
 }
 
 /** The end by a request that sets no lease, or that was not sent. */
@@ -51,6 +57,6 @@ export const failedEnd = (error: LockError): TenureEnd => ({
   kind: 'failed',
   error,
   alsoOwners: [],
-  openUntil: 0,
-  until: 0,
+  doubtUntil: 0,
+  leaseEnd: 0,
 });

@@ -29,8 +29,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   /** The newest fencing token of all holds of the tenure, open or not. */
   token: bigint | undefined;
   #abandoned: ClientClosedError | undefined;
-  /** Monotonic time, in ms, up to which an unanswered attempt of the first acquire may still run. */
-  readonly #strayUntil: number;
+  /** Monotonic time, in ms, until which an unanswered attempt of the first acquire may still run. */
+  readonly #doubtUntil: number;
   #turns: RequestTurns | undefined;
   #releases: ReleasesInTurn | undefined;
   /** Holds that have ended for their callers, but whose release is unknown. The next reply of Redis reports them. */
@@ -43,10 +43,10 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     private readonly host: TenureHost<Tenure>,
     readonly protocol: LockProtocol,
     readonly owner: string,
-    strayUntil: number,
+    doubtUntil: number,
     jumpedAtSending: number,
   ) {
-    this.#strayUntil = strayUntil;
+    this.#doubtUntil = doubtUntil;
     this.lease = new Lease(services, this, jumpedAtSending);
   }
 
@@ -65,8 +65,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   /** An attempt of a nested acquire or partial release may still run. */
-  get strayIsOpen(): boolean {
-    return this.#turns?.strayIsOpen === true;
+  get isDoubtful(): boolean {
+    return this.#turns?.isDoubtful === true;
   }
 
   /** Opens a hold: the first one, or one nested in `parent`. Its acquire was sent at `sentAt` (lease clock ms). */
@@ -183,7 +183,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     this.state = 'over';
     if (hold !== undefined) hold.releasing = false;
     if (end.kind === 'failed') {
-      const givingBack = this.#compensate([this.owner, ...end.alsoOwners], end.openUntil, end.until);
+      const givingBack = this.#compensate([this.owner, ...end.alsoOwners], end.doubtUntil, end.leaseEnd);
       if (hold !== undefined) {
         hold.givingBack = givingBack;
         void givingBack.then(() => (hold.givingBack = undefined));
@@ -197,9 +197,9 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
       this.host.ended(this, 'unknown');
       return end.error;
     }
-    if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
+    if (this.#acquireIsDoubtful()) void this.#compensate([this.owner], 0, 0);
     // A repeat that finds no field: an earlier attempt of this release removed the field, unless the lease has ended.
-    if (end.kind === 'gone' && !(end.inDoubt && this.services.clock.now() < deadline)) {
+    if (end.kind === 'gone' && !(end.doubt !== undefined && this.services.clock.now() < deadline)) {
       this.loss = this.#lossBy('gone');
       this.host.ended(this, 'lost');
       if (hold !== undefined) this.#lostAtRelease(hold, this.loss);
@@ -226,8 +226,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     // An unanswered renewal or nested acquire may have set a longer lease than this client knows of. An owner that has
     // lost one part of the lock may still have the other parts.
     if (reason === 'expired' || this.protocol.parts !== undefined)
-      void this.#compensate([this.owner], this.#turns?.strayUntil ?? 0, 0);
-    else if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);
+      void this.#compensate([this.owner], this.#turns?.doubtUntil ?? 0, 0);
+    else if (this.#acquireIsDoubtful()) void this.#compensate([this.owner], 0, 0);
     return loss;
   }
 
@@ -238,11 +238,11 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     void releaseLeft(this, [this.owner]);
   }
 
-  /** This client forced the release. `inDoubt`: it may not have run, so the client also releases in the background. */
-  force(inDoubt: boolean): void {
+  /** This client forced the release. `isUnanswered`: it may not have run, so a release in the background follows. */
+  force(isUnanswered: boolean): void {
     if (this.state !== 'held') return;
     this.lose('forced');
-    if (inDoubt) void this.#compensate([this.owner], 0, 0);
+    if (isUnanswered) void this.#compensate([this.owner], 0, 0);
   }
 
   /** The client is closed, and the signals of the holds abort. Redis has the lock until its lease ends, or `free()`. */
@@ -281,18 +281,18 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     }
   }
 
-  #compensate(owners: readonly string[], openUntil: number, until: number): Promise<void> {
-    return releaseInBackground(this, owners, Math.max(this.#strayUntil, openUntil), until);
+  #compensate(owners: readonly string[], doubtUntil: number, leaseEnd: number): Promise<void> {
+    return releaseInBackground(this, owners, Math.max(this.#doubtUntil, doubtUntil), leaseEnd);
   }
 
   /** Resolves when no attempt of the first acquire can run any more. */
-  async whenNoStray(): Promise<void> {
+  async whenNoDoubt(): Promise<void> {
     const { clock } = this.services;
-    while (this.#strayIsDue()) await pause(clock, this.#strayUntil - clock.clock.monotonic() + 1);
+    while (this.#acquireIsDoubtful()) await pause(clock, this.#doubtUntil - clock.clock.monotonic() + 1);
   }
 
   /** Whether another attempt of the first acquire may still run, and create the key again. */
-  #strayIsDue(): boolean {
-    return this.#strayUntil > 0 && this.#strayUntil >= this.services.clock.clock.monotonic();
+  #acquireIsDoubtful(): boolean {
+    return this.#doubtUntil > 0 && this.#doubtUntil >= this.services.clock.clock.monotonic();
   }
 }

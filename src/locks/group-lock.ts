@@ -40,8 +40,9 @@ export class GroupMultiLock extends SingleLock {
       if (owners.length === 0)
         return this.notHeld(await this.runtime.executor.ask(reads.hkeys, [this.protocol.key], [], until));
       const request = await this.protocol.release(owners).doneBy(until);
-      const freed = request.error === undefined ? request.reply !== 'gone' || request.inDoubt : request.inDoubt;
-      if (freed) this.runtime.lines.force(this.protocol, owners, request.inDoubt);
+      const isDoubtful = request.doubt !== undefined;
+      const freed = isDoubtful || (request.error === undefined && request.reply !== 'gone');
+      if (freed) this.runtime.lines.force(this.protocol, owners, isDoubtful);
       if (request.error !== undefined) throw request.error;
       if (freed) return true;
     }

@@ -72,8 +72,9 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
       const owners = this.protocol.forceableAmong?.(fields) ?? this.protocol.holdersAmong(fields);
       if (owners.length === 0) return this.notHeld(fields);
       const request = await this.protocol.release(owners).doneBy(until);
-      const freed = request.error === undefined ? request.reply === 'freed' || request.inDoubt : request.inDoubt;
-      if (freed) this.runtime.lines.force(this.protocol, owners, request.inDoubt);
+      const isDoubtful = request.doubt !== undefined;
+      const freed = isDoubtful || (request.error === undefined && request.reply === 'freed');
+      if (freed) this.runtime.lines.force(this.protocol, owners, isDoubtful);
       if (request.error !== undefined) throw request.error;
       if (freed) return true;
     }

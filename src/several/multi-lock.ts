@@ -162,5 +162,5 @@ export async function giveBack(holds: readonly SingleHold[], settleBy: number): 
   if (first === undefined) return;
   const { clock } = SingleHold.tenureOf(first).services;
   await within(clock.clock, settleBy - clock.now(), Promise.allSettled(holds.map((hold) => hold.release())));
-  await Promise.all(holds.map((hold) => SingleHold.tenureOf(hold).whenNoStray()));
+  await Promise.all(holds.map((hold) => SingleHold.tenureOf(hold).whenNoDoubt()));
 }

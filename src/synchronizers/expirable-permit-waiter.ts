@@ -52,11 +52,9 @@ export class ExpirablePermitWaiter extends SharedWaiter {
    */
   override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
     request.onDone(() => {
-      if (request.reply?.kind === 'permits' && request.inDoubt) {
-        void request.whenQuiet().then(fn);
-      } else {
-        fn();
-      }
+      const doubt = request.reply?.kind === 'permits' ? request.doubt : undefined;
+      if (doubt === undefined) fn();
+      else void doubt.settled().then(fn);
     });
   }
 
@@ -69,7 +67,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     this.#ids = undefined;
     return this.services.compensations.add({
       send: () => this.protocol.release(ids, 'any'),
-      notBefore: request.openUntil,
+      notBefore: request.doubt?.until ?? 0,
       until: latestEnd(this.services, this.leaseMs),
     });
   }

@@ -266,7 +266,7 @@ export class PermitExpirableSemaphore extends PermitSource {
     if (!arePermitIds(checked)) return false;
     const request = await this.protocol.updateLease(checked[0] as string, leaseMs).done;
     // An unanswered attempt may still run. It would overwrite the lease that the caller sets next.
-    if (request.inDoubt) await request.whenQuiet();
+    await request.doubt?.settled();
     if (request.error !== undefined) throw request.error;
     return request.reply === true;
   }

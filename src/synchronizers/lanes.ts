@@ -76,7 +76,7 @@ export class Lanes {
     settle: 'repeat' | ((lane: Lane) => SentRequest),
   ): Promise<Reply> {
     const lane = this.take(key);
-    const { error, reply, inDoubt } = await send(lane).done;
+    const { error, reply, doubt } = await send(lane).done;
     if (error === undefined) {
       this.free(lane);
       return reply as Reply;
@@ -85,7 +85,7 @@ export class Lanes {
       void this.settle(lane, () => send(lane));
       throw releaseGoesOn(error);
     }
-    if (inDoubt) void this.settle(lane, () => settle(lane));
+    if (doubt !== undefined) void this.settle(lane, () => settle(lane));
     else this.free(lane);
     throw error;
   }

@@ -20,11 +20,11 @@ export async function releasePermits(
   ids: readonly string[],
   deadline = Infinity,
 ): Promise<boolean> {
-  const { error, reply, inDoubt } = await protocol.release(ids, 'all').done;
+  const { error, reply, doubt } = await protocol.release(ids, 'all').done;
   if (error === undefined) {
     // No permit is taken any more, and an earlier attempt is unanswered. That attempt released the permits, unless
     // their lease has ended by now.
-    return reply === 'released' || (reply === 'unknown' && inDoubt && clock.now() < deadline);
+    return reply === 'released' || (reply === 'unknown' && doubt !== undefined && clock.now() < deadline);
   }
   const allowedUntil = clock.clock.monotonic() + REFUSED_MS;
   const until = error instanceof RefusedError ? allowedUntil : Infinity;

@@ -112,7 +112,7 @@ async function acquireInside(
     // tenure waits for this release. Ignore its error: a lost parent reports its loss itself.
     tenure.release(record).catch(() => undefined);
     // The call must not fail while one of its attempts may still run in Redis.
-    await tenure.turns.whenNoStray();
+    await tenure.turns.whenNoDoubt();
     throw new LockAbortedError(protocol.name, limit.signal?.reason);
   }
   return acquisition.makeHold(tenure, record);

@@ -65,8 +65,8 @@ export class FailedTries {
   /** Releases what the try acquired, or may have acquired: the caller does not get it. */
   takeBack(waiter: Waiter, { request, isProbe }: Try, taken: boolean): void {
     if (request.error === undefined && !taken) waiter.unavailable = waiter.lateSince = undefined;
-    if (!taken && !request.inDoubt) return;
-    waiter.doubts(request);
+    if (!taken && request.doubt === undefined) return;
+    waiter.addDoubt(request.doubt);
     const takenBack = waiter.takeBack(request);
     // Some kinds of lock publish no message when this release frees the lock, so the client wakes the head. A probe
     // needs no wake-up, because another probe follows.

@@ -96,8 +96,8 @@ export class Grants {
     jumped: number,
     now: number,
   ): void {
-    const openUntil = waiter.grantOpenUntil(request);
-    const tenure = new Tenure(this.services.tenures, this.host, waiter.protocol, waiter.owner, openUntil, jumped);
+    const doubtUntil = waiter.doubtUntil(request.doubt);
+    const tenure = new Tenure(this.services.tenures, this.host, waiter.protocol, waiter.owner, doubtUntil, jumped);
     waiter.hasLock();
     this.line.remove(waiter);
     this.schedule.granted();
@@ -105,7 +105,7 @@ export class Grants {
     this.schedule.admitAll = this.concurrent;
     if (!waiter.wantsGrant) {
       tenure.endUnclaimed(waiter.terms.leaseMs);
-      waiter.doubts(request);
+      waiter.addDoubt(request.doubt);
       waiter.reject(waiter.reason as LockError);
       return;
     }
@@ -235,16 +235,22 @@ export class Grants {
     const until = latestEnd(this.services, leaseMs);
     // An attempt may still write the old owner id to Redis, so the waiter needs a new one.
     successor.owner = this.services.newOwner();
-    successor.doubts(request);
+    successor.addDoubt(request.doubt);
     if (successor.reason !== undefined) successor.reject(successor.reason);
     if (request.error !== undefined && !(request.error instanceof NotReplicatedError)) {
-      return { kind: 'failed', error: request.error, alsoOwners: [named], openUntil: request.openUntil, until };
+      return {
+        kind: 'failed',
+        error: request.error,
+        alsoOwners: [named],
+        doubtUntil: request.doubt?.until ?? 0,
+        leaseEnd: until,
+      };
     }
     if (reply?.kind === 'freed') return { kind: 'freed' };
-    if (reply?.kind === 'gone') return { kind: 'gone', inDoubt: request.inDoubt && ours >= 0 };
+    if (reply?.kind === 'gone') return { kind: 'gone', doubt: ours >= 0 ? request.doubt : undefined };
     void this.services.compensations.add({
       send: () => successor.protocol.release([named]),
-      notBefore: request.openUntil,
+      notBefore: request.doubt?.until ?? 0,
       until,
     });
     this.schedule.wakeUpPending = true;

@@ -6,7 +6,7 @@ import type { MakeHold } from '../holding/single-hold.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { QueueReleases } from '../protocols/queue-releases.js';
-import type { RequestAttempts } from '../redis/requests/request-attempts.js';
+import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import { Waiter, type Settle, type WaitLimit } from './waiter.js';
@@ -48,11 +48,8 @@ export class LockWaiter extends Waiter {
   pauseMs = 0;
   failures = 0;
   #place: QueuePlace = NO_PLACE;
-  /**
-   * Monotonic time, in ms, until which an unanswered attempt of an answered try may still acquire the lock for the
-   * owner.
-   */
-  #strayUntil = 0;
+  /** Monotonic time, in ms, until which an attempt of an earlier try may still acquire the lock for the owner. */
+  #doubtUntil = 0;
 
   constructor(
     private readonly services: LockWaiterServices,
@@ -91,28 +88,28 @@ export class LockWaiter extends Waiter {
       if (this.#place.kind === 'possible') {
         // An attempt whose reply was lost may have got the place, so the time is unknown.
         if (request.reply?.kind === 'busy')
-          this.#place = { kind: 'taken', at: request.inDoubt ? undefined : request.sentAt };
+          this.#place = { kind: 'taken', at: request.doubt === undefined ? request.sentAt : undefined };
         // Redis refused the request before the script wrote anything, so the owner has no place to release.
-        else if (request.error instanceof RefusedError && !request.inDoubt) this.#place = NO_PLACE;
+        else if (request.error instanceof RefusedError && request.doubt === undefined) this.#place = NO_PLACE;
       }
       fn();
     });
   }
 
   takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {
-    this.#strayUntil = this.grantOpenUntil(request);
+    this.#doubtUntil = this.doubtUntil(request.doubt);
     // Keep the place and the owner id. If a late attempt acquires the lock, the next try of this owner gets the grant.
     if (this.#place.kind !== 'none' && request.reply?.kind === 'busy') return undefined;
-    const givenBack = this.#giveBack(this.#strayUntil, this.terms.leaseMs);
-    this.#strayUntil = 0;
+    const givenBack = this.#giveBack(this.#doubtUntil, this.terms.leaseMs);
+    this.#doubtUntil = 0;
     this.#place = NO_PLACE;
     this.owner = this.services.newOwner();
     return givenBack;
   }
 
   /** Monotonic time, in ms, until which an attempt for this owner may still acquire the lock. */
-  grantOpenUntil({ openUntil }: RequestAttempts): number {
-    return Math.max(openUntil, this.#strayUntil);
+  doubtUntil(doubt: Doubt | undefined): number {
+    return Math.max(doubt?.until ?? 0, this.#doubtUntil);
   }
 
   /** Called when the owner has the lock. With the grant, the owner left the queue. */
@@ -140,7 +137,7 @@ export class LockWaiter extends Waiter {
     // after `fairWaiterTimeout`, when every client treats the owner as dead. If a late attempt may acquire the lock,
     // the release continues for the lease, if that is longer.
     const { fairWaiterTimeout } = this.services.options;
-    const lastsMs = this.#strayUntil > 0 ? Math.max(fairWaiterTimeout, this.terms.leaseMs) : fairWaiterTimeout;
+    const lastsMs = this.#doubtUntil > 0 ? Math.max(fairWaiterTimeout, this.terms.leaseMs) : fairWaiterTimeout;
     if (this.#place.kind !== 'none') void this.#giveBack(0, lastsMs);
     this.outcome.failed(error);
   }

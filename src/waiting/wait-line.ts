@@ -197,7 +197,7 @@ export class WaitLine implements GrantingLine {
       waiter.over();
       this.step();
       this.#rest();
-      this.#tellQuiet();
+      this.#notifyIdle();
     });
   }
 
@@ -226,7 +226,7 @@ export class WaitLine implements GrantingLine {
     this.#grants.ended(tenure, how);
     this.step();
     this.#rest();
-    this.#tellQuiet();
+    this.#notifyIdle();
   }
 
   /** Passes released permits to the waiters of this line. Returns the number that remains to be released in Redis. */
@@ -271,14 +271,14 @@ export class WaitLine implements GrantingLine {
   }
 
   /** Resolves when no request that may acquire, hand over or free the lock is pending. */
-  whenQuiet(): Promise<void> {
+  whenIdle(): Promise<void> {
     return new Promise((resolve) => {
       this.#onIdle = resolve;
-      this.#tellQuiet();
+      this.#notifyIdle();
     });
   }
 
-  #tellQuiet(): void {
+  #notifyIdle(): void {
     if (this.#onIdle === undefined || this.#trying.size > 0) return;
     for (const tenure of this.holders) if (tenure.ending) return;
     this.#onIdle();

@@ -97,7 +97,7 @@ export class WaitLines implements LineRegistry {
    * Called when a forced unlock of this client released these owners, or may have released them. Their tenures are
    * lost. A tenure whose grant is still pending is lost as soon as the reply arrives.
    */
-  force({ key, parts }: Pick<LockProtocol, 'key' | 'parts'>, owners: readonly string[], inDoubt: boolean): void {
+  force({ key, parts }: Pick<LockProtocol, 'key' | 'parts'>, owners: readonly string[], isUnanswered: boolean): void {
     const isMeant = ({ protocol, owner }: Tenure | LockWaiter): boolean =>
       protocol.key === key &&
       owners.includes(owner) &&
@@ -105,7 +105,7 @@ export class WaitLines implements LineRegistry {
     for (const line of [...this]) {
       for (const waiter of line.coming)
         if (waiter instanceof LockWaiter && isMeant(waiter)) waiter.forced = waiter.owner;
-      for (const tenure of [...line.holders]) if (isMeant(tenure)) tenure.force(inDoubt);
+      for (const tenure of [...line.holders]) if (isMeant(tenure)) tenure.force(isUnanswered);
     }
   }
 
@@ -174,8 +174,8 @@ export class WaitLines implements LineRegistry {
     for (const line of this) line.abandonTries();
   }
 
-  async whenQuiet(): Promise<void> {
-    await Promise.all([...this].map((line) => line.whenQuiet()));
+  async whenIdle(): Promise<void> {
+    await Promise.all([...this].map((line) => line.whenIdle()));
   }
 
   close(error: LockError): void {

@@ -2,7 +2,7 @@ import type { LeaseClock, Timer } from '../clock.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
 import { callerContext } from '../redis/connections/detached.js';
 import { isAnyObserved } from '../redis/connections/observed.js';
-import type { RequestAttempts } from '../redis/requests/request-attempts.js';
+import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import { isGrant, type AcquireReply } from '../redis/scripts/replies.js';
 import { abortedBy, onAbort } from '../abort-watch.js';
@@ -83,10 +83,8 @@ export abstract class Waiter {
   readonly #asCaller = isAnyObserved() ? callerContext() : undefined;
   #timer: Timer | undefined;
   #unwatchSignal: (() => void) | undefined;
-  /**
-   * Requests for this call of which an attempt may still run in Redis. The call does not fail before that is ruled out.
-   */
-  #doubtful: RequestAttempts[] | undefined;
+  /** The doubts about requests for this call. The call does not fail before they are settled. */
+  #doubts: Doubt[] | undefined;
 
   constructor(
     protected readonly clock: LeaseClock,
@@ -219,9 +217,9 @@ export abstract class Waiter {
     return !(this.#reason instanceof LockAbortedError || this.#reason instanceof ClientClosedError);
   }
 
-  /** Remembers the request if it may still take effect. */
-  doubts(request: RequestAttempts): void {
-    if (request.inDoubt) (this.#doubtful ??= []).push(request);
+  /** Adds the doubt about a request for this call, if there is one. */
+  addDoubt(doubt: Doubt | undefined): void {
+    if (doubt !== undefined) (this.#doubts ??= []).push(doubt);
   }
 
   /** Rejects the call when no request that was sent for the call can take effect any more. */
@@ -234,8 +232,8 @@ export abstract class Waiter {
       this.#become('settled');
       this.failed(reason);
     };
-    if (this.#doubtful === undefined) return fail();
-    void Promise.all(this.#doubtful.map((request) => request.whenQuiet())).then(fail);
+    if (this.#doubts === undefined) return fail();
+    void Promise.all(this.#doubts.map((doubt) => doubt.settled())).then(fail);
   }
 
   /** The call is granted. If a try is pending, its grant is surplus. */

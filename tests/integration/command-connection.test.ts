@@ -48,7 +48,7 @@ test('R32: an idle connection ends even if its server never replies to a pending
       sentAt,
       deadline: sentAt + 300,
       settleBy: sentAt + 300,
-      openUntil: sentAt + 300,
+      doubtUntil: sentAt + 300,
       answersBefore: 0,
       answered: nobody,
       failed: nobody,

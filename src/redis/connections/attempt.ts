@@ -5,10 +5,10 @@ import type { LockError } from '../../errors.js';
 export interface CommandPort {
   readonly ready: boolean;
   /**
-   * `text`: the latest server time at which an attempt may take effect, as an argument of its script. `openUntil`: the
+   * `text`: the latest server time at which an attempt may take effect, as an argument of its script. `doubtUntil`: the
    * monotonic time, in ms, at which that server time has certainly passed.
    */
-  notAfter(sentAt: number, deadline: number): { text: string; openUntil: number };
+  notAfter(sentAt: number, deadline: number): { text: string; doubtUntil: number };
   /** Writes the command. Exactly one call of `answered` or `failed` follows, possibly after the deadline. */
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void;
   /** Resolves when commands can be sent. Rejects at `until` (monotonic ms), or when the server rejects the client. */
@@ -27,7 +27,7 @@ export interface Attempt {
   /** Monotonic time, in ms, at which the caller of the request stops waiting for a result. */
   readonly settleBy: number;
   /** Monotonic time, in ms, after which Redis can no longer run the attempt, by the lower bound of its clock. */
-  readonly openUntil: number;
+  readonly doubtUntil: number;
   /** Number of replies that the connection had received when it sent the attempt. */
   answersBefore: number;
   answered(raw: unknown): void;
@@ -43,7 +43,7 @@ export interface Attempt {
 /** A command whose reply is ignored. If it fails, the waiters wake up when the migration of the slot ends. */
 export class Notice implements Attempt {
   readonly sentAt = 0;
-  readonly openUntil = 0;
+  readonly doubtUntil = 0;
   readonly deadline = Infinity;
   readonly settleBy = Infinity;
   answersBefore = 0;

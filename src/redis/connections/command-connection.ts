@@ -122,14 +122,14 @@ export class CommandConnection implements CommandPort {
    * See {@link CommandPort}. The latest server time is 90 % of the way to the deadline, so that the reply has time to
    * arrive.
    */
-  notAfter(sentAt: number, deadline: number): { text: string; openUntil: number } {
-    if (this.#clockOffset === undefined) return { text: '0', openUntil: deadline };
+  notAfter(sentAt: number, deadline: number): { text: string; doubtUntil: number } {
+    if (this.#clockOffset === undefined) return { text: '0', doubtUntil: deadline };
     if (sentAt - this.#clockLookedAt > CLOCK_AGE_MS) {
       this.#clockLookedAt = sentAt;
       this.lookAtClock().catch(() => undefined); // the old estimate stays in use
     }
     const notAfter = Math.floor(this.#clockOffset + sentAt + 0.9 * (deadline - sentAt));
-    return { text: String(notAfter), openUntil: notAfter - this.#clockOffset + 1 };
+    return { text: String(notAfter), doubtUntil: notAfter - this.#clockOffset + 1 };
   }
 
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void {

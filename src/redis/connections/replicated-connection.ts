@@ -76,7 +76,7 @@ export class ReplicatedConnection implements CommandPort {
     }
   }
 
-  notAfter(sentAt: number, deadline: number): { text: string; openUntil: number } {
+  notAfter(sentAt: number, deadline: number): { text: string; doubtUntil: number } {
     return this.#connection.notAfter(sentAt, deadline);
   }
 
@@ -202,7 +202,7 @@ class HeldAttempt implements Attempt {
   readonly sentAt: number;
   readonly deadline: number;
   readonly settleBy: number;
-  readonly openUntil: number;
+  readonly doubtUntil: number;
   answersBefore = 0;
   constructor(
     private readonly attempt: Attempt,
@@ -212,7 +212,7 @@ class HeldAttempt implements Attempt {
     this.sentAt = attempt.sentAt;
     this.deadline = attempt.deadline;
     this.settleBy = attempt.settleBy;
-    this.openUntil = attempt.openUntil;
+    this.doubtUntil = attempt.doubtUntil;
   }
   answered(raw: unknown): void {
     if (this.attempt.isGrant(raw)) this.batch.held.push({ attempt: this.attempt, raw });
@@ -241,7 +241,7 @@ interface WaitEnd {
 class WaitAttempt implements Attempt {
   readonly deadline: number;
   readonly settleBy = Infinity;
-  readonly openUntil = 0;
+  readonly doubtUntil = 0;
   answersBefore = 0;
   constructor(
     readonly connection: CommandPort,

@@ -21,7 +21,7 @@ export class RequestAttempt<Sent> implements Attempt {
     readonly sentAt: number,
     readonly deadline: number,
     readonly settleBy: number,
-    readonly openUntil: number,
+    readonly doubtUntil: number,
     readonly asking: boolean,
     readonly operation: Sent,
   ) {}

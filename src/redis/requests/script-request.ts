@@ -4,7 +4,7 @@ import { within, type Clock } from '../../clock.js';
 import { ClientClosedError, LockError, RedisUnavailableError, type RefusedError } from '../../errors.js';
 import type { CommandPort } from '../connections/attempt.js';
 import { RequestAttempt } from './request-attempt.js';
-import { RequestAttempts } from './request-attempts.js';
+import { Doubt } from './doubt.js';
 import { commandArgsOf } from './command-args.js';
 import { mayHaveWritten, refusalOf } from './refused-request.js';
 import { retry } from './retry.js';
@@ -32,7 +32,7 @@ export interface RequestTerms {
  * One request with all its attempts. Every attempt has the same identity, and the scripts are idempotent: a script that
  * runs twice has the effect of one run. `error` is `undefined` if, and only if, `reply` is valid.
  */
-export class ScriptRequest<Reply> extends RequestAttempts {
+export class ScriptRequest<Reply> {
   reply: Reply | undefined;
   error: LockError | undefined;
   /** Monotonic time, in ms, before the client wrote the attempt that `reply` answers. */
@@ -52,6 +52,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   #lastError: Error | undefined;
   #attemptOver: ((error?: Error) => void) | undefined;
   readonly #until: number;
+  readonly #doubt: Doubt;
 
   constructor(
     private readonly executor: RequestTerms,
@@ -59,7 +60,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     private keys: readonly string[],
     private args: readonly (string | number)[],
   ) {
-    super(executor.clock);
+    this.#doubt = new Doubt(executor.clock);
     const now = executor.clock.monotonic();
     this.#until = now + executor.commandTimeout;
     const connection = executor.routes.connectionFor(keys[0] as string, operation.confirmed !== undefined);
@@ -87,6 +88,12 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     else this.#onDone = fn;
   }
 
+  /** `undefined`: every attempt is answered, and the effect of the request is known. */
+  get doubt(): Doubt | undefined {
+    return this.#doubt.isOpen ? this.#doubt : undefined;
+  }
+
+  /** Stops sending attempts. Replies to pending attempts are still read. */
   abandon(): void {
     this.#abandoned = true;
     if (!this.#awaiting) this.#fail(undefined);
@@ -95,20 +102,20 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   #send(connection: CommandPort, sentAt = this.executor.clock.monotonic(), asking = false): void {
     const { operation, keys, args } = this;
     const deadline = Math.min(sentAt + this.executor.attemptMs, this.#until);
-    const { text, openUntil } =
+    const { text, doubtUntil } =
       operation.notAfter === undefined
-        ? { text: undefined, openUntil: deadline }
+        ? { text: undefined, doubtUntil: deadline }
         : connection.notAfter(sentAt, deadline);
     const commandArgs = commandArgsOf(operation, keys, args, this.executor.routes, this.#useSource, text);
     if (this.#written === 0) this.firstSentAt = sentAt;
     this.#written += 1;
     this.#awaiting = true;
-    this.attemptWritten(openUntil);
+    this.#doubt.attemptWritten(doubtUntil);
     const command = operation.script === undefined ? operation.name : this.#useSource ? 'eval' : 'evalsha';
     connection.send(
       command,
       commandArgs,
-      new RequestAttempt(this, connection, sentAt, deadline, this.#until, openUntil, asking, operation),
+      new RequestAttempt(this, connection, sentAt, deadline, this.#until, doubtUntil, asking, operation),
       asking,
     );
   }
@@ -116,12 +123,12 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   answered(attempt: RequestAttempt<Sent<Reply>>, raw: unknown): void {
     if (raw === TOO_LATE && attempt.operation.notAfter !== undefined) {
       // By the local estimate of the server clock, the attempt was in time, so the estimate is wrong. Refresh it.
-      const surprising = this.executor.clock.monotonic() <= attempt.openUntil;
+      const surprising = this.executor.clock.monotonic() <= attempt.doubtUntil;
       this.#answeredWith(attempt, new TooLateError('the server got the request after its deadline and did not run it'));
       if (surprising) attempt.connection.lookAtClock().catch(() => undefined);
       return;
     }
-    this.attemptAnswered();
+    this.#doubt.attemptAnswered();
     attempt.over = true;
     if (this.#settled) return;
     try {
@@ -155,8 +162,8 @@ export class ScriptRequest<Reply> extends RequestAttempts {
   }
 
   unconfirmed(attempt: RequestAttempt<Sent<Reply>>, error: LockError): void {
-    this.mustBeUndone();
-    this.attemptAnswered();
+    this.#doubt.mustBeUndone();
+    this.#doubt.attemptAnswered();
     attempt.over = true;
     this.#fail(error);
   }
@@ -167,7 +174,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
 
   /** Ends an attempt that has certainly changed nothing. */
   #answeredWith(attempt: RequestAttempt<Sent<Reply>>, error: Error): void {
-    this.attemptAnswered();
+    this.#doubt.attemptAnswered();
     if (failureKind(error) === 'not-sent') this.#written -= 1;
     this.#overWith(attempt, error);
   }
@@ -188,7 +195,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
     const instead = split?.(this.keys, this.args) ?? 'retry';
     if (kind === 'refused') {
       // Redis does not undo the writes that the script made before Redis rejected one of its commands.
-      if (mayHaveWritten(this.operation, error)) this.mustBeUndone();
+      if (mayHaveWritten(this.operation, error)) this.#doubt.mustBeUndone();
       this.#fail(this.#refusal(error));
     } else if (route !== undefined && this.#mayFollow(route)) {
       this.#useSource = false;
@@ -299,7 +306,7 @@ export class ScriptRequest<Reply> extends RequestAttempts {
       this.error = new RedisUnavailableError(
         `Redis did not reply to ${this.operation.name} within ${this.executor.commandTimeout} ms (commandTimeout); ` +
           'check the server and the connection',
-        this.inDoubt ? 'unknown' : 'none',
+        this.#doubt.isOpen ? 'unknown' : 'none',
         { cause: this.#lastError ?? error },
       );
     }

@@ -129,7 +129,7 @@ BeginAcquire == \E l \in Leases \cup {WdLease} :
      /\ fresh' = {} /\ dirty' = FALSE
      /\ UNCHANGED <<holds, dup, comp, renews, rejected, overAt>>
 
-(* src/core/turns.ts: whenNoStray *)
+(* src/holding/request-turns.ts: whenNoDoubt *)
 Quarantine == ~On("noQuarantine") /\ \E u \in Open : u.k \in Kinds
 
 (* src/core/tenure.ts: openNested *)
@@ -252,7 +252,7 @@ Handle(r) == /\ r \in rep /\ rep' = rep \ {r}
              /\ (HandleCall(r) \/ HandleRenew(r) \/ HandleLate(r))
              /\ UNCHANGED <<now, key, net, forcedAt, force, endBy, ten, calls>>
 
-(* ScriptRequest.whenQuiet. Outcome unknown after the last retry: reject when no attempt can act any more. *)
+(* Doubt.settled. Outcome unknown after the last retry: reject when no attempt can act any more. *)
 Reject == LET mine == {u \in una : u.id = call.id} IN
   /\ call.k # "none" /\ mine # {}
   /\ (call.k = "rel" \/ On("rejectEarly") \/ \A u \in mine : Passed(u.na))

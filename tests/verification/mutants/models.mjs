@@ -136,7 +136,7 @@ export const COUNTERPARTS = {
     noMax: ['a nested acquire that never shortens'],
     noQuarantine: ['no count beside an unanswered one'],
     renewConfirms: ['deadlines that a partial release may cut'],
-    relNoComp: ['a compensation of a stray first acquire'],
+    relNoComp: ['a compensation of a doubtful first acquire'],
     nestGivesBack: ['a nested grant that comes too late'],
     fromReply: ['a lease that counts from the sending'],
     estimateAhead: ['a lower bound of the clock'],

@@ -211,14 +211,14 @@ export const PROMISES = [
   without(
     'R2: a nested call in a hold that was lost waits for attempts that may still run',
     'src/holding/nested-hold.ts',
-    'await request.whenQuiet();\n      throw error;',
+    'await request.doubt?.settled();\n      throw error;',
     'throw error;',
     'tests/faults/late-delivery',
   ),
   without(
     'R2: an aborted nested call that was granted waits for attempts that may still run',
     'src/waiting/acquire.ts',
-    'await tenure.turns.whenNoStray();',
+    'await tenure.turns.whenNoDoubt();',
     '',
     'tests/faults/late-delivery',
   ),
@@ -255,14 +255,14 @@ export const PROMISES = [
   without(
     'R2: a call over several locks that waits for attempts that may still run',
     'src/several/multi-lock.ts',
-    'await Promise.all(holds.map((hold) => SingleHold.tenureOf(hold).whenNoStray()));',
+    'await Promise.all(holds.map((hold) => SingleHold.tenureOf(hold).whenNoDoubt()));',
     '',
     'tests/faults/late-delivery',
   ),
   without(
     'R2: an aborted call that was granted waits for attempts that may still run',
     'src/waiting/grants.ts',
-    '      waiter.doubts(request);\n',
+    '      waiter.addDoubt(request.doubt);\n',
     '',
     'tests/faults/late-delivery',
   ),

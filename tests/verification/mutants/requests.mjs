@@ -1,6 +1,6 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { CONTRACT, LATE, LOSS, LOST, PROPERTIES, UNKNOWN, attempts, grants, request } from './names.mjs';
+import { CONTRACT, LATE, LOSS, LOST, PROPERTIES, UNKNOWN, doubt, grants, request } from './names.mjs';
 
 const notAfter = (/** @type {string} */ script) =>
   without(
@@ -93,8 +93,8 @@ export const REQUESTS = [
   ),
   without(
     'waiting for unanswered attempts before failing',
-    attempts,
-    'while (this.#unanswered > 0 && clock.monotonic() <= this.openUntil) {',
+    doubt,
+    'while (this.#unanswered > 0 && clock.monotonic() <= this.until) {',
     'while (this.#unanswered > 1_000) {',
     PROPERTIES,
     'tests/faults/unanswered-tries',

@@ -88,14 +88,14 @@ export const SHARING = [
     'a refused release of permits that goes on',
     'src/synchronizers/lanes.ts',
     '      void this.settle(lane, () => send(lane));\n',
-    '      if (inDoubt) void this.settle(lane, () => send(lane));\n      else this.free(lane);\n',
+    '      if (doubt !== undefined) void this.settle(lane, () => send(lane));\n      else this.free(lane);\n',
     'tests/faults/lanes',
   ),
   without(
     'a refused release of permits with leases that goes on',
     'src/synchronizers/permit-release.ts',
     'void compensations.add(',
-    'if (inDoubt) void compensations.add(',
+    'if (doubt !== undefined) void compensations.add(',
     'tests/integration/permit-expirable-semaphore',
   ),
   without(

@@ -41,7 +41,7 @@ export const TENURES = [
   without(
     'a compensation of an unknown outcome',
     tenure,
-    'const givingBack = this.#compensate([this.owner, ...end.alsoOwners], end.openUntil, end.until);',
+    'const givingBack = this.#compensate([this.owner, ...end.alsoOwners], end.doubtUntil, end.leaseEnd);',
     'const givingBack = Promise.resolve();',
     UNKNOWN,
     PROPERTIES,
@@ -172,9 +172,9 @@ export const TENURES = [
     'tests/faults/clock-jumps',
   ),
   without(
-    'a compensation of a stray first acquire',
+    'a compensation of a doubtful first acquire',
     tenure,
-    'if (this.#strayIsDue()) void this.#compensate([this.owner], 0, 0);\n    // A repeat',
+    'if (this.#acquireIsDoubtful()) void this.#compensate([this.owner], 0, 0);\n    // A repeat',
     '// A repeat',
     LATE,
     PROPERTIES,
@@ -182,7 +182,7 @@ export const TENURES = [
   without(
     'a compensation of an unanswered force unlock',
     tenure,
-    'if (inDoubt) void this.#compensate',
+    'if (isUnanswered) void this.#compensate',
     'if (false) void this.#compensate',
     'tests/faults/forced-open',
     'tests/verification/properties/found',
@@ -204,8 +204,8 @@ export const TENURES = [
   without(
     'R4: what a late attempt takes for an owner that was kept',
     lockWaiter,
-    'return Math.max(openUntil, this.#strayUntil);',
-    'return openUntil;',
+    'return Math.max(doubt?.until ?? 0, this.#doubtUntil);',
+    'return doubt?.until ?? 0;',
     'tests/faults/fair-lock',
   ),
   without(
@@ -233,7 +233,7 @@ export const TENURES = [
   without(
     'no count beside an unanswered one',
     turns,
-    'if (this.strayIsOpen) await stray?.whenQuiet();',
+    'if (this.isDoubtful) await doubt?.settled();',
     '',
     LATE,
     PROPERTIES,
@@ -249,15 +249,15 @@ export const TENURES = [
   without(
     'a repeated release that finds the field gone',
     tenure,
-    "if (end.kind === 'gone' && !(end.inDoubt && this.services.clock.now() < deadline)) {",
+    "if (end.kind === 'gone' && !(end.doubt !== undefined && this.services.clock.now() < deadline)) {",
     "if (end.kind === 'gone') {",
     LOST,
   ),
   without(
     'a lease that ended before a repeated release',
     tenure,
-    'end.inDoubt && this.services.clock.now() < deadline',
-    'end.inDoubt',
+    'end.doubt !== undefined && this.services.clock.now() < deadline',
+    'end.doubt !== undefined',
     'tests/faults/repeats',
   ),
   without(

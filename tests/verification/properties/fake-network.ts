@@ -64,7 +64,7 @@ export class FakeConnection {
       notAfter: (sentAt, deadline) => {
         const ahead = AHEAD_MS - this.behindMs;
         const notAfter = Math.floor(ahead + sentAt + 0.9 * (deadline - sentAt));
-        return { text: String(notAfter), openUntil: notAfter - ahead + 1 };
+        return { text: String(notAfter), doubtUntil: notAfter - ahead + 1 };
       },
       send: (name, words, attempt) => this.#send(name, words, attempt, sender),
       whenReady: (until) => this.#whenReady(until),

@@ -423,9 +423,9 @@ export class World implements Watcher {
   }
 
   mayCount(owner: string): void {
-    for (const { reply, error, inDoubt, openUntil } of this.#counting.get(owner) ?? []) {
+    for (const { reply, error, doubt } of this.#counting.get(owner) ?? []) {
       const answered = reply !== undefined || error !== undefined;
-      if (!answered || (inDoubt && openUntil >= this.now)) this.#violate('OneAtATime', owner);
+      if (!answered || (doubt !== undefined && doubt.until >= this.now)) this.#violate('OneAtATime', owner);
     }
   }
 
