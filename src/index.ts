@@ -23,7 +23,16 @@ export {
   UnsupportedRuntimeError,
 } from './errors.js';
 export type { LockErrorCode, LossReason, MemberFailure, ServerResult } from './errors.js';
-export type { EventBus, LockEvents } from './events.js';
+export type { EventBus, LockEvents, LockKind, LockMode, MissOutcome } from './events.js';
+export type { AcquisitionCounts, ClientStats } from './diagnostics/stats.js';
+export type {
+  AcquireMessage,
+  ConnectionErrorMessage,
+  HoldMessage,
+  LeaseLostMessage,
+  LeaseRenewedMessage,
+  RenewFailedMessage,
+} from './diagnostics/channels.js';
 export type { HoldInfo } from './client/hold-info.js';
 export type { Inspection, OwnerInspection, PermitInspection } from './inspection/inspection.js';
 export type { InspectOptions, ListedOwner, ListEntry } from './inspection/describe.js';

@@ -25,7 +25,8 @@ import { SpinLockProtocol } from '../protocols/spin-lock-protocol.js';
 import { addClient } from '../ownership/process-holds.js';
 import { showAs } from '../summary.js';
 import { ClientClosedError, InvalidArgumentError, RedisUnavailableError } from '../errors.js';
-import { createEvents, type EventBus } from '../events.js';
+import type { ClientStats } from '../diagnostics/stats.js';
+import type { EventBus } from '../events.js';
 import type { ResolvedOptions } from '../options.js';
 import {
   checkContext,
@@ -71,9 +72,8 @@ export class LockClient implements AsyncDisposable {
   #closing: Promise<void> | undefined;
 
   private constructor(given: UserConnection, options: ResolvedOptions, clock: Clock) {
-    const events = createEvents(runOutside);
-    this.events = events;
-    this.#wiring = wire(this.id, given, options, clock, events);
+    this.#wiring = wire(this.id, given, options, clock);
+    this.events = this.#wiring.reports.events;
     this.#inspector = new Inspector(this.#wiring);
     const { clock: leaseClock, lines } = this.#wiring;
     this.#leaveProcess = addClient({ clientId: this.id, clock: leaseClock, lines });
@@ -313,6 +313,11 @@ export class LockClient implements AsyncDisposable {
     const now = clock.now();
     for (const tenure of tenures) tenure.lease.check(now);
     return tenures.filter(({ holds }) => countOpen(holds) > 0).map((tenure) => holdInfoOf(tenure, now));
+  }
+
+  /** Returns what this client has counted since its creation. The call sends no command. */
+  stats(): ClientStats {
+    return this.#wiring.reports.counters.snapshot(tenuresOf(this.#wiring.lines));
   }
 
   /**

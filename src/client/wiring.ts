@@ -1,5 +1,7 @@
 import { LeaseClock, type Clock } from '../clock.js';
-import type { EventSource } from '../events.js';
+import { Reports } from '../diagnostics/reports.js';
+import { createEvents } from '../events.js';
+import { runOutside } from '../ownership/flow.js';
 import { Compensations } from '../holding/compensations.js';
 import { Watchdog } from '../holding/watchdog.js';
 import type { LockServices } from '../locks/single-lock.js';
@@ -31,7 +33,7 @@ export interface ClientParts {
   readonly server: string;
   readonly options: ResolvedOptions;
   readonly clock: Clock;
-  readonly events: EventSource;
+  readonly reports: Reports;
   readonly executor: ScriptExecutor;
   readonly subscriber: ChannelSource;
   /** Reads the fields of a hash in Redis. The fields of a lock name its owners. */
@@ -43,6 +45,7 @@ export interface Mechanisms {
   readonly client: { closed: boolean };
   readonly options: ResolvedOptions;
   readonly clock: LeaseClock;
+  readonly reports: Reports;
   readonly compensations: Compensations;
   readonly watchdog: Watchdog;
   readonly lines: WaitLines;
@@ -56,7 +59,7 @@ export function mechanismsOf({
   server,
   options,
   clock: systemClock,
-  events,
+  reports,
   executor,
   subscriber,
   fieldsOf,
@@ -64,19 +67,20 @@ export function mechanismsOf({
   const client = { closed: false };
   const clock = new LeaseClock(systemClock);
   const compensations = new Compensations(clock);
-  const watchdog = new Watchdog(clock, events, options.lockWatchdogTimeout, options.renewEveryMs);
+  const watchdog = new Watchdog(clock, reports, options.lockWatchdogTimeout, options.renewEveryMs);
   let owners = 0;
   const newOwner = (): string => `${clientId}:${++owners}`;
   const callSite = (above: (...args: never[]) => unknown): CallSite | undefined =>
     options.callSites ? CallSite.capture(above) : undefined;
   const longWaits = new LongWaits(clientId, clock, fieldsOf);
-  const tenures = { clock, options, events, watchdog, compensations };
-  const waiting = { client, clock, options, events, compensations, longWaits, tenures, newOwner };
+  const tenures = { clock, options, reports, watchdog, compensations };
+  const waiting = { client, clock, options, reports, compensations, longWaits, tenures, newOwner };
   const lines = new WaitLines(waiting, subscriber);
   return {
     client,
     options,
     clock,
+    reports,
     compensations,
     watchdog,
     lines,
@@ -86,7 +90,7 @@ export function mechanismsOf({
       server,
       clock,
       options,
-      events,
+      reports,
       executor,
       compensations,
       queueReleases: new QueueReleases(),
@@ -96,7 +100,7 @@ export function mechanismsOf({
       newOwner,
       callSite,
     },
-    objects: { client, clock, options, events, compensations, lanes: new Lanes(clock, compensations), lines },
+    objects: { client, clock, options, reports, compensations, lanes: new Lanes(clock, compensations), lines },
   };
 }
 
@@ -108,19 +112,14 @@ export interface Wiring extends Mechanisms {
 }
 
 /** Creates the mechanisms and connects them with each other. The connections are still being opened when it returns. */
-export function wire(
-  clientId: string,
-  given: UserConnection,
-  options: ResolvedOptions,
-  clock: Clock,
-  events: EventSource,
-): Wiring {
+export function wire(clientId: string, given: UserConnection, options: ResolvedOptions, clock: Clock): Wiring {
+  const reports = new Reports(clientId, clock, createEvents(runOutside));
   let clockReported = false;
   const topology = openTopology(given, options, connectionNameOf(clientId, options.clientName), clock, {
-    error: (connection, cause) => events.emit('connectionError', { connection, cause }),
+    error: (connection, cause) => reports.connectionError(connection, cause),
     clockUnavailable: (cause) => {
       // Every connection reports that Redis refuses TIME. Emit one event per client.
-      if (!clockReported) events.emit('clockUnavailable', { cause });
+      if (!clockReported) reports.clockUnavailable(cause);
       clockReported = true;
     },
   });
@@ -142,6 +141,6 @@ export function wire(
   };
   const { subscriber } = topology;
   const fieldsOf = (key: string): Promise<readonly string[]> => executor.ask(reads.hkeys, [key], []);
-  const parts = { clientId, server: serverOf(given), options, clock, events, executor, subscriber, fieldsOf };
+  const parts = { clientId, server: serverOf(given), options, clock, reports, executor, subscriber, fieldsOf };
   return { ...mechanismsOf(parts), topology, executor, port };
 }

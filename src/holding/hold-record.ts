@@ -14,6 +14,8 @@ export interface HoldTerms {
   readonly watched: boolean;
   readonly bare: boolean;
   readonly site: CallSite | undefined;
+  /** Monotonic time, in ms, of the call. */
+  readonly askedAt: number;
   /** The owner id of the first request. The members of a multi-lock share it. Absent: a new one. */
   readonly owner?: string;
   /**

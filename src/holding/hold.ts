@@ -1,4 +1,6 @@
 import { asyncDispose } from '../async-dispose.js';
+import type { HoldTrace, TracedGrant } from '../diagnostics/traces.js';
+import { boundRejection } from '../ownership/bound-promise.js';
 import { runInside } from '../ownership/flow.js';
 import { InvalidArgumentError } from '../errors.js';
 import { refuseUnknown } from '../options.js';
@@ -17,6 +19,8 @@ export interface ReleaseOptions {
 
 /** One hold of a lock. `acquire()` and `tryAcquire()` resolve with it, and `withLock()` passes it to its body. */
 export abstract class Hold implements AsyncDisposable {
+  #trace: HoldTrace | undefined;
+
   /** The name of the lock, without the key prefix. A hold of several locks has their names, separated by commas. */
   abstract get lockName(): string;
 
@@ -71,7 +75,14 @@ export abstract class Hold implements AsyncDisposable {
    * @example
    * await hold.release({ after: 30_000 }); // no other machine runs the job within the next 30 s
    */
-  abstract release(options?: ReleaseOptions): Promise<void>;
+  release(options?: ReleaseOptions): Promise<void> {
+    try {
+      const released = this.free(checkAfter(options));
+      return this.#trace === undefined ? released : this.#trace.releasing(released);
+    } catch (error) {
+      return boundRejection(error);
+    }
+  }
 
   /**
    * Runs `fn` inside this hold: a call of `fn` on the lock re-enters. Use it where `acquire()` was awaited elsewhere.
@@ -89,6 +100,21 @@ export abstract class Hold implements AsyncDisposable {
 
   /** @internal Whether its flow is still inside. A flow stays inside a lost hold until the release. */
   abstract get open(): boolean;
+
+  /** @internal Releases the hold, `after` milliseconds from now. Every call returns the promise of the first call. */
+  protected abstract free(after: number): Promise<void>;
+
+  /** @internal What the diagnostics channels say of the grant. */
+  abstract get grant(): Required<TracedGrant>;
+
+  /** @internal Ends the trace when the hold ends. */
+  tracedBy(trace: HoldTrace): void {
+    this.#trace = trace;
+    // The listener must not refer to the hold: a dropped hold could then never be collected, and no warning would follow.
+    const { signal } = this;
+    if (signal.aborted) trace.failed(signal.reason);
+    else signal.addEventListener('abort', () => trace.failed(signal.reason), { once: true });
+  }
 
   /** @internal The release by `unlock()`. An `unlock()` after a failed one waits for the release in the background. */
   abstract giveBack(): Promise<void>;

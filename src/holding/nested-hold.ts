@@ -54,7 +54,7 @@ export function openNested(
       const hold = tenure.open(terms, sentAt, now, parent, protocol);
       hold.token = request.reply.token;
       if (hold.token !== undefined) tenure.token = hold.token;
-      if (signal?.aborted !== true) tellAcquired(tenure, hold);
+      if (signal?.aborted !== true) tellAcquired(tenure, hold, terms.askedAt);
       return hold;
     } catch (error) {
       // The call does not reject while an attempt may still run.

@@ -1,7 +1,9 @@
-import { boundRejection } from '../ownership/bound-promise.js';
-import { checkAfter, Hold, type ReleaseOptions } from './hold.js';
+import type { TracedGrant } from '../diagnostics/traces.js';
+import { Hold } from './hold.js';
 import type { HoldRecord } from './hold-record.js';
+import { countOpen } from './left-holds.js';
 import type { Tenure } from './tenure.js';
+import { isHandedOff } from './tenure-events.js';
 import { checkLease } from '../lease-time.js';
 
 /**
@@ -62,12 +64,15 @@ export class SingleHold extends Hold {
     return this.#tenure.lease.extend(this.#record, checkLease(leaseTime));
   }
 
-  override release(options?: ReleaseOptions): Promise<void> {
-    try {
-      return this.#tenure.release(this.#record, checkAfter(options));
-    } catch (error) {
-      return boundRejection(error);
-    }
+  /** @internal */
+  protected override free(after: number): Promise<void> {
+    return this.#tenure.release(this.#record, after);
+  }
+
+  /** @internal */
+  override get grant(): Required<TracedGrant> {
+    const { owner, holds } = this.#tenure;
+    return { owner, holdCount: countOpen(holds), handedOff: isHandedOff(this.#tenure, this.#record) };
   }
 
   /** @internal */

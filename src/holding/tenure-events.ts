@@ -1,14 +1,14 @@
+import type { LeaseClock } from '../clock.js';
+import type { Reports } from '../diagnostics/reports.js';
 import type { LockLostError } from '../errors.js';
-import type { EventSource } from '../events.js';
-import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { HoldRecord } from './hold-record.js';
 import { countOpen } from './left-holds.js';
 
 /** The tenure, as its events name it. */
 interface EventfulTenure {
-  readonly services: { readonly events: EventSource };
-  readonly protocol: LockProtocol;
+  readonly services: { readonly reports: Reports; readonly clock: LeaseClock };
   readonly owner: string;
+  readonly handedOff: boolean;
   readonly holds: readonly HoldRecord[];
 }
 
@@ -17,31 +17,28 @@ interface EventfulTenure {
  * `leaseLost`. `told` of the record says which came last. A hold that its caller does not get causes no event.
  */
 
-/** The caller gets the hold. The hold may already be lost. */
-export function tellAcquired(
-  { services, protocol, owner, holds }: EventfulTenure,
-  hold: HoldRecord,
-  handedOff = false,
-): void {
-  const { events } = services;
+/** The caller gets the hold. The hold may already be lost. `askedAt`: monotonic time, in ms, of the call. */
+export function tellAcquired(tenure: EventfulTenure, hold: HoldRecord, askedAt: number): void {
+  const { services, owner, holds } = tenure;
   hold.told = 'acquired';
-  if (events.heard('acquired')) {
-    events.emit('acquired', { lockName: protocol.name, owner, holdCount: countOpen(holds), handedOff });
-  }
+  const holdCount = holds.length === 1 ? 1 : countOpen(holds);
+  services.reports.acquired(hold.protocol, owner, holdCount, isHandedOff(tenure, hold), askedAt);
 }
 
+/** Whether the owner got the lock by a hand-over. A nested hold is acquired by a request of its own. */
+export const isHandedOff = ({ handedOff }: { readonly handedOff: boolean }, { parent }: HoldRecord): boolean =>
+  handedOff && parent === undefined;
+
 /** The hold was released. `holdCount`: number of open holds that its owner has left. */
-export function tellReleased({ services, protocol, owner }: EventfulTenure, hold: HoldRecord, holdCount: number): void {
+export function tellReleased({ services, owner }: EventfulTenure, hold: HoldRecord, holdCount: number): void {
   if (hold.told !== 'acquired') return;
   hold.told = 'ended';
-  const { events } = services;
-  if (events.heard('released')) events.emit('released', { lockName: protocol.name, owner, holdCount });
+  services.reports.released(hold.protocol, owner, holdCount, hold.openedAt, services.clock);
 }
 
 /** The hold was lost. Its release may have found the loss. */
-export function tellLoss({ services, protocol, owner }: EventfulTenure, hold: HoldRecord, loss: LockLostError): void {
+export function tellLoss({ services, owner }: EventfulTenure, hold: HoldRecord, loss: LockLostError): void {
   if (hold.told !== 'acquired') return;
   hold.told = 'ended';
-  const { reason, cause } = loss;
-  services.events.emit('leaseLost', { lockName: protocol.name, owner, reason, cause });
+  services.reports.lost(hold.protocol, owner, services.clock.now() - hold.openedAt, loss);
 }

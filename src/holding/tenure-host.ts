@@ -1,5 +1,5 @@
 import type { LeaseClock } from '../clock.js';
-import type { EventSource } from '../events.js';
+import type { Reports } from '../diagnostics/reports.js';
 import type { Compensations } from './compensations.js';
 import type { TenureEnd } from './tenure-end.js';
 
@@ -43,7 +43,7 @@ export interface ServicesOf<T> {
     readonly attemptMs: number;
     readonly lockWatchdogTimeout: number;
   };
-  readonly events: EventSource;
+  readonly reports: Reports;
   readonly watchdog: TenureWatch<T>;
   readonly compensations: Compensations;
 }

@@ -45,6 +45,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     readonly owner: string,
     doubtUntil: number,
     jumpedAtSending: number,
+    /** Another owner of this client passed the lock on to this one. */
+    readonly handedOff = false,
   ) {
     this.#doubtUntil = doubtUntil;
     this.lease = new Lease(services, this, jumpedAtSending);

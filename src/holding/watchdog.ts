@@ -3,8 +3,8 @@
  * for a batch that has to be repeated, and for the earliest deadline of all holds, renewed or not.
  */
 import type { LeaseClock, Timer } from '../clock.js';
+import type { Reports } from '../diagnostics/reports.js';
 import { RefusedError } from '../errors.js';
-import type { EventSource } from '../events.js';
 import { failedBySplit, orByKey } from '../redis/server-error.js';
 import type { RenewalTicket } from './lease.js';
 import { LightSet } from '../light-set.js';
@@ -33,7 +33,7 @@ export class Watchdog {
 
   constructor(
     private readonly clock: LeaseClock,
-    private readonly events: EventSource,
+    private readonly reports: Pick<Reports, 'renewed' | 'renewFailed'>,
     private readonly leaseMs: number,
     private readonly everyMs: number,
   ) {}
@@ -178,16 +178,15 @@ export class Watchdog {
     }
     batch.forEach((tenure, i) => {
       if (tenure.state !== 'held') return;
-      const lockName = tenure.protocol.name;
       if (request.error !== undefined) {
-        this.events.emit('renewFailed', { lockName, owner: tenure.owner, cause: request.error });
+        this.reports.renewFailed(tenure.protocol, tenure.owner, request.error);
         this.#retry(tenure);
         return;
       }
       const reply = request.reply?.[i] ?? 'lost';
       tenure.lease.renewed(tickets[i] as RenewalTicket, request.sentAt, reply);
       if (reply === 'lost') return;
-      this.events.emit('renewed', { lockName, owner: tenure.owner, remaining: reply.remainingMs });
+      this.reports.renewed(tenure.protocol, tenure.owner, reply.remainingMs);
     });
   }
 

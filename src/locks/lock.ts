@@ -1,4 +1,7 @@
 /* Longer than 300 lines because half of it is doc comments: this class is the contract of every lock. */
+import { holdChannel } from '../diagnostics/channels.js';
+import { isTraced } from '../diagnostics/traces.js';
+import { runTraced, takeTraced, type TracedLock } from './lock-trace.js';
 import { boundDeferred, boundRejection, supportsBoundPromises } from '../ownership/bound-promise.js';
 import type { CallSite } from '../ownership/call-site.js';
 import { runInside } from '../ownership/flow.js';
@@ -286,11 +289,13 @@ export abstract class Lock<H extends Hold = Hold> {
     const { options, fn } = checkBody(first, second);
     const call = this.call(checkOptions(options, ACQUIRE_OPTIONS), Infinity, false, this.withLock);
     const hold = await new Promise<H>((granted, failed) =>
-      this.take(call, { granted: granted as (taken: Hold) => void, failed }),
+      this.#take(call, { granted: granted as (taken: Hold) => void, failed }, true),
     );
     let result: T;
     try {
-      const returned = runInside(hold, fn);
+      const returned = holdChannel.hasSubscribers
+        ? runTraced(this.tracedAs(call.context), hold, fn)
+        : runInside(hold, fn);
       // An `await` of a plain value would cost a short section two promises and two turns of the microtask queue.
       result = isThenable(returned) ? await returned : returned;
     } catch (error) {
@@ -339,10 +344,10 @@ export abstract class Lock<H extends Hold = Hold> {
     if (supported === false) return boundRejection(new UnsupportedRuntimeError(method));
     const deferred = boundDeferred<T>();
     const settle = settleWith(deferred, call, (hold) => granted(hold as H), busy);
-    if (supported === true) this.take(call, settle);
+    if (supported === true) this.#take(call, settle);
     else {
       void supported.then((yes) => {
-        if (yes) this.take(call, settle);
+        if (yes) this.#take(call, settle);
         else deferred.reject(new UnsupportedRuntimeError(method));
       });
     }
@@ -351,13 +356,20 @@ export abstract class Lock<H extends Hold = Hold> {
 
   #asHold<T extends Hold | null>(call: LockCall, busy: T | undefined): Promise<T> {
     const deferred = boundDeferred<T>();
-    this.take(
+    this.#take(
       call,
       settleWith(deferred, call, (hold) => hold as T, busy),
     );
     return deferred.promise;
   }
 
+  #take(call: LockCall, settle: LockSettle, hasBody = false): void {
+    if (!isTraced()) return this.take(call, settle);
+    takeTraced(this.tracedAs(call.context), call, settle, hasBody, (traced) => this.take(call, traced));
+  }
+
+  /** @internal The lock, as the diagnostics channels name it. */
+  protected abstract tracedAs(context: LockContext | undefined): TracedLock;
   /** @internal Acquires the lock. Fails with `LockTimeoutError` if the lock stays busy. */
   protected abstract take(call: LockCall, settle: LockSettle): void;
   /** @internal The innermost hold that `unlock()` releases for the caller or for the context. */

@@ -1,7 +1,6 @@
 import { acquire, type AcquireServices } from '../waiting/acquire.js';
 import { innermostHold } from '../holding/innermost-hold.js';
-import type { EventSource } from '../events.js';
-
+import type { Reports } from '../diagnostics/reports.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { Hold } from '../holding/hold.js';
 import type { HoldRecord } from '../holding/hold-record.js';
@@ -14,6 +13,8 @@ import { ClientClosedError, InvalidArgumentError, RefusedError } from '../errors
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
 import type { LockCall, LockSettle, Method } from './lock-call.js';
+import { notOwnerText } from './not-owner-text.js';
+import { tracedSingle, type TracedLock } from './lock-trace.js';
 import { Lock } from './lock.js';
 import { isForeign } from '../protocols/plain-lock-protocol.js';
 
@@ -26,7 +27,7 @@ export interface MemberCall extends Omit<LockCall, 'bare'> {
 /** @internal The services of the client that its locks use. */
 export interface LockServices extends AcquireServices {
   readonly executor: ScriptExecutor;
-  readonly events: EventSource;
+  readonly reports: Reports;
   readonly options: AcquireServices['options'] & {
     readonly attemptMs: number;
     readonly lockWatchdogTimeout: number;
@@ -149,7 +150,8 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     const { runtime, protocol } = this;
     const { leaseTime, waitTime, signal, context, site, owner, drift } = member;
     const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
-    const terms = { leaseMs, watched: leaseTime === undefined, bare: false, site, owner, drift };
+    const askedAt = runtime.reports.now();
+    const terms = { leaseMs, watched: leaseTime === undefined, bare: false, site, askedAt, owner, drift };
     const limit = waitLimitOf(runtime.clock, waitTime, signal);
     acquire(runtime, { protocol, terms, limit, context, makeHold: this.makeHold }, settle);
   }
@@ -193,7 +195,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
       runtime,
       {
         protocol,
-        terms: { leaseMs, watched: leaseTime === undefined, bare, site },
+        terms: { leaseMs, watched: leaseTime === undefined, bare, site, askedAt: runtime.reports.now() },
         limit: waitLimitOf(runtime.clock, waitTime, signal),
         context,
         makeHold: this.makeHold,
@@ -211,6 +213,11 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     if (hold === undefined) return undefined;
     SingleHold.tenureOf(hold).lease.check();
     return SingleHold.recordOf(hold).state === 'open' ? hold.owner : undefined;
+  }
+
+  /** @internal */
+  protected override tracedAs(context: LockContext | undefined): TracedLock {
+    return tracedSingle(this.runtime, this.protocol, context);
   }
 
   /** @internal Creates the hold objects of this kind of lock. */
@@ -235,7 +242,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal */
   protected override releaseFailed({ owner }: Hold, cause: unknown): void {
-    this.runtime.events.emit('releaseFailed', { lockName: this.name, owner, cause });
+    this.runtime.reports.releaseFailed(this.name, owner, cause);
   }
 
   /** @internal */
@@ -272,22 +279,6 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   protected readHoldCount(owner: string): Promise<number> {
     return this.runtime.executor.ask(reads.hgetCount, [this.protocol.key], [this.protocol.fieldOf(owner)]);
   }
-}
-
-/** Returns the message for an `unlock()` without a hold: the reason, and the way to fix the call. */
-export function notOwnerText(name: string, held: HoldRecord | undefined, family = held?.protocol.family): string {
-  let message = `unlock(): this flow does not hold lock "${name}".`;
-  if (held !== undefined && held.protocol.family !== family) {
-    message += ` It is held in this process as another kind of lock (${held.protocol.family}).`;
-  } else if (held !== undefined) {
-    message +=
-      ` It is held in this process${held.site === undefined ? '' : ` since ${held.site.toString()}`}.` +
-      ' Only the code that awaited lock() or tryLock(), and the code that it calls, can release it. The hold does not ' +
-      'reach the caller of an async function that locks and returns, nor the code after Promise.all, Promise.race or ' +
-      'the yield of an async generator. Keep the Hold instead: ' +
-      'const hold = await lock.acquire(); ... await hold.release().';
-  }
-  return `${message} See docs/ownership.md.`;
 }
 
 const isOfThisLock = (record: HoldRecord, { half, parts }: LockProtocol): boolean =>

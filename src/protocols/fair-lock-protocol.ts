@@ -12,6 +12,7 @@ import type { ProtocolPort } from './protocol-port.js';
  * sorted set records which waiters of Holdfast are alive.
  */
 export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
+  override readonly kind = 'fair';
   // The next owner is the head of the queue, which may wait in another process.
   override readonly handsOff = false;
   readonly #keys: readonly [lock: string, queue: string, timeouts: string, alive: string];

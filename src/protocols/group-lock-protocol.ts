@@ -67,6 +67,7 @@ const valuesOf = ({ parts }: LockProtocol): GroupValues => (parts instanceof Gro
 export class GroupLockProtocol implements LockProtocol {
   readonly key: string;
   readonly channel: string;
+  readonly kind = 'group';
   readonly reentrant = true;
   /**
    * The next owner may be a waiter for other values of the group, in another line. A hand-off within one line would

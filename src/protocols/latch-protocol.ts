@@ -7,6 +7,7 @@ import type { ProtocolPort } from './protocol-port.js';
 
 /** The requests of Redisson's RCountDownLatch: a count, and a channel. A key of its own says when it last opened. */
 export class LatchProtocol extends OwnerlessProtocol {
+  readonly kind = 'latch';
   readonly #opened: string;
 
   constructor(port: ProtocolPort, name: string) {

@@ -1,3 +1,4 @@
+import type { LockKind } from '../events.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { RefreshReply } from '../redis/scripts/fair-lock.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply, RenewalReply } from '../redis/scripts/replies.js';
@@ -70,6 +71,8 @@ export interface LockProtocol {
   readonly name: string;
   /** The key that is locked. Two protocols with the same key compete for it. */
   readonly key: string;
+  /** The kind, in events, statistics and diagnostics channels. Nothing else depends on it. */
+  readonly kind: LockKind;
   readonly channel: string;
   readonly reentrant: boolean;
   /** Whether the release of a last hold may hand the lock directly to a waiter of this client. */

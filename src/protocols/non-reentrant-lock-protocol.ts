@@ -5,5 +5,6 @@ import { PlainLockProtocol } from './plain-lock-protocol.js';
  * client recognizes an owner that asks again and refuses the call before any command.
  */
 export class NonReentrantLockProtocol extends PlainLockProtocol {
+  override readonly kind = 'non-reentrant';
   override readonly reentrant = false;
 }

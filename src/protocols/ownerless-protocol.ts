@@ -1,3 +1,4 @@
+import type { LockKind } from '../events.js';
 import { requestsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as reads from '../redis/scripts/reads.js';
@@ -19,6 +20,10 @@ export interface Lane {
 
 /** The requests that semaphores and latches share: a number in Redis, without an owner. */
 export abstract class OwnerlessProtocol {
+  /** The kind, in events, statistics and diagnostics channels. */
+  abstract readonly kind: LockKind;
+  /** Several callers can have permits, or pass a latch, at the same time. */
+  readonly concurrent = true;
   readonly key: string;
   /** Key of the lanes of this client. A change needs a lane to take effect at most once. */
   readonly requests: string;

@@ -8,6 +8,7 @@ import { PermitsProtocol } from './semaphore-protocol.js';
 
 /** The requests of Redisson's RPermitExpirableSemaphore: a number of free permits, and a set of the taken ones. */
 export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
+  readonly kind = 'permit-expirable-semaphore';
   readonly #keys: [semaphore: string, taken: string];
 
   constructor(port: ProtocolPort, name: string) {

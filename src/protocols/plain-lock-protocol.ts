@@ -1,3 +1,4 @@
+import type { LockKind } from '../events.js';
 import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
 import { lockChannel } from '../redis/keys.js';
@@ -23,6 +24,7 @@ export const isForeign = (fields: readonly string[]): boolean =>
 export class PlainLockProtocol implements LockProtocol {
   readonly key: string;
   readonly channel: string;
+  readonly kind: LockKind = 'lock';
   readonly reentrant: boolean = true;
   readonly handsOff: boolean = true;
   readonly family = 'hash of one owner';

@@ -14,6 +14,7 @@ const isWriter = (field: string): boolean => field.endsWith(WRITE);
 abstract class HalfProtocol implements LockProtocol {
   readonly key: string;
   readonly channel: string;
+  readonly kind = 'read-write';
   readonly base: string;
   readonly reentrant = true;
   readonly family = 'read-write lock';

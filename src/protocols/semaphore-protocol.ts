@@ -26,6 +26,8 @@ export abstract class PermitsProtocol extends OwnerlessProtocol {
 
 /** The requests of Redisson's RSemaphore: a number of free permits, and a channel. */
 export class SemaphoreProtocol extends PermitsProtocol {
+  readonly kind = 'semaphore';
+
   acquire(permits: number, { number, sequence }: Lane): ScriptRequest<AcquireReply> {
     return this.port.executor.run(scripts.acquire, this.countKeys, [permits, number, sequence]);
   }

@@ -12,6 +12,7 @@ export type Pauses = (before: number, failures: number) => number;
  * message.
  */
 export class SpinLockProtocol extends PlainLockProtocol {
+  override readonly kind = 'spin';
   override readonly handsOff = false;
   /** A line of its own. Other kinds of locks with the same name wait for messages in another line. */
   override readonly line = 'spin';

@@ -1,6 +1,6 @@
+import type { TracedGrant } from '../diagnostics/traces.js';
 import { ClientClosedError, LockLostError, MultiUnlockError, type MemberFailure } from '../errors.js';
-import { boundRejection } from '../ownership/bound-promise.js';
-import { checkAfter, Hold, type ReleaseOptions } from '../holding/hold.js';
+import { Hold } from '../holding/hold.js';
 import { checkLease } from '../lease-time.js';
 import { MultiHoldLoss } from './joint-hold-loss.js';
 import { SingleHold } from '../holding/single-hold.js';
@@ -90,13 +90,10 @@ export class MultiHold extends Hold {
     throw this.#lost.loss ?? failures.find((error) => !isOver(error)) ?? failures[0];
   }
 
-  override release(options?: ReleaseOptions): Promise<void> {
+  /** @internal */
+  protected override free(after: number): Promise<void> {
     if (this.#released === undefined) {
-      try {
-        this.#released = this.#release(checkAfter(options));
-      } catch (error) {
-        return boundRejection(error);
-      }
+      this.#released = this.#release(after);
       this.#lost.over = true;
       this.#onReleased?.();
     }
@@ -171,6 +168,12 @@ export class MultiHold extends Hold {
     if (this.#released === undefined) return this.release();
     const givingBack = this.#lost.records.flatMap((record) => record.givingBack ?? []);
     return givingBack.length === 0 ? this.#released : Promise.all(givingBack).then(() => undefined);
+  }
+
+  /** @internal */
+  override get grant(): Required<TracedGrant> {
+    const counts = this.#members.map(({ grant }) => grant.holdCount);
+    return { owner: this.owner, holdCount: Math.max(1, ...counts), handedOff: false };
   }
 
   /** @internal Calls `fn` once, when the release of the hold begins. */

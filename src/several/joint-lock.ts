@@ -4,20 +4,14 @@ import type { Hold } from '../holding/hold.js';
 import { acquireUnder, holdsUnder, isLockContext, type LockContext } from '../ownership/lock-context.js';
 import { MultiHold } from './joint-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
-import {
-  ClientClosedError,
-  ConcurrentContextError,
-  InvalidArgumentError,
-  LockAbortedError,
-  LockLostError,
-  LockUpgradeError,
-  NonReentrantError,
-} from '../errors.js';
+import { ClientClosedError, ConcurrentContextError, InvalidArgumentError, LockAbortedError } from '../errors.js';
 import { refuseUnknown } from '../options.js';
 import type { LockCall, LockSettle, Method } from '../locks/lock-call.js';
+import type { TracedLock } from '../locks/lock-trace.js';
 import { Lock } from '../locks/lock.js';
-import { identityOf, type Member, type Members } from './members.js';
-import { notOwnerText, type MemberCall } from '../locks/single-lock.js';
+import { clientIdsOf, identityOf, type Member, type Members } from './members.js';
+import { notOwnerText } from '../locks/not-owner-text.js';
+import type { MemberCall } from '../locks/single-lock.js';
 
 /** The list of a context with its holds of several locks. */
 const SEVERAL = 'several';
@@ -37,6 +31,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   /** @internal */
   constructor(
     members: Members,
+    private readonly kind: 'multi' | 'red',
     /** @internal How many members make a hold. */
     protected readonly quorum: number,
     context: LockContext | undefined,
@@ -174,6 +169,12 @@ export abstract class JointLock extends Lock<MultiHold> {
     return acquireUnder(context, contextCall, taken);
   }
 
+  /** @internal */
+  protected override tracedAs(context: LockContext | undefined): TracedLock {
+    const nested = this.innermost(context, (hold) => hold.current) !== undefined;
+    return { name: this.name, kind: this.kind, mode: 'exclusive', clientId: clientIdsOf(this.members), nested };
+  }
+
   /**
    * @internal Acquires the members. Fails with `LockTimeoutError` if they stay busy. Before it fails, it releases every
    * member that was granted.
@@ -191,7 +192,7 @@ export abstract class JointLock extends Lock<MultiHold> {
         bare,
         releaseFailed: (member, cause) => {
           const { services, protocol } = SingleHold.tenureOf(member);
-          services.events.emit('releaseFailed', { lockName: protocol.name, owner: member.owner, cause });
+          services.reports.releaseFailed(protocol.name, member.owner, cause);
         },
       },
       members,
@@ -239,7 +240,7 @@ export abstract class JointLock extends Lock<MultiHold> {
 
   /** @internal */
   protected override releaseFailed({ owner, lockName }: Hold, cause: unknown): void {
-    this.members[0]?.inner.runtime.events.emit('releaseFailed', { lockName, owner, cause });
+    this.members[0]?.inner.runtime.reports.releaseFailed(lockName, owner, cause);
   }
 
   /** @internal */
@@ -255,21 +256,6 @@ const ownOwner = ({ inner }: Member): string => inner.runtime.newOwner();
 /** Time, in ms, within which every request to a member settles: the longest command deadline. */
 export const longestDeadline = (members: Members): number =>
   Math.max(...members.map(({ inner }) => inner.runtime.options.commandTimeout));
-
-/** Whether the error rejects the call itself, regardless of the other members. */
-export const isMisuse = (error: unknown): boolean =>
-  error instanceof ConcurrentContextError ||
-  error instanceof LockUpgradeError ||
-  error instanceof NonReentrantError ||
-  error instanceof LockLostError ||
-  error instanceof InvalidArgumentError;
-
-/**
- * Whether the error concerns one server only. A server that hangs may still have a pending request of an earlier call
- * with this context. If a server has lost its part of the hold around the call, a majority of that hold may be left.
- */
-export const isOfOneServer = (error: unknown): boolean =>
-  error instanceof ConcurrentContextError || error instanceof LockLostError;
 
 /** Splits the arguments of a variadic call into the locks and the options that may follow them. */
 export function locksAndOptions<T extends object>(

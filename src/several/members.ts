@@ -88,3 +88,7 @@ export function contextOf(members: Members, own: LockContext | undefined): LockC
   }
   return context;
 }
+
+/** The ids of the clients of the members, separated by commas. */
+export const clientIdsOf = (members: Members): string =>
+  [...new Set(members.map(({ inner }) => inner.runtime.clientId))].join(', ');

@@ -4,7 +4,8 @@ import type { LockContext } from '../ownership/lock-context.js';
 import { MultiHold } from './joint-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
 import { LockAbortedError, LockLostError, LockTimeoutError } from '../errors.js';
-import { isMisuse, JointLock, longestDeadline } from './joint-lock.js';
+import { JointLock, longestDeadline } from './joint-lock.js';
+import { isMisuse } from './member-errors.js';
 import type { LockCall, LockSettle } from '../locks/lock-call.js';
 import { checkMembers, contextOf, orderedMembers } from './members.js';
 
@@ -37,7 +38,7 @@ export class MultiLock extends JointLock {
   constructor(locks: readonly unknown[], context: LockContext | undefined) {
     const given = checkMembers(locks);
     const members = orderedMembers(given, 'together');
-    super(members, members.length, contextOf(given, context));
+    super(members, 'multi', members.length, contextOf(given, context));
   }
 
   /** @internal */

@@ -13,7 +13,8 @@ import {
 } from '../errors.js';
 import { type ContextOptions } from '../locks/arguments.js';
 import { DRIFT } from './drift.js';
-import { isMisuse, isOfOneServer, JointLock } from './joint-lock.js';
+import { JointLock } from './joint-lock.js';
+import { isMisuse, isOfOneServer } from './member-errors.js';
 import type { LockCall, LockSettle } from '../locks/lock-call.js';
 import { readFromMajority } from './majority-read.js';
 import { checkMembers, contextOf, orderedMembers, type Member } from './members.js';
@@ -76,7 +77,7 @@ export class RedLock extends JointLock {
   constructor(locks: readonly unknown[], driftFactor: number, context: LockContext | undefined) {
     const given = checkMembers(locks);
     const members = orderedMembers(given, 'refused');
-    super(members, Math.floor(members.length / 2) + 1, contextOf(given, context));
+    super(members, 'red', Math.floor(members.length / 2) + 1, contextOf(given, context));
     this.#driftFactor = driftFactor;
     this.#places = new Map(members.map((member) => [member, locks.indexOf(member)]));
   }

@@ -198,7 +198,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   ): Promise<T> {
     const { options, fn } = checkBody(first, second);
     const permit = await this.acquirePermit(options);
-    return this.within(permit, permit.ids.join(), () => fn(permit));
+    return this.within(permit, permit.ids.length, permit.ids.join(), () => fn(permit));
   }
 
   /**
@@ -228,8 +228,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   /** @internal Releases permits that no other caller can have acquired before `deadline` (lease-clock milliseconds). */
   async releaseHeld(ids: readonly string[], deadline: number): Promise<void> {
     this.checkOpen();
-    if (!(await releasePermits(this.services, this.protocol, ids, deadline)))
-      throw new UnknownPermitError(this.name, ids);
+    if (!(await this.#release(ids, deadline))) throw new UnknownPermitError(this.name, ids);
   }
 
   /**
@@ -243,7 +242,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   async tryRelease(ids: string | readonly string[]): Promise<boolean> {
     const checked = checkPermitIds(ids);
     this.checkOpen();
-    return arePermitIds(checked) && (await releasePermits(this.services, this.protocol, checked));
+    return arePermitIds(checked) && this.#release(checked);
   }
 
   /**
@@ -335,6 +334,12 @@ export class PermitExpirableSemaphore extends PermitSource {
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
     await this.change((lane) => this.protocol.setPermits(count, lane));
+  }
+
+  async #release(ids: readonly string[], deadline?: number): Promise<boolean> {
+    const released = await releasePermits(this.services, this.protocol, ids, deadline);
+    if (released) this.services.reports.permitsReleased(this.protocol, ids.length);
+    return released;
   }
 
   async #acquireOrThrow(permits: number, leaseTime?: number, waitTime?: number, signal?: AbortSignal): Promise<Permit> {

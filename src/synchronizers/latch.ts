@@ -63,6 +63,7 @@ export class CountDownLatch extends OwnerlessObject {
   async countDown(): Promise<void> {
     this.checkOpen();
     await this.change((lane) => this.protocol.countDown(lane));
+    this.services.reports.latchCountedDown(this.protocol);
   }
 
   /**
@@ -106,6 +107,11 @@ export class CountDownLatch extends OwnerlessObject {
   async delete(): Promise<boolean> {
     this.checkOpen();
     return this.change((lane) => this.protocol.delete(lane));
+  }
+
+  /** @internal */
+  protected override tellGranted(_wants: number, _handedOff: boolean, askedAt: number): void {
+    this.services.reports.latchPassed(this.protocol, askedAt);
   }
 }
 

@@ -1,9 +1,11 @@
 import type { LeaseClock } from '../clock.js';
-import type { EventSource } from '../events.js';
+import type { AcquireMessage } from '../diagnostics/channels.js';
+import { modeOf, type Reports } from '../diagnostics/reports.js';
+import { isTraced, traceAcquire, type TracedGrant, type TracedSubject } from '../diagnostics/traces.js';
 import type { Compensations } from '../holding/compensations.js';
 import type { WaitLines } from '../waiting/wait-lines.js';
 import type { Lanes } from './lanes.js';
-import type { SharedWaiter } from '../waiting/shared-waiter.js';
+import { NO_LEASE_MS, type SharedWaiter } from '../waiting/shared-waiter.js';
 import { showAs } from '../summary.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -12,13 +14,27 @@ import type { Lane, OwnerlessProtocol } from '../protocols/ownerless-protocol.js
 /** @internal What the objects without an owner of one client need of it. */
 export interface OwnerlessServices {
   readonly clock: LeaseClock;
-  readonly events: EventSource;
+  readonly reports: Reports;
   readonly options: { readonly commandTimeout: number };
   readonly compensations: Compensations;
   readonly lanes: Lanes;
   readonly lines: WaitLines;
   readonly client: { readonly closed: boolean };
 }
+
+/** @internal What a waiter got. */
+export interface Granted<T> {
+  readonly value: T;
+  readonly handedOff: boolean;
+}
+
+const grantOf = ({ handedOff }: Granted<unknown>): TracedGrant => ({ handedOff });
+
+/** @internal Creates a waiter. `handedOff`: a release of this client passed the grant on. */
+export type MakeWaiter<T> = (
+  granted: (value: T, handedOff?: boolean) => void,
+  failed: (error: unknown) => void,
+) => SharedWaiter;
 
 /** The options of a call that waits for permits or for a latch. */
 export interface WaitOptions {
@@ -81,22 +97,51 @@ export abstract class OwnerlessObject {
   }
 
   /** @internal Queues a waiter until it is granted. Resolves with `undefined` if its time ran out. */
-  protected async wait<T>(
-    make: (granted: (value: T) => void, failed: (error: unknown) => void) => SharedWaiter,
-  ): Promise<{ readonly value: T } | undefined> {
+  protected async wait<T>(make: MakeWaiter<T>): Promise<Granted<T> | undefined> {
+    const { protocol } = this;
+    const { lines, reports } = this.services;
+    const askedAt = reports.now();
     try {
-      const value = await new Promise<T>((granted, failed) => {
-        const waiter = make(granted, failed);
-        const { signal } = waiter.limit;
-        if (signal?.aborted === true) failed(new LockAbortedError(this.name, signal.reason));
-        else this.services.lines.line(this.protocol.key, this.protocol.channel).acquire(waiter);
+      return await new Promise<Granted<T>>((granted, failed) => {
+        let settle = reports.acquiring<Granted<T>>(protocol, askedAt, { granted, failed });
+        const waiter = make(
+          (value, handedOff = false) => {
+            this.tellGranted(waiter.wants, handedOff, askedAt);
+            settle.granted({ value, handedOff });
+          },
+          (error) => settle.failed(error),
+        );
+        const acquire = (): void => {
+          const { signal } = waiter.limit;
+          if (signal?.aborted === true) settle.failed(new LockAbortedError(this.name, signal.reason));
+          else lines.line(protocol.key, protocol.channel).acquire(waiter);
+        };
+        if (!isTraced()) return acquire();
+        traceAcquire(this.#message(waiter), settle, grantOf, (traced) => {
+          settle = traced;
+          acquire();
+        });
       });
-      return { value };
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
     }
   }
+
+  #message({ limit, leaseMs, wants }: SharedWaiter): AcquireMessage {
+    const leaseTime = leaseMs === NO_LEASE_MS ? undefined : leaseMs;
+    const message = { ...this.subject, waitTime: limit.waitTime, leaseTime, nested: false };
+    return wants > 0 ? { ...message, permits: wants } : message;
+  }
+
+  /** @internal The object, as the diagnostics channels name it. */
+  protected get subject(): TracedSubject {
+    const { name, kind } = this.protocol;
+    return { name, kind, mode: modeOf(this.protocol), clientId: this.services.reports.clientId };
+  }
+
+  /** @internal Reports the grant of `wants` permits, or an open latch. `askedAt`: monotonic time, in ms, of the call. */
+  protected abstract tellGranted(wants: number, handedOff: boolean, askedAt: number): void;
 
   /** @internal Sends a change that takes effect at most once. The client cancels a change whose outcome is unknown. */
   protected change<Reply>(send: (lane: Lane) => ScriptRequest<Reply>): Promise<Reply> {

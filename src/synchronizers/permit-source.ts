@@ -1,10 +1,11 @@
+import { holdChannel } from '../diagnostics/channels.js';
+import { HoldTrace } from '../diagnostics/traces.js';
 import type { Timer } from '../clock.js';
 import { LONG_WAIT_MS } from '../waiting/long-wait.js';
-import type { SharedWaiter } from '../waiting/shared-waiter.js';
 import { ClientClosedError, LockLostError, UnknownPermitError } from '../errors.js';
 import { checkAnyPermits, checkPermits, checkSemaphoreOptions } from '../locks/arguments.js';
 import type { PermitsProtocol } from '../protocols/semaphore-protocol.js';
-import { OwnerlessObject, type OwnerlessServices } from './ownerless-object.js';
+import { OwnerlessObject, type Granted, type MakeWaiter, type OwnerlessServices } from './ownerless-object.js';
 
 /** The options of `getSemaphore` and `getPermitExpirableSemaphore`. */
 export interface SemaphoreOptions {
@@ -112,9 +113,7 @@ export abstract class PermitSource extends OwnerlessObject {
   }
 
   /** @internal Queues a waiter like the base class, and checks for a missing set-up if the wait is long. */
-  protected override wait<T>(
-    make: (granted: (value: T) => void, failed: (error: unknown) => void) => SharedWaiter,
-  ): Promise<{ readonly value: T } | undefined> {
+  protected override wait<T>(make: MakeWaiter<T>): Promise<Granted<T> | undefined> {
     return super.wait((granted, failed) => {
       const waiter = make(granted, failed);
       waiter.watch = this;
@@ -122,23 +121,31 @@ export abstract class PermitSource extends OwnerlessObject {
     });
   }
 
+  /** @internal */
+  protected override tellGranted(wants: number, handedOff: boolean, askedAt: number): void {
+    this.services.reports.permitsAcquired(this.protocol, wants, handedOff, askedAt);
+  }
+
   /** @internal Runs the body of `withPermits` or `withPermit`, and releases the permits. */
   protected async within<T>(
     permits: { release(): Promise<void> },
+    count: number,
     owner: string,
     body: () => T | PromiseLike<T>,
   ): Promise<T> {
-    const releaseFailed = (cause: unknown): void =>
-      this.services.events.emit('releaseFailed', { lockName: this.name, owner, cause });
+    const grant = { owner, holdCount: 1, permits: count };
+    const trace = holdChannel.hasSubscribers ? new HoldTrace(this.subject, grant) : undefined;
+    const release = (): Promise<void> => trace?.releasing(permits.release()) ?? permits.release();
+    const releaseFailed = (cause: unknown): void => this.services.reports.releaseFailed(this.name, owner, cause);
     let result: T;
     try {
-      result = await body();
+      result = await (trace === undefined ? body() : trace.run(body));
     } catch (error) {
-      await permits.release().catch(releaseFailed);
+      await release().catch(releaseFailed);
       throw error;
     }
     try {
-      await permits.release();
+      await release();
     } catch (cause) {
       if (cause instanceof UnknownPermitError) throw new LockLostError(this.name, owner, 'gone', { cause, result });
       // `close()` does not release permits, so the caller must learn that they stay taken.

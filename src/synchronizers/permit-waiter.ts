@@ -18,7 +18,7 @@ export class PermitWaiter extends SharedWaiter {
     override readonly wants: number,
     private readonly services: Pick<OwnerlessServices, 'clock' | 'lanes'>,
     waiting: WaitLimit,
-    private readonly resolve: (value: undefined) => void,
+    private readonly resolve: (value: undefined, handedOff: boolean) => void,
     fail: (error: unknown) => void,
   ) {
     super(services.clock, protocol.name, waiting, NO_LEASE_MS, undefined, fail);
@@ -33,8 +33,8 @@ export class PermitWaiter extends SharedWaiter {
     return this.protocol.acquire(this.wants, this.#lane);
   }
 
-  protected granted(): void {
-    this.resolve(undefined);
+  protected granted(request: ScriptRequest<AcquireReply> | undefined): void {
+    this.resolve(undefined, request === undefined);
   }
 
   takeBack(): Promise<void> | undefined {

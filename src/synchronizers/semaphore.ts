@@ -146,6 +146,7 @@ export class Semaphore extends PermitSource {
     const line = this.services.lines.line(this.protocol.key, this.protocol.channel);
     const left = line.passOn(count);
     if (left > 0 && (await this.#release(left, true)) === 'unheard') line.noOtherSubscriber();
+    this.services.reports.permitsReleased(this.protocol, count);
   }
 
   /**
@@ -161,7 +162,9 @@ export class Semaphore extends PermitSource {
     const count = checkPermits(permits, 1);
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
-    return count > 0 && (await this.#release(count, false)) !== 'none';
+    if (count === 0 || (await this.#release(count, false)) === 'none') return false;
+    this.services.reports.permitsReleased(this.protocol, count);
+    return true;
   }
 
   /** Another name for {@link Semaphore.releaseIfExists}. */
@@ -195,11 +198,15 @@ export class Semaphore extends PermitSource {
   async drainPermits(): Promise<number> {
     this.checkOpen();
     if (this.declared !== undefined) await this.setUp(this.declared);
-    return this.services.lanes.once(
+    const { lanes, reports } = this.services;
+    const askedAt = reports.now();
+    const permits = await lanes.once(
       this.protocol.requests,
       (lane) => this.protocol.drain(lane),
       (lane) => this.protocol.cancelAcquire(-1, lane),
     );
+    if (permits > 0) reports.permitsAcquired(this.protocol, permits, false, askedAt);
+    return permits;
   }
 
   /**
@@ -254,7 +261,8 @@ export class Semaphore extends PermitSource {
     second?: () => T | PromiseLike<T>,
   ): Promise<T> {
     const { options, fn } = checkBody(first, second);
-    return this.within(await this.acquirePermits(options), '', () => fn());
+    const permits = await this.acquirePermits(options);
+    return this.within(permits, permits.permits, '', () => fn());
   }
 
   async #take(permits: number, waiting: WaitLimit): Promise<boolean> {

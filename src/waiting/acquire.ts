@@ -2,6 +2,7 @@
  * From a call to a hold. A call from inside a hold of the same lock re-enters: the call opens a nested hold as soon as
  * the other branches of the outer hold leave a place. Every other call is a stranger and gets its own owner id.
  */
+import type { Reports } from '../diagnostics/reports.js';
 import { ClientClosedError, LockAbortedError, LockUpgradeError, NonReentrantError } from '../errors.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
 import { checkHoldsAround, innermostHold, lockIdentity, type HoldOwner } from '../holding/innermost-hold.js';
@@ -18,6 +19,7 @@ import type { Settle, WaitLimit } from './waiter.js';
 
 /** The services of the client that an acquisition uses. */
 export interface AcquireServices extends LockWaiterServices, HoldOwner {
+  readonly reports: Reports;
   readonly client: { readonly closed: boolean };
   readonly lines: WaitLines;
 }
@@ -35,8 +37,9 @@ export interface Acquisition {
  * Acquires the lock and settles the call. If the lock stays busy, the call fails with `LockTimeoutError`. A failed call
  * leaves no hold and no waiter.
  */
-export function acquire(services: AcquireServices, acquisition: Acquisition, settle: Settle): void {
-  const { protocol, limit, context } = acquisition;
+export function acquire(services: AcquireServices, acquisition: Acquisition, caller: Settle): void {
+  const { protocol, terms, limit, context } = acquisition;
+  const settle = services.reports.acquiring(protocol, terms.askedAt, caller);
   if (limit.signal?.aborted === true) {
     return settle.failed(new LockAbortedError(protocol.name, limit.signal.reason));
   }

@@ -96,8 +96,10 @@ export class Grants {
     jumped: number,
     now: number,
   ): void {
+    const { protocol, owner } = waiter;
     const doubtUntil = waiter.doubtUntil(request.doubt);
-    const tenure = new Tenure(this.services.tenures, this.host, waiter.protocol, waiter.owner, doubtUntil, jumped);
+    const handedOff = reply.kind === 'handed';
+    const tenure = new Tenure(this.services.tenures, this.host, protocol, owner, doubtUntil, jumped, handedOff);
     waiter.hasLock();
     this.line.remove(waiter);
     this.schedule.granted();
@@ -111,7 +113,7 @@ export class Grants {
     }
     const record = tenure.open(waiter.terms, sentAt, now);
     record.token = tenure.token = reply.token;
-    tellAcquired(tenure, record, reply.kind === 'handed');
+    tellAcquired(tenure, record, waiter.terms.askedAt);
     // A forced unlock named this owner while the reply was pending. An attempt that ran after the forced unlock may
     // have acquired the lock again. Without a release here, that field would stay in Redis without a hold.
     if (waiter.forced === waiter.owner) tenure.force(true);

@@ -1,5 +1,5 @@
 import type { LeaseClock } from '../clock.js';
-import type { EventSource } from '../events.js';
+import type { Reports } from '../diagnostics/reports.js';
 import { LightSet } from '../light-set.js';
 import type { LongWaits } from './long-wait.js';
 import { YIELD_MS } from './retry-schedule.js';
@@ -11,7 +11,7 @@ import type { Waiter } from './waiter.js';
 /** The services that the lines of one client share. */
 export interface LineServices {
   readonly clock: LeaseClock;
-  readonly events: EventSource;
+  readonly reports: Reports;
   readonly longWaits: LongWaits;
 }
 
@@ -62,10 +62,7 @@ export class LocalLine {
   stand(waiter: Waiter, wake: () => void): void {
     if (waiter instanceof LockWaiter) this.queue?.join(waiter, wake);
     this.services.longWaits.waiting(this.queue ?? this);
-    const { events } = this.services;
-    if (events.heard('waiting')) {
-      events.emit('waiting', { lockName: waiter.name, waiters: (this.queue ?? this).waiterCount });
-    }
+    this.services.reports.waiting(waiter.name, (this.queue ?? this).waiterCount);
   }
 
   remove(waiter: Waiter): void {

@@ -69,11 +69,16 @@ export async function open(kind: LockKind, settings: ClientSettings & { name?: s
 function heard(client: LockClient): Bench['events'] {
   const events: Bench['events'] = {
     acquired: [],
+    notAcquired: [],
     released: [],
     waiting: [],
     renewed: [],
     renewFailed: [],
     leaseLost: [],
+    permitsAcquired: [],
+    permitsReleased: [],
+    latchPassed: [],
+    latchCountedDown: [],
     releaseFailed: [],
     connectionError: [],
     clockUnavailable: [],

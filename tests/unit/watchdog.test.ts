@@ -3,12 +3,11 @@ import { LeaseClock } from '../../src/clock.js';
 import type { RenewalItem, RenewalScript } from '../../src/protocols/lock-protocol.js';
 import type { Tenure } from '../../src/holding/tenure.js';
 import { Watchdog } from '../../src/holding/watchdog.js';
-import type { EventSource } from '../../src/events.js';
 import { FakeClock } from '../support/time/fake-clock.js';
 import { until } from '../support/time/until.js';
 
 const EVERY_MS = 10_000;
-const silent: EventSource = { on: () => undefined, off: () => undefined, heard: () => false, emit: () => undefined };
+const silent = { renewed: () => undefined, renewFailed: () => undefined };
 
 /** Renewals that are noted, with the turn of the event loop in which they left, and never answered. */
 class Unanswered implements RenewalScript {

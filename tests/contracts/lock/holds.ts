@@ -59,7 +59,7 @@ export function holdsContract(kind: LockKind): void {
       const error = await errorOf(hold.release());
       expect(error).toBe(signal.reason);
       expect(aborts).toBe(1);
-      expect(bench.events.leaseLost).toEqual([
+      expect(bench.events.leaseLost).toMatchObject([
         { lockName: bench.name, owner: hold.owner, reason: 'expired', cause: undefined },
       ]);
     });

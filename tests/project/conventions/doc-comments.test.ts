@@ -36,7 +36,7 @@ const ADDITIONS: Readonly<Record<string, readonly string[]>> = {
   GroupMultiLock: ['remainTimeToLive'],
   JointLock: ['name', 'forceUnlock', 'isLocked', 'remainTimeToLive', 'getHoldCount', 'currentHold'],
   Lock: ['currentHold', 'acquire', 'tryAcquire', 'withLock'],
-  LockClient: ['id', 'events', 'holds', 'list', 'inspect'],
+  LockClient: ['id', 'events', 'holds', 'list', 'inspect', 'stats'],
   Permit: ['id', 'ids', 'semaphoreName', 'validFor', 'updateLeaseTime', 'release'],
   PermitExpirableSemaphore: ['acquirePermit', 'tryAcquirePermit', 'withPermit'],
   Semaphore: ['acquirePermits', 'tryAcquirePermits', 'tryRelease', 'withPermits'],

@@ -42,6 +42,7 @@ export const FOLDERS = [
   'waiting',
   'holding',
   'protocols',
+  'diagnostics',
   'ownership',
   'redis/requests',
   'redis/topologies',

@@ -247,8 +247,8 @@ export const PROMISES = [
   without(
     '20.22: a hold that its caller does not get is reported to no listener',
     'src/holding/nested-hold.ts',
-    'if (signal?.aborted !== true) tellAcquired(tenure, hold);',
-    'tellAcquired(tenure, hold);',
+    'if (signal?.aborted !== true) tellAcquired(tenure, hold, terms.askedAt);',
+    'tellAcquired(tenure, hold, terms.askedAt);',
     'tests/integration/events',
     'tests/verification/properties',
   ),

@@ -1,6 +1,7 @@
 import { mechanismsOf, type Mechanisms } from '../../../src/client/wiring.js';
 import { runOutside } from '../../../src/ownership/flow.js';
 import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../../../src/protocols/lock-protocol.js';
+import { Reports } from '../../../src/diagnostics/reports.js';
 import { createEvents, type EventSource } from '../../../src/events.js';
 import { resolveOptions } from '../../../src/options.js';
 import { PlainLockProtocol, plainRenewal } from '../../../src/protocols/plain-lock-protocol.js';
@@ -58,7 +59,7 @@ export class FakeClient {
       server: 'fake',
       options,
       clock,
-      events,
+      reports: new Reports(id, clock, events),
       executor,
       subscriber,
       fieldsOf,

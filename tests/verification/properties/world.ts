@@ -204,6 +204,7 @@ export class World implements Watcher {
           leaseMs: lease ?? TERMS.lockWatchdogTimeout,
           watched: lease === undefined,
           bare: false,
+          askedAt: 0,
           site: undefined,
         },
         limit: waitLimitOf(client.mechanisms.clock, wait, call.controller.signal),

@@ -1,0 +1,178 @@
+/*
+ * The one port through which the mechanisms of a client report what happened. Each method counts, emits an event, and
+ * publishes to a channel. An event or a message is built only if it has a listener or a subscriber.
+ */
+import type { Clock, LeaseClock } from '../clock.js';
+import { LockAbortedError, LockTimeoutError, type LockLostError } from '../errors.js';
+import type { EventSource, LockKind, LockMode, MissOutcome } from '../events.js';
+import * as channels from './channels.js';
+import { Counters } from './stats.js';
+
+/** A lock or synchronizer, as reports name it. */
+export interface Subject {
+  readonly name: string;
+  readonly kind: LockKind;
+  /** Whether several callers can hold it at the same time. */
+  readonly concurrent: boolean;
+}
+
+/** Receives the outcome of an acquisition, once. */
+interface Settle<H> {
+  granted(hold: H): void;
+  failed(error: unknown): void;
+}
+
+export const modeOf = ({ concurrent }: Subject): LockMode => (concurrent ? 'shared' : 'exclusive');
+
+export const missOf = (error: unknown): MissOutcome =>
+  error instanceof LockTimeoutError ? 'busy' : error instanceof LockAbortedError ? 'aborted' : 'failed';
+
+export class Reports {
+  readonly counters = new Counters();
+
+  constructor(
+    readonly clientId: string,
+    private readonly clock: Clock,
+    readonly events: EventSource,
+  ) {}
+
+  /** Monotonic time, in ms. */
+  now(): number {
+    return this.clock.monotonic();
+  }
+
+  /** An acquisition begins. Reports how it fails; the grant is reported by `acquired`, before the caller gets it. */
+  acquiring<H>(subject: Subject, askedAt: number, settle: Settle<H>): Settle<H> {
+    this.counters.waiting += 1;
+    return new ReportedSettle(this, subject, askedAt, settle);
+  }
+
+  /** A call that `acquiring` reported has its outcome. */
+  settled(): void {
+    this.counters.waiting -= 1;
+  }
+
+  waiting(lockName: string, waiters: number): void {
+    this.counters.waits += 1;
+    if (this.events.heard('waiting')) this.events.emit('waiting', { lockName, waiters });
+  }
+
+  /** A caller gets a hold. The hold may already be lost. `askedAt`: monotonic time, in ms, of the call. */
+  acquired(subject: Subject, owner: string, holdCount: number, handedOff: boolean, askedAt: number): void {
+    const { counters, events } = this;
+    const { name: lockName, kind } = subject;
+    counters.ended(kind, 'granted');
+    if (handedOff) counters.handOvers += 1;
+    if (!events.heard('acquired')) return;
+    const waited = this.now() - askedAt;
+    events.emit('acquired', { lockName, kind, mode: modeOf(subject), owner, holdCount, handedOff, waited });
+  }
+
+  notAcquired(subject: Subject, askedAt: number, cause: unknown): void {
+    const { name: lockName, kind } = subject;
+    const outcome = missOf(cause);
+    this.counters.ended(kind, outcome);
+    if (!this.events.heard('notAcquired')) return;
+    const waited = this.now() - askedAt;
+    this.events.emit('notAcquired', { lockName, kind, mode: modeOf(subject), outcome, waited, cause });
+  }
+
+  /** `openedAt`: time of the grant by this lease clock, in ms. */
+  released(subject: Subject, owner: string, holdCount: number, openedAt: number, clock: LeaseClock): void {
+    if (!this.events.heard('released')) return;
+    const { name: lockName, kind } = subject;
+    const held = clock.now() - openedAt;
+    this.events.emit('released', { lockName, kind, mode: modeOf(subject), owner, holdCount, held });
+  }
+
+  lost(subject: Subject, owner: string, held: number, error: LockLostError): void {
+    const { name, kind } = subject;
+    const { reason, cause } = error;
+    const mode = modeOf(subject);
+    this.counters.losses += 1;
+    this.events.emit('leaseLost', { lockName: name, kind, mode, owner, reason, held, cause });
+    if (!channels.leaseLost.hasSubscribers) return;
+    channels.leaseLost.publish({
+      ...this.#named(subject),
+      owner,
+      reason,
+      held,
+      error,
+    } satisfies channels.LeaseLostMessage);
+  }
+
+  renewed(subject: Subject, owner: string, remaining: number): void {
+    this.counters.renewals += 1;
+    if (this.events.heard('renewed')) this.events.emit('renewed', { lockName: subject.name, owner, remaining });
+    if (!channels.leaseRenewed.hasSubscribers) return;
+    channels.leaseRenewed.publish({ ...this.#named(subject), owner, remaining } satisfies channels.LeaseRenewedMessage);
+  }
+
+  renewFailed(subject: Subject, owner: string, error: unknown): void {
+    this.counters.renewalFailures += 1;
+    this.events.emit('renewFailed', { lockName: subject.name, owner, cause: error });
+    if (!channels.renewFailed.hasSubscribers) return;
+    channels.renewFailed.publish({ ...this.#named(subject), owner, error } satisfies channels.RenewFailedMessage);
+  }
+
+  releaseFailed(lockName: string, owner: string, cause: unknown): void {
+    this.events.emit('releaseFailed', { lockName, owner, cause });
+  }
+
+  connectionError(connection: 'command' | 'subscriber', error: unknown): void {
+    this.counters.connectionErrors += 1;
+    this.events.emit('connectionError', { connection, cause: error });
+    if (!channels.connectionError.hasSubscribers) return;
+    const message: channels.ConnectionErrorMessage = { clientId: this.clientId, connection, error };
+    channels.connectionError.publish(message);
+  }
+
+  clockUnavailable(cause: unknown): void {
+    this.events.emit('clockUnavailable', { cause });
+  }
+
+  permitsAcquired({ name: lockName, kind }: Subject, permits: number, handedOff: boolean, askedAt: number): void {
+    this.counters.ended(kind, 'granted');
+    if (handedOff) this.counters.handOvers += 1;
+    if (!this.events.heard('permitsAcquired')) return;
+    this.events.emit('permitsAcquired', { lockName, kind, permits, handedOff, waited: this.now() - askedAt });
+  }
+
+  permitsReleased({ name: lockName, kind }: Subject, permits: number): void {
+    if (permits === 0 || !this.events.heard('permitsReleased')) return;
+    this.events.emit('permitsReleased', { lockName, kind, permits });
+  }
+
+  latchPassed({ name: lockName, kind }: Subject, askedAt: number): void {
+    this.counters.ended(kind, 'granted');
+    if (this.events.heard('latchPassed')) this.events.emit('latchPassed', { lockName, waited: this.now() - askedAt });
+  }
+
+  latchCountedDown({ name: lockName }: Subject): void {
+    if (this.events.heard('latchCountedDown')) this.events.emit('latchCountedDown', { lockName });
+  }
+
+  #named(subject: Subject): Pick<channels.LeaseLostMessage, 'name' | 'kind' | 'mode' | 'clientId'> {
+    return { name: subject.name, kind: subject.kind, mode: modeOf(subject), clientId: this.clientId };
+  }
+}
+
+class ReportedSettle<H> implements Settle<H> {
+  constructor(
+    private readonly reports: Reports,
+    private readonly subject: Subject,
+    private readonly askedAt: number,
+    private readonly settle: Settle<H>,
+  ) {}
+
+  granted(hold: H): void {
+    this.reports.settled();
+    this.settle.granted(hold);
+  }
+
+  failed(error: unknown): void {
+    this.reports.settled();
+    this.reports.notAcquired(this.subject, this.askedAt, error);
+    this.settle.failed(error);
+  }
+}
