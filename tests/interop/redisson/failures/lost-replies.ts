@@ -29,7 +29,7 @@ export const LOST_REPLIES: readonly FaultRow[] = [
       loseReply(proxy);
       const result = await ended(thread.call(lockNamed(NAME), 'lock'));
       await pause(1_000);
-      return `${result}; afterwards: ${await heldNow(server, NAME)}, owned by nobody`;
+      return `${result}; afterwards: ${await heldNow(server, NAME)}, without an owner`;
     },
     async holdfast(setting) {
       const server = await setting.server();

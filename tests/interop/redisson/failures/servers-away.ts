@@ -40,7 +40,7 @@ export const SERVERS_AWAY: readonly FaultRow[] = [
     },
   },
   {
-    fault: 'The server stands still (SIGSTOP) before `tryLock(2 s)` and goes on later',
+    fault: 'The server stands still (SIGSTOP) before `tryLock(2 s)` and continues later',
     async redisson(setting) {
       const server = await setting.server();
       const thread = (await setting.jvm({ addresses: [server.url] })).thread('t');
@@ -50,7 +50,7 @@ export const SERVERS_AWAY: readonly FaultRow[] = [
       const result = await settled(thread.call(lockNamed(NAME), 'tryLock', 2_000, 30_000, 'MILLISECONDS'));
       server.resume();
       await pause(1_000);
-      return `${result}; 1 s after the server goes on: ${await heldNow(server, NAME)}`;
+      return `${result}; 1 s after the server continues: ${await heldNow(server, NAME)}`;
     },
     async holdfast(setting) {
       const server = await setting.server();
@@ -60,7 +60,7 @@ export const SERVERS_AWAY: readonly FaultRow[] = [
       const result = await settled(client.getLock(NAME).tryLock(2_000, 30_000));
       server.resume();
       await pause(1_000);
-      return `${result}; 1 s after the server goes on: ${await heldNow(server, NAME)}`;
+      return `${result}; 1 s after the server continues: ${await heldNow(server, NAME)}`;
     },
   },
   {
@@ -72,7 +72,7 @@ export const SERVERS_AWAY: readonly FaultRow[] = [
       await server.restart();
       await pause(3 * WATCHDOG_MS);
       const asked = await ended(thread.call(lockNamed(NAME), 'unlock'));
-      return `is told nothing; its \`unlock()\`, ${span(3 * WATCHDOG_MS)} later, ${asked}`;
+      return `is not told; its \`unlock()\`, ${span(3 * WATCHDOG_MS)} later, ${asked}`;
     },
     async holdfast(setting) {
       const server = await setting.server();
@@ -87,7 +87,7 @@ export const SERVERS_AWAY: readonly FaultRow[] = [
     },
   },
   {
-    fault: 'The holder is stopped (SIGSTOP) for longer than its lease of 1 s, somebody else enters, it goes on',
+    fault: 'The holder is stopped (SIGSTOP) for longer than its lease of 1 s, another owner enters, it continues',
     async redisson(setting) {
       const server = await setting.server();
       const jvm = await setting.jvm({ addresses: [server.url] });
@@ -97,7 +97,7 @@ export const SERVERS_AWAY: readonly FaultRow[] = [
       await (await setting.holdfast(server.url)).getLock(NAME).acquire();
       jvm.signal('SIGCONT');
       await pause(500);
-      return `is told nothing; its \`unlock()\` ${await ended(thread.call(lockNamed(NAME), 'unlock'))}`;
+      return `is not told; its \`unlock()\` ${await ended(thread.call(lockNamed(NAME), 'unlock'))}`;
     },
     async holdfast(setting) {
       const server = await setting.server();
@@ -110,7 +110,7 @@ export const SERVERS_AWAY: readonly FaultRow[] = [
       const from = now();
       worker.resume();
       await worker.nextEvent('leaseLost');
-      return `is told (\`signal\`, \`leaseLost\`) ${span(now() - from)} after it goes on`;
+      return `is told (\`signal\`, \`leaseLost\`) ${span(now() - from)} after it continues`;
     },
   },
 ];
