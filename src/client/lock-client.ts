@@ -56,8 +56,8 @@ import { pausesOf, type SpinLockOptions } from '../locks/spin-lock.js';
 import type { UserConnection } from '../redis/connections/user-connection.js';
 
 /**
- * A client of one Redis server, Sentinel group or cluster. {@link createClient} creates it. Each client is a stranger to
- * every other client, also in the same process.
+ * A client of one Redis server, Sentinel group or cluster. {@link createClient} creates it. Each client is a stranger
+ * to every other client, also in the same process.
  *
  * @redisson `RedissonClient`, as far as locks and synchronizers go
  */
@@ -214,7 +214,8 @@ export class LockClient implements AsyncDisposable {
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the group, a value or an option is invalid.
    * @example
    * const seats = client.getMultiLock('seats', ['12A', '12B']);
-   * @redisson `RedissonClient#getMultiLock(String, Collection<Object>)`. The values are strings, as with its `StringCodec`.
+   * @redisson `RedissonClient#getMultiLock(String, Collection<Object>)`. The values are strings, as with its
+   *   `StringCodec`.
    */
   getMultiLock(group: string, values: readonly string[], options?: ContextOptions): GroupMultiLock;
   /**
@@ -321,7 +322,7 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
-   * Reads from Redis, at one moment, what is stored under a name. With `processes`, further commands find the processes
+   * Reads from Redis, at one moment, the objects under a name. With `processes`, further commands find the processes
    * of the owners and the number of waiting clients.
    *
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply within one command deadline.
@@ -337,11 +338,11 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
-   * Lists what is in use, in no order: held locks of all kinds, semaphores, taken permits and latches, of every program
-   * that uses this Redis, with the processes of the owners. It reads page by page with `SCAN`, so it can take long where
-   * Redis has many keys, and what changes meanwhile may be missing. A semaphore or latch is listed if a call waits for
-   * it, if a permit with a lease is taken, or if a client of this package changed it within the last hour: otherwise its
-   * key is a number like any other.
+   * Lists the objects in use, in no order: held locks of all kinds, semaphores, taken permits and latches, of every
+   * program that uses this Redis, with the processes of the owners. It reads page by page with `SCAN`, so it can take
+   * long if Redis has many keys, and objects that change during the list may be missing. A semaphore or latch is listed
+   * if a call waits for it, if a permit with a lease is taken, or if a client of this package changed it within the
+   * last hour: otherwise its key is a number like any other.
    *
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
    * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: the signal was aborted.
@@ -354,8 +355,8 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
-   * Frees a lock of any kind if the given owner still has it, and wakes its waiters. The owner may still work: it learns
-   * of the loss at its next renewal or release.
+   * Frees a lock of any kind if the given owner still has it, and wakes its waiters. The owner may still work: it
+   * learns of the loss at its next renewal or release.
    *
    * @returns `true` if this call freed the lock, `false` if the owner did not have it.
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or `ifOwner` is invalid. No command was sent.

@@ -89,7 +89,7 @@ export class HoldRecord extends LossSignal {
     terms: HoldTerms,
     sentAt: number,
     readonly openedAt: number,
-    /** The kind of lock that the call asked for. Nested holds of one tenure may be of different kinds. */
+    /** The kind of lock that the call requested. Nested holds of one tenure may be of different kinds. */
     readonly protocol: LockProtocol,
   ) {
     super();
@@ -154,7 +154,10 @@ export class HoldRecord extends LossSignal {
     this.tellLost();
   }
 
-  /** The caller leaves the hold to end by itself, `afterMs` after `now`. Its lease is unchanged until Redis confirms. */
+  /**
+   * The caller has released the hold, and Redis ends it `afterMs` after `now`. Its lease is unchanged until Redis
+   * confirms.
+   */
   leaveFor(afterMs: number, now: number): void {
     this.watched = false;
     this.leftUntil = now + afterMs;

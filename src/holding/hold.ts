@@ -9,8 +9,8 @@ import { showAs } from '../summary.js';
 /** The options of a release. */
 export interface ReleaseOptions {
   /**
-   * Time, in milliseconds, for which the lock stays held after the call: an integer of at least 0. The renewal stops, and
-   * Redis ends the hold when the time is over, even if this process has exited by then.
+   * Time, in milliseconds, for which the lock stays held after the call: an integer of at least 0. The renewal stops,
+   * and Redis ends the hold after that time, even if this process has exited by then.
    *
    * @defaultValue 0: the lock is free at once
    */
@@ -62,8 +62,8 @@ export abstract class Hold implements AsyncDisposable {
    *
    * With `after`, the caller is outside of the hold at once, but the lock stays held for that time: other calls find it
    * busy, and `client.holds()` no longer lists it. The promise resolves when Redis has the new lease. If Redis answers
-   * late, the hold may end up to `commandTimeout` later. A `close()` of the client does not shorten the time. Use it for a
-   * job that several machines start at the same time by clocks that differ.
+   * late, the hold may end up to `commandTimeout` later. A `close()` of the client does not shorten the time. Use it
+   * for a job that several machines start at the same time by clocks that differ.
    *
    * @param options - see {@link ReleaseOptions}.
    * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost before.

@@ -253,7 +253,7 @@ export class Lease {
   }
 
   /**
-   * Starts the lease that the caller asked for, on a hold that the watchdog has renewed until now. The key lasts as
+   * Starts the lease that the caller requested, on a hold that the watchdog has renewed until now. The key lasts as
    * long as the longest lease of the holds around this hold. The call settles by `settleBy` (lease clock ms).
    */
   begin(hold: HoldRecord, leaseMs: number, settleBy: number): Promise<void> {

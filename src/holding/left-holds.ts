@@ -1,5 +1,5 @@
 /*
- * A hold that its caller released with `after`: Redis keeps it until its time is over, no caller is inside, and no renewal
+ * A hold that its caller released with `after`: Redis keeps it for that time, no caller is inside, and no renewal
  * extends it. Its lease ends it even if this process exits. The client also releases it at its end, because waiters may
  * know of a longer lease from their last try, and only a message wakes them sooner.
  */
@@ -11,7 +11,7 @@ import { wholeMs } from '../lease-time.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HeldReply } from '../redis/scripts/replies.js';
 
-/** The holds of a tenure, as the request that keeps them in Redis uses them. */
+/** The holds of a tenure, for the request that keeps them in Redis. */
 interface KeptTenure {
   readonly protocol: LockProtocol;
   readonly owner: string;
@@ -19,7 +19,7 @@ interface KeptTenure {
   readonly lease: { mayLast(leaseMs: number): void };
 }
 
-/** The tenure, as its releases in the background use it. */
+/** The tenure, for its releases in the background. */
 interface LeavingTenure extends KeptTenure {
   readonly services: { readonly clock: LeaseClock; readonly compensations: Compensations };
   readonly lease: { readonly lastEnd: number; mayLast(leaseMs: number): void };
@@ -34,9 +34,7 @@ export const hasCaller = ({ leftUntil }: HoldRecord): boolean => leftUntil === u
 /** Number of holds that a caller has. */
 export const countOpen = (holds: readonly HoldRecord[]): number => holds.filter(hasCaller).length;
 
-/**
- * Sends the counts of all holds that Redis has to keep, and what is left of their leases. `now`: lease clock time, in ms.
- */
+/** Sends the counts of all holds that Redis has to keep, and their remaining leases. `now`: lease clock time, in ms. */
 export function sendRemaining({ protocol, owner, holds, lease }: KeptTenure, now: number): ScriptRequest<HeldReply> {
   const remaining = holds.map((hold) => ({
     half: hold.half,
@@ -48,18 +46,18 @@ export function sendRemaining({ protocol, owner, holds, lease }: KeptTenure, now
   return protocol.releasePartial(owner, remaining, leaseMs);
 }
 
-/** Redis has the leases of the holds that were left to end. The other holds of the owner last as long as these. */
+/** Redis has the leases of the released holds that it keeps. The other holds of the owner last as long as these. */
 export function confirmLeft(holds: readonly HoldRecord[]): void {
   for (const hold of holds) hold.leaseEnd = hold.leftUntil ?? hold.leaseEnd;
 }
 
-/** Monotonic time, in ms, at which the last hold ends that was left to end; 0 without such a hold. */
+/** Monotonic time, in ms, at which the last such hold ends; 0 without such a hold. */
 function lastLeftUntil({ services: { clock }, holds }: LeavingTenure): number {
   const left = Math.max(0, ...holds.map(({ leftUntil = 0 }) => leftUntil - clock.now()));
   return left === 0 ? 0 : clock.clock.monotonic() + left;
 }
 
-/** Releases owners that were left to end, when they have ended. */
+/** Releases the owners of holds that Redis keeps, at the end of these holds. */
 export function releaseLeft(tenure: LeavingTenure, owners: readonly string[], until = 0): Promise<void> {
   return tenure.services.compensations.add({
     send: () => tenure.protocol.release(owners),
@@ -71,7 +69,7 @@ export function releaseLeft(tenure: LeavingTenure, owners: readonly string[], un
 
 /**
  * Releases, in the background, owners that no caller has any more. `notBefore` and `until` are those of a compensation.
- * What was left to end keeps its time, whether or not the request that asked for it has run.
+ * A hold that Redis keeps is released at its end, whether or not the request for that has run.
  */
 export async function releaseInBackground(
   tenure: LeavingTenure,

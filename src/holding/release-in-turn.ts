@@ -117,12 +117,12 @@ export class ReleasesInTurn {
         throw tenure.unreleased(error as LockError, hold, deadline);
       });
     }
-    // A repeat finds no owner: an earlier attempt has run, and what was left to end has ended.
+    // A repeat finds no owner: an earlier attempt has run, and the holds that Redis kept have ended.
     const hasEnded =
       request.doubt !== undefined && tenure.holds.every(({ leftUntil = Infinity }) => leftUntil <= clock.now());
     if (request.reply?.kind === 'gone' && !hasEnded) throw tenure.lose('gone');
     tenure.tellEnded(hold, holdCount);
-    // A release that began meanwhile still has its own request to send.
+    // A release that began in between still has its own request to send.
     const isLast = countOpen(tenure.holds) === 0 && this.#pending === 1;
     if (isLast && tenure.holds.length > 0) tenure.leave();
   }

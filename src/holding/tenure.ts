@@ -219,7 +219,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     const loss = this.#lossBy(reason, cause);
     this.loss = loss;
     this.state = 'over';
-    // Redis has lost what was left to end as well, unless only the leases of the open holds have ended.
+    // Redis has also lost the holds that it kept, unless only the leases of the open holds have ended.
     if (reason !== 'expired') this.holds = this.holds.filter(hasCaller);
     this.services.watchdog.remove(this);
     this.host.ended(this, 'lost');
@@ -287,7 +287,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     return releaseInBackground(this, owners, Math.max(this.#doubtUntil, doubtUntil), leaseEnd);
   }
 
-  /** Resolves when no attempt of the first acquire can run any more. */
+  /** Resolves when no attempt of the first acquire can still run. */
   async whenNoDoubt(): Promise<void> {
     const { clock } = this.services;
     while (this.#acquireIsDoubtful()) await pause(clock, this.#doubtUntil - clock.clock.monotonic() + 1);

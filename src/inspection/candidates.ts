@@ -1,4 +1,4 @@
-/* Which names the keys and channels of a server point to. */
+/* Derives the names of objects from the keys and channels of a server. */
 import { escapeGlob } from './glob.js';
 
 /** One series of SCAN pages. */
@@ -9,8 +9,8 @@ export interface Scan {
 
 /**
  * The scans that find every name. A hash is a lock, or the request lanes of a semaphore or latch. A sorted set has the
- * taken permits of a semaphore, or the waiters of a fair lock. The string of a semaphore or latch looks like every other
- * number, so strings are not scanned.
+ * taken permits of a semaphore, or the waiters of a fair lock. The string of a semaphore or latch looks like every
+ * other number, so strings are not scanned.
  */
 export function scansFor(keyPrefix: string, match: string): Scan[] {
   const names = escapeGlob(keyPrefix) + match;
@@ -38,7 +38,7 @@ export function keysMeantBy(key: string, type: Scan['type']): string[] {
   return UUID.test(key) ? unprefixed(key.slice(LANES.length).replace(UUID, '')) : [];
 }
 
-/** The patterns of the channels that calls wait at for a semaphore or latch. */
+/** The patterns of the channels on which calls wait for a semaphore or latch. */
 export const WAITING_PATTERNS: readonly string[] = [`${SEMAPHORE_CHANNEL}*`, 'redisson_countdownlatch__channel__*'];
 
 /** The keys of the semaphores and latches that may have this channel. */
@@ -48,7 +48,7 @@ export function keysOfChannel(channel: string): string[] {
   return channel.startsWith(SEMAPHORE_CHANNEL) ? unprefixed(channel.slice(SEMAPHORE_CHANNEL.length)) : [];
 }
 
-/** The keys whose derived names have this part: braces are those of the key, or those that stand around it. */
+/** The keys whose derived names contain this part. Braces in it belong to the key or were added around the key. */
 function unprefixed(part: string): string[] {
   const inner = /^\{(.+)\}$/s.exec(part)?.[1];
   const around = inner === undefined || inner.includes('{') ? [] : [inner];

@@ -1,4 +1,4 @@
-/* Reads what Redis has under several names of one server, with the processes of the owners and the waiters. */
+/* Reads the objects of several names at one server, with the processes of the owners and the waiters. */
 import { ClientClosedError, RefusedError } from '../errors.js';
 import {
   fairQueueKey,
@@ -19,7 +19,7 @@ import type { Server, Servers } from './servers.js';
 /** An owner of a lock, with its process. */
 export interface ListedOwner extends OwnerInspection {
   /**
-   * The process of the owner; `undefined` if Redis does not tell. That is so for an owner of a JVM, whose connections do
+   * The process of the owner; `undefined` if it is unknown. That is so for an owner of Redisson, whose connections do
    * not carry the id of its client (`Redisson#getId()`), for a process that is no longer connected, and where Redis
    * refuses `CLIENT`.
    */
@@ -37,12 +37,12 @@ export interface ListEntry extends Omit<Inspection, 'owners'> {
   readonly owners: readonly ListedOwner[];
   /**
    * Number of clients with calls that wait. A client counts once, however many of its calls wait, and for half a
-   * second after the last of them. Of a fair lock: the length of its queue. `undefined` if Redis refuses to tell.
+   * second after the last of them. Of a fair lock: the length of its queue. `undefined` if Redis refuses the command.
    */
   readonly waiters: number | undefined;
 }
 
-/** What inspections need of a client. */
+/** The services of the client that inspections use. */
 export interface Inspecting {
   readonly client: { readonly closed: boolean };
   readonly clientId: string;
@@ -64,7 +64,7 @@ export async function inspectName({ executor, keyPrefix, clientId }: Inspecting,
   return inspectionOf(name, clientId, await executor.ask(inspect, keysOf(keyPrefix + name), []));
 }
 
-/** Reads one name, and what its entry in a list tells besides. */
+/** Reads one name, with the processes and the waiters of a list entry. */
 export async function describeName(inspecting: Inspecting, name: string): Promise<ListEntry> {
   const found = await inspectName(inspecting, name);
   const server = inspecting.servers.of(inspecting.keyPrefix + name);
@@ -142,7 +142,7 @@ function channelsOf({ kind }: Inspection, key: string): string[] {
   return [lockChannel(key)];
 }
 
-/** Passes on every error but that of a server that refuses the command. */
+/** Rethrows every error except that of a server that refuses the command. */
 export const ifRefused =
   <T>(value: T) =>
   (error: unknown): T => {

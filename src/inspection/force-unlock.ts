@@ -14,7 +14,7 @@ export interface ForceUnlockOptions {
   ifOwner: string;
 }
 
-/** What a force unlock needs of a client. */
+/** The services of the client that a force unlock uses. */
 export interface Forcing {
   readonly options: Pick<ResolvedOptions, 'fairLockWaitTimeout'>;
   readonly port: ProtocolPort;
@@ -36,7 +36,7 @@ export function checkForceOptions(options: ForceUnlockOptions): string {
 }
 
 /**
- * Frees the lock if the owner has it. The request has a lane, because a thread of a JVM has the same owner id again when
+ * Frees the lock if the owner has it. The request has a lane, because a thread of Redisson has the same owner id when
  * it locks again: a repeat of the request must not free that hold.
  */
 export async function forceUnlock(forcing: Forcing, key: string, owner: string): Promise<boolean> {

@@ -10,7 +10,7 @@ import type { Inspection } from './inspection.js';
 import { list, type ListOptions } from './list.js';
 import { Servers } from './servers.js';
 
-/** What an inspector needs of its client. */
+/** The services of the client that an inspector uses. */
 interface InspectorServices {
   readonly client: { readonly closed: boolean };
   readonly options: Pick<ResolvedOptions, 'fairLockWaitTimeout'>;
@@ -20,7 +20,7 @@ interface InspectorServices {
   readonly objects: { readonly lanes: Lanes };
 }
 
-/** Shows and frees what any program has in Redis, whichever client it uses. */
+/** Shows and frees the locks and synchronizers of every program that uses this Redis, with any client. */
 export class Inspector {
   readonly #inspecting: Inspecting;
 

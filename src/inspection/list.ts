@@ -21,13 +21,13 @@ export interface ListOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Number of keys that one SCAN looks at: Redis serves no other client meanwhile. */
+/** Number of keys that one SCAN examines. Redis serves no other client during that time. */
 const PAGE = 250;
 /** Number of names that one script reads, for the same reason. */
 const BATCH = 100;
 
 /**
- * Checks the arguments and returns the list. It sends no command before its first entry is asked for.
+ * Checks the arguments and returns the list. The list sends no command before its first entry is requested.
  *
  * @throws {InvalidArgumentError} An option is invalid.
  */

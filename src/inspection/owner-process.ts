@@ -1,6 +1,6 @@
 import { parseConnectionName } from '../redis/connections/connection-name.js';
 
-/** The process of an owner, as `CLIENT LIST` tells it. Any client can give its connections any name. */
+/** The process of an owner, as `CLIENT LIST` reports it. Any client can give its connections any name. */
 export interface OwnerProcess {
   /** The option `clientName` of the client; the empty string if it has none. */
   readonly clientName: string;

@@ -9,7 +9,7 @@ import { connections } from '../redis/scripts/server.js';
 /** Time, in ms, for which a list of the connections of a server stays valid. Large servers have tens of thousands. */
 const CONNECTIONS_MS = 2_000;
 
-/** One server that has keys, and the requests that are sent to it whatever key they name. */
+/** One server that has keys, and the requests that go to it regardless of their keys. */
 export class Server {
   readonly #executor: ScriptExecutor;
   #clients: Promise<ReadonlyMap<string, OwnerProcess>> | undefined;
@@ -47,7 +47,7 @@ export class Server {
     }
   }
 
-  /** The Holdfast clients that are connected to this server, by client id; empty if Redis refuses to tell. */
+  /** The Holdfast clients that are connected to this server, by client id; empty if Redis refuses the command. */
   clients(): Promise<ReadonlyMap<string, OwnerProcess>> {
     const now = this.client.clock.monotonic();
     if (this.#clients === undefined || now - this.#clientsReadAt > CONNECTIONS_MS) {

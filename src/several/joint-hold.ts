@@ -72,7 +72,7 @@ export class MultiHold extends Hold {
     const failures: unknown[] = [];
     let extended = 0;
     // A server that hangs does not delay a majority. Without a majority, wait for all members: after the rejection no
-    // member may be extended any more.
+    // member may be extended.
     await new Promise<void>((settled) => {
       const look = (): void => {
         if (extended === this.terms.quorum || extended + failures.length === members.length) settled();

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type LockClient } from '../../index.js';
 import { checkLockedOptions, type LockedOptions } from './options.js';
 import { clientOf, runLocked, type Body } from './run-locked.js';
 
-/** What {@link createLocking} returns. `T` is the type of `this` in which the client is found. */
+/** The result of {@link createLocking}. `T` is the type of the `this` in which the client is found. */
 export interface Locking<T = unknown> {
   /**
    * Returns a function whose calls run inside a lock. Each call acquires the lock, runs `fn`, and releases the lock. A
@@ -10,7 +10,8 @@ export interface Locking<T = unknown> {
    *
    * - `fn` fails: the call rejects with the error of `fn`, unchanged.
    * - The lock stays busy for all of `waitTime`: see `onBusy`.
-   * - `fn` succeeds, but the hold was lost: the call rejects with a `LockLostError` whose `result` is the value of `fn`.
+   * - `fn` succeeds, but the hold was lost: the call rejects with a `LockLostError` whose `result` is the value of
+   *   `fn`.
    *
    * The returned function has the `name`, the `length` and the arguments of `fn`.
    *
@@ -34,7 +35,9 @@ export interface Locking<T = unknown> {
     options: LockedOptions<This, A> & { onBusy: 'skip' },
     fn: (this: This, ...args: A) => R,
   ): (this: This, ...args: A) => Promise<Awaited<R> | undefined>;
-  /** Returns a function whose calls resolve with the result of `onBusy` if the lock stays busy. See the other overload. */
+  /**
+   * Returns a function whose calls resolve with the result of `onBusy` if the lock stays busy. See the other overload.
+   */
   locked<This extends T, A extends unknown[], R, B>(
     options: LockedOptions<This, A, B>,
     fn: (this: This, ...args: A) => R,
@@ -44,8 +47,8 @@ export interface Locking<T = unknown> {
 /**
  * Creates the functions that lock other functions.
  *
- * @param client - the client of the locks, or a function that finds it in the `this` of a call. The function runs at each
- *   call, so the client may be created later.
+ * @param client - the client of the locks, or a function that finds it in the `this` of a call. The function runs at
+ *   each call, so the client may be created later.
  * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `client` is neither.
  * @example
  * const { locked } = createLocking(client);

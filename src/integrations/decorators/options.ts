@@ -1,13 +1,18 @@
 import { InvalidArgumentError, type LockTimeoutError } from '../../index.js';
 import { KINDS, type LockedKind } from '../shared/kinds.js';
 
-/** The name of a lock, or several names: the function then runs inside a multi-lock, which holds all of them or none. */
+/**
+ * The name of a lock, or several names: the function then runs inside a multi-lock, which holds all of them or none.
+ */
 export type LockedName = string | readonly string[];
 
 /** A value, or a function of `this` and the arguments of the call. */
 export type FromCall<V, T, A extends readonly unknown[]> = V | ((this: T, ...args: A) => V);
 
-/** The options of a locked function. `T` is the type of its `this`, `A` of its arguments, and `B` of the result of `onBusy`. */
+/**
+ * The options of a locked function. `T` is the type of its `this`, `A` of its arguments, and `B` of the result of
+ * `onBusy`.
+ */
 export interface LockedOptions<T, A extends readonly unknown[], B = never> {
   /** The name of the lock, a list of names, or a function of the arguments that returns one of the two. */
   key: FromCall<LockedName, T, A>;
@@ -50,14 +55,14 @@ export interface LockedOptions<T, A extends readonly unknown[], B = never> {
   onBusy?: 'throw' | 'skip' | ((this: T, busy: LockTimeoutError, ...args: A) => B | PromiseLike<B>) | undefined;
 }
 
-/** What the options look like to code that runs them: every call has its own `this` and arguments. */
+/** The options for the code that runs calls: every call has its own `this` and arguments. */
 export type AnyLockedOptions = LockedOptions<unknown, readonly unknown[], unknown>;
 
 type Check = (value: unknown) => string | undefined;
 
 const isFunction = (value: unknown): boolean => typeof value === 'function';
 
-/** For each option the expectation that a value misses. The lock itself checks times and signals, before any command. */
+/** The expectation of each option, for error messages. The lock itself checks times and signals before any command. */
 const OPTIONS: Readonly<Record<keyof AnyLockedOptions, Check>> = {
   key: (value) =>
     typeof value === 'string' || Array.isArray(value) || isFunction(value)
@@ -75,7 +80,7 @@ const OPTIONS: Readonly<Record<keyof AnyLockedOptions, Check>> = {
       : `'throw', 'skip' or a function of the error and the arguments`,
 };
 
-/** Checks options where a function is declared, so that a mistake does not wait for the first call. */
+/** Checks options where a function is declared, so that a mistake shows before the first call. */
 export function checkLockedOptions(options: unknown): AnyLockedOptions {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidArgumentError('options', 'an object with a key', options);

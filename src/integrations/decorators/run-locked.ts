@@ -8,7 +8,7 @@ export type ClientOf = (self: unknown) => LockClient;
 /** A function whose calls run inside a lock. */
 export type Body = (this: unknown, ...args: unknown[]) => unknown;
 
-/** The client that was given, or a function that asks for it at each call: an instance may get its client late. */
+/** Returns a function that finds the client at each call, because an instance may get its client late. */
 export function clientOf(given: unknown): ClientOf {
   if (isClient(given)) return () => given;
   if (typeof given !== 'function') {
@@ -25,7 +25,7 @@ export function clientOf(given: unknown): ClientOf {
   };
 }
 
-/** By its methods, since the client may be of the copy of the package that the other module format loads. */
+/** Checks the methods: the client may belong to the copy of the package in the other module format. */
 function isClient(value: unknown): value is LockClient {
   return typeof value === 'object' && value !== null && 'getLock' in value && 'getMultiLock' in value;
 }

@@ -8,9 +8,9 @@ export interface LockRequestOptions<Params = Request['params']> extends RequestL
   /** The client whose locks the requests take. */
   client: LockClient;
   /**
-   * Answers a request that finds the lock busy. It gets the arguments of an error handler of Express.
+   * Responds to a request that finds the lock busy. It gets the arguments of an error handler of Express.
    *
-   * @defaultValue passes the error to the error handlers. The handler that Express has by itself answers with `status` and
+   * @defaultValue passes the error to the error handlers. The default handler of Express responds with `status` and
    *   `Retry-After`.
    */
   onBusy?:
@@ -18,16 +18,16 @@ export interface LockRequestOptions<Params = Request['params']> extends RequestL
 }
 
 /**
- * Creates a middleware that holds a lock for the time of a request, under a `LockContext` of the request. It releases the
- * lock when the response is closed: after its last byte, or when the client disconnects, whatever the handlers do. The
- * handlers after the middleware run inside the hold, so a nested call re-enters.
+ * Creates a middleware that holds a lock for the time of a request, under a `LockContext` of the request. It releases
+ * the lock when the response is closed: after its last byte, or when the client disconnects, regardless of the
+ * handlers. The handlers after the middleware run inside the hold, so a nested call re-enters.
  *
  * - A client that disconnects while its request waits ends the wait. The handlers do not run.
- * - The lock stays busy: `onBusy` answers, or the error handlers get a {@link RequestBusyError}.
+ * - The lock stays busy: `onBusy` responds, or the error handlers get a {@link RequestBusyError}.
  * - Redis is unavailable: the error handlers get the `RedisUnavailableError`, and the handlers do not run.
- * - The client disconnects while a handler works: the lock is released although the handler goes on. The signal of
- *   {@link requestLock} aborts. Work that must be complete in any case takes the lock once more with `withLock`: that hold
- *   outlives the request.
+ * - The client disconnects while a handler works: the lock is released although the handler continues. The signal of
+ *   {@link requestLock} aborts. For work that must always complete, acquire the lock once more with `withLock`: that
+ *   hold outlives the request.
  *
  * The middleware works with Express 4 and 5.
  *
@@ -56,7 +56,7 @@ export function lockRequest<Params = Request['params']>(options: LockRequestOpti
     }
   };
   return function lockedRequest(request, response, next) {
-    // Express 4 does not look at a promise that a middleware returns.
+    // Express 4 ignores a promise that a middleware returns.
     hold(request, response, next).catch(next);
   };
 }

@@ -12,14 +12,16 @@ export type HoldfastFastifyOptions =
   | (CreateClientOptions & {
       client?: undefined;
       /**
-       * The options of the `close()` that the plugin calls in `onClose`, when the server has answered its requests.
+       * The options of the `close()` that the plugin calls in `onClose`, when the server has completed its requests.
        *
        * @defaultValue open holds end with their leases
        */
       close?: CloseOptions | undefined;
     });
 
-/** Functions of a route. As methods they accept the request type of the route, such as `FastifyRequest<{ Params: P }>`. */
+/**
+ * Functions of a route. As methods they accept the request type of the route, such as `FastifyRequest<{ Params: P }>`.
+ */
 interface RouteFunctions {
   key(request: FastifyRequest): LockedName | PromiseLike<LockedName>;
   when(request: FastifyRequest): boolean | PromiseLike<boolean>;
@@ -40,9 +42,9 @@ export interface FastifyRouteLock extends RequestCall {
    */
   when?: RouteFunctions['when'] | undefined;
   /**
-   * Answers a request that finds the lock busy: it sends the reply, or returns the payload.
+   * Responds to a request that finds the lock busy: it sends the reply, or returns the payload.
    *
-   * @defaultValue throws the error to the error handler. The handler that Fastify has by itself answers with `status` and
+   * @defaultValue throws the error to the error handler. The default handler of Fastify responds with `status` and
    *   `Retry-After`.
    */
   onBusy?: RouteFunctions['onBusy'] | undefined;
@@ -55,7 +57,9 @@ declare module 'fastify' {
   }
 
   interface FastifyContextConfig {
-    /** The lock that each request of the route holds, from the start of the handler until the reply was sent or aborted. */
+    /**
+     * The lock that each request of the route holds, from the start of the handler until the reply was sent or aborted.
+     */
     lock?: FastifyRouteLock | undefined;
   }
 }

@@ -12,14 +12,14 @@ import { lockRoutes } from './route-lock.js';
  *
  * - Await the registration, or define the routes in a plugin that is registered later. A request of a route that was
  *   defined before the plugin was loaded fails, because it would run without its lock.
- * - The lock is taken after the `preHandler` hooks of the application and of the route. A request that a hook refuses
- *   takes no lock.
+ * - The lock is acquired after the `preHandler` hooks of the application and of the route. A request that a hook
+ *   refuses acquires no lock.
  * - The handler runs inside the hold, so a nested call re-enters.
  * - A client that disconnects while its request waits ends the wait. The handler does not run.
- * - The client disconnects while the handler works: the lock is released although the handler goes on. The signal of
- *   `requestLock(request.raw)` aborts. Work that must be complete in any case takes the lock once more with `withLock`:
+ * - The client disconnects while the handler works: the lock is released although the handler continues. The signal of
+ *   `requestLock(request.raw)` aborts. For work that must always complete, acquire the lock once more with `withLock`:
  *   that hold outlives the request.
- * - A client that the plugin created is closed in `onClose`, when the server has answered its requests.
+ * - A client that the plugin created is closed in `onClose`, when the server has completed its requests.
  *
  * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option of the plugin or of a route is invalid.
  * @example

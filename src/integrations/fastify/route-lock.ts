@@ -1,6 +1,6 @@
 /*
- * `config.lock` of routes. The hook of a route is the last of its `preHandler` hooks. It calls `done` inside the hold, so
- * that the handler runs inside of it, and holds until the response has ended.
+ * `config.lock` of routes. The hook of a route is the last of its `preHandler` hooks. It calls `done` inside the hold,
+ * so that the handler runs inside of it, and holds until the response has ended.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { InvalidArgumentError, type LockClient } from '../../index.js';
@@ -51,7 +51,7 @@ function holdLock(client: LockClient, { key, when, onBusy, ...call }: FastifyRou
       if (payload !== undefined && payload !== reply && !reply.sent) reply.send(payload);
     }
   };
-  // Not async: Fastify would go on when the promise resolves, which is at the end of the hold.
+  // Not async: Fastify would continue when the promise resolves, which is at the end of the hold.
   return function holdRouteLock(request: FastifyRequest, reply: FastifyReply, done: Done): void {
     hold(request, reply, done).catch(done);
   };

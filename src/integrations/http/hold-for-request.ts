@@ -1,6 +1,6 @@
 /*
  * A hold for the time of a request. The hold begins before the handler and ends with the response. The handler need not
- * cooperate: it may throw, stream, or never answer.
+ * cooperate: it may throw, stream, or never respond.
  */
 import { LockContext, type Hold, type LockTimeoutError } from '../../index.js';
 import { lockOf } from '../shared/kinds.js';
@@ -14,8 +14,8 @@ export class RequestLock {
   /** The hold. It is released when the response is closed. */
   readonly hold: Hold;
   /**
-   * The owner of the hold, for code that the handler does not call or start. A call with this context re-enters from any
-   * code.
+   * The owner of the hold, for code that the handler does not call or start. A call with this context re-enters from
+   * any code.
    */
   readonly context: LockContext;
   readonly #ended: AbortSignal;
@@ -28,15 +28,17 @@ export class RequestLock {
   }
 
   /**
-   * A signal that aborts when the request no longer holds the lock: the response is closed, the hold was lost, or the lock
-   * client was closed. Pass it to work that must stop when the client of the request disconnects.
+   * A signal that aborts when the request no longer holds the lock: the response is closed, the hold was lost, or the
+   * lock client was closed. Pass it to work that must stop when the client of the request disconnects.
    */
   get signal(): AbortSignal {
     return AbortSignal.any([this.hold.signal, this.#ended]);
   }
 }
 
-/** One owner per request: if two parts of an application lock the same name for one request, the second one re-enters. */
+/**
+ * One owner per request: if two parts of an application lock the same name for one request, the second one re-enters.
+ */
 const contexts = new WeakMap<object, LockContext>();
 const locks = new WeakMap<object, RequestLock>();
 
@@ -60,9 +62,9 @@ export function requestLock(request: object): RequestLock | undefined {
  *
  * - Code that `run` calls or starts is inside the hold, so a nested call re-enters.
  * - The client disconnects during the wait: the wait ends, the call resolves, and `run` is never called.
- * - The client disconnects while `run` works: the lock is released although the work goes on. The signal of
- *   {@link requestLock} aborts. Work that must be complete in any case takes the lock once more with `withLock`: that hold
- *   outlives the request.
+ * - The client disconnects while `run` works: the lock is released although the work continues. The signal of
+ *   {@link requestLock} aborts. For work that must always complete, acquire the lock once more with `withLock`: that
+ *   hold outlives the request.
  *
  * @param request - the `IncomingMessage`. Two calls with the same request have the same owner.
  * @param response - the `ServerResponse`.
@@ -101,7 +103,7 @@ export async function holdForRequest(
       return end.reached();
     });
   } catch (error) {
-    // Nobody can be answered any more. A hold that was lost has aborted the signal of the request and emitted `leaseLost`.
+    // The response is closed, so no error can be sent. A lost hold has aborted the signal and emitted `leaseLost`.
     if (running || end.signal.aborted) return;
     throw isTimeout(error) ? new RequestBusyError(error.lockName, error.waitTime, options) : error;
   } finally {

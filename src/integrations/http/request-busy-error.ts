@@ -2,9 +2,9 @@ import { LockTimeoutError } from '../../index.js';
 import type { BusyOptions, BusyStatus } from './request-options.js';
 
 /**
- * The lock of a request did not become free within its `waitTime`. The fields are those that the error handlers of Express
- * and Fastify read, so these answer with the status and with `Retry-After` by themselves. The message does not name the
- * lock, because such a handler may send it to the client.
+ * The lock of a request did not become free within its `waitTime`. Its fields are those that the error handlers of
+ * Express and Fastify read: they respond with the status and with `Retry-After`. The message does not name the lock,
+ * because such a handler may send it to the client.
  */
 export class RequestBusyError extends LockTimeoutError {
   /** Status code of the response. */

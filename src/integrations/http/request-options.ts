@@ -4,7 +4,7 @@ import type { LockedKind, LockedName } from '../decorators/index.js';
 /** The status codes for a busy lock: 409 Conflict and 423 Locked. */
 export type BusyStatus = 409 | 423;
 
-/** What a client of HTTP gets if the lock is busy. */
+/** The HTTP response if the lock is busy. */
 export interface BusyOptions {
   /**
    * Status code of the response.
@@ -20,7 +20,7 @@ export interface BusyOptions {
   retryAfter?: number | undefined;
 }
 
-/** How a request takes its lock, apart from the name. */
+/** The options of a request's lock, without the name. */
 export interface RequestCall extends BusyOptions {
   /**
    * The kind of the lock. With several names, each lock has this kind.
@@ -29,7 +29,8 @@ export interface RequestCall extends BusyOptions {
    */
   kind?: LockedKind | undefined;
   /**
-   * Time to wait for the lock, in milliseconds, or `Infinity`. The wait ends when the client of the request disconnects.
+   * Time to wait for the lock, in milliseconds, or `Infinity`. The wait ends when the client of the request
+   * disconnects.
    *
    * @defaultValue 0: the request tries once
    */
@@ -44,7 +45,7 @@ export interface RequestCall extends BusyOptions {
 
 /** The options of {@link holdForRequest}. */
 export interface HoldOptions extends RequestCall {
-  /** The client whose lock the request takes. */
+  /** The client whose lock the request acquires. */
   client: LockClient;
   /** The name of the lock, or a list of names: the request then holds all of them or none. */
   key: LockedName;

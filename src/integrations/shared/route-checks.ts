@@ -5,7 +5,7 @@ import { KINDS, type LockedKind } from './kinds.js';
 /** The options that routes of every framework have. */
 const REQUEST_OPTIONS = ['key', 'kind', 'waitTime', 'leaseTime', 'when', 'status', 'retryAfter'] as const;
 
-/** Checks the options of a route when it is defined, so that a mistake does not wait for the first request. */
+/** Checks the options of a route when it is defined, so that a mistake shows before the first request. */
 export function checkRequestOptions(options: unknown, others: readonly string[], path = 'options'): void {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidArgumentError(path, 'an object with a key', options);
@@ -37,7 +37,7 @@ export function checkRequestOptions(options: unknown, others: readonly string[],
   checkBusyOptions({ status, retryAfter });
 }
 
-/** Checks what a client of HTTP gets if a lock is busy. */
+/** Checks the options of the HTTP response for a busy lock. */
 function checkBusyOptions({ status, retryAfter }: { status?: unknown; retryAfter?: unknown }): void {
   if (status !== undefined && status !== 409 && status !== 423) {
     throw new InvalidArgumentError('status', '409 or 423', status);
@@ -47,7 +47,7 @@ function checkBusyOptions({ status, retryAfter }: { status?: unknown; retryAfter
   }
 }
 
-/** By its methods, since the client may be of the copy of the package that the other module format loads. */
+/** Checks the methods: the client may belong to the copy of the package in the other module format. */
 export function checkClient(client: unknown): LockClient {
   if (typeof client === 'object' && client !== null && 'getLock' in client && 'getMultiLock' in client) {
     return client as LockClient;

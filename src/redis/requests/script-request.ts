@@ -15,7 +15,9 @@ import type { CommandRoutes, Route } from '../topologies/topology.js';
 
 type Sent<Reply> = InsteadOf<Reply>['operation'];
 
-/** Redirections of one attempt: a migrating slot can cause MOVED and then ASK. More mean that the map is still wrong. */
+/**
+ * Redirections of one attempt: a migrating slot can cause MOVED and then ASK. More mean that the map is still wrong.
+ */
 const MAX_REDIRECTIONS = { moved: 1, asking: 2 };
 
 /** What the requests of one client share. */
@@ -231,7 +233,7 @@ export class ScriptRequest<Reply> {
     return !this.#abandoned && this.#redirections <= MAX_REDIRECTIONS[asking ? 'asking' : 'moved'];
   }
 
-  /** Sends again within the same attempt. Redis ran nothing: it only asked for the source or named another server. */
+  /** Sends again within the same attempt. Redis ran nothing: it only requested the source or named another server. */
   #sendAlso({ connection, asking }: Route, error: Error): void {
     // After a blocked event loop, a reply that arrived in time may be handled too late for another attempt.
     if (this.#outOfTime) return this.#fail(error);
