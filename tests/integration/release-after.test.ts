@@ -140,7 +140,7 @@ describe('the client closes before the end', () => {
     expect(await freeAfter(begun, lock)).toBeGreaterThan(795);
   });
 
-  test('close() releases an open hold of the owner, and what it left to end stays', async () => {
+  test('close() releases an open hold of the owner, and a hold released with after stays', async () => {
     const client = createClient(reach(clientUrl()));
     const lock = (await openClient()).getLock(freshName());
     const mine = client.getLock(lock.name);
@@ -157,7 +157,7 @@ describe('the client closes before the end', () => {
 });
 
 describe('nested holds', () => {
-  test('the release of the outer hold leaves the lock to the nested hold that was left to end', async () => {
+  test('the release of the outer hold leaves the lock to the nested hold that was released with after', async () => {
     const client = await openClient();
     const lock = client.getLock(freshName());
     const events = told(client);
@@ -186,7 +186,7 @@ describe('nested holds', () => {
       const outer = await lock.acquire();
       const begun = performance.now();
       await (await lock.acquire()).release({ after: 50 });
-      await until(() => performance.now() - begun > 60, 'the time is over');
+      await until(() => performance.now() - begun > 60, 'the time has passed');
       const waits = holdElsewhere(other);
       await until(() => isWaitedFor(lock.name), 'the waiter is subscribed');
       const released = performance.now();
@@ -283,7 +283,7 @@ describe('a release with `after` whose reply is lost', () => {
   });
 });
 
-test('a hold that was lost rejects, and nothing comes back', async () => {
+test('a lost hold rejects, and the lock is not reacquired', async () => {
   const client = await openClient();
   const lock = client.getLock(freshName());
   const hold = await holdElsewhere(lock);

@@ -105,7 +105,7 @@ const lane = async ({ name }: ScriptBench): Promise<string | null> => admin().hg
 
 describeScript(forceUnlock, {
   '1': {
-    'a lock of one owner is free, whatever its hold count, and a waiter is told': async (bench) => {
+    'a lock of one owner is free with any hold count, and a waiter is woken': async (bench) => {
       await admin().hset(bench.name, OWNER, '3');
       expect(await forcing(bench)).toBe(1);
       expect(await admin().exists(bench.name)).toBe(0);
@@ -113,7 +113,7 @@ describeScript(forceUnlock, {
       expect(await lane(bench)).toBe('1:1');
       expect(await admin().pttl(requestsKey(bench.name, CLIENT))).toBeGreaterThan(3_500_000);
     },
-    'of a fair lock the head of the queue is told, and dead waiters leave': async (bench) => {
+    'the head of the queue of a fair lock is woken, and dead waiters are removed': async (bench) => {
       const { name } = bench;
       await admin().hset(name, OWNER, '1');
       await admin().rpush(fairQueueKey(name), 'dead', 'live');
@@ -123,7 +123,7 @@ describeScript(forceUnlock, {
       expect(await admin().lrange(fairQueueKey(name), 0, -1)).toEqual(['live']);
       expect(await bench.published()).toEqual([{ channel: `${lockChannel(name)}:live`, payload: '0' }]);
     },
-    'the holds of a writer go, also those that it reads with, and all readers are told': async (bench) => {
+    'all holds of a writer are released, also its read holds, and all readers are woken': async (bench) => {
       const { name } = bench;
       await admin().hset(name, { mode: 'write', [`${OWNER}:write`]: '2', [OWNER]: '1' });
       await admin().set(readHoldKey(name, OWNER, 1), '1');
@@ -131,7 +131,7 @@ describeScript(forceUnlock, {
       expect(Object.keys(await bench.state())).toEqual([requestsKey(name, CLIENT)]);
       expect(await bench.published()).toEqual([{ channel: readWriteChannel(name), payload: '1' }]);
     },
-    'one reader of several goes, and the others keep their lease': async (bench) => {
+    'one of several readers is released, and the others keep their leases': async (bench) => {
       const { name } = bench;
       await admin().hset(name, { mode: 'read', [OWNER]: '1', [OTHER]: '1' });
       await admin().pexpire(name, 60_000);
@@ -144,7 +144,7 @@ describeScript(forceUnlock, {
       expect(await forcing(bench, { owner: OTHER, sequence: 2 })).toBe(1);
       expect(await bench.published()).toEqual([{ channel: readWriteChannel(name), payload: '0' }]);
     },
-    'the values of a group that the owner has go, and no others': async (bench) => {
+    'the values of the owner in a group are released, and no others': async (bench) => {
       const others = heldValue('c', OTHER, 1, '9');
       const hash = { ...heldValue('a', OWNER, 2, '9'), ...heldValue('b', OWNER, 1, '9'), ...others };
       await admin().hset(bench.name, hash as Record<string, string>);
@@ -154,25 +154,25 @@ describeScript(forceUnlock, {
     },
   },
   '0': {
-    'another owner has it': async (bench) => {
+    'another owner has the lock': async (bench) => {
       await admin().hset(bench.name, OTHER, '1');
       const before = await bench.state();
       expect(await forcing(bench)).toBe(0);
       expect(await bench.state()).toEqual(before);
       expect(await bench.published()).toEqual([]);
     },
-    'another reader has it': async (bench) => {
+    'another reader has the lock': async (bench) => {
       await admin().hset(bench.name, { mode: 'read', [OTHER]: '1' });
       expect(await forcing(bench)).toBe(0);
     },
-    'there is no lock, or something that is no lock': async (bench) => {
+    'a missing lock, or a key that is not a lock': async (bench) => {
       expect(await forcing(bench)).toBe(0);
       await admin().set(bench.name, OWNER);
       expect(await forcing(bench)).toBe(0);
     },
   },
   '-3': {
-    'nothing changed': async (bench) => {
+    'nothing changes': async (bench) => {
       await admin().hset(bench.name, OWNER, '1');
       expect(await forcing(bench, { notAfter: await bench.notAfter(-1) })).toBe(-3);
       expect(await admin().exists(bench.name)).toBe(1);

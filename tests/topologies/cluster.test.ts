@@ -29,7 +29,7 @@ test('R8: keys and channel of a lock are in one slot for every possible name, an
   }
 });
 
-test('R26: a fair lock keeps the order of two clients, each waiter told on its own channel', async () => {
+test('R26: a fair lock keeps the order of two clients, each waiter woken on its own channel', async () => {
   const both = [await bench.open(), await bench.open()];
   for (const name of [bench.freshName('fair'), `{tag}:${bench.freshName('fair')}`]) {
     const hold = await inFlow(() => both[0]!.getFairLock(name).acquire());

@@ -68,7 +68,7 @@ describe('a name', () => {
   );
 
   test.each([['holdfast'], ['holdfast:a:b:c'], ['holdfast:a:%:c:1'], ['holdfast:a:b:c:x'], ['other:a:b:c:1'], ['']])(
-    'that no client of this package gave is none: %j',
+    'of another client is not read as one: %j',
     (name) => expect(parseConnectionName(name)).toBeUndefined(),
   );
 

@@ -21,7 +21,7 @@ const KINDS: Readonly<Record<string, (client: LockClient, name: string) => Lock>
 };
 
 describe.each(Object.entries(KINDS))('a %s lock', (kind, get) => {
-  test('is freed if the owner has it, wakes a waiter, and is not freed of the next owner', async () => {
+  test('is freed if the owner has it, wakes a waiter, and is not freed if the next owner has it', async () => {
     const [holder, waiter, operator] = [await openClient(), await openClient(), await openClient()];
     const name = freshName();
     const hold = await holdElsewhere(get(holder, name));

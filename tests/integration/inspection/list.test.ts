@@ -140,7 +140,7 @@ describe('match, limit and signal', () => {
     await Promise.all(holds.map((hold) => hold.release()));
   });
 
-  test('limit ends the list, and no further page is asked for', async () => {
+  test('limit ends the list, and no further page is read', async () => {
     const client = await openClient();
     for (let at = 0; at < 600; at++) await admin().hset(freshName(), JVM, '1');
     await admin().call('CONFIG', 'RESETSTAT');
@@ -203,7 +203,7 @@ describe('a user of Redis with few permissions', () => {
   test.each([
     ['client', { waiters: 0, owners: [{ process: undefined }] }],
     ['pubsub', { waiters: undefined, owners: [{ process: { pid: process.pid } }] }],
-  ])('without %s the list goes without what it tells', async (command, expected) => {
+  ])('without %s the list omits the information of that command', async (command, expected) => {
     await user.allow(command);
     const held = await holdElsewhere((await openClient()).getLock(freshName()));
     const entries = await listed(await openClient({ url: url() }));

@@ -23,7 +23,7 @@ export const RED_LOCKS = [
     UNAVAILABLE,
   ),
   without(
-    'R1: a RedLock that releases what is granted after its release',
+    'R1: a RedLock that releases grants after its release',
     'src/several/joint-hold.ts',
     'member.release().catch(() => undefined);',
     '',

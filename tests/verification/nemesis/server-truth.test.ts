@@ -129,7 +129,7 @@ describe('a replica takes over', () => {
   });
 });
 
-describe('a master that was filled anew as a replica takes over again', () => {
+describe('a master that was resynchronized as a replica takes over again', () => {
   /** It renewed a hold that its successor had until 1,205 only, without a write to the lock in between. */
   const told = (): Told =>
     new Told().acquire(FIRST, 'a', 200, SECOND).renew(FIRST, 5_000).say(FIRST, 'nemesis', 'SYNCED', SECOND);
