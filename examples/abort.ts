@@ -19,11 +19,11 @@ try {
   console.log(`${error.name} (${error.code}), because ${String(error.cause)}`);
 }
 
-// Signals combine: whichever fires first.
+// Combined signals: the first one that aborts ends the wait.
 const signal = AbortSignal.any([new AbortController().signal, AbortSignal.timeout(100)]);
 const outcome = await lock.withLock({ signal }, () => 'inside').catch((error: unknown) => (error as Error).name);
 console.log(`with a time limit: ${outcome}`);
 
-// Nothing is left of them: once it is free, nobody takes it.
+// The aborted calls leave nothing behind: the released lock stays free.
 await hold.release();
 console.log(`locked afterwards: ${await lock.isLocked()}`);

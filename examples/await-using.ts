@@ -19,7 +19,7 @@ for (const amount of [20, 0, -1]) {
   console.log(`  locked afterwards: ${await lock.isLocked()}`);
 }
 
-// `acquire` throws when the lock stays busy; `tryAcquire` gives null.
+// `acquire` rejects if the lock stays busy; `tryAcquire` resolves with null.
 await using holder = createClient({ url: redis.url });
 await using _hold = await holder.getLock(lock.name).acquire();
 try {

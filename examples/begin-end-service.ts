@@ -11,14 +11,14 @@ class Editing {
   readonly #sessions = new Map<string, Lock>();
 
   async begin(session: string, document: string): Promise<boolean> {
-    // On the handle: every call on it acts for this owner, in whatever flow it is made.
+    // A context on the handle: every call on the handle acts for this owner, from any flow.
     const lock = client.getLock(`example:document:${document}`, { context: new LockContext() });
     if (!(await lock.tryLock())) return false;
     this.#sessions.set(session, lock);
     return true;
   }
 
-  /** Returns the hold count inside: the session's own calls re-enter. */
+  /** Returns the hold count inside: calls of the session re-enter. */
   async save(session: string): Promise<number> {
     const lock = this.#lockOf(session);
     await lock.lock();
@@ -44,7 +44,7 @@ class Editing {
 
 const editing = new Editing();
 const request = async <T>(call: () => Promise<T>): Promise<T> => {
-  await otherFlow(); // each call is a request of its own
+  await otherFlow(); // each call is a separate request
   return call();
 };
 

@@ -9,7 +9,7 @@ import { openRedis } from './support/redis.js';
 await using redis = await openRedis();
 await using client = createClient({ url: redis.url });
 
-// Yes: the lock object is a name and holds nothing. Each request is a flow of its own, and an owner of its own.
+// Yes: the lock object is only a name. Each request is a separate flow with its own owner.
 const stockLock = client.getLock('example:stock:apples');
 
 const stock = {
@@ -17,7 +17,7 @@ const stock = {
   inside: 0,
   mostInside: 0,
 
-  /** Takes the lock by itself, so it is safe to call from anywhere; from inside the handler's hold it re-enters. */
+  /** Acquires the lock itself, so it is safe to call from anywhere. Inside the handler's hold it re-enters. */
   async take(): Promise<boolean> {
     await stockLock.lock();
     try {

@@ -4,7 +4,7 @@ import { createClient } from 'holdfast';
 import { openRedis } from './support/redis.js';
 
 await using redis = await openRedis();
-// Two clients stand for two processes: neither knows anything of the other.
+// Two clients stand for two processes that do not know each other.
 await using here = createClient({ url: redis.url });
 await using there = createClient({ url: redis.url });
 
@@ -19,7 +19,7 @@ async function print(client: typeof here, job: string): Promise<void> {
   });
 }
 
-// With getLock() a process would print its own jobs in a row, while it has the lock.
+// With getLock() a process would print several of its own jobs in a row.
 const jobs: Promise<void>[] = [];
 for (const [client, job] of [
   [here, 'a letter'],
@@ -28,11 +28,11 @@ for (const [client, job] of [
   [there, 'an invoice'],
 ] as const) {
   jobs.push(print(client, job));
-  await pause(5); // so that it is certain who came first
+  await pause(5); // so that the order of arrival is certain
 }
 
 const { queue } = await here.inspect(NAME);
 console.log(`${queue.length} jobs are in the queue`);
-// Nobody passes those who wait, not even for a moment in which the lock is free.
+// No call passes the waiters, not even at a moment when the lock is free.
 console.log(`may I pass? ${(await there.getFairLock(NAME).tryLock()) ? 'yes' : 'no'}`);
 await Promise.all(jobs);

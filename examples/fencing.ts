@@ -6,7 +6,7 @@ await using redis = await openRedis();
 await using client = createClient({ url: redis.url });
 await using other = createClient({ url: redis.url });
 
-/** What the lock protects: it remembers the largest token that it has seen, and turns smaller ones away. */
+/** The protected resource. It remembers the largest token that it has seen, and rejects smaller ones. */
 class Ledger {
   #seen = 0n;
   readonly lines: string[] = [];
@@ -24,7 +24,7 @@ const lock = client.getFencedLock('example:fencing');
 
 const slow = await lock.acquire({ leaseTime: 200 });
 console.log(`slow: token ${slow.token}`);
-// It stands still for longer than its lease: garbage collection, a sleeping machine, a blocked event loop.
+// The holder stops for longer than its lease: garbage collection, a sleeping machine, a blocked event loop.
 await new Promise((resume) => setTimeout(resume, 250));
 
 await other.getFencedLock(lock.name).withLock((hold) => {

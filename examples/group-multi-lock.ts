@@ -7,16 +7,16 @@ await using client = createClient({ url: redis.url });
 
 const ids = Array.from({ length: 500 }, (_, i) => `order:${i}`);
 
-// One hash, one script, all or nothing: no order of the ids can lead to a deadlock.
+// One script locks all ids or none: no order of the ids can cause a deadlock.
 await client.getMultiLock('example:orders', ids).withLock(async () => {
   console.log('500 orders locked');
 
-  // Others may have what is not among them.
+  // Other owners can hold other ids at the same time.
   const beside = client.getMultiLock('example:orders', ['order:700']);
   console.log('order:700 is free:', await beside.tryLock());
   await beside.unlock();
 
-  // From inside, some of them again.
+  // Inside the hold, a call for some of the ids re-enters.
   await client.getMultiLock('example:orders', ['order:7', 'order:8']).withLock(() => console.log('order:7 re-entered'));
 });
 

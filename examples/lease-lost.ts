@@ -13,14 +13,14 @@ const lock = client.getLock('example:ledger');
 let ledger = 'empty';
 
 async function slowWork(): Promise<void> {
-  await lock.lock(300); // with a lease no watchdog renews it: after 300 ms it is over
+  await lock.lock(300); // the watchdog does not renew a hold with a lease: it ends after 300 ms
   const hold = lock.currentHold()!;
   hold.signal.addEventListener('abort', () => console.log('signal: aborted'), { once: true });
   try {
     console.log(`valid for ${Math.round(hold.validFor())} ms`);
     await pause(500);
     console.log(`valid for ${hold.validFor()} ms`);
-    // Somebody else may be inside by now: look before each step that matters.
+    // Another owner may be inside by now: check before each important step.
     if (!hold.signal.aborted) ledger = 'written by the one that was too slow';
   } finally {
     await lock.unlock().catch((error: unknown) => {
@@ -37,7 +37,7 @@ async function next(): Promise<void> {
 }
 
 const slow = slowWork();
-await pause(100); // it is inside, and the next one has to wait
+await pause(100); // the first flow is inside, and the next one has to wait
 await next();
 await slow;
 console.log(`ledger: ${ledger}`);

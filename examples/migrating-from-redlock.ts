@@ -9,11 +9,11 @@ await using server = await openRedis();
 const redis = new Redis(server.url);
 
 const redlock = new Redlock([redis], { retryCount: -1 });
-// The connection is duplicated and stays yours.
+// The client duplicates the connection and never closes the original.
 await using client = createClient({ redis });
 
-// The two do not see each other's locks (redlock: a string, here: a hash): change all users of a name at once, or
-// give the new ones new names.
+// The two packages do not see each other's locks (redlock stores a string, Holdfast a hash). Change all users of a name
+// at the same time, or use new names.
 const charge = { redlock: 'example:redlock:charge', holdfast: 'example:holdfast:charge' };
 
 // 1. Acquire and release.
@@ -28,7 +28,7 @@ const charge = { redlock: 'example:redlock:charge', holdfast: 'example:holdfast:
   console.log('holdfast  acquire, release');
 }
 
-// 2. Extended for as long as the work takes, with a signal for its loss.
+// 2. A lease that is renewed until the work ends, with a signal for a loss.
 await redlock.using([charge.redlock], 1_000, async (signal) => {
   await pause(100, undefined, { signal });
   console.log('redlock   using');
@@ -38,7 +38,7 @@ await client.getLock(charge.holdfast).withLock(async ({ signal }) => {
   console.log('holdfast  withLock');
 });
 
-// 3. Waiting. redlock tries again and again, every 200 ms by default; here the release wakes the waiter.
+// 3. Waiting. redlock polls, every 200 ms by default. Here the release wakes the waiter.
 async function handOff(take: () => Promise<{ release(): Promise<unknown> }>): Promise<number> {
   let freed = 0;
   const holder = async (): Promise<void> => {
@@ -63,7 +63,7 @@ const ways = {
 console.log(`redlock   inside ${(await handOff(ways.redlock)).toFixed(1)} ms after the release`);
 console.log(`holdfast  inside ${(await handOff(ways.holdfast)).toFixed(1)} ms after the release`);
 
-// 4. Nesting. With redlock a function that holds the lock must not call one that takes it: it would wait for itself.
+// 4. Nesting. With redlock a function that holds the lock must not call one that acquires it: it would wait for itself.
 const impatient = new Redlock([redis], { retryCount: 0 });
 const outer = await impatient.acquire([charge.redlock], 5_000);
 const inner = await impatient.acquire([charge.redlock], 5_000).then(

@@ -12,7 +12,7 @@ const balances = new Map([
 const account = (who: string) => client.getLock(`example:account:${who}`);
 
 async function transfer(from: string, to: string, amount: number): Promise<void> {
-  // Both or none. Whoever wants the same two locks the same one first, whatever order they are given in.
+  // Both or none. Every call for these two acquires them in the same order, in whatever order they are given.
   await client.getMultiLock(account(from), account(to)).withLock({ waitTime: 5_000 }, async () => {
     const [left, right] = [balances.get(from)!, balances.get(to)!];
     await new Promise((resolve) => setTimeout(resolve, 5));

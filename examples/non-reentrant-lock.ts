@@ -23,7 +23,7 @@ try {
 }
 console.log(`locked afterwards: ${await lock.isLocked()}`);
 
-// In the order in which it was asked for, and refused to its owner as well:
+// The fair variant: in the order of the requests, and also refused to its owner.
 const inTurn = client.getNonReentrantFairLock('example:rebuild-in-turn');
 await inTurn.withLock(async () => {
   const again = await inTurn.tryLock().catch((error: unknown) => error);

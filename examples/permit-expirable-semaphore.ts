@@ -9,7 +9,7 @@ await using client = createClient({ url: redis.url });
 const seats = client.getPermitExpirableSemaphore('example:seats');
 await seats.trySetPermits(2);
 
-// Each permit has an id and, here, a lease: this one is never given back.
+// Each permit has an id and, here, a lease. This one is never released.
 const lost = await seats.acquire(300);
 console.log(`id: ${lost.length} hex digits, free: ${await seats.availablePermits()}`);
 
@@ -21,7 +21,7 @@ console.log(`id: ${lost.length} hex digits, free: ${await seats.availablePermits
 }
 console.log(`free after the block: ${await seats.availablePermits()}`);
 
-const both = await seats.acquireMany(2, 10_000); // waits for the end of the lost one's lease
+const both = await seats.acquireMany(2, 10_000); // waits for the end of the lost permit's lease
 console.log(`both: ${both.length}`);
 console.log(`the lost one is given back: ${await seats.tryRelease(lost)}`);
 await seats.release(both);

@@ -26,7 +26,7 @@ async function raise(): Promise<void> {
     const before = price;
     await pause(20);
     price = before + 1;
-    // A writer may read, and go on reading when it has given the write lock back. The other way round is refused.
+    // A writer may read, and continue to read after it has released the write lock. The other order is refused.
     await read();
   });
 }

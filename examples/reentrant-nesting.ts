@@ -8,7 +8,7 @@ await using client = createClient({ url: redis.url });
 const lock = client.getLock('example:account:7');
 let balance = 100;
 
-/** Safe by itself: it takes the lock. Called from inside a hold of that lock, it re-enters. */
+/** Safe on its own: it acquires the lock. Inside a hold of that lock, it re-enters. */
 async function deposit(amount: number): Promise<void> {
   await lock.lock();
   try {
@@ -26,14 +26,14 @@ async function depositTwice(amount: number): Promise<void> {
   try {
     console.log(`depositTwice(${amount}): hold count ${await lock.getHoldCount()}`);
     await deposit(amount);
-    // Branches of one hold take their turns: neither overwrites what the other has read.
+    // Branches of one hold take turns: neither overwrites the work of the other.
     await Promise.all([deposit(amount), deposit(amount)]);
   } finally {
     await lock.unlock();
   }
 }
 
-// Two flows: each is a stranger to the other, so one waits for the other's last unlock.
+// Two flows are strangers to each other: one waits for the last unlock of the other.
 await Promise.all([depositTwice(10), depositTwice(1)]);
 
 console.log(`balance: ${balance}`);

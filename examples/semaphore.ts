@@ -7,7 +7,7 @@ await using redis = await openRedis();
 await using client = createClient({ url: redis.url });
 
 const slots = client.getSemaphore('example:slots');
-console.log(`made: ${await slots.trySetPermits(3)}`); // once; whoever comes later gets false and uses what is there
+console.log(`made: ${await slots.trySetPermits(3)}`); // once: later calls get false and use the existing permits
 
 let inside = 0;
 let most = 0;
@@ -23,11 +23,11 @@ await Promise.all(Array.from({ length: 10 }, callService));
 console.log(`at once: ${most}`);
 
 {
-  await using permits = await slots.acquirePermits({ permits: 2, waitTime: 1_000 }); // given back at the end of the block
+  await using permits = await slots.acquirePermits({ permits: 2, waitTime: 1_000 }); // released at the end of the block
   console.log(`taken: ${permits.permits}`);
 }
 
-await slots.acquire(2); // nobody owns permits: any process may give them back
+await slots.acquire(2); // permits have no owner: any process may release them
 console.log(`two more: ${await slots.tryAcquire(2, 100)}`);
 await slots.release(2);
 console.log(`free: ${await slots.availablePermits()}`);

@@ -6,7 +6,7 @@ import { openRedis } from './support/redis.js';
 await using redis = await openRedis();
 await using client = createClient({ url: redis.url });
 
-// Who waits asks again, here after 5, 10, 20, 40, 40, ... ms. A release tells nobody.
+// Waiters poll, here after 5, 10, 20, 40, 40, ... ms. A release publishes no message.
 const lock = client.getSpinLock('example:spin', { backOff: { initialDelay: 5, maxDelay: 40 } });
 
 let counter = 0;

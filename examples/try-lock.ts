@@ -11,7 +11,7 @@ const lock = client.getLock('example:report');
 async function writeReport(who: string, waitTime: number, takes: number): Promise<void> {
   const asked = performance.now();
   const leaseTime = 10_000;
-  // As in Redisson: wait at most so long, hold it at most so long. Both in milliseconds.
+  // As in Redisson: the wait time and the lease, both in milliseconds.
   if (!(await lock.tryLock(waitTime, leaseTime))) {
     console.log(`${who}: busy, gave up after ${Math.round(performance.now() - asked)} ms`);
     return;
@@ -27,5 +27,5 @@ async function writeReport(who: string, waitTime: number, takes: number): Promis
 await Promise.all([
   writeReport('first', 0, 1_500), // 0: one try
   writeReport('impatient', 700, 0),
-  writeReport('patient', 5_000, 0), // woken by the first one's unlock, long before its 5 s are over
+  writeReport('patient', 5_000, 0), // woken by the unlock of the first flow, long before its 5 s have passed
 ]);

@@ -4,12 +4,12 @@ import { createClient, LockLostError } from 'holdfast';
 import { openRedis } from './support/redis.js';
 
 await using redis = await openRedis();
-// The watchdog renews at a third of its timeout: a lock that was taken away is noticed within 200 ms here.
+// The watchdog renews at a third of its timeout, so it notices a deleted lock within 200 ms here.
 await using client = createClient({ url: redis.url, lockWatchdogTimeout: 600 });
 
 const lock = client.getLock('example:import');
 
-/** Whatever takes an AbortSignal can be stopped: fetch, streams, timers, database drivers, your own loops. */
+/** Everything with an AbortSignal can be stopped: fetch, streams, timers, database drivers, your own loops. */
 async function importRows(rows: number, signal: AbortSignal): Promise<number> {
   for (let row = 0; row < rows; row++) await pause(20, undefined, { signal });
   return rows;
@@ -32,6 +32,6 @@ try {
     }
   });
 } catch (error) {
-  // The body's own error is rethrown untouched.
+  // The error of the body is rethrown unchanged.
   console.log(`withLock rejected with the body's ${(error as Error).name}`);
 }

@@ -11,7 +11,7 @@ const inside = new Map<string, number>();
 let most = 0;
 let mostOfOneCustomer = 0;
 
-/** Takes jobs until there are none. Jobs of one customer run one after the other, in whatever process they are. */
+/** Takes jobs until there are none. Jobs of one customer run one after the other, in all processes. */
 async function work(): Promise<void> {
   for (let job = jobs.shift(); job !== undefined; job = jobs.shift()) {
     const { customer } = job;
@@ -35,7 +35,8 @@ async function work(): Promise<void> {
 
 const setUp = client.getLock('example:set-up');
 const pool = await setUp.withLock(() => {
-  // What is started inside a hold is inside it. The pool outlives the set-up: it starts outside, like a new thread.
+  // Code that is started inside a hold is inside it. The pool outlives the set-up, so it starts outside, like a new
+  // thread.
   const workers = lockContext.run(() => {
     console.log(`in lockContext.run: ${setUp.currentHold() ? 'inside' : 'outside'} the hold of the set-up`);
     return Array.from({ length: 3 }, () => work());
