@@ -214,8 +214,7 @@ export class LockClient implements AsyncDisposable {
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the group, a value or an option is invalid.
    * @example
    * const seats = client.getMultiLock('seats', ['12A', '12B']);
-   * @redisson `RedissonClient#getMultiLock(String, Collection<Object>)`. The values are strings, as with its
-   *   `StringCodec`.
+   * @redisson `RedissonClient#getMultiLock(String, Collection<Object>)`. Values are strings, as with `StringCodec`.
    */
   getMultiLock(group: string, values: readonly string[], options?: ContextOptions): GroupMultiLock;
   /**
@@ -338,11 +337,10 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
-   * Lists the objects in use, in no order: held locks of all kinds, semaphores, taken permits and latches, of every
-   * program that uses this Redis, with the processes of the owners. It reads page by page with `SCAN`, so it can take
-   * long if Redis has many keys, and objects that change during the list may be missing. A semaphore or latch is listed
-   * if a call waits for it, if a permit with a lease is taken, or if a client of this package changed it within the
-   * last hour: otherwise its key is a number like any other.
+   * Lists the objects in use, in no order: held locks, semaphores, taken permits and latches of every program that uses
+   * this Redis, with the processes of the owners. It reads page by page with `SCAN`, so it can take long if Redis has
+   * many keys, and objects that change during the list may be missing. A semaphore or latch is listed if a call waits for
+   * it, a permit with a lease is taken, or a Holdfast client changed it in the last hour: its key is only a number.
    *
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
    * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: the signal was aborted.
