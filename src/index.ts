@@ -24,6 +24,8 @@ export {
 } from './errors.js';
 export type { LockErrorCode, LossReason, MemberFailure, ServerResult } from './errors.js';
 export type { EventBus, LockEvents, LockKind, LockMode, MissOutcome } from './events.js';
+export { logTo } from './diagnostics/log.js';
+export type { ConsoleLogger, LoggedClient, StructuredLogger } from './diagnostics/log.js';
 export type { AcquisitionCounts, ClientStats } from './diagnostics/stats.js';
 export type {
   AcquireMessage,

@@ -1,4 +1,5 @@
 import { LeaseClock, type Clock } from '../clock.js';
+import { logToNodeDebug } from '../diagnostics/log.js';
 import { Reports } from '../diagnostics/reports.js';
 import { createEvents } from '../events.js';
 import { runOutside } from '../ownership/flow.js';
@@ -114,6 +115,7 @@ export interface Wiring extends Mechanisms {
 /** Creates the mechanisms and connects them with each other. The connections are still being opened when it returns. */
 export function wire(clientId: string, given: UserConnection, options: ResolvedOptions, clock: Clock): Wiring {
   const reports = new Reports(clientId, clock, createEvents(runOutside));
+  logToNodeDebug({ id: clientId, events: reports.events });
   let clockReported = false;
   const topology = openTopology(given, options, connectionNameOf(clientId, options.clientName), clock, {
     error: (connection, cause) => reports.connectionError(connection, cause),

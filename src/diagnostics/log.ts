@@ -1,0 +1,105 @@
+import { debuglog } from 'node:util';
+import { InvalidArgumentError } from '../errors.js';
+import type { EventBus, LockEvents } from '../events.js';
+
+type Level = 'error' | 'warn' | 'debug';
+type Method = (...args: never[]) => unknown;
+
+/**
+ * A logger that takes an object first and a message second, as pino, bunyan and the logger of Fastify do.
+ * {@link logTo} recognizes it by the methods `child` and `fatal`.
+ */
+export interface StructuredLogger extends Record<Level, Method> {
+  child: Method;
+  fatal: Method;
+}
+
+/** A logger that takes a message first and an object second, as `console`, winston and the logger of Nest do. */
+export type ConsoleLogger = Record<Level, Method>;
+
+/** A client, as {@link logTo} uses it. */
+export interface LoggedClient {
+  readonly id: string;
+  readonly events: EventBus;
+}
+
+type Entry<K extends keyof LockEvents> = readonly [
+  level: Level | ((event: LockEvents[K]) => Level),
+  message: (event: LockEvents[K]) => string,
+];
+
+/** The level and the message of each event. A lost lock needs attention. What the client repeats by itself is a warning. */
+const ENTRIES: { readonly [K in keyof LockEvents]: Entry<K> } = {
+  acquired: ['debug', ({ lockName }) => `acquired "${lockName}"`],
+  notAcquired: [
+    ({ outcome }) => (outcome === 'failed' ? 'warn' : 'debug'),
+    ({ lockName, outcome }) => `did not acquire "${lockName}": ${outcome}`,
+  ],
+  released: ['debug', ({ lockName }) => `released "${lockName}"`],
+  waiting: ['debug', ({ lockName }) => `waiting for "${lockName}"`],
+  renewed: ['debug', ({ lockName }) => `renewed "${lockName}"`],
+  renewFailed: ['warn', ({ lockName }) => `could not renew "${lockName}"; the client tries again`],
+  leaseLost: ['error', ({ lockName, reason }) => `lost "${lockName}": ${reason}`],
+  permitsAcquired: ['debug', ({ lockName, permits }) => `acquired ${permits} permit(s) of "${lockName}"`],
+  permitsReleased: ['debug', ({ lockName, permits }) => `released ${permits} permit(s) of "${lockName}"`],
+  latchPassed: ['debug', ({ lockName }) => `passed latch "${lockName}"`],
+  latchCountedDown: ['debug', ({ lockName }) => `counted down latch "${lockName}"`],
+  releaseFailed: ['warn', ({ lockName }) => `could not release "${lockName}"; the release continues in the background`],
+  connectionError: ['warn', ({ connection }) => `the ${connection} connection failed; the client connects again`],
+  clockUnavailable: ['warn', () => 'Redis refuses TIME, so it cannot recognize a request that arrives too late'],
+};
+
+const TYPES = Object.keys(ENTRIES) as (keyof LockEvents)[];
+
+/**
+ * Writes the events of a client to a logger: a lost lock as `error`; failed renewals, releases, connections and
+ * acquisitions as `warn`; everything else as `debug`. The entry has the fields of the event, with its error as `err`.
+ *
+ * @returns a function that stops the logging.
+ * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the logger lacks `error`, `warn` or `debug`.
+ * @example
+ * const stop = logTo(client, pino()); // or console
+ */
+export function logTo(client: LoggedClient, logger: StructuredLogger | ConsoleLogger): () => void {
+  checkLogger(logger);
+  const isStructured = 'child' in logger && 'fatal' in logger;
+  return listen(client, (level, message, fields) => {
+    const args = isStructured ? [fields, message] : [message, fields];
+    logger[level](...(args as never[]));
+  });
+}
+
+/** Writes the events of a client to stderr if the environment variable `NODE_DEBUG` names `holdfast`. */
+export function logToNodeDebug(client: LoggedClient): void {
+  const log = debuglog('holdfast');
+  if (log.enabled) listen(client, (level, message, fields) => log('%s %s %o', level, message, fields));
+}
+
+function listen(
+  { id, events }: LoggedClient,
+  write: (level: Level, message: string, fields: Record<string, unknown>) => void,
+): () => void {
+  const log = (type: keyof LockEvents): (() => void) => {
+    const [level, message] = ENTRIES[type] as unknown as Entry<keyof LockEvents>;
+    return events.on(type, (event) => {
+      const { cause, ...facts } = event as typeof event & { cause?: unknown };
+      const fields = { event: type, clientId: id, ...facts };
+      write(
+        typeof level === 'function' ? level(event) : level,
+        `holdfast ${message(event)}`,
+        cause === undefined ? fields : { ...fields, err: cause },
+      );
+    });
+  };
+  const stops = TYPES.map((type) => log(type));
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+function checkLogger(logger: unknown): void {
+  const methods: Level[] = ['error', 'warn', 'debug'];
+  const given = logger as Partial<Record<Level, unknown>> | null | undefined;
+  if (methods.every((method) => typeof given?.[method] === 'function')) return;
+  throw new InvalidArgumentError('logger', 'a logger with the methods error, warn and debug', logger);
+}
