@@ -1,7 +1,8 @@
 /*
- * What the package publishes through node:diagnostics_channel, for monitoring agents. The names and fields follow
- * Node's own channels of Web Locks (`name`, `mode`), and those of ioredis and undici (`<package>:<subject>:<fact>`). The
- * messages contain no argument of a command and no address: both may contain credentials.
+ * The messages that the package publishes through node:diagnostics_channel, for monitoring agents. The names and fields
+ * follow Node's own channels of Web Locks (`name`, `mode`), and those of ioredis and undici
+ * (`<package>:<subject>:<fact>`). The messages contain no argument of a command and no address: both may contain
+ * credentials.
  */
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { LossReason } from '../errors.js';
@@ -28,7 +29,7 @@ export interface AcquireMessage extends Subject {
   readonly leaseTime: number | undefined;
   /** Whether the caller is inside a hold of this lock. */
   readonly nested: boolean;
-  /** Number of permits that the call asks for; absent for a lock. */
+  /** Number of permits that the call requests; absent for a lock. */
   readonly permits?: number;
   /** Present from `asyncStart` on. */
   outcome?: 'granted' | MissOutcome;
@@ -46,7 +47,8 @@ export interface AcquireMessage extends Subject {
 
 /**
  * A message of the tracing channel `holdfast:hold`: one hold, from the grant to its end. The same object passes through
- * all of its events. The body of `withLock`, `withPermits` and `withPermit` runs in the stores that are bound to `start`.
+ * all of its events. The body of `withLock`, `withPermits` and `withPermit` runs in the stores that are bound to
+ * `start`.
  */
 export interface HoldMessage extends Subject {
   /** The owner id in Redis; the permit ids with commas for permits with ids, and an empty string for other permits. */
@@ -55,12 +57,13 @@ export interface HoldMessage extends Subject {
   /** Number of permits; absent for a lock. */
   readonly permits?: number;
   /**
-   * A subscriber of `start` may set this function. The body of `withLock` then runs through it. A monitoring agent whose
-   * context is no `AsyncLocalStorage`, and which therefore cannot call `bindStore`, sets its context here.
+   * A subscriber of `start` may set this function. The body of `withLock` then runs through it. A monitoring agent
+   * whose context is no `AsyncLocalStorage`, and which therefore cannot call `bindStore`, sets its context here.
    */
   run?: <T>(body: () => T) => T;
   /**
-   * Present from `asyncStart` on. `releaseFailed`: Redis did not confirm the release, which continues in the background.
+   * Present from `asyncStart` on. `releaseFailed`: Redis did not confirm the release, which continues in the
+   * background.
    */
   end?: 'released' | 'lost' | 'closed' | 'releaseFailed';
   /** Time from the grant to the end, in milliseconds. Present from `asyncStart` on. */
@@ -93,7 +96,7 @@ export interface LeaseLostMessage extends Subject {
   readonly error: unknown;
 }
 
-/** A message of `holdfast:connection:error`. The client reconnects by itself. */
+/** A message of `holdfast:connection:error`. The client reconnects automatically. */
 export interface ConnectionErrorMessage {
   readonly clientId: string;
   readonly connection: 'command' | 'subscriber';

@@ -1,5 +1,5 @@
 /*
- * Publishes to the tracing channels. Callers ask `isTraced()` first, so that nothing is built without subscribers. A
+ * Publishes to the tracing channels. Callers check `isTraced()` first, so that nothing is built without subscribers. A
  * channel runs its subscribers at once and rethrows their errors later, so a subscriber cannot disturb a call.
  */
 import { ClientClosedError, LockLostError, UnknownPermitError, type LossReason } from '../errors.js';
@@ -10,7 +10,7 @@ import { missOf } from './reports.js';
 /** A lock or synchronizer, as the channels name it. */
 export type TracedSubject = Pick<HoldMessage, 'name' | 'kind' | 'mode' | 'clientId'>;
 
-/** What the channels say of a grant. */
+/** The fields of a grant in the messages. */
 export type TracedGrant = Pick<AcquireMessage, 'owner' | 'holdCount' | 'handedOff'>;
 
 interface Settle<H> {
@@ -52,7 +52,7 @@ export function traceAcquire<H>(
     failed: (error) => {
       message.outcome = missOf(error);
       message.error = error;
-      // A busy lock is an answer, and no error of the call.
+      // A busy lock is an outcome of the call and no error.
       if (message.outcome !== 'busy') failure.publish(message);
       ended(() => settle.failed(error));
     },
@@ -66,7 +66,7 @@ export function traceAcquire<H>(
 
 const run = <T>(fn: () => T): T => fn();
 
-/** Why a hold or its permits were lost. `undefined`: they were not, as far as the error tells. */
+/** Why a hold or its permits were lost. `undefined`: the error shows no loss. */
 function lossOf(error: unknown): LossReason | undefined {
   if (error instanceof LockLostError) return error.reason;
   return error instanceof UnknownPermitError ? 'gone' : undefined;

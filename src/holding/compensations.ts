@@ -8,7 +8,8 @@ export interface SentRequest {
 }
 
 /**
- * A release that the client repeats until Redis replies: a caller was told that it holds nothing, or may hold nothing.
+ * A release that the client repeats until Redis replies: its caller got the result that it holds nothing, or may hold
+ * nothing.
  */
 export interface Compensation {
   send(): SentRequest;
@@ -46,7 +47,7 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
 /**
- * Releases, in the background, owners that no caller has any more. The client repeats each release until Redis replies
+ * Releases, in the background, owners that no caller still has. The client repeats each release until Redis replies
  * or the last possible lease has ended.
  */
 export class Compensations {

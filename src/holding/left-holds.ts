@@ -68,7 +68,7 @@ export function releaseLeft(tenure: LeavingTenure, owners: readonly string[], un
 }
 
 /**
- * Releases, in the background, owners that no caller has any more. `notBefore` and `until` are those of a compensation.
+ * Releases, in the background, owners that no caller still has. `notBefore` and `until` are those of a compensation.
  * A hold that Redis keeps is released at its end, whether or not the request for that has run.
  */
 export async function releaseInBackground(

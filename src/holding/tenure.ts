@@ -1,6 +1,6 @@
 /*
  * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Its
- * requests take turns (request-turns.ts) and ask for a lease (lease.ts). The tenure is over when the count is 0, the
+ * requests take turns (request-turns.ts) and set its lease (lease.ts). The tenure ends when the count is 0, the
  * lock is lost or its state is unknown. The client never uses its owner id again, so a late request cannot change a
  * later tenure.
  */

@@ -227,7 +227,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal */
   protected override unlockable(context: LockContext | undefined): Hold | undefined {
-    // A hold whose release failed is over. Skip that hold at first: unlock() of an outer hold must not count as a
+    // A hold whose release failed has ended. Skip that hold at first: unlock() of an outer hold must not count as a
     // repeat of the failed release.
     return (
       innermostHold(this.runtime, this.protocol, context, canBeUnlocked) ??

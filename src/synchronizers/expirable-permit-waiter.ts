@@ -48,7 +48,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
   /**
    * A granted try may still have an unanswered attempt. As soon as the call resolves, any code can release the permits.
    * If the attempt ran after that release, it would acquire the permits again. The call therefore resolves only when no
-   * attempt can run any more.
+   * attempt can still run.
    */
   override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
     request.onDone(() => {

@@ -22,7 +22,7 @@ export async function releasePermits(
 ): Promise<boolean> {
   const { error, reply, doubt } = await protocol.release(ids, 'all').done;
   if (error === undefined) {
-    // No permit is taken any more, and an earlier attempt is unanswered. That attempt released the permits, unless
+    // No permit is still taken, and an earlier attempt is unanswered. That attempt released the permits, unless
     // their lease has ended by now.
     return reply === 'released' || (reply === 'unknown' && doubt !== undefined && clock.now() < deadline);
   }

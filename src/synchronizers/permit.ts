@@ -64,7 +64,7 @@ export class Permit implements AsyncDisposable {
    * @param leaseTime - the new lease in milliseconds, at least 10. Absent or -1: the permits stay taken until their
    *   release.
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `leaseTime` is invalid. No command was sent.
-   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: at least one of the permits is not taken any more.
+   * @throws {UnknownPermitError} `ERR_LOCK_UNKNOWN_PERMIT`: at least one of the permits is no longer taken.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. Each permit has the old lease or
    *   the new one.
    * @throws {RefusedError} `ERR_LOCK_REFUSED`: Redis rejected the command.

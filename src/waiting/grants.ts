@@ -138,7 +138,7 @@ export class Grants {
   }
 
   /**
-   * Applies the reply to every waiter that came before the try was sent. Returns whether the reply lets in `asker`,
+   * Applies the reply to every waiter that came before the try was sent. Returns whether the reply grants `asker`,
    * which sent the try.
    */
   #tellAll(asker: SharedWaiter, reply: AcquireReply, sequence: number): boolean {

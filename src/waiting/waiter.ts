@@ -177,9 +177,9 @@ export abstract class Waiter {
    * is done. Returns `undefined` if nothing has to be released.
    */
   abstract takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined;
-  /** Rejects the call. No request of the call can take effect any more. */
+  /** Rejects the call. No request of the call can still take effect. */
   protected abstract failed(error: unknown): void;
-  /** Called when the try is over: the client has granted what the try acquired, or has started its release. */
+  /** Called when the try has ended: the client has granted what the try acquired, or has started its release. */
   over(): void {
     // By default, a waiter keeps nothing for a try.
   }
@@ -222,7 +222,7 @@ export abstract class Waiter {
     if (doubt !== undefined) (this.#doubts ??= []).push(doubt);
   }
 
-  /** Rejects the call when no request that was sent for the call can take effect any more. */
+  /** Rejects the call when no request that was sent for the call can still take effect. */
   reject(error: LockError): void {
     this.unwatch();
     this.#reason ??= error;
