@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /*
  * Each kind of test is a project: `npm run jest -- --selectProjects faults` runs one, a path as argument runs files of
- * any. The projects of FAST are what `npm test` runs. tests/README.md says what each folder asks.
+ * any. `npm test` runs the projects of FAST. tests/README.md has the question of each folder.
  */
 
 const rootDir = join(import.meta.dirname, '..');
@@ -46,7 +46,7 @@ export const FAST = {
   project: ['project'],
 };
 
-/** What needs other servers, a JVM or a long time. @type {Readonly<Record<string, string[]>>} */
+/** Projects that need other servers, a JVM or a long time. @type {Readonly<Record<string, string[]>>} */
 export const APART = {
   topologies: ['topologies'],
   redisson: ['interop/redisson'],

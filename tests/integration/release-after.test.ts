@@ -75,7 +75,7 @@ describe.each(Object.entries(KINDS))('a hold of a %s that is released with `afte
     await hold.release({ after: AFTER_MS });
     expect(hold.validFor()).toBe(0);
     expect(client.holds()).toEqual([]);
-    // Another reader would get in.
+    // Another reader would be granted.
     const rival = kind === 'read lock' ? other.getReadWriteLock(name).writeLock() : lockOf(other, name);
     expect(await grantedAfter(begun, rival)).toBeGreaterThan(AFTER_MS - 5);
     await answered(client);

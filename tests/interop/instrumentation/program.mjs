@@ -56,7 +56,7 @@ const section = async () => {
 /** @param {string} name @returns {typeof run} */
 const request = (name) => (work) => agent.inRequest(name, work);
 
-// What it opens for later ones is not seen as its own from then on.
+// Connections that it opens for later requests no longer count as its own.
 await agent.inRequest('earlier', () => contend('earlier'));
 await agent.inRequest('bare', async () => {
   const lock = client.getLock('bare');

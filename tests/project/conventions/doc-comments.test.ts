@@ -31,7 +31,7 @@ function commentsOf(declared: ts.Node): Map<string, string> {
   return comments;
 }
 
-/** Public members that Redisson does not have, or whose comment says more than that of the overridden member. */
+/** Public members without a counterpart in Redisson, or with more in their comment than the overridden member. */
 const ADDITIONS: Readonly<Record<string, readonly string[]>> = {
   GroupMultiLock: ['remainTimeToLive'],
   JointLock: ['name', 'forceUnlock', 'isLocked', 'remainTimeToLive', 'getHoldCount', 'currentHold'],

@@ -1,7 +1,8 @@
 /** The program of a subpath in a project with the installed package. */
 export interface SubpathRow {
   /**
-   * Packages that the project installs besides holdfast, ioredis and @types/node: the peers, and what the peers need.
+   * Packages that the project installs besides holdfast, ioredis and @types/node: the peers, and the dependencies of
+   * the peers.
    */
   readonly packages: readonly string[];
   /** The output of `fixtures/subpaths/<name>.ts` as JSON. Its arguments are the URL of Redis and a new lock name. */

@@ -13,7 +13,7 @@ export async function serve(listener: (request: IncomingMessage, response: Serve
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Closes what `serve` has opened, with the connections that are still there. */
+/** Closes the servers that `serve` has opened, with their remaining connections. */
 export async function closeServers(): Promise<void> {
   await Promise.all(
     servers.splice(0).map(async (server) => {

@@ -70,7 +70,7 @@ const LEAVES = new Set(
 
 const ENTRY = 'src/index.ts';
 
-/** What a folder above the mechanisms may import from redis: a kind says what it sends, not over which connection. */
+/** The imports from redis that a folder above the mechanisms may have: requests of a kind, and no connections. */
 const OPEN_TO_KINDS = /^src\/redis\/(scripts\/.*|keys\.ts)$/;
 const KINDS = ['several', 'synchronizers', 'locks', 'protocols'];
 

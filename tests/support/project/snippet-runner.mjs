@@ -1,6 +1,6 @@
 // @ts-check
-// Runs the modules that its parent names, one after the other, and sends back what each printed. One process for all of
-// them: to start one for each takes most of the time.
+// Runs the modules that its parent names, one after the other, and sends back their output. One process runs all of
+// them, because a start of a process for each would take most of the time.
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { format, inspect } from 'node:util';

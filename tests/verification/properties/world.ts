@@ -254,7 +254,7 @@ export class World implements Watcher {
     if (this.#violation !== undefined) throw this.#violation;
   }
 
-  /** Peace: whoever waits gets in, whoever is in leaves, and nothing is left. */
+  /** Calm phase: every waiter is granted, every holder releases, and nothing is left. */
   async #settle(): Promise<void> {
     for (const { connection } of this.clients) connection.weather = CALM;
     this.#fairSince = this.now;
@@ -383,7 +383,7 @@ export class World implements Watcher {
     }
   }
 
-  /** No timer has run since: what the callers can see must be right all the same. */
+  /** No timer has run since. The state that callers can see must be correct all the same. */
   #lookAtHolds(invariant: 'NotBelieved' | 'NotAfterJump'): void {
     for (const { hold, releasing } of this.#held) {
       const validFor = releasing ? 0 : hold.validFor();
@@ -401,7 +401,7 @@ export class World implements Watcher {
       this.#robbed.add(owner);
       this.#freedInSilence.add(key);
     }
-    // A force unlock, or a release of what is held: whoever holds it did not ask for it.
+    // A force unlock, or an outside release of a held lock: the holder did not request it.
     if (kind === 'freed' && this.#sender === undefined) this.#robbed.add(owner);
     if (this.#sender?.failed === true && ['taken', 'kept', 'nested', 'handed'].includes(kind)) {
       this.#violate('NoneLate', `${kind} by ${owner}`);
