@@ -121,7 +121,7 @@ export abstract class Hold implements AsyncDisposable {
 }
 
 /** Checks the options of a release. @returns `after`, in ms. */
-export function checkAfter(options: ReleaseOptions | undefined): number {
+function checkAfter(options: ReleaseOptions | undefined): number {
   if (options === undefined) return 0;
   if (typeof options !== 'object' || (options as unknown) === null) {
     throw new InvalidArgumentError('options', 'an object, as { after: 5000 }', options);

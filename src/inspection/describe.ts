@@ -89,7 +89,7 @@ export async function describe(inspecting: Inspecting, server: Server, names: re
 }
 
 /** Adds the processes of the owners and the waiters. */
-export async function complete(server: Server, keyPrefix: string, found: readonly Inspection[]): Promise<ListEntry[]> {
+async function complete(server: Server, keyPrefix: string, found: readonly Inspection[]): Promise<ListEntry[]> {
   if (found.length === 0) return [];
   const [clients, waiters] = await Promise.all([server.clients(), waitersOf(server, keyPrefix, found)]);
   return found.map((inspection, at) => ({

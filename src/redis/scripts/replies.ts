@@ -12,7 +12,7 @@ export interface Granted {
 }
 
 /** The request acquired permits. */
-export interface PermitsGranted {
+interface PermitsGranted {
   readonly kind: 'permits';
   /** The part of the reply that concerns the next waiter; `undefined` while permits are free. */
   readonly next: Busy | undefined;
@@ -28,7 +28,7 @@ export interface Busy {
 }
 
 /** An owner that has the lock opened or released a hold. */
-export interface Held {
+interface Held {
   readonly kind: 'held';
   /** The fencing token of a new hold; `undefined` for a kind of lock without tokens. */
   readonly token: bigint | undefined;
