@@ -1,7 +1,19 @@
+/**
+ * A moment in milliseconds of the monotonic clock. The property is never set: it keeps moments of the two clocks apart.
+ * A plain number, such as a sum, counts as a moment of either clock.
+ */
+export type MonotonicMs = number & { readonly clock?: 'monotonic' };
+
+/** A moment in milliseconds of the {@link LeaseClock}. */
+export type LeaseClockMs = number & { readonly clock?: 'lease' };
+
+/** The forward jumps of the lease clock up to some moment, in milliseconds: its difference from the monotonic clock. */
+export type JumpedMs = number & { readonly clock?: 'difference' };
+
 /** The clocks and timers of a client, behind one interface so that tests can move time. All values are milliseconds. */
 export interface Clock {
   /** Monotonic time: it never goes backwards, and it stands still while the machine sleeps. */
-  monotonic(): number;
+  monotonic(): MonotonicMs;
   /** Epoch time. An administrator or NTP may set it. */
   wall(): number;
   /**
@@ -62,8 +74,8 @@ export class LeaseClock {
     this.#base = clock.wall() - monotonic;
   }
 
-  now(): number {
-    let monotonic = this.clock.monotonic();
+  now(): LeaseClockMs {
+    let monotonic: number = this.clock.monotonic();
     let drift = this.clock.wall() - monotonic - this.#base;
     if (drift > JUMP_MS) {
       // The process may have paused between the two reads. If the wall clock was set, a second read shows it again.
@@ -79,13 +91,34 @@ export class LeaseClock {
     return monotonic + this.#jumped;
   }
 
-  /** Sum of all forward jumps, in milliseconds. A hold that was confirmed at a smaller value is unconfirmed. */
-  get jumped(): number {
+  /** A hold that was confirmed at a smaller value is unconfirmed. */
+  get jumped(): JumpedMs {
     return this.#jumped;
   }
 
+  /** The jumps up to now. With them, {@link at} gives the lease-clock time of a request that is sent next. */
+  jumpedByNow(): JumpedMs {
+    this.now();
+    return this.#jumped;
+  }
+
+  /** The lease-clock time of a moment at which the clock had jumped by `jumped`. */
+  at(moment: MonotonicMs, jumped: JumpedMs): LeaseClockMs {
+    return moment + jumped;
+  }
+
+  /** The monotonic time of a moment since the last jump. */
+  monotonicAt(moment: LeaseClockMs): MonotonicMs {
+    return moment - this.#jumped;
+  }
+
+  /** How far the clock has jumped since it had jumped by `jumped`, in milliseconds. */
+  jumpedSince(jumped: JumpedMs, until: JumpedMs = this.#jumped): number {
+    return until - jumped;
+  }
+
   /** Runs `fn` when this clock has reached `at`. A system timer counts by the monotonic clock and may fire early. */
-  setTimer(at: number, fn: () => void, keepsAlive?: boolean): Timer {
+  setTimer(at: LeaseClockMs, fn: () => void, keepsAlive?: boolean): Timer {
     let timer: Timer;
     const wait = (): void => {
       timer = this.clock.setTimer(at - this.now(), () => (this.now() < at ? wait() : fn()), keepsAlive);

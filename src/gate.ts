@@ -1,9 +1,9 @@
-import type { Clock } from './clock.js';
+import type { Clock, MonotonicMs } from './clock.js';
 
 /** The end of a wait at a gate. */
 interface GateWait {
-  /** Monotonic time, in ms, at which the wait ends. */
-  readonly until: number;
+  /** When the wait ends. */
+  readonly until: MonotonicMs;
   /** The error that the wait rejects with at `until`. Absent: the wait resolves. */
   readonly late?: () => Error;
   /** The wait also ends when this promise settles. */

@@ -1,4 +1,4 @@
-import type { LeaseClock } from '../clock.js';
+import type { LeaseClock, MonotonicMs } from '../clock.js';
 import { Gate } from '../gate.js';
 import { RedisUnavailableError, RefusedError, type LockError } from '../errors.js';
 
@@ -14,15 +14,15 @@ export interface SentRequest {
 export interface Compensation {
   send(): SentRequest;
   /**
-   * Monotonic time, in ms, up to which a request that creates or moves the field may still run. A release before that
-   * time could run first and miss the field.
+   * Until when a request that creates or moves the field may still run. A release before that time could run first and
+   * miss the field.
    */
-  readonly notBefore: number;
+  readonly notBefore: MonotonicMs;
   /**
-   * Monotonic time, in ms, at which the last lease that any request can have set has ended. The time is not on the
-   * lease clock, because a jump of the local clock does not end a lease in Redis.
+   * When the last lease that any request can have set has ended. The time is not on the lease clock, because a jump of
+   * the local clock does not end a lease in Redis.
    */
-  readonly until: number;
+  readonly until: MonotonicMs;
   /** The lease alone ends the lock in time. The client sends the release only to wake waiters, so close() drops it. */
   readonly optional?: boolean;
 }
@@ -33,9 +33,12 @@ export interface RequestTiming {
   readonly options: { readonly commandTimeout: number };
 }
 
-/** Monotonic time, in ms, by which a lease has ended that any attempt of a request can set, if it was sent by `now`. */
-export const latestEnd = ({ clock, options }: RequestTiming, leaseMs: number, now = clock.clock.monotonic()): number =>
-  now + options.commandTimeout + leaseMs;
+/** When a lease has ended that any attempt of a request can set, if it was sent by `now`. */
+export const latestEnd = (
+  { clock, options }: RequestTiming,
+  leaseMs: number,
+  now: MonotonicMs = clock.clock.monotonic(),
+): MonotonicMs => now + options.commandTimeout + leaseMs;
 
 /** The error that the caller gets for a failed release. It continues in the background, so its outcome is unknown. */
 export const releaseGoesOn = (error: LockError): LockError =>

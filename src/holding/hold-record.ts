@@ -1,3 +1,4 @@
+import type { LeaseClockMs } from '../clock.js';
 import { RedisUnavailableError, type ClientClosedError, type LockLostError } from '../errors.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { Half, LockProtocol } from '../protocols/lock-protocol.js';
@@ -59,8 +60,8 @@ export class HoldRecord extends LossSignal {
   /** `lock()` or `tryLock()` opened the hold, so `unlock()` releases it. */
   readonly bare: boolean;
   readonly site: CallSite | undefined;
-  /** Lease clock time, in ms, at which the lease of this hold ends in Redis, by the last confirmation. */
-  leaseEnd: number;
+  /** When the lease of this hold ends in Redis, by the last confirmation. */
+  leaseEnd: LeaseClockMs;
   /** The longest lease that the hold has requested, in ms. Clocks that drift have moved furthest apart at its end. */
   longestLeaseMs: number;
   /** Number of branches directly inside this hold that have or acquire the lock. The others wait in `branches`. */
@@ -87,8 +88,8 @@ export class HoldRecord extends LossSignal {
   constructor(
     readonly parent: HoldRecord | undefined,
     terms: HoldTerms,
-    sentAt: number,
-    readonly openedAt: number,
+    sentAt: LeaseClockMs,
+    readonly openedAt: LeaseClockMs,
     /** The kind of lock that the call requested. Nested holds of one tenure may be of different kinds. */
     readonly protocol: LockProtocol,
   ) {
@@ -106,8 +107,8 @@ export class HoldRecord extends LossSignal {
     return this.protocol.half;
   }
 
-  /** Lease clock time, in ms, at which this hold expires. Other holds of the tenure may last longer. */
-  get deadline(): number {
+  /** When this hold expires. Other holds of the tenure may last longer. */
+  get deadline(): LeaseClockMs {
     const margin = marginMs(this.longestLeaseMs);
     return this.leaseEnd - (this.drift === undefined ? margin : Math.max(margin, this.drift(this.longestLeaseMs)));
   }
@@ -252,8 +253,9 @@ export class HoldRecord extends LossSignal {
   }
 }
 
-/** Latest time, in ms, of a grant that counts, for an acquire that was sent at `sentAt`. Both are lease clock times. */
-export const grantDeadline = (sentAt: number, leaseMs: number): number => sentAt + leaseMs - marginMs(leaseMs);
+/** Until when a grant counts, for an acquire that was sent at `sentAt`. */
+export const grantDeadline = (sentAt: LeaseClockMs, leaseMs: number): LeaseClockMs =>
+  sentAt + leaseMs - marginMs(leaseMs);
 
 export const answeredTooLate = (): RedisUnavailableError =>
   new RedisUnavailableError('Redis replied after the requested lease had ended; use a longer leaseTime', 'none');

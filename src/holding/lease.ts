@@ -4,7 +4,7 @@
  * deadline ends the tenure. After a jump of the clock the client asks Redis first.
  */
 import { NotOwnerError, type LockError, type LockLostError, type LossReason } from '../errors.js';
-import type { LeaseClock } from '../clock.js';
+import type { LeaseClock, JumpedMs, LeaseClockMs, MonotonicMs } from '../clock.js';
 import { orByKey } from '../redis/server-error.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HeldReply, RenewalReply } from '../redis/scripts/replies.js';
@@ -46,26 +46,26 @@ export type LeaseStatus = 'valid' | 'unconfirmed' | 'lost';
 export interface RenewalTicket {
   readonly partials: number;
   readonly confirms: boolean;
-  readonly jumped: number;
+  readonly jumped: JumpedMs;
 }
 
 export class Lease {
   /** Number of begun plus ended partial releases. A renewal that was pending during one confirms no deadline. */
   #partials = 0;
-  #lastEnd = 0;
-  #confirmedAtJump: number;
+  #lastEnd: MonotonicMs = 0;
+  #confirmedAtJump: JumpedMs;
   #confirming: Promise<LockError | undefined> | undefined;
 
   constructor(
     private readonly services: LeaseServices,
     private readonly tenure: LeasedTenure,
-    jumpedAtSending: number,
+    jumpedAtSending: JumpedMs,
   ) {
     this.#confirmedAtJump = jumpedAtSending;
   }
 
-  /** Lease clock time, in ms, at which the last open hold expires. `Infinity` when no hold is open. */
-  get deadline(): number {
+  /** When the last open hold expires. `Infinity` when no hold is open. */
+  get deadline(): LeaseClockMs {
     const { holds } = this.tenure;
     if (holds.length === 0) return Infinity;
     let latest = -Infinity;
@@ -74,8 +74,8 @@ export class Lease {
   }
 
   /** The deadline plus the jump of the clock since the last confirmation: by then the lease has ended by any clock. */
-  get deadlineByAnyClock(): number {
-    return this.deadline + this.services.clock.jumped - this.#confirmedAtJump;
+  get deadlineByAnyClock(): LeaseClockMs {
+    return this.deadline + this.services.clock.jumpedSince(this.#confirmedAtJump);
   }
 
   /** Whether the watchdog renews the tenure. */
@@ -84,13 +84,13 @@ export class Lease {
     return false;
   }
 
-  /** Monotonic time, in ms, at which the last lease that any request of this tenure can have set has ended. */
-  get lastEnd(): number {
+  /** When the last lease that any request of this tenure can have set has ended. */
+  get lastEnd(): MonotonicMs {
     return this.#lastEnd;
   }
 
-  /** Records a request that may set such a lease. It is sent at `now` (monotonic ms) at the latest. */
-  mayLast(leaseMs: number, now?: number): void {
+  /** Records a request that may set such a lease. It is sent at `now` at the latest. */
+  mayLast(leaseMs: number, now?: MonotonicMs): void {
     this.#lastEnd = Math.max(this.#lastEnd, latestEnd(this.services, leaseMs, now));
   }
 
@@ -101,10 +101,10 @@ export class Lease {
   }
 
   /** The status by the clock alone. Has no side effect, in contrast to {@link check}. */
-  statusAt(now: number): LeaseStatus {
+  statusAt(now: LeaseClockMs): LeaseStatus {
     const { state, loss } = this.tenure;
     if (state !== 'held') return loss === undefined ? 'valid' : 'lost';
-    const jump = this.services.clock.jumped - this.#confirmedAtJump;
+    const jump = this.services.clock.jumpedSince(this.#confirmedAtJump);
     if (jump <= 0 && now < this.deadline) return 'valid';
     return now - jump < this.deadline ? 'unconfirmed' : 'lost';
   }
@@ -168,8 +168,8 @@ export class Lease {
       if (clock.now() < this.deadline) this.#confirmedAtJump = jumped;
       return undefined;
     }
-    const sentAt = request.sentAt + jumped;
-    const jump = jumped - this.#confirmedAtJump;
+    const sentAt = clock.at(request.sentAt, jumped);
+    const jump = clock.jumpedSince(this.#confirmedAtJump, jumped);
     for (const hold of tenure.holds) {
       if (hold.watched) hold.leaseEnd = sentAt + Math.min(reply.remainingMs, hold.leaseMs);
       else hold.leaseEnd = Math.min(hold.leaseEnd + jump, sentAt + reply.remainingMs);
@@ -200,8 +200,8 @@ export class Lease {
     return { partials: this.#partials, confirms: !partialOpen, jumped: this.services.clock.jumped };
   }
 
-  /** Redis replied to a renewal that was sent at `sentAt` (monotonic ms). `only`: the one hold that it extended. */
-  renewed(ticket: RenewalTicket, sentAt: number, reply: RenewalReply, only?: HoldRecord): void {
+  /** Redis replied to a renewal that was sent at `sentAt`. `only`: the one hold that it extended. */
+  renewed(ticket: RenewalTicket, sentAt: MonotonicMs, reply: RenewalReply, only?: HoldRecord): void {
     const { tenure } = this;
     // The tenure was released or lost while the renewal was pending, so this reply reports no new loss.
     if (tenure.state !== 'held') return;
@@ -213,11 +213,12 @@ export class Lease {
     if (this.#mayShorten(ticket)) return;
     this.#confirmedAtJump = Math.max(this.#confirmedAtJump, ticket.jumped);
     const left = reply.remainingMs;
+    const from = this.services.clock.at(sentAt, ticket.jumped);
     if (only !== undefined) only.longestLeaseMs = Math.max(only.longestLeaseMs, left);
     for (const hold of only === undefined ? tenure.holds : [only]) {
       // The key may last longer for another hold. This hold counts on its own lease alone.
       const leaseMs = only === undefined ? Math.min(left, hold.leaseMs) : left;
-      if (only !== undefined || hold.watched) hold.leaseEnd = Math.max(hold.leaseEnd, sentAt + ticket.jumped + leaseMs);
+      if (only !== undefined || hold.watched) hold.leaseEnd = Math.max(hold.leaseEnd, from + leaseMs);
     }
   }
 
@@ -254,9 +255,9 @@ export class Lease {
 
   /**
    * Starts the lease that the caller requested, on a hold that the watchdog has renewed until now. The key lasts as
-   * long as the longest lease of the holds around this hold. The call settles by `settleBy` (lease clock ms).
+   * long as the longest lease of the holds around this hold. The call settles by `settleBy`.
    */
-  begin(hold: HoldRecord, leaseMs: number, settleBy: number): Promise<void> {
+  begin(hold: HoldRecord, leaseMs: number, settleBy: LeaseClockMs): Promise<void> {
     const { tenure } = this;
     const { turns } = tenure;
     return turns.take(async () => {
@@ -277,12 +278,12 @@ export class Lease {
       if (request.error !== undefined) return turns.failed(request);
       if (request.reply?.kind === 'gone') throw tenure.lose('gone');
       hold.throwIfLost();
-      hold.leaseEnd = Math.max(hold.leaseEnd, request.sentAt + jumped + leaseMs);
+      hold.leaseEnd = Math.max(hold.leaseEnd, clock.at(request.sentAt, jumped) + leaseMs);
     });
   }
 
   /** A partial release: sets the counts and the remaining times, in ms, of the open holds as absolute values. */
-  async setRemaining(settleBy: number, now = this.services.clock.now()): Promise<ScriptRequest<HeldReply>> {
+  async setRemaining(settleBy: LeaseClockMs, now = this.services.clock.now()): Promise<ScriptRequest<HeldReply>> {
     const { tenure } = this;
     this.#partials += 1;
     const sent = sendRemaining(tenure, now);

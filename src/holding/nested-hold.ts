@@ -2,6 +2,7 @@
  * A nested hold: the acquire of a call from inside a hold of the same lock. The acquire takes its turn among the
  * requests of the tenure (request-turns.ts). It carries the hold count as an absolute number.
  */
+import type { LeaseClockMs } from '../clock.js';
 import { ClientClosedError } from '../errors.js';
 import { answeredTooLate, grantDeadline, type HoldRecord, type HoldTerms } from './hold-record.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -27,7 +28,7 @@ export function openNested(
   { protocol, terms, signal, client, begins }: NestedCall,
 ): Promise<HoldRecord | undefined> {
   const { turns } = tenure;
-  const open = async (settleBy: number): Promise<HoldRecord | undefined> => {
+  const open = async (settleBy: LeaseClockMs): Promise<HoldRecord | undefined> => {
     await turns.ready(parent);
     parent.throwIfLost();
     if (parent.state !== 'open' || tenure.state !== 'held' || !parent.holds(protocol)) return undefined;
@@ -48,7 +49,7 @@ export function openNested(
       // release of the outer hold, which waits for this turn, frees the lock.
       parent.throwIfLost();
       if (client.closed) throw new ClientClosedError();
-      const sentAt = request.sentAt + jumped;
+      const sentAt = clock.at(request.sentAt, jumped);
       const now = clock.now();
       if (now >= grantDeadline(sentAt, terms.leaseMs)) throw answeredTooLate();
       const hold = tenure.open(terms, sentAt, now, parent, protocol);

@@ -3,7 +3,7 @@
  * confirm, or of a hold that Redis keeps for some time after its release (`after`). tenure.ts releases the only hold of an idle tenure in a shorter way.
  */
 import { LockLostError, RedisUnavailableError, type LockError, type LossReason } from '../errors.js';
-import type { LeaseClock } from '../clock.js';
+import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import type { HoldRecord } from './hold-record.js';
 import { countOpen } from './left-holds.js';
 import type { Lease } from './lease.js';
@@ -25,9 +25,9 @@ export interface ReleasingTenure {
    * Frees the lock, or hands it over. `deadline`: lease clock time, in ms, up to which the released holds surely had
    * it.
    */
-  end(hold: HoldRecord | undefined, deadline: number): Promise<void>;
+  end(hold: HoldRecord | undefined, deadline: LeaseClockMs): Promise<void>;
   /** Returns the error of a failed release. Without open holds, the client releases the lock in the background. */
-  unreleased(error: LockError, hold: HoldRecord, deadline: number): LockError;
+  unreleased(error: LockError, hold: HoldRecord, deadline: LeaseClockMs): LockError;
   /** Redis keeps the holds that were left to end, and the client has no other hold of the owner. */
   leave(): void;
   failedToLeave(hold: HoldRecord, error: unknown): never;
@@ -91,7 +91,7 @@ export class ReleasesInTurn {
     });
   }
 
-  async #releaseNow(hold: HoldRecord, deadline: number, settleBy: number): Promise<void> {
+  async #releaseNow(hold: HoldRecord, deadline: LeaseClockMs, settleBy: LeaseClockMs): Promise<void> {
     const { tenure } = this;
     const { lease } = tenure;
     if (tenure.holds.length > 0) await tenure.turns.whenNoDoubt();

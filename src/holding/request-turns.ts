@@ -1,4 +1,4 @@
-import type { LeaseClock } from '../clock.js';
+import type { LeaseClock, LeaseClockMs, MonotonicMs } from '../clock.js';
 import { RedisUnavailableError, type LockError } from '../errors.js';
 import type { Doubt } from '../redis/requests/doubt.js';
 import type { HoldRecord } from './hold-record.js';
@@ -54,11 +54,10 @@ export class RequestTurns {
 
   /**
    * Runs `work` after all earlier work. If Redis is unavailable for one command deadline, all waiting work fails, so
-   * that it does not take a command deadline each. `settleBy`: lease clock time, in ms, by which the call has to
-   * settle.
+   * that it does not take a command deadline each. `settleBy`: by then the call has to settle.
    */
   take<T>(
-    work: (settleBy: number) => Promise<T>,
+    work: (settleBy: LeaseClockMs) => Promise<T>,
     giveUp = (error: RedisUnavailableError): T => {
       throw error;
     },
@@ -118,13 +117,16 @@ export class RequestTurns {
     return doubt?.isOpen === true && doubt.until >= this.services.clock.clock.monotonic();
   }
 
-  /** Monotonic time, in ms, until which such an attempt may run. */
-  get doubtUntil(): number {
+  /** Until when such an attempt may run. */
+  get doubtUntil(): MonotonicMs {
     return this.#doubt?.until ?? 0;
   }
 
   /** Resolves with the settled request. The time that its call has waited shortens the command deadline. */
-  async answered<R extends Abandonable & { readonly done: Promise<R> }>(request: R, settleBy: number): Promise<R> {
+  async answered<R extends Abandonable & { readonly done: Promise<R> }>(
+    request: R,
+    settleBy: LeaseClockMs,
+  ): Promise<R> {
     const { clock, options } = this.services;
     if (clock.now() + options.commandTimeout < settleBy + ROUNDING_MS) return request.done;
     // The attempt that is pending at that time is the last one.

@@ -1,3 +1,4 @@
+import type { MonotonicMs } from '../clock.js';
 import { RefusedError, type LockError } from '../errors.js';
 import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -16,10 +17,10 @@ export type TenureEnd =
       readonly error: LockError;
       /** A hand-over may have given the lock to one of these owners. */
       readonly alsoOwners: readonly string[];
-      /** Monotonic time, in ms, until which an attempt of the request may still run. */
-      readonly doubtUntil: number;
-      /** Monotonic time, in ms, at which the lease that the request may set has ended. */
-      readonly leaseEnd: number;
+      /** Until when an attempt of the request may still run. */
+      readonly doubtUntil: MonotonicMs;
+      /** When the lease that the request may set has ended. */
+      readonly leaseEnd: MonotonicMs;
     };
 
 const FREED = { kind: 'freed' } as const;

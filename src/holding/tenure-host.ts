@@ -1,4 +1,4 @@
-import type { LeaseClock } from '../clock.js';
+import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import type { Compensations } from './compensations.js';
 import type { TenureEnd } from './tenure-end.js';
@@ -17,9 +17,9 @@ export type Ended = 'freed' | 'handed' | 'lost' | 'unknown' | 'left';
 /** The line of waiters, as a tenure uses it. */
 export interface TenureHost<T> {
   /**
-   * Returns the waiter that gets the lock when a tenure ends. `leaseEnd`: lease clock time, in ms, of the key's end.
+   * Returns the waiter that gets the lock when a tenure ends. `leaseEnd`: when the key expires.
    */
-  successorFor(leaseEnd: number): Successor | undefined;
+  successorFor(leaseEnd: LeaseClockMs): Successor | undefined;
   /**
    * One script moves the lock from the tenure to the successor. `released` emits the release of the tenure's hold,
    * before the client emits the acquisition of the successor.

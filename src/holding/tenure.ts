@@ -4,6 +4,7 @@
  * lock is lost or its state is unknown. The client never uses its owner id again, so a late request cannot change a
  * later tenure.
  */
+import type { JumpedMs, LeaseClockMs, MonotonicMs } from '../clock.js';
 import { pause } from '../abort-watch.js';
 import { ClientClosedError, LockLostError, type LockError, type LossReason } from '../errors.js';
 import { HoldRecord, type HoldTerms } from './hold-record.js';
@@ -29,8 +30,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   /** The newest fencing token of all holds of the tenure, open or not. */
   token: bigint | undefined;
   #abandoned: ClientClosedError | undefined;
-  /** Monotonic time, in ms, until which an unanswered attempt of the first acquire may still run. */
-  readonly #doubtUntil: number;
+  /** Until when an unanswered attempt of the first acquire may still run. */
+  readonly #doubtUntil: MonotonicMs;
   #turns: RequestTurns | undefined;
   #releases: ReleasesInTurn | undefined;
   /** Holds that have ended for their callers, but whose release is unknown. The next reply of Redis reports them. */
@@ -43,8 +44,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     private readonly host: TenureHost<Tenure>,
     readonly protocol: LockProtocol,
     readonly owner: string,
-    doubtUntil: number,
-    jumpedAtSending: number,
+    doubtUntil: MonotonicMs,
+    jumpedAtSending: JumpedMs,
     /** Another owner of this client passed the lock on to this one. */
     readonly handedOff = false,
   ) {
@@ -71,13 +72,13 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     return this.#turns?.isDoubtful === true;
   }
 
-  /** Opens a hold: the first one, or one nested in `parent`. Its acquire was sent at `sentAt` (lease clock ms). */
-  open(terms: HoldTerms, sentAt: number, now: number, parent?: HoldRecord, protocol = this.protocol): HoldRecord {
+  /** Opens a hold: the first one, or one nested in `parent`. Its acquire was sent at `sentAt`. */
+  open(terms: HoldTerms, sentAt: LeaseClockMs, now: LeaseClockMs, parent?: HoldRecord, protocol = this.protocol) {
     const hold = new HoldRecord(parent, terms, sentAt, now, protocol);
     // A push would make V8 reserve room for 16 more holds, and nearly every tenure has only one.
     if (this.holds.length === 0) this.holds = [hold];
     else this.holds.push(hold);
-    this.lease.mayLast(terms.leaseMs, now - this.services.clock.jumped);
+    this.lease.mayLast(terms.leaseMs, this.services.clock.monotonicAt(now));
     this.services.watchdog.add(this);
     return hold;
   }
@@ -135,7 +136,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   /** Returns the error of a failed release. Without open holds, the client releases the lock in the background. */
-  unreleased(error: LockError, hold: HoldRecord, deadline: number): LockError {
+  unreleased(error: LockError, hold: HoldRecord, deadline: LeaseClockMs): LockError {
     if (countOpen(this.holds) > 0 || this.state !== 'held') return error;
     this.services.watchdog.remove(this);
     return this.#ended(failedEnd(error), hold, deadline) ?? error;
@@ -156,7 +157,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     this.free(this.services.clock.now() + leaseMs);
   }
 
-  end(hold: HoldRecord | undefined, deadline: number, leaseEnd = deadline): Promise<void> {
+  end(hold: HoldRecord | undefined, deadline: LeaseClockMs, leaseEnd = deadline): Promise<void> {
     this.state = 'releasing';
     if (hold !== undefined) hold.releasing = true;
     const successor = (hold?.protocol ?? this.protocol).handsOff ? this.host.successorFor(leaseEnd) : undefined;
@@ -173,7 +174,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     return this.#free([this.owner], hold, deadline);
   }
 
-  #free(owners: readonly string[], hold: HoldRecord | undefined, deadline: number): Promise<void> {
+  #free(owners: readonly string[], hold: HoldRecord | undefined, deadline: LeaseClockMs): Promise<void> {
     // Send the request first. The client does the rest of its work while Redis runs the release.
     const request = this.protocol.release(owners, hold?.protocol);
     this.services.watchdog.remove(this);
@@ -181,7 +182,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   /** Returns the error that the release rejects with, if any. */
-  #ended(end: TenureEnd, hold: HoldRecord | undefined, deadline: number): LockError | undefined {
+  #ended(end: TenureEnd, hold: HoldRecord | undefined, deadline: LeaseClockMs): LockError | undefined {
     this.state = 'over';
     if (hold !== undefined) hold.releasing = false;
     if (end.kind === 'failed') {
@@ -216,8 +217,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   /** The lock is lost, or its state is unknown. Ends every open hold once and aborts its signal. */
   lose(reason: LossReason, cause?: unknown): LockLostError {
     if (this.loss !== undefined) return this.loss;
-    const loss = this.#lossBy(reason, cause);
-    this.loss = loss;
+    const loss = (this.loss = this.#lossBy(reason, cause));
     this.state = 'over';
     // Redis has also lost the holds that it kept, unless only the leases of the open holds have ended.
     if (reason !== 'expired') this.holds = this.holds.filter(hasCaller);
@@ -283,7 +283,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     }
   }
 
-  #compensate(owners: readonly string[], doubtUntil: number, leaseEnd: number): Promise<void> {
+  #compensate(owners: readonly string[], doubtUntil: MonotonicMs, leaseEnd: MonotonicMs): Promise<void> {
     return releaseInBackground(this, owners, Math.max(this.#doubtUntil, doubtUntil), leaseEnd);
   }
 

@@ -2,7 +2,7 @@
  * The one renewal loop. A client has one timer. The timer fires for the next tick (a third of `lockWatchdogTimeout`),
  * for a batch that has to be repeated, and for the earliest deadline of all holds, renewed or not.
  */
-import type { LeaseClock, Timer } from '../clock.js';
+import type { LeaseClock, Timer, JumpedMs, LeaseClockMs, MonotonicMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import { RefusedError } from '../errors.js';
 import { failedBySplit, orByKey } from '../redis/server-error.js';
@@ -23,12 +23,12 @@ export class Watchdog {
   readonly #tenures = new LightSet<Tenure>();
   readonly #retries = new Set<Tenure>();
   #timer: Timer | undefined;
-  /** Monotonic time, in ms, at which the timer fires. The other times are lease clock times, in ms. */
-  #firesAt = Infinity;
-  #armedAtJump = 0;
-  #nextTick = Infinity;
-  #nextRetry = Infinity;
-  #nextDeadline = Infinity;
+  /** When the timer fires. */
+  #firesAt: MonotonicMs = Infinity;
+  #armedAtJump: JumpedMs = 0;
+  #nextTick: LeaseClockMs = Infinity;
+  #nextRetry: LeaseClockMs = Infinity;
+  #nextDeadline: LeaseClockMs = Infinity;
   #closed = false;
 
   constructor(

@@ -1,3 +1,4 @@
+import type { JumpedMs, LeaseClockMs } from '../clock.js';
 import { randomBytes } from 'node:crypto';
 import { latestEnd } from '../holding/compensations.js';
 import { NO_LEASE_MS, SharedWaiter } from '../waiting/shared-waiter.js';
@@ -10,8 +11,8 @@ import type { PermitExpirableSemaphoreProtocol } from '../protocols/permit-expir
 /** The permits that one request acquired. */
 export interface Taken {
   readonly ids: readonly string[];
-  /** Lease-clock time, in milliseconds, before the client sent the request. */
-  readonly sentAt: number;
+  /** A moment before the client sent the request. */
+  readonly sentAt: LeaseClockMs;
 }
 
 /**
@@ -22,10 +23,8 @@ export interface Taken {
 export class ExpirablePermitWaiter extends SharedWaiter {
   /** Absent after a release in the background: a later try must not acquire the ids that this release names. */
   #ids: readonly string[] | undefined;
-  /**
-   * Forward jumps of the lease clock before the last try, in milliseconds. They turn `sentAt` into lease-clock time.
-   */
-  #jumped = 0;
+  /** The jumps of the lease clock before the last try. */
+  #jumped: JumpedMs = 0;
 
   constructor(
     private readonly protocol: PermitExpirableSemaphoreProtocol,
@@ -59,7 +58,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
   }
 
   protected granted(request: ScriptRequest<AcquireReply>): void {
-    this.resolve({ ids: this.#ids as readonly string[], sentAt: request.sentAt + this.#jumped });
+    this.resolve({ ids: this.#ids as readonly string[], sentAt: this.clock.at(request.sentAt, this.#jumped) });
   }
 
   takeBack(request: ScriptRequest<AcquireReply>): Promise<void> {

@@ -7,7 +7,7 @@
 import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply, Granted, HandOffReply, Handed } from '../redis/scripts/replies.js';
-import type { LeaseClock } from '../clock.js';
+import type { LeaseClock, JumpedMs, LeaseClockMs } from '../clock.js';
 import { latestEnd, type Compensations } from '../holding/compensations.js';
 import type { WakeUps } from './wake-ups.js';
 import { HandOffStreak } from './hand-off-streak.js';
@@ -65,8 +65,9 @@ export class Grants {
    * the reply confirms an acquisition, which may have come too late.
    */
   tried(waiter: Waiter, { request, jumped, sequence }: Try, taken: boolean): boolean {
-    const sentAt = request.sentAt + jumped;
-    const now = this.services.clock.now();
+    const { clock } = this.services;
+    const sentAt = clock.at(request.sentAt, jumped);
+    const now = clock.now();
     if (waiter instanceof LockWaiter) {
       if (request.reply?.kind === 'granted' && now < grantDeadline(sentAt, waiter.leaseMs)) {
         this.#streak.reset();
@@ -92,9 +93,9 @@ export class Grants {
     waiter: LockWaiter,
     request: GrantRequest,
     reply: Granted | Handed,
-    sentAt: number,
-    jumped: number,
-    now: number,
+    sentAt: LeaseClockMs,
+    jumped: JumpedMs,
+    now: LeaseClockMs,
   ): void {
     const { protocol, owner } = waiter;
     const doubtUntil = waiter.doubtUntil(request.doubt);
@@ -121,7 +122,7 @@ export class Grants {
   }
 
   /** Grants the waiter its request. Other waiters can be granted at the same time. */
-  #share(waiter: SharedWaiter, request: ScriptRequest<AcquireReply>, sentAt: number, sequence: number): void {
+  #share(waiter: SharedWaiter, request: ScriptRequest<AcquireReply>, sentAt: LeaseClockMs, sequence: number): void {
     this.line.remove(waiter);
     this.schedule.granted();
     if (!waiter.wantsGrant) {
@@ -194,10 +195,10 @@ export class Grants {
   }
 
   /**
-   * Returns the waiter that gets the lock by hand-over when a tenure ends. `leaseEnd`: lease-clock time, in ms, at
-   * which the current lease of the key ends.
+   * Returns the waiter that gets the lock by hand-over when a tenure ends. `leaseEnd`: when the
+   * current lease of the key ends.
    */
-  successorFor(leaseEnd: number): LockWaiter | undefined {
+  successorFor(leaseEnd: LeaseClockMs): LockWaiter | undefined {
     const { head } = this.line;
     if (!(head instanceof LockWaiter) || head.isBusy || !head.protocol.handsOff) return undefined;
     // Other clients sleep until the lease end that they know. If the successor's process died, its shorter lease would
@@ -224,7 +225,7 @@ export class Grants {
     successor.received();
     this.successors.delete(successor);
     const named = successor.owner;
-    const sentAt = request.firstSentAt + jumped;
+    const sentAt = clock.at(request.firstSentAt, jumped);
     const now = clock.now();
     const { reply } = request;
     if (reply?.kind === 'handed' && now < grantDeadline(sentAt, leaseMs)) {

@@ -1,4 +1,4 @@
-import type { LeaseClock } from '../clock.js';
+import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import { LightSet } from '../light-set.js';
 import type { LongWaits } from './long-wait.js';
@@ -93,10 +93,10 @@ export class LocalLine {
   }
 
   /**
-   * Lease-clock time, in ms, of the next step while a tenure of this client has the lock: the deadline of that tenure.
+   * The time of the next step while a tenure of this client has the lock: the deadline of that tenure.
    * 0 if no tenure of this client has the lock.
    */
-  holdersDeadline(now: number): number {
+  holdersDeadline(now: LeaseClockMs): LeaseClockMs {
     let latest = 0;
     for (const tenure of this.holders) {
       const sure = tenure.state === 'held' && tenure.lease.statusAt(now) === 'valid' && tenure.holds.length > 0;

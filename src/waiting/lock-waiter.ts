@@ -1,4 +1,4 @@
-import type { LeaseClock } from '../clock.js';
+import type { LeaseClock, MonotonicMs } from '../clock.js';
 import { RefusedError } from '../errors.js';
 import { latestEnd, type Compensations } from '../holding/compensations.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
@@ -30,7 +30,8 @@ interface LockCallTerms {
 }
 
 /** The place of an owner in the Redis queue of the lock. `at`: when the try that gave it was sent, if that is known. */
-type QueuePlace = { readonly kind: 'none' | 'possible' } | { readonly kind: 'taken'; readonly at: number | undefined };
+type QueuePlace =
+  { readonly kind: 'none' | 'possible' } | { readonly kind: 'taken'; readonly at: MonotonicMs | undefined };
 
 const NO_PLACE: QueuePlace = { kind: 'none' };
 const POSSIBLE_PLACE: QueuePlace = { kind: 'possible' };
@@ -48,8 +49,8 @@ export class LockWaiter extends Waiter {
   pauseMs = 0;
   failures = 0;
   #place: QueuePlace = NO_PLACE;
-  /** Monotonic time, in ms, until which an attempt of an earlier try may still acquire the lock for the owner. */
-  #doubtUntil = 0;
+  /** Until when an attempt of an earlier try may still acquire the lock for the owner. */
+  #doubtUntil: MonotonicMs = 0;
 
   constructor(
     private readonly services: LockWaiterServices,
@@ -63,8 +64,8 @@ export class LockWaiter extends Waiter {
     this.owner = terms.owner ?? services.newOwner();
   }
 
-  /** Monotonic time, in ms, at which the client sent the try that gave the owner its place, if that time is known. */
-  get queuedAt(): number | undefined {
+  /** When the client sent the try that gave the owner its place, if that time is known. */
+  get queuedAt(): MonotonicMs | undefined {
     return this.#place.kind === 'taken' ? this.#place.at : undefined;
   }
 
@@ -107,8 +108,8 @@ export class LockWaiter extends Waiter {
     return givenBack;
   }
 
-  /** Monotonic time, in ms, until which an attempt for this owner may still acquire the lock. */
-  doubtUntil(doubt: Doubt | undefined): number {
+  /** Until when an attempt for this owner may still acquire the lock. */
+  doubtUntil(doubt: Doubt | undefined): MonotonicMs {
     return Math.max(doubt?.until ?? 0, this.#doubtUntil);
   }
 
@@ -117,7 +118,7 @@ export class LockWaiter extends Waiter {
     this.#place = NO_PLACE;
   }
 
-  #giveBack(notBefore: number, lastsMs: number): Promise<void> {
+  #giveBack(notBefore: MonotonicMs, lastsMs: number): Promise<void> {
     const { services, protocol, owner } = this;
     const { compensations, queueReleases } = services;
     return compensations.add({

@@ -2,7 +2,7 @@
  * Detects a process that waits for itself. If a call waits long behind a hold of its own process, the holder may be
  * waiting for that call. The hold can belong to any client of the process and to any kind of lock with that name.
  */
-import type { LeaseClock, Timer } from '../clock.js';
+import type { LeaseClock, Timer, LeaseClockMs } from '../clock.js';
 import { supportsBoundPromises } from '../ownership/bound-promise.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -25,8 +25,8 @@ interface WaitingLine {
 
 /** Warns once per lock when calls of one client wait for `LONG_WAIT_MS` behind a hold of this process. */
 export class LongWaits {
-  /** Lease-clock time, in ms, of the next check of each line. */
-  readonly #lines = new Map<WaitingLine, number>();
+  /** The time of the next check of each line. */
+  readonly #lines = new Map<WaitingLine, LeaseClockMs>();
   #timer: Timer | undefined;
 
   constructor(

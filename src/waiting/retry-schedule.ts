@@ -1,4 +1,4 @@
-import type { LeaseClock, Timer } from '../clock.js';
+import type { LeaseClock, Timer, LeaseClockMs } from '../clock.js';
 import type { Busy } from '../redis/scripts/replies.js';
 
 /**
@@ -23,8 +23,7 @@ const UNHEARD_MS = { least: 1_000, most: 2_000 };
 
 /**
  * Decides when the head of a line tries again. The head tries at once while a wake-up is pending or the holder's TTL is
- * unknown. Otherwise the head tries when the lease ends, or sooner while no message can arrive. All times are
- * lease-clock times in ms.
+ * unknown. Otherwise the head tries when the lease ends, or sooner while no message can arrive.
  */
 export class RetrySchedule {
   /** A wake-up came after the last try was sent. The head tries, whichever waiter is the head by then. */
@@ -32,18 +31,18 @@ export class RetrySchedule {
   /** A waiter of a concurrent kind was just granted the lock. The other waiters of the line try at the same time. */
   admitAll = false;
   /** Time of the next try without a wake-up. `undefined`: the holder's TTL is unknown. */
-  #lookAt: number | undefined;
+  #lookAt: LeaseClockMs | undefined;
   /** Time of the next probe while no message can arrive. `Infinity`: no probe is scheduled. */
-  #unheardUntil = Infinity;
+  #unheardUntil: LeaseClockMs = Infinity;
   /** Sequence number of the newest try. */
   newestTry = 0;
-  #pausedUntil = 0;
+  #pausedUntil: LeaseClockMs = 0;
   #pauseMs = PAUSE_MS.first;
   #yielding = false;
   /** End of the newest pause for other clients. If `#pausedUntil` differs, the current pause has another reason. */
-  #yieldUntil = 0;
+  #yieldUntil: LeaseClockMs = 0;
   #timer: Timer | undefined;
-  #timerAt = Infinity;
+  #timerAt: LeaseClockMs = Infinity;
 
   constructor(
     private readonly clock: LeaseClock,
@@ -63,7 +62,7 @@ export class RetrySchedule {
   }
 
   /** Forgets the times that have passed by `now`. */
-  advance(now: number): void {
+  advance(now: LeaseClockMs): void {
     if (now < this.#pausedUntil) return;
     this.#pausedUntil = 0;
     if (this.#lookAt !== undefined && now >= this.#lookAt) this.#lookAt = undefined;
@@ -97,7 +96,7 @@ export class RetrySchedule {
    * Records the holder's TTL from the reply to the newest try. The reply to an older try says nothing about the
    * present.
    */
-  learn({ retryAfterMs: ttl }: Busy, sentAt: number, sequence: number): void {
+  learn({ retryAfterMs: ttl }: Busy, sentAt: LeaseClockMs, sequence: number): void {
     this.admitAll = false;
     if (sequence !== this.newestTry || this.line.waiterCount === 0) return;
     const waitMs = ttl === undefined ? this.unknownLeaseMs : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
@@ -106,7 +105,7 @@ export class RetrySchedule {
   }
 
   /** Limits the wait of a kind that polls: no message says when such a lock is free. */
-  noLaterThan(at: number): void {
+  noLaterThan(at: LeaseClockMs): void {
     if (this.#lookAt !== undefined) this.#lookAt = Math.min(this.#lookAt, at);
   }
 
@@ -114,7 +113,7 @@ export class RetrySchedule {
    * Schedules the next step for the end of the lease. `isHeard`: a message can arrive. Returns `false` if no message
    * could arrive for 1 to 2 s: the head then probes.
    */
-  park(now: number, isHeard: boolean): boolean {
+  park(now: LeaseClockMs, isHeard: boolean): boolean {
     const { least, most } = UNHEARD_MS;
     if (isHeard) this.#unheardUntil = Infinity;
     // The random part spreads the probes of many heads that were disconnected together.
@@ -173,7 +172,7 @@ export class RetrySchedule {
     this.step();
   }
 
-  wakeAt(at: number, keepsAlive = false): void {
+  wakeAt(at: LeaseClockMs, keepsAlive = false): void {
     if (this.#timerAt === at) return;
     this.#timer?.cancel();
     this.#timerAt = at;

@@ -10,6 +10,7 @@
  * is pending or the TTL is unknown (retry-schedule.ts). So no wake-up is lost when a waiter leaves, or while a reply is
  * pending. tests/verification/model/Waiting.tla models both files.
  */
+import type { LeaseClockMs } from '../clock.js';
 import { ClientClosedError, type LockError } from '../errors.js';
 import type { ChannelSource } from '../redis/connections/channel-source.js';
 import { WakeUps } from './wake-ups.js';
@@ -185,8 +186,7 @@ export class WaitLine implements GrantingLine {
 
   #try(waiter: Waiter, isProbe = false): void {
     const sequence = this.#schedule.trying(!isProbe && this.#line.has(waiter));
-    this.services.clock.now(); // records a jump from before this try, so that `jumped` includes the jump
-    const sent = waiter.try(sequence, this.services.clock.jumped, isProbe);
+    const sent = waiter.try(sequence, this.services.clock.jumpedByNow(), isProbe);
     this.#trying.add(waiter);
     waiter.whenTried(sent.request, () => {
       this.#trying.delete(waiter);
@@ -209,11 +209,11 @@ export class WaitLine implements GrantingLine {
     const passed = served && taken && waiter instanceof SharedWaiter && this.#grants.passTaken(waiter);
     if (!passed) this.#failures.takeBack(waiter, sent, taken);
     const { reply } = request;
-    if (reply?.kind === 'busy') this.#schedule.learn(reply, request.sentAt + jumped, sequence);
+    if (reply?.kind === 'busy') this.#schedule.learn(reply, this.services.clock.at(request.sentAt, jumped), sequence);
     if (!served) this.#failures.failed(waiter, sent);
   }
 
-  successorFor(leaseEnd: number): LockWaiter | undefined {
+  successorFor(leaseEnd: LeaseClockMs): LockWaiter | undefined {
     return this.#grants.successorFor(leaseEnd);
   }
 

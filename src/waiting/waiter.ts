@@ -1,4 +1,4 @@
-import type { LeaseClock, Timer } from '../clock.js';
+import type { LeaseClock, Timer, JumpedMs, LeaseClockMs } from '../clock.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
 import { callerContext } from '../redis/connections/detached.js';
 import { isAnyObserved } from '../redis/connections/observed.js';
@@ -16,8 +16,8 @@ export type WaitLimit = {
   readonly signal: AbortSignal | undefined;
 } & (
   | { readonly kind: 'one try' | 'unlimited'; readonly until: undefined }
-  /** `until`: lease-clock time, in ms, at which the wait ends. */
-  | { readonly kind: 'limited'; readonly until: number }
+  /** `until`: when the wait ends. */
+  | { readonly kind: 'limited'; readonly until: LeaseClockMs }
 );
 
 export function waitLimitOf(clock: LeaseClock, waitTime: number, signal: AbortSignal | undefined): WaitLimit {
@@ -45,7 +45,7 @@ export interface Try {
   /** The number of the try in its line. */
   readonly sequence: number;
   /** The jumps of the lease clock before the try was sent, in ms. */
-  readonly jumped: number;
+  readonly jumped: JumpedMs;
   /** This is a probe of a parked waiter, because no message can arrive. */
   readonly isProbe: boolean;
 }
@@ -74,8 +74,8 @@ export abstract class Waiter {
    * whether the lock is busy.
    */
   unavailable: LockError | undefined;
-  /** Lease-clock time, in ms, of the first grant in a series of grants that came after their lease had ended. */
-  lateSince: number | undefined;
+  /** When the first grant came in a series of grants that came after their lease had ended. */
+  lateSince: LeaseClockMs | undefined;
   /**
    * Runs a try in the async context of the call. A monitoring agent then assigns the try to the call, also when a
    * message or a timer causes the try.
@@ -115,7 +115,7 @@ export abstract class Waiter {
   }
 
   /** Sends a try. */
-  try(sequence: number, jumped: number, isProbe: boolean): Try {
+  try(sequence: number, jumped: JumpedMs, isProbe: boolean): Try {
     this.#become('trying');
     const request = this.#asCaller === undefined ? this.send() : this.#asCaller(() => this.send());
     return (this.#try = { request, sequence, jumped, isProbe });

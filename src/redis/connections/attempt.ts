@@ -1,18 +1,18 @@
-import type { Clock, Timer } from '../../clock.js';
+import type { Clock, Timer, MonotonicMs } from '../../clock.js';
 import type { LockError } from '../../errors.js';
 
 /** The part of a connection that requests use. */
 export interface CommandPort {
   readonly ready: boolean;
   /**
-   * `text`: the latest server time at which an attempt may take effect, as an argument of its script. `doubtUntil`: the
-   * monotonic time, in ms, at which that server time has certainly passed.
+   * `text`: the latest server time at which an attempt may take effect, as an argument of its script. `doubtUntil`: when
+   * that server time has certainly passed.
    */
-  notAfter(sentAt: number, deadline: number): { text: string; doubtUntil: number };
+  notAfter(sentAt: MonotonicMs, deadline: MonotonicMs): { text: string; doubtUntil: MonotonicMs };
   /** Writes the command. Exactly one call of `answered` or `failed` follows, possibly after the deadline. */
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void;
-  /** Resolves when commands can be sent. Rejects at `until` (monotonic ms), or when the server rejects the client. */
-  whenReady(until: number): Promise<void>;
+  /** Resolves when commands can be sent. Rejects at `until`, or when the server rejects the client. */
+  whenReady(until: MonotonicMs): Promise<void>;
   /** Updates the estimate of the server clock. */
   lookAtClock(): Promise<void>;
 }
@@ -20,14 +20,14 @@ export interface CommandPort {
 /** One transmission of a request. It may still run until it is answered or its not-after time has passed. */
 export interface Attempt {
   readonly connection: CommandPort;
-  /** Monotonic time, in ms, before the client wrote the command. */
-  readonly sentAt: number;
-  /** Monotonic time, in ms, at which the attempt times out. */
-  readonly deadline: number;
-  /** Monotonic time, in ms, at which the caller of the request stops waiting for a result. */
-  readonly settleBy: number;
-  /** Monotonic time, in ms, after which Redis can no longer run the attempt, by the lower bound of its clock. */
-  readonly doubtUntil: number;
+  /** A moment before the client wrote the command. */
+  readonly sentAt: MonotonicMs;
+  /** When the attempt times out. */
+  readonly deadline: MonotonicMs;
+  /** When the caller of the request stops waiting for a result. */
+  readonly settleBy: MonotonicMs;
+  /** When Redis can no longer run the attempt, by the lower bound of its clock. */
+  readonly doubtUntil: MonotonicMs;
   /** Number of replies that the connection had received when it sent the attempt. */
   answersBefore: number;
   answered(raw: unknown): void;

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.js';
+import type { Clock, MonotonicMs } from '../../clock.js';
 import { Gate } from '../../gate.js';
 
 /**
@@ -6,8 +6,8 @@ import { Gate } from '../../gate.js';
  * whose effect must be undone. The reply to another attempt does not end the doubt.
  */
 export class Doubt {
-  /** Monotonic time, in ms, until which an attempt may still run. A past time: none can. */
-  until = 0;
+  /** When the last attempt can run. A past time: none can. */
+  until: MonotonicMs = 0;
   /** Number of attempts that were written and are unanswered. */
   #unanswered = 0;
   /** The request took effect and must be undone, even though every attempt is answered. */
@@ -29,7 +29,7 @@ export class Doubt {
     }
   }
 
-  attemptWritten(doubtUntil: number): void {
+  attemptWritten(doubtUntil: MonotonicMs): void {
     this.#unanswered += 1;
     this.until = Math.max(this.until, doubtUntil);
   }

@@ -1,6 +1,6 @@
 /* Longer than 300 lines because every state that a request can be in, and every way out of it, is here. */
 import { AbortError } from 'p-retry';
-import { within, type Clock } from '../../clock.js';
+import { within, type Clock, type MonotonicMs } from '../../clock.js';
 import { ClientClosedError, LockError, RedisUnavailableError, type RefusedError } from '../../errors.js';
 import type { CommandPort } from '../connections/attempt.js';
 import { RequestAttempt } from './request-attempt.js';
@@ -37,10 +37,10 @@ export interface RequestTerms {
 export class ScriptRequest<Reply> {
   reply: Reply | undefined;
   error: LockError | undefined;
-  /** Monotonic time, in ms, before the client wrote the attempt that `reply` answers. */
-  sentAt = 0;
-  /** Monotonic time, in ms, before the client wrote the first attempt. */
-  firstSentAt = 0;
+  /** A moment before the client wrote the attempt that `reply` answers. */
+  sentAt: MonotonicMs = 0;
+  /** A moment before the client wrote the first attempt. */
+  firstSentAt: MonotonicMs = 0;
   #onDone: (() => void) | undefined;
   #settled = false;
   #abandoned = false;
@@ -53,7 +53,7 @@ export class ScriptRequest<Reply> {
   /** The error of the attempt that ended last. */
   #lastError: Error | undefined;
   #attemptOver: ((error?: Error) => void) | undefined;
-  readonly #until: number;
+  readonly #until: MonotonicMs;
   readonly #doubt: Doubt;
 
   constructor(
@@ -75,8 +75,8 @@ export class ScriptRequest<Reply> {
     return new Promise((resolve) => this.onDone(() => resolve(this)));
   }
 
-  /** As `done`, but settles at `until` (monotonic ms) at the latest, so that several requests can share a deadline. */
-  async doneBy(until: number): Promise<this> {
+  /** As `done`, but settles at `until` at the latest, so that several requests can share a deadline. */
+  async doneBy(until: MonotonicMs): Promise<this> {
     const { clock } = this.executor;
     await within(clock, until - clock.monotonic(), this.done);
     this.#abandoned = true;

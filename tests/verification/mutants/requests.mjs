@@ -79,8 +79,8 @@ export const REQUESTS = [
   without(
     'a hand-off that counts from its first attempt',
     grants,
-    'request.firstSentAt + jumped',
-    'request.sentAt + jumped',
+    'clock.at(request.firstSentAt, jumped)',
+    'clock.at(request.sentAt, jumped)',
     PROPERTIES,
   ),
   without(
