@@ -15,4 +15,5 @@ export const SUBPATHS = {
   http: { peers: [] },
   express: { peers: ['express'] },
   fastify: { peers: ['fastify'], inlined: ['fastify-plugin'] },
+  nest: { peers: ['@nestjs/common', '@nestjs/core', 'rxjs'] },
 };

@@ -17,11 +17,14 @@ const LOCK_OF: Readonly<Record<LockedKind, (client: LockClient, name: string) =>
 
 export const KINDS = Object.keys(LOCK_OF) as readonly LockedKind[];
 
+/** The lock with one name. */
+export const oneLock = (client: LockClient, kind: LockedKind, name: string): Lock => LOCK_OF[kind](client, name);
+
 /** The lock of one call. A list of names is a multi-lock, which orders its members and counts a repeated name once. */
 export function lockOf(client: LockClient, kind: LockedKind, key: unknown): Pick<Lock, 'withLock'> {
-  if (typeof key === 'string') return LOCK_OF[kind](client, key);
+  if (typeof key === 'string') return oneLock(client, kind, key);
   if (Array.isArray(key) && key.length > 0) {
-    return client.getMultiLock(...key.map((name: string) => LOCK_OF[kind](client, name)));
+    return client.getMultiLock(...key.map((name: string) => oneLock(client, kind, name)));
   }
   throw new InvalidArgumentError('key', 'a name or a list of at least one name', key);
 }

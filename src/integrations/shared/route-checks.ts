@@ -38,7 +38,7 @@ export function checkRequestOptions(options: unknown, others: readonly string[],
 }
 
 /** Checks the options of the HTTP response for a busy lock. */
-function checkBusyOptions({ status, retryAfter }: { status?: unknown; retryAfter?: unknown }): void {
+export function checkBusyOptions({ status, retryAfter }: { status?: unknown; retryAfter?: unknown }): void {
   if (status !== undefined && status !== 409 && status !== 423) {
     throw new InvalidArgumentError('status', '409 or 423', status);
   }

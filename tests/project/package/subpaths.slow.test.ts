@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SUBPATHS } from '../../../.ci/subpaths.mjs';
@@ -74,10 +74,14 @@ describe.each(Object.entries(ROWS))('holdfast/%s, installed from the package', (
   const peers = Object.entries(row.withoutPeer);
   if (peers.length > 0) {
     test.each(peers)('names the package %s if it is not installed', async (peer, message) => {
-      // After the tests that need it. Each project is of this block alone.
-      rmSync(join(project, 'node_modules', peer), { recursive: true, force: true });
-      for (const built of ['use.mjs', 'use.cjs']) {
-        await expect(run(project, built)).rejects.toMatchObject({ stderr: expect.stringMatching(message) });
+      const [folder, aside] = [join(project, 'node_modules', peer), join(project, 'aside')];
+      renameSync(folder, aside);
+      try {
+        for (const built of ['use.mjs', 'use.cjs']) {
+          await expect(run(project, built)).rejects.toMatchObject({ stderr: expect.stringMatching(message) });
+        }
+      } finally {
+        renameSync(aside, folder);
       }
     });
   }

@@ -28,4 +28,14 @@ export const ROWS: Readonly<Record<string, SubpathRow>> = {
     prints: { inside: 2, injected: true, busy: [409, '7', 'ERR_LOCK_TIMEOUT'], refused: true, closed: true },
     withoutPeer: { fastify: /Cannot find (?:package|module) 'fastify'/ },
   },
+  nest: {
+    packages: ['@nestjs/common', '@nestjs/core', '@nestjs/platform-express', 'reflect-metadata', 'rxjs'],
+    prints: { paid: 'paid 7', busy: [409, '7'], health: 'up', closed: true },
+    withoutPeer: {
+      '@nestjs/common': /Cannot find (?:package|module) '@nestjs\/common/,
+      '@nestjs/core': /Cannot find (?:package|module) '@nestjs\/core/,
+      rxjs: /Cannot find (?:package|module) 'rxjs/,
+    },
+    compilerOptions: { experimentalDecorators: true, emitDecoratorMetadata: true },
+  },
 };
