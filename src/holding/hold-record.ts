@@ -1,7 +1,7 @@
 import type { LeaseClockMs } from '../clock.js';
 import { RedisUnavailableError, type ClientClosedError, type LockLostError } from '../errors.js';
 import type { CallSite } from '../ownership/call-site.js';
-import type { Half, LockProtocol } from '../protocols/lock-protocol.js';
+import type { Side, LockProtocol } from '../protocols/lock-protocol.js';
 import type { LightSet } from '../light-set.js';
 import { runOutside } from '../ownership/flow.js';
 
@@ -13,7 +13,7 @@ export interface HoldTerms {
   readonly leaseMs: number;
   /** The caller gave no lease: the watchdog renews the hold. */
   readonly watched: boolean;
-  readonly bare: boolean;
+  readonly byUnlock: boolean;
   readonly site: CallSite | undefined;
   /** Monotonic time, in ms, of the call. */
   readonly askedAt: number;
@@ -96,15 +96,15 @@ export class HoldRecord extends LossSignal {
     super();
     this.leaseMs = terms.leaseMs;
     this.watched = terms.watched;
-    this.bare = terms.bare;
+    this.bare = terms.byUnlock;
     this.site = terms.site;
     this.drift = terms.drift;
     this.leaseEnd = sentAt + terms.leaseMs;
     this.longestLeaseMs = terms.leaseMs;
   }
 
-  get half(): Half {
-    return this.protocol.half;
+  get side(): Side {
+    return this.protocol.side;
   }
 
   /** When this hold expires. Other holds of the tenure may last longer. */
@@ -141,11 +141,11 @@ export class HoldRecord extends LossSignal {
 
   /** Whether this hold, or a hold around it, already holds the kind and the values that `protocol` asks for. */
   holds(protocol: LockProtocol): boolean {
-    const { family, parts } = protocol;
+    const { family, lockedValues } = protocol;
     // All holds of one tree are of one family.
     if (family !== this.protocol.family) return false;
-    if (parts === undefined) return true;
-    if (this.state !== 'closed' && this.protocol.parts?.covers(parts) === true) return true;
+    if (lockedValues === undefined) return true;
+    if (this.state !== 'closed' && this.protocol.lockedValues?.covers(lockedValues) === true) return true;
     return this.parent?.holds(protocol) === true;
   }
 

@@ -52,7 +52,7 @@ function isOfKey({ tenures }: HoldOwner, { key }: LockProtocol, hold: FlowHold):
  * A call for values of which its flow holds none is a stranger.
  */
 export function checkHoldsAround(client: HoldOwner, protocol: LockProtocol, context: LockContext | undefined): void {
-  const { family, parts, name } = protocol;
+  const { family, lockedValues, name } = protocol;
   const holds = holdsAround(client, protocol, context);
   if (holds.length === 0) return;
   const around = innermostOf(holds, (hold): hold is SingleHold => {
@@ -61,7 +61,7 @@ export function checkHoldsAround(client: HoldOwner, protocol: LockProtocol, cont
     const { state, protocol: held } = record;
     if (state === 'closed') return false;
     if (held.family !== family) return true;
-    return parts !== undefined && held.parts?.overlaps(parts) === true && !record.holds(protocol);
+    return lockedValues !== undefined && held.lockedValues?.overlaps(lockedValues) === true && !record.holds(protocol);
   });
   if (around === undefined) return;
   const record = SingleHold.recordOf(around);

@@ -183,10 +183,10 @@ export class Lease {
   renewalItem(leaseMs: number, only?: HoldRecord): RenewalItem {
     const { protocol, owner } = this.tenure;
     const item = { key: protocol.key, owner, leaseMs };
-    if (protocol.half === undefined && protocol.parts === undefined) return item;
+    if (protocol.side === undefined && protocol.lockedValues === undefined) return item;
     const renewed = (hold: HoldRecord): boolean => (only === undefined ? hold.watched : hold === only);
     const holds = this.tenure.holds.map((hold) => ({
-      half: hold.half,
+      side: hold.side,
       protocol: hold.protocol,
       renewed: renewed(hold),
     }));

@@ -37,7 +37,7 @@ export const countOpen = (holds: readonly HoldRecord[]): number => holds.filter(
 /** Sends the counts of all holds that Redis has to keep, and their remaining leases. `now`: lease clock time, in ms. */
 export function sendRemaining({ protocol, owner, holds, lease }: KeptTenure, now: number): ScriptRequest<HeldReply> {
   const remaining = holds.map((hold) => ({
-    half: hold.half,
+    side: hold.side,
     protocol: hold.protocol,
     leftMs: wholeMs(now, hold.leftUntil ?? hold.leaseEnd),
   }));

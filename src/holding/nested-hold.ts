@@ -36,7 +36,7 @@ export function openNested(
     const { clock } = tenure.services;
     const jumped = clock.jumped;
     tenure.lease.mayLast(terms.leaseMs);
-    const held = tenure.holds.filter(({ half }) => half === protocol.half).length;
+    const held = tenure.holds.filter(({ side }) => side === protocol.side).length;
     const open = tenure.holds.map((hold) => hold.protocol);
     const sent = protocol.acquireNested(tenure.owner, held + 1, terms.leaseMs, open, tenure.token);
     const request = await turns.answered(sent, settleBy);

@@ -227,7 +227,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     this.tellEnded();
     // An unanswered renewal or nested acquire may have set a longer lease than this client knows of. An owner that has
     // lost one part of the lock may still have the other parts.
-    if (reason === 'expired' || this.protocol.parts !== undefined)
+    if (reason === 'expired' || this.protocol.lockedValues !== undefined)
       void this.#compensate([this.owner], this.#turns?.doubtUntil ?? 0, 0);
     else if (this.#acquireIsDoubtful()) void this.#compensate([this.owner], 0, 0);
     return loss;

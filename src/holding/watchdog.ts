@@ -171,9 +171,9 @@ export class Watchdog {
     if (batch.length > 1 && request.error instanceof RefusedError) {
       // One key without a permission, or of another type, makes Redis refuse the whole batch. Halve the batch, so that
       // the tenures of the other keys are not lost.
-      const half = Math.ceil(batch.length / 2);
-      void this.#renewBatch(script, batch.slice(0, half));
-      void this.#renewBatch(script, batch.slice(half));
+      const middle = Math.ceil(batch.length / 2);
+      void this.#renewBatch(script, batch.slice(0, middle));
+      void this.#renewBatch(script, batch.slice(middle));
       return;
     }
     batch.forEach((tenure, i) => {

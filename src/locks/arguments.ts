@@ -33,7 +33,7 @@ export interface ContextOptions {
   context?: LockContext | undefined;
 }
 
-const MOST_MS = Number.MAX_SAFE_INTEGER;
+const MAX_MS = Number.MAX_SAFE_INTEGER;
 
 export function checkName(name: unknown, argument = 'name'): string {
   if (typeof name !== 'string' || name === '') throw new InvalidArgumentError(argument, 'a non-empty string', name);
@@ -55,7 +55,7 @@ export function checkLeaseTime(value: unknown, without = 'for the watchdog'): nu
 export function checkWaitTime(value: unknown, byDefault: number): number {
   if (value === undefined) return byDefault;
   if (value === Infinity) return Infinity;
-  if (typeof value !== 'number' || !Number.isInteger(value) || Math.abs(value) > MOST_MS) {
+  if (typeof value !== 'number' || !Number.isInteger(value) || Math.abs(value) > MAX_MS) {
     throw new InvalidArgumentError('waitTime', 'an integer (ms) up to 2^53 - 1, or Infinity', value);
   }
   return value;

@@ -66,7 +66,7 @@ export class FencedLock extends SingleLock<FencedHold> {
   lockAndGetToken(first?: number | LockOptions, second?: CallOptions): Promise<bigint> {
     try {
       const call = this.lockCall(first, second, this.lockAndGetToken);
-      return this.bare('lockAndGetToken', call, tokenOf, undefined);
+      return this.takeForUnlock('lockAndGetToken', call, tokenOf, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -87,7 +87,7 @@ export class FencedLock extends SingleLock<FencedHold> {
   tryLockAndGetToken(first?: number | AcquireOptions, leaseTime?: number, third?: CallOptions): Promise<bigint | null> {
     try {
       const call = this.tryLockCall(first, leaseTime, third, this.tryLockAndGetToken);
-      return this.bare<bigint | null>('tryLockAndGetToken', call, tokenOf, null);
+      return this.takeForUnlock<bigint | null>('tryLockAndGetToken', call, tokenOf, null);
     } catch (error) {
       return boundRejection(error);
     }

@@ -32,7 +32,7 @@ export interface LockCall {
   readonly signal: AbortSignal | undefined;
   readonly context: LockContext | undefined;
   /** Whether `unlock()` releases the hold. */
-  readonly bare: boolean;
+  readonly byUnlock: boolean;
   readonly site: CallSite | undefined;
 }
 
@@ -65,7 +65,7 @@ export function settleWith<T>(
 export const lockCallOf = (
   options: AcquireOptions,
   waitByDefault: number,
-  bare: boolean,
+  byUnlock: boolean,
   context: LockContext | undefined,
   site: CallSite | undefined,
 ): LockCall => ({
@@ -73,7 +73,7 @@ export const lockCallOf = (
   waitTime: checkWaitTime(options.waitTime, waitByDefault),
   signal: options.signal,
   context: checkContext(options.context) ?? context,
-  bare,
+  byUnlock,
   site,
 });
 

@@ -90,7 +90,7 @@ export abstract class Lock<H extends Hold = Hold> {
   lock(first?: number | LockOptions, second?: CallOptions): Promise<void> {
     try {
       const call = this.lockCall(first, second, this.lock);
-      return this.bare('lock', call, () => undefined, undefined);
+      return this.takeForUnlock('lock', call, () => undefined, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -121,7 +121,7 @@ export abstract class Lock<H extends Hold = Hold> {
   tryLock(first?: number | AcquireOptions, leaseTime?: number, third?: CallOptions): Promise<boolean> {
     try {
       const call = this.tryLockCall(first, leaseTime, third, this.tryLock);
-      return this.bare('tryLock', call, () => true, false);
+      return this.takeForUnlock('tryLock', call, () => true, false);
     } catch (error) {
       return boundRejection(error);
     }
@@ -331,15 +331,15 @@ export abstract class Lock<H extends Hold = Hold> {
   }
 
   /** @internal */
-  protected call(options: AcquireOptions, waitByDefault: number, bare: boolean, method: Method): LockCall {
+  protected call(options: AcquireOptions, waitByDefault: number, byUnlock: boolean, method: Method): LockCall {
     this.checkOpen();
-    return lockCallOf(options, waitByDefault, bare, this.context, this.callSite(method));
+    return lockCallOf(options, waitByDefault, byUnlock, this.context, this.callSite(method));
   }
 
   /**
    * @internal Acquires through an unbound promise. Only the promise that the caller gets is bound to the awaiting code.
    */
-  protected bare<T>(method: string, call: LockCall, granted: (hold: H) => T, busy: T | undefined): Promise<T> {
+  protected takeForUnlock<T>(method: string, call: LockCall, granted: (hold: H) => T, busy: T | undefined): Promise<T> {
     const supported = call.context !== undefined || supportsBoundPromises();
     if (supported === false) return boundRejection(new UnsupportedRuntimeError(method));
     const deferred = boundDeferred<T>();

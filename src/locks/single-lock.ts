@@ -19,7 +19,7 @@ import { Lock } from './lock.js';
 import { isForeign } from '../protocols/plain-lock-protocol.js';
 
 /** @internal The call that acquires a lock as a member of a lock over several locks. */
-export interface MemberCall extends Omit<LockCall, 'bare'> {
+export interface MemberCall extends Omit<LockCall, 'byUnlock'> {
   readonly owner: string;
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
@@ -100,7 +100,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   override async isLocked(): Promise<boolean> {
     this.checkOpen();
-    if (this.protocol.half === undefined) return this.runtime.executor.ask(reads.exists, [this.protocol.key], []);
+    if (this.protocol.side === undefined) return this.runtime.executor.ask(reads.exists, [this.protocol.key], []);
     return this.protocol.holdersAmong(await this.runtime.executor.ask(reads.hkeys, [this.protocol.key], [])).length > 0;
   }
 
@@ -151,7 +151,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     const { leaseTime, waitTime, signal, context, site, owner, drift } = member;
     const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
     const askedAt = runtime.reports.now();
-    const terms = { leaseMs, watched: leaseTime === undefined, bare: false, site, askedAt, owner, drift };
+    const terms = { leaseMs, watched: leaseTime === undefined, byUnlock: false, site, askedAt, owner, drift };
     const limit = waitLimitOf(runtime.clock, waitTime, signal);
     acquire(runtime, { protocol, terms, limit, context, makeHold: this.makeHold }, settle);
   }
@@ -189,13 +189,13 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   /** @internal */
   protected override take(call: LockCall, settle: LockSettle): void {
     const { runtime, protocol } = this;
-    const { leaseTime, waitTime, signal, context, bare, site } = call;
+    const { leaseTime, waitTime, signal, context, byUnlock, site } = call;
     const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
     acquire(
       runtime,
       {
         protocol,
-        terms: { leaseMs, watched: leaseTime === undefined, bare, site, askedAt: runtime.reports.now() },
+        terms: { leaseMs, watched: leaseTime === undefined, byUnlock, site, askedAt: runtime.reports.now() },
         limit: waitLimitOf(runtime.clock, waitTime, signal),
         context,
         makeHold: this.makeHold,
@@ -281,8 +281,8 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   }
 }
 
-const isOfThisLock = (record: HoldRecord, { half, parts }: LockProtocol): boolean =>
-  record.half === half && record.protocol.parts?.line === parts?.line;
+const isOfThisLock = (record: HoldRecord, { side, lockedValues }: LockProtocol): boolean =>
+  record.side === side && record.protocol.lockedValues?.line === lockedValues?.line;
 const canBeUnlocked = (record: HoldRecord, protocol: LockProtocol): boolean =>
   record.unlockable && isOfThisLock(record, protocol);
 const canBeAwaited = (record: HoldRecord, protocol: LockProtocol): boolean =>

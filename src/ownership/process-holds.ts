@@ -8,7 +8,7 @@ import type { LockedParts } from './lock-context.js';
 /** One owner of a client, with its open holds. */
 interface ProcessTenure {
   readonly owner: string;
-  readonly protocol: { readonly key: string; readonly parts?: LockedParts };
+  readonly protocol: { readonly key: string; readonly lockedValues?: LockedParts };
   readonly holds: readonly { readonly openedAt: number; readonly site: { toString(): string } | undefined }[];
 }
 
@@ -63,7 +63,14 @@ function* holdsOf({ clientId, clock, lines }: ProcessClient): Iterable<ProcessHo
     for (const { owner, protocol, holds } of holders) {
       const [first] = holds;
       if (first === undefined) continue;
-      yield { clientId, key: protocol.key, owner, parts: protocol.parts, age: now - first.openedAt, site: first.site };
+      yield {
+        clientId,
+        key: protocol.key,
+        owner,
+        parts: protocol.lockedValues,
+        age: now - first.openedAt,
+        site: first.site,
+      };
     }
   }
 }

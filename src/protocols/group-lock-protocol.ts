@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { LockParts, LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
+import type { LockedValues, LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
 import { lockChannel } from '../redis/keys.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -9,7 +9,7 @@ import { highwayHash128 } from './highway-hash.js';
 import type { ProtocolPort } from './protocol-port.js';
 
 /** Values of one group, as the hashes that name them in Redis. */
-class GroupValues implements LockParts {
+class GroupValues implements LockedValues {
   readonly #hashes: ReadonlySet<string>;
   #line: string | undefined;
 
@@ -22,8 +22,8 @@ class GroupValues implements LockParts {
     return new GroupValues([...new Set(values)].map(hashOf));
   }
 
-  static together(parts: readonly GroupValues[]): GroupValues {
-    return new GroupValues(parts.flatMap((each) => [...each]));
+  static together(all: readonly GroupValues[]): GroupValues {
+    return new GroupValues(all.flatMap((each) => [...each]));
   }
 
   get size(): number {
@@ -45,11 +45,11 @@ class GroupValues implements LockParts {
     return this.#hashes.has(hash);
   }
 
-  covers(other: LockParts): boolean {
+  covers(other: LockedValues): boolean {
     return [...other].every((hash) => this.has(hash));
   }
 
-  overlaps(other: LockParts): boolean {
+  overlaps(other: LockedValues): boolean {
     return [...other].some((hash) => this.has(hash));
   }
 }
@@ -61,7 +61,8 @@ class GroupValues implements LockParts {
 const hashOf = (value: string): string => highwayHash128(Buffer.from(value)).toString('base64').slice(0, 22);
 
 const NONE = GroupValues.of([]);
-const valuesOf = ({ parts }: LockProtocol): GroupValues => (parts instanceof GroupValues ? parts : NONE);
+const valuesOf = ({ lockedValues }: LockProtocol): GroupValues =>
+  lockedValues instanceof GroupValues ? lockedValues : NONE;
 
 /** The requests of Redisson's group multi-lock: one hash, in which each held value of the group has three fields. */
 export class GroupLockProtocol implements LockProtocol {
@@ -75,9 +76,9 @@ export class GroupLockProtocol implements LockProtocol {
    */
   readonly handsOff = false;
   readonly family = 'group multi-lock';
-  readonly half = undefined;
+  readonly side = undefined;
   readonly concurrent = false;
-  readonly parts: GroupValues;
+  readonly lockedValues: GroupValues;
 
   constructor(
     private readonly port: ProtocolPort,
@@ -86,18 +87,18 @@ export class GroupLockProtocol implements LockProtocol {
   ) {
     this.key = port.keyPrefix + name;
     this.channel = lockChannel(this.key);
-    this.parts = values instanceof GroupValues ? values : GroupValues.of(values);
+    this.lockedValues = values instanceof GroupValues ? values : GroupValues.of(values);
   }
 
   /** Combines the values of several protocols of one group and one client. */
   static together(protocols: readonly [GroupLockProtocol, ...GroupLockProtocol[]]): GroupLockProtocol {
     const [{ port, name }] = protocols;
-    return new GroupLockProtocol(port, name, GroupValues.together(protocols.map(({ parts }) => parts)));
+    return new GroupLockProtocol(port, name, GroupValues.together(protocols.map(({ lockedValues }) => lockedValues)));
   }
 
   /** Calls for the same values wait in one line. */
   get line(): string {
-    return this.parts.line;
+    return this.lockedValues.line;
   }
 
   get renewal(): RenewalScript {
@@ -105,7 +106,7 @@ export class GroupLockProtocol implements LockProtocol {
   }
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
-    return this.port.executor.run(scripts.acquire, [this.key], [owner, leaseMs, ...this.parts]);
+    return this.port.executor.run(scripts.acquire, [this.key], [owner, leaseMs, ...this.lockedValues]);
   }
 
   acquireNested(
@@ -115,7 +116,7 @@ export class GroupLockProtocol implements LockProtocol {
     open: readonly LockProtocol[],
   ): ScriptRequest<HeldReply> {
     // Names all values of the owner. All of its holds last as long as the longest one, so no value may end earlier.
-    const holds = [this.parts, ...open.map(valuesOf)];
+    const holds = [this.lockedValues, ...open.map(valuesOf)];
     const values = new Set(holds.flatMap((each) => [...each]));
     const counts = [...values].flatMap((value) => [value, holds.filter((each) => each.has(value)).length]);
     return this.port.executor.run(scripts.acquireNested, [this.key], [owner, leaseMs, ...counts]);
@@ -124,7 +125,7 @@ export class GroupLockProtocol implements LockProtocol {
   releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply> {
     const { executor, publish } = this.port;
     const rest = remaining.map(({ protocol }) => valuesOf(protocol));
-    const values = [...this.parts].flatMap((value) => {
+    const values = [...this.lockedValues].flatMap((value) => {
       const holds = rest.filter((each) => each.has(value)).length;
       return [value, holds, holds > 0 ? leaseMs : 0];
     });
@@ -133,7 +134,7 @@ export class GroupLockProtocol implements LockProtocol {
 
   release(owners: readonly string[], last?: LockProtocol): ScriptRequest<ReleaseReply> {
     const needed = last === undefined ? NONE : valuesOf(last);
-    const others = [...this.parts].filter((value) => !needed.has(value));
+    const others = [...this.lockedValues].filter((value) => !needed.has(value));
     return this.port.executor.run(
       scripts.release,
       [this.key],
@@ -149,7 +150,7 @@ export class GroupLockProtocol implements LockProtocol {
    * Reads the state of the values for a force unlock and for queries. The key alone does not say which values are held.
    */
   state(owner = '', until?: number): Promise<scripts.GroupState> {
-    return this.port.executor.ask(scripts.state, [this.key], [owner, ...this.parts], until);
+    return this.port.executor.ask(scripts.state, [this.key], [owner, ...this.lockedValues], until);
   }
 
   fieldOf(owner: string): string {

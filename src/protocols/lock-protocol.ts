@@ -11,15 +11,15 @@ export interface RenewalItem {
   /**
    * For a kind whose holds differ: all open holds of the owner, oldest first. `renewed`: the renewal extends this hold.
    */
-  readonly holds?: readonly { readonly half: Half; readonly renewed: boolean; readonly protocol: LockProtocol }[];
+  readonly holds?: readonly { readonly side: Side; readonly renewed: boolean; readonly protocol: LockProtocol }[];
 }
 
-/** A half of a read-write lock; `undefined` for every other kind. */
-export type Half = 'read' | 'write' | undefined;
+/** A side of a read-write lock; `undefined` for every other kind. */
+export type Side = 'read' | 'write' | undefined;
 
 /** A hold that an owner keeps when it releases another one. */
 export interface RemainingHold {
-  readonly half: Half;
+  readonly side: Side;
   readonly protocol: LockProtocol;
   /** Rest of the hold's own lease, in milliseconds. It is 0 or less if that lease has ended. */
   readonly leftMs: number;
@@ -49,12 +49,12 @@ export interface RenewalScript {
  */
 type LockFamily = 'hash of one owner' | 'read-write lock' | 'group multi-lock';
 
-/** The parts of a key that a lock locks. Calls for the same parts of a key wait in one line. */
-export interface LockParts extends Iterable<string> {
-  /** A short name, equal for equal parts. */
+/** The values of a group that a lock locks. Calls for the same values wait in one line. */
+export interface LockedValues extends Iterable<string> {
+  /** A short name, equal for equal values. */
   readonly line: string;
-  covers(other: LockParts): boolean;
-  overlaps(other: LockParts): boolean;
+  covers(other: LockedValues): boolean;
+  overlaps(other: LockedValues): boolean;
 }
 
 /** The queue in Redis of a kind whose waiters have a place there, stored under their owner ids. */
@@ -79,7 +79,7 @@ export interface LockProtocol {
   readonly handsOff: boolean;
   readonly renewal: RenewalScript;
   readonly family: LockFamily;
-  readonly half: Half;
+  readonly side: Side;
   /** Whether several owners can hold the lock at the same time, as readers can. A local holder then keeps no waiter out. */
   readonly concurrent: boolean;
   /**
@@ -89,8 +89,8 @@ export interface LockProtocol {
   readonly line?: string | undefined;
   /** The other line whose waiters the same message wakes. */
   readonly otherLine?: string;
-  /** The locked parts; absent for a kind that locks its whole key. */
-  readonly parts?: LockParts;
+  /** The locked values of a group; absent for a kind that locks its whole key. */
+  readonly lockedValues?: LockedValues;
   /** The queue in Redis; absent for a kind whose waiters are known only to their own client. */
   readonly queue?: WaitQueue;
 
@@ -100,7 +100,7 @@ export interface LockProtocol {
    */
   acquire(owner: string, leaseMs: number, waits: boolean): ScriptRequest<AcquireReply>;
   /**
-   * Adds a hold to an owner that has the lock. `holdCount`: holds of this half after the call. `open`: the protocols of
+   * Adds a hold to an owner that has the lock. `holdCount`: holds of this side after the call. `open`: the protocols of
    * the owner's other open holds. `token`: the newest fencing token of these holds.
    */
   acquireNested(

@@ -28,7 +28,7 @@ export class PlainLockProtocol implements LockProtocol {
   readonly reentrant: boolean = true;
   readonly handsOff: boolean = true;
   readonly family = 'hash of one owner';
-  readonly half = undefined;
+  readonly side = undefined;
   readonly concurrent = false;
   readonly line: string | undefined = undefined;
 

@@ -3,15 +3,15 @@ import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/read-write-lock.js';
-import type { Half, LockProtocol, RemainingHold, Renewal, RenewalItem, RenewalScript } from './lock-protocol.js';
+import type { Side, LockProtocol, RemainingHold, Renewal, RenewalItem, RenewalScript } from './lock-protocol.js';
 import { isOwner } from './plain-lock-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
 
 const WRITE = ':write';
 const isWriter = (field: string): boolean => field.endsWith(WRITE);
 
-/** The common part of both halves of Redisson's RReadWriteLock: one hash, one channel and one release. */
-abstract class HalfProtocol implements LockProtocol {
+/** The common part of both sides of Redisson's RReadWriteLock: one hash, one channel and one release. */
+abstract class SideProtocol implements LockProtocol {
   readonly key: string;
   readonly channel: string;
   readonly kind = 'read-write';
@@ -19,7 +19,7 @@ abstract class HalfProtocol implements LockProtocol {
   readonly reentrant = true;
   readonly family = 'read-write lock';
   abstract readonly handsOff: boolean;
-  abstract readonly half: Half;
+  abstract readonly side: Side;
   abstract readonly concurrent: boolean;
 
   constructor(
@@ -41,7 +41,7 @@ abstract class HalfProtocol implements LockProtocol {
   abstract holdersAmong(fields: readonly string[]): string[];
 
   releasePartial(owner: string, remaining: readonly RemainingHold[], leaseMs: number): ScriptRequest<HeldReply> {
-    const reads = remaining.filter(({ half }) => half === 'read');
+    const reads = remaining.filter(({ side }) => side === 'read');
     const writes = remaining.length - reads.length;
     const { executor, publish } = this.port;
     return executor.run(
@@ -62,8 +62,8 @@ abstract class HalfProtocol implements LockProtocol {
   }
 }
 
-export class ReadProtocol extends HalfProtocol {
-  readonly half = 'read';
+export class ReadProtocol extends SideProtocol {
+  readonly side = 'read';
   readonly concurrent = true;
   readonly line = 'read';
   /** Readers do not wait for one another, so a reader has nothing to hand over. */
@@ -86,14 +86,14 @@ export class ReadProtocol extends HalfProtocol {
     return fields.includes('mode') ? fields.filter(isOwner) : [];
   }
 
-  /** `forceUnlock()` of the read half keeps an owner that also has a write hold. */
+  /** `forceUnlock()` of the read side keeps an owner that also has a write hold. */
   forceableAmong(fields: readonly string[]): string[] {
     return fields.some(isWriter) ? [] : this.holdersAmong(fields);
   }
 }
 
-export class WriteProtocol extends HalfProtocol {
-  readonly half = 'write';
+export class WriteProtocol extends SideProtocol {
+  readonly side = 'write';
   readonly concurrent = false;
   readonly line = 'write';
   readonly otherLine = 'read';
@@ -125,8 +125,8 @@ export function readWriteRenewal(executor: ScriptExecutor, slotGroup: (key: stri
         scripts.renew,
         items.map(({ key }) => key),
         items.flatMap(({ key, owner, leaseMs, holds = [] }) => {
-          const reads = holds.filter(({ half }) => half === 'read');
-          const write = holds.some(({ half, renewed }) => half === 'write' && renewed);
+          const reads = holds.filter(({ side }) => side === 'read');
+          const write = holds.some(({ side, renewed }) => side === 'write' && renewed);
           return [
             readHoldBase(key),
             owner,
@@ -147,8 +147,8 @@ async function renewByKey(
   executor: ScriptExecutor,
   { key, owner, leaseMs, holds = [] }: RenewalItem,
 ): Promise<Renewal> {
-  const reads = holds.filter(({ half }) => half === 'read');
-  const writes = holds.filter(({ half }) => half === 'write');
+  const reads = holds.filter(({ side }) => side === 'read');
+  const writes = holds.filter(({ side }) => side === 'write');
   // A lease of 1 ms extends nothing: the script only returns the remaining lease.
   const leaseOf = ({ renewed }: { renewed: boolean }): number => (renewed ? leaseMs : 1);
   const requests = await Promise.all(

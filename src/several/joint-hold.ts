@@ -13,7 +13,7 @@ export interface MultiHoldTerms {
   readonly of: number;
   readonly quorum: number;
   /** Whether `unlock()` releases the hold. */
-  readonly bare: boolean;
+  readonly byUnlock: boolean;
   /** Reports a failed release of one member when the release of the whole hold does not fail for it. */
   releaseFailed(member: SingleHold, cause: unknown): void;
 }
@@ -215,7 +215,7 @@ export class MultiHold extends Hold {
 
   /** @internal Whether an `unlock()` releases this hold. */
   get unlockable(): boolean {
-    return this.terms.bare && this.#released === undefined;
+    return this.terms.byUnlock && this.#released === undefined;
   }
 
   /**
@@ -223,7 +223,7 @@ export class MultiHold extends Hold {
    * reports its outcome.
    */
   get awaitable(): boolean {
-    return this.terms.bare && this.#lost.records.some((record) => record.givingBack !== undefined);
+    return this.terms.byUnlock && this.#lost.records.some((record) => record.givingBack !== undefined);
   }
 
   /** @internal Whether the hold has not been released yet. It may be lost. */

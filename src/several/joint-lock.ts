@@ -4,7 +4,7 @@ import type { Hold } from '../holding/hold.js';
 import { acquireUnder, holdsUnder, isLockContext, type LockContext } from '../ownership/lock-context.js';
 import { MultiHold } from './joint-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
-import { ClientClosedError, ConcurrentContextError, InvalidArgumentError, LockAbortedError } from '../errors.js';
+import { ClientClosedError, InvalidArgumentError, LockAbortedError } from '../errors.js';
 import { refuseUnknown } from '../options.js';
 import type { LockCall, LockSettle, Method } from '../locks/lock-call.js';
 import type { TracedLock } from '../locks/lock-trace.js';
@@ -182,14 +182,14 @@ export abstract class JointLock extends Lock<MultiHold> {
   protected abstract takeMembers(call: LockCall, settle: LockSettle): void;
 
   /** @internal */
-  protected hold(members: readonly SingleHold[], { bare }: LockCall): MultiHold {
+  protected hold(members: readonly SingleHold[], { byUnlock }: LockCall): MultiHold {
     return new MultiHold(
       {
         identity: this.#identity,
         lockName: this.name,
         of: this.members.length,
         quorum: this.quorum,
-        bare,
+        byUnlock,
         releaseFailed: (member, cause) => {
           const { services, protocol } = SingleHold.tenureOf(member);
           services.reports.releaseFailed(protocol.name, member.owner, cause);

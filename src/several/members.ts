@@ -8,7 +8,7 @@ export type Member = SingleLock;
 export type Members = readonly [Member, ...Member[]];
 
 const kindOf = ({ inner: { protocol } }: Member): string =>
-  `${protocol.constructor.name} ${protocol.half ?? ''} ${protocol.parts?.line ?? ''}`;
+  `${protocol.constructor.name} ${protocol.side ?? ''} ${protocol.lockedValues?.line ?? ''}`;
 
 export const identityOf = (member: Member): string =>
   `${member.inner.runtime.clientId} ${member.inner.protocol.key} ${kindOf(member)}`;
@@ -50,8 +50,12 @@ export function checkMembers(given: readonly unknown[]): Members {
 /** Refuses `b` if both locks have the same key at the same server and must not be members of one lock. */
 function checkBeside(a: Member, b: Member, groups: 'together' | 'refused'): void {
   const [one, other] = [a.inner, b.inner];
-  const { parts } = one.protocol;
-  if (parts === undefined || other.protocol.parts === undefined || parts.overlaps(other.protocol.parts)) {
+  const { lockedValues } = one.protocol;
+  if (
+    lockedValues === undefined ||
+    other.protocol.lockedValues === undefined ||
+    lockedValues.overlaps(other.protocol.lockedValues)
+  ) {
     throw new InvalidArgumentError(
       'locks',
       `locks that do not wait for each other; "${a.name}" is given twice`,

@@ -165,7 +165,7 @@ function acquireForContext(
 ): Promise<SingleHold> {
   const { protocol } = acquisition;
   const identity = lockIdentity(services, protocol);
-  const call = { lockName: protocol.name, identity, parts: protocol.parts, list: identity };
+  const call = { lockName: protocol.name, identity, parts: protocol.lockedValues, list: identity };
   return acquireUnder(context, call, async () => {
     const parent = innermostHold(services, protocol, context);
     if (parent === undefined) checkHoldsAround(services, protocol, context);

@@ -55,11 +55,11 @@ export class LongWaits {
    * Returns the time until the next check, in ms.
    */
   look(call: WaitingCall, holds: readonly ProcessHold[] = processHolds()): number {
-    const { key, parts } = call.protocol;
+    const { key, lockedValues } = call.protocol;
     if (warned.has(key)) return LONG_WAIT_MS;
     // A call for some values of a group waits neither for other values nor for a plain lock with the same name.
     const around = holds.filter((hold) => {
-      return hold.key === key && (parts === undefined || hold.parts?.overlaps(parts) === true);
+      return hold.key === key && (lockedValues === undefined || hold.parts?.overlaps(lockedValues) === true);
     });
     const old = around.filter(({ age }) => age >= LONG_WAIT_MS);
     const own = old.find(({ clientId }) => clientId === this.clientId);

@@ -29,7 +29,7 @@ interface LinesServices extends WaitServices {
 }
 
 /**
- * All lines of one client, by key and half. A line exists at least as long as a call of this client holds the lock or
+ * All lines of one client, by key and side. A line exists at least as long as a call of this client holds the lock or
  * waits for it, or the line is subscribed.
  */
 export class WaitLines implements LineRegistry {
@@ -59,7 +59,7 @@ export class WaitLines implements LineRegistry {
 
   /**
    * Returns the line with the name `part`. Readers and writers of one lock listen to the same channel and wait in
-   * separate lines. Calls that poll, and calls for other parts of the lock, also wait in separate lines.
+   * separate lines. Calls that poll, and calls for other values of a group, also wait in separate lines.
    */
   line(key: string, channel: string, part?: string, concurrent = false): WaitLine {
     const name = lineOf(key, channel, part);
@@ -97,11 +97,15 @@ export class WaitLines implements LineRegistry {
    * Called when a forced unlock of this client released these owners, or may have released them. Their tenures are
    * lost. A tenure whose grant is still pending is lost as soon as the reply arrives.
    */
-  force({ key, parts }: Pick<LockProtocol, 'key' | 'parts'>, owners: readonly string[], isUnanswered: boolean): void {
+  force(
+    { key, lockedValues }: Pick<LockProtocol, 'key' | 'lockedValues'>,
+    owners: readonly string[],
+    isUnanswered: boolean,
+  ): void {
     const isMeant = ({ protocol, owner }: Tenure | LockWaiter): boolean =>
       protocol.key === key &&
       owners.includes(owner) &&
-      (parts === undefined || protocol.parts?.overlaps(parts) === true);
+      (lockedValues === undefined || protocol.lockedValues?.overlaps(lockedValues) === true);
     for (const line of [...this]) {
       for (const waiter of line.coming)
         if (waiter instanceof LockWaiter && isMeant(waiter)) waiter.forced = waiter.owner;

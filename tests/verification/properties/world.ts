@@ -203,7 +203,7 @@ export class World implements Watcher {
         terms: {
           leaseMs: lease ?? TERMS.lockWatchdogTimeout,
           watched: lease === undefined,
-          bare: false,
+          byUnlock: false,
           askedAt: 0,
           site: undefined,
         },
