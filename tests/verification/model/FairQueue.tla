@@ -4,7 +4,7 @@
 (* nothing of the alive set and sweeps stale heads by score. Scripts are atomic *)
 (* and exactly once here, clocks agree, the remaining lease of the holder counts *)
 (* as 0. Time stands still until every live client of ours has refreshed.       *)
-(* lua/fair-lock, src/core/queued-line.ts.                                      *)
+(* lua/fair-lock, src/waiting/fair-places.ts.                                   *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS Ours, Jvm, W,        \* W = fairLockWaitTimeout

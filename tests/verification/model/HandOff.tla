@@ -2,7 +2,7 @@
 (* The local hand-off: lua/lock/hand-off.lua gives the key from the releaser's  *)
 (* tenure to the first local waiter's, or, when it asks for other subscribers   *)
 (* and there are some, frees it. Owner 1 of our client holds the key, the       *)
-(* others stand in line (src/core/lock-entry.ts); a stranger takes the key      *)
+(* others stand in line (src/waiting/wait-line.ts); a stranger takes the key    *)
 (* whenever it is free. Plain acquires, releases and compensations are atomic   *)
 (* here: Ownership.tla has their duplicates. A request or a reply that is never *)
 (* delivered is a lost one. Bug is the set of mechanisms taken out.             *)
@@ -63,12 +63,12 @@ StrangerGives == /\ key.f = Stranger /\ key' = Free
 Force == /\ force < MaxForce /\ key.f > 0 /\ key' = Free /\ force' = force + 1 /\ forcedAt' = now
          /\ UNCHANGED <<now, net, rep, lease, status, tid, dl, h, undo, rejected, late, bad>>
 
-(* --------------------- src/core/tenure.ts, grants.ts ----------------------- *)
+(* -------------- src/holding/tenure.ts, src/waiting/grants.ts --------------- *)
 Request(x) == [from |-> x.from, to |-> x.to, att |-> x.att, l |-> x.l, na |-> now + CmdTime, sent |-> now]
 New(o, w)  == [o |-> o, w |-> w, from |-> tid[o], to |-> tid[w], att |-> 1, l |-> lease[w],
                sent1 |-> now, nas |-> {now + CmdTime}, una |-> 1]
 
-(* Tenure.release of the last hold, Grants.heirOf: somebody stands in line.    *)
+(* Tenure.release of the last hold, Grants.successorFor: a local call waits.   *)
 (* The code hands nothing on to a shorter lease than what is left; here it may *)
 Unlock(o) == /\ status[o] = "in" /\ now < dl[o] /\ Waiting # {} /\ h = NoHand
              /\ h' = New(o, First) /\ net' = net \cup {Request(New(o, First))}
@@ -137,12 +137,12 @@ Reject == /\ h # NoHand
           /\ Fresh(h.w) /\ h' = NoHand
           /\ UNCHANGED <<now, key, net, rep, lease, dl, forcedAt, force, late, bad>>
 
-(* src/core/lease.ts: expire *)
+(* src/holding/lease.ts: expire *)
 Lose(o) == /\ status[o] = "in" /\ now >= dl[o] /\ status' = [status EXCEPT ![o] = "lost"]
            /\ Compensate({tid[o]}, -1)
            /\ UNCHANGED <<now, key, net, rep, lease, tid, dl, h, forcedAt, force, rejected, late, bad>>
 
-(* src/core/compensations.ts *)
+(* src/holding/compensations.ts *)
 Undo == \E u \in undo : /\ Passed(u.na) /\ undo' = undo \ {u}
                         /\ key' = IF key.f \in u.set THEN Free ELSE key
                         /\ UNCHANGED <<now, net, rep, lease, status, tid, dl, h, forcedAt, force, rejected, late, bad>>

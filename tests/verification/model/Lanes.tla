@@ -1,6 +1,6 @@
 -------------------------------- MODULE Lanes --------------------------------
 (* Requests without an owner: for each lane of a client the server keeps one    *)
-(* field "<sequence>:<answer>" (src/core/lanes.ts; lua/semaphore and lua/latch).*)
+(* field "<sequence>:<answer>" (synchronizers/lanes.ts, lua/lib/lane.lua).      *)
 (* Requests are repeated, delayed for ever, or arrive after their call has      *)
 (* rejected. Not-after and the expiry of the lanes are left out: at most once   *)
 (* has to hold without them. Bug is the set of mechanisms taken out.            *)

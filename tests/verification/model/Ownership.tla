@@ -106,7 +106,7 @@ Left(h) == h.dl - now
 (* holds that the application may act on now *)
 Claimed == IF st # "held" \/ call.k = "rel" THEN {}
            ELSE {i \in 1..Len(holds) : Left(holds[i]) > 0 /\ ~(call.k = "part" /\ i = call.i)}
-(* src/core/lease.ts: check, validFor *)
+(* src/holding/lease.ts: check, validFor *)
 Valid   == st = "held" /\ \E i \in 1..Len(holds) : Left(holds[i]) > 0
 Others(i) == [j \in 1..(Len(holds) - 1) |-> IF j < i THEN holds[j] ELSE holds[j + 1]]
 TopDl(hs) == MaxOf({hs[j].dl : j \in 1..Len(hs)})
@@ -119,7 +119,7 @@ Send(c, t) == /\ net' = net \cup {Msg(c, t)}
 
 Begin(c) == /\ call.k = "none" /\ calls < MaxCalls /\ calls' = calls + 1 /\ call' = c
 
-(* src/core/lock-entry.ts: #try *)
+(* src/waiting/wait-line.ts: #try *)
 BeginAcquire == \E l \in Leases \cup {WdLease} :
   LET c == [k |-> "acq", id |-> calls + 1, att |-> 1, l |-> l, wd |-> l = WdLease, i |-> 0]
   IN /\ st = "idle" /\ ten < MaxTen /\ ten' = ten + 1 /\ st' = "acq"
@@ -132,20 +132,20 @@ BeginAcquire == \E l \in Leases \cup {WdLease} :
 (* src/holding/request-turns.ts: whenNoDoubt *)
 Quarantine == ~On("noQuarantine") /\ \E u \in Open : u.k \in Kinds
 
-(* src/core/tenure.ts: openNested *)
+(* src/holding/nested-hold.ts *)
 BeginNested == \E l \in Leases \cup {WdLease} :
   LET c == [k |-> "nest", id |-> calls + 1, att |-> 1, l |-> l, wd |-> l = WdLease, i |-> 0]
   IN /\ Valid /\ Len(holds) = 1 /\ ~Quarantine /\ Begin(c) /\ Send(c, ten)
      /\ UNCHANGED <<ten, st, holds, dup, comp, renews, rejected, overAt, dirty>>
 
-(* src/core/tenure.ts: #giveBack *)
+(* src/holding/tenure.ts: release *)
 BeginPartial == \E i \in 1..2 :
   LET left == TopDl(Others(i)) - now
       c == [k |-> "part", id |-> calls + 1, att |-> 1, l |-> left, wd |-> FALSE, i |-> i]
   IN /\ st = "held" /\ Len(holds) = 2 /\ left > 0 /\ ~Quarantine /\ Begin(c) /\ Send(c, ten)
      /\ UNCHANGED <<ten, st, holds, dup, comp, renews, rejected, overAt, dirty>>
 
-(* src/core/tenure.ts: #end; the last hold, or the others have nothing left *)
+(* src/holding/tenure.ts: end; the last hold, or the others have nothing left *)
 BeginRelease ==
   LET c == [k |-> "rel", id |-> calls + 1, att |-> 1, l |-> 0, wd |-> FALSE, i |-> 0]
   IN /\ st = "held" /\ Valid
@@ -159,7 +159,7 @@ Resend == /\ call.k # "none" /\ call.att < MaxAtt
           /\ Send([call EXCEPT !.att = @ + 1], ten)
           /\ UNCHANGED <<ten, st, holds, dup, comp, calls, renews, rejected, overAt, dirty>>
 
-(* src/core/watchdog.ts: #renewBatch, with Lease.renewalTicket *)
+(* src/holding/watchdog.ts: #renewBatch, with Lease.renewalTicket *)
 Renew == /\ renews < MaxRenew /\ Valid /\ call.k # "rel" /\ \E i \in 1..Len(holds) : holds[i].wd
          /\ renews' = renews + 1
          /\ LET id == 100 + renews IN
@@ -183,7 +183,7 @@ End(U, doubt) ==
 
 Fail(id) == rejected' = rejected \cup {id}
 
-(* src/core/lock-entry.ts: #tried; src/core/grants.ts: tried; src/core/tenure.ts: openNested, #giveBack, #ended *)
+(* src/waiting/wait-line.ts: #tried; src/waiting/grants.ts: tried; src/holding/nested-hold.ts, tenure.ts: release, #ended *)
 HandleCall(r) ==
   LET U  == {u \in una : ~(u.id = r.id /\ u.att = r.att)}
       dl == (IF On("fromReply") THEN now ELSE r.sent) + r.l
@@ -229,7 +229,7 @@ HandleCall(r) ==
        [] OTHER -> una' = U /\ UNCHANGED <<st, holds, call, dup, comp, fresh, overAt, dirty, rejected, bad>>
   /\ UNCHANGED renews
 
-(* src/core/lease.ts: renewed *)
+(* src/holding/lease.ts: renewed *)
 HandleRenew(r) ==
   /\ r.k = "ren"
   /\ CASE r.r = "ok" /\ st = "held" /\ r.t = ten /\ r.id \in fresh ->
@@ -264,12 +264,12 @@ Reject == LET mine == {u \in una : u.id = call.id} IN
                              /\ UNCHANGED <<st, una, dup, comp, fresh, overAt>>   \* the hold is closed
   /\ UNCHANGED <<now, key, net, rep, forcedAt, force, endBy, bad, ten, calls, renews>>
 
-(* src/core/lease.ts: expire. The last deadline passes unconfirmed: lost, and given back in case the server has it longer. *)
+(* src/holding/lease.ts: expire. The last deadline passes unconfirmed: lost, and given back in case the server has it longer. *)
 Lose == /\ st = "held" /\ ~Valid /\ call.k # "rel"
         /\ End(una, ~On("loseNoComp"))
         /\ UNCHANGED <<now, key, net, rep, forcedAt, force, endBy, bad, ten, calls, renews, rejected>>
 
-(* src/core/compensations.ts *)
+(* src/holding/compensations.ts *)
 Compensate == \E c \in comp :
   /\ Passed(c.na) /\ comp' = comp \ {c}
   /\ IF key.f = Field(c.t)

@@ -4,9 +4,9 @@
 (* wake-up must come from a message, a confirmed subscription or what has gone  *)
 (* back after its not-after. Leases do not end here. An outsider ("ext") holds  *)
 (* the lock at the start and may take it again. Pub/sub is a FIFO per           *)
-(* connection, lost whole when the connection is cut. src/core/lock-entry.ts,   *)
-(* next-look.ts (the mark, the ttl), entry-subscription.ts;                     *)
-(* src/redis/subscriber.ts.                                                     *)
+(* connection, lost whole when the connection is cut. src/waiting/wait-line.ts, *)
+(* retry-schedule.ts (the wake-up, the ttl), wake-ups.ts;                       *)
+(* src/redis/connections/subscriber.ts.                                         *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS Clients, Waiters, Home,     \* Home: waiter -> client
@@ -45,7 +45,7 @@ Flying(w) == \E t \in tries : t.w = w /\ t.r # "lost"    \* an unanswered try ma
 Published == [c \in Clients |-> IF srv[c] /\ up[c] THEN Append(toC[c], "msg") ELSE toC[c]]
 
 (* -------------------------------- waiters --------------------------------- *)
-(* src/core/lock-entry.ts: acquire *)
+(* src/waiting/wait-line.ts: acquire *)
 Arrive(w) == LET c == Home[w] IN
   /\ state[w] = "new" /\ state' = [state EXCEPT ![w] = "wait"] /\ q' = [q EXCEPT ![c] = Append(@, w)]
   /\ UNCHANGED <<holder, mark, known, parked, again, tries, Conn, Luck>>
@@ -66,7 +66,7 @@ Release(w) == /\ state[w] = "in" /\ state' = [state EXCEPT ![w] = "done"]
 (* #step: when the head tries *)
 CanTry(c) == /\ q[c] # <<>> /\ ~Flying(Head(q[c]))
              /\ (mark[c] \/ ~known[c] \/ Head(q[c]) \in again)
-(* #try, next-look.ts: trying *)
+(* #try, retry-schedule.ts: trying *)
 TrySend(c) == LET w == Head(q[c]) IN
   /\ CanTry(c)
   /\ tries' = {[t EXCEPT !.newest = @ /\ Home[t.w] # c] : t \in tries}
@@ -91,7 +91,7 @@ LateExec(t) == /\ t.r = "lost" /\ holder \in {Free, Ext} /\ holder' = t.w
 GiveBack(t) == IF holder = t.w THEN holder' = Free /\ toC' = Published ELSE UNCHANGED <<holder, toC>>
 Newest(t) == t.newest \/ On("anyBusy")
 
-(* #tried; grants.ts: tried; next-look.ts: learn *)
+(* #tried; grants.ts: tried; retry-schedule.ts: learn *)
 TryAnswer(t) == LET c == Home[t.w] IN
   /\ t.r \in {"ok", "busy", "err"} /\ tries' = tries \ {t}
   /\ CASE t.r = "ok" /\ InQ(t.w) ->
@@ -122,7 +122,7 @@ Park(c) == /\ q[c] # <<>> /\ ~parked[c] /\ ~Flying(Head(q[c])) /\ sub[c] = "conf
            /\ UNCHANGED <<holder, q, mark, known, again, tries, state, Conn, Luck>>
 
 (* ---------------------------- the subscription ---------------------------- *)
-(* src/core/entry-subscription.ts: begin; src/redis/subscriber.ts: want *)
+(* src/waiting/wake-ups.ts: begin; src/redis/connections/subscriber.ts: want *)
 Subscribe(c) == /\ q[c] # <<>> /\ known[c] /\ up[c] /\ sub[c] = "none"
                 /\ sub' = [sub EXCEPT ![c] = "pending"] /\ pend' = [pend EXCEPT ![c] = @ + 1]
                 /\ wanted' = [wanted EXCEPT ![c] = TRUE] /\ by' = [by EXCEPT ![c] = Head(q[c])]
@@ -134,7 +134,7 @@ ServerSub(c) == /\ toS[c] # <<>> /\ toS' = [toS EXCEPT ![c] = Tail(@)]
                 /\ UNCHANGED <<holder, up, sub, pend, wanted, by, tries, state, Entry, Luck>>
 Wake(c, yes) == IF yes THEN /\ mark' = [mark EXCEPT ![c] = TRUE] /\ parked' = [parked EXCEPT ![c] = FALSE]
                 ELSE UNCHANGED <<mark, parked>>
-(* subscriber.ts: #subscribe's answer; lock-entry.ts: message, confirmed *)
+(* subscriber.ts: #subscribe's answer; wake-ups.ts: message, confirmed *)
 Item(c) == LET i == Head(toC[c]) IN
   /\ toC[c] # <<>> /\ toC' = [toC EXCEPT ![c] = Tail(@)]
   /\ CASE i = "msg" -> /\ Wake(c, wanted[c] /\ (parked[c] \/ ~On("wakeWaiter")))
@@ -162,7 +162,7 @@ Reconnect(c) == /\ ~up[c] /\ up' = [up EXCEPT ![c] = TRUE]
                    ELSE UNCHANGED <<toS, pend, sub, mark, parked>>
                 /\ by' = [by EXCEPT ![c] = None]
                 /\ UNCHANGED <<holder, srv, toC, wanted, q, known, again, tries, state, Luck>>
-(* entry-registry.ts: linger; lock-entry.ts: forgetChannel *)
+(* wait-lines.ts: linger; wait-line.ts: forgetChannel *)
 LingerEnds(c) == /\ q[c] = <<>> /\ wanted[c] /\ wanted' = [wanted EXCEPT ![c] = FALSE]
                  /\ toS' = IF up[c] THEN [toS EXCEPT ![c] = Append(@, "unsub")] ELSE toS
                  /\ sub' = [sub EXCEPT ![c] = "none"]

@@ -32,7 +32,7 @@ final class Actor {
         thread.interrupt();
     }
 
-    /** In a latch of Redisson's, which a message opens. */
+    /** Waits in a latch of Redisson, which a message opens. */
     boolean parked() {
         List<String> frames = Arrays.stream(thread.getStackTrace())
                 .map(frame -> frame.getClassName())
@@ -50,7 +50,7 @@ final class Actor {
             try {
                 orders.take().accept(this);
             } catch (InterruptedException late) {
-                // It was meant for an order that had ended.
+                // The interrupt was meant for an order that had ended.
             }
         }
     }

@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.Lock;
 import org.redisson.api.RSemaphore;
 
-/** What the bench measures, with a thread for each flow. */
+/** The workloads of the bench, with a thread for each flow. */
 final class Bench {
     private final Clients clients;
     private Lock held;
@@ -68,7 +68,7 @@ final class Bench {
         if (failure.get() != null) throw new IllegalStateException("a flow failed", failure.get());
     }
 
-    /** Sections that nobody else wants, each flow on a name of its own; ms. */
+    /** Uncontended sections, each flow with its own name; ms. */
     private Object flows(Order order) throws Exception {
         int sections = order.count("sections", 1);
         int flows = order.count("flows", 1);
@@ -91,7 +91,7 @@ final class Bench {
         return new Order(members);
     }
 
-    /** `permits`: so many may be inside; `readShare`: of 100, on a read-write lock. */
+    /** `permits`: number of threads that may be inside. `readShare`: percentage of reads on a read-write lock. */
     private Object contend(Order order) throws Exception {
         int sections = order.count("sectionsEach", 1);
         long holdMs = order.number("holdMs", 0);
@@ -136,7 +136,7 @@ final class Bench {
         return lock::unlock;
     }
 
-    /** Threads that wait for a lock, enter it once and leave. */
+    /** Threads that wait for a lock, acquire it once and release it. */
     private static final class Waiters {
         private final List<Double> entered = new ArrayList<>();
         private final CountDownLatch over;

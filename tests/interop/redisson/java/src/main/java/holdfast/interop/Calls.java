@@ -11,7 +11,7 @@ import java.util.Set;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
-/** Calls any method of an object by its name, with what JSON has of its arguments. */
+/** Calls any method of an object by its name, with its arguments from JSON. */
 final class Calls {
     private Calls() {}
 
@@ -32,7 +32,7 @@ final class Calls {
         }
     }
 
-    /** The widest one that takes the arguments: `release(int)` and `release(String)` differ in what they are given. */
+    /** The widest method that accepts the arguments: `release(int)` and `release(String)` differ in their types. */
     private static Optional<Method> find(Object target, String name, List<Object> args) {
         return Arrays.stream(target.getClass().getMethods())
                 .filter(method -> method.getName().equals(name) && method.getParameterCount() == args.size())
@@ -40,7 +40,7 @@ final class Calls {
                 .max(Comparator.comparing(method -> method.getReturnType() == void.class ? 0 : 1));
     }
 
-    /** What the interface of a lock or synchronizer declares itself, and not for every object of Redisson. */
+    /** The methods that the interface of a lock or synchronizer declares itself. */
     static List<String> publicMethods(Object target) {
         return Arrays.stream(target.getClass().getInterfaces().length == 0
                         ? target.getClass().getSuperclass().getInterfaces()

@@ -21,7 +21,7 @@ import org.redisson.config.ReadMode;
 final class Clients {
     private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
 
-    /** Settings that are not named keep Redisson's defaults. */
+    /** Absent settings have the defaults of Redisson. */
     String open(Order order) {
         Config config = new Config();
         List<Object> addresses = order.list("addresses");
@@ -47,7 +47,7 @@ final class Clients {
             servers.setRetryDelay(new ConstantDelay(java.time.Duration.ofMillis(order.number("retryDelay", 0))));
         }
         if (order.members().containsKey("subscriptionConnections")) {
-            // One place to cut.
+            // One connection, so that a test has to cut only one.
             int size = order.count("subscriptionConnections", 1);
             if (servers instanceof org.redisson.config.SingleServerConfig single) {
                 single.setSubscriptionConnectionMinimumIdleSize(size).setSubscriptionConnectionPoolSize(size);
@@ -63,7 +63,7 @@ final class Clients {
         return client.getId();
     }
 
-    /** Both the interface and whoever has its setter have moved between the versions. */
+    /** The interface and the class with its setter differ between the versions. */
     private static void mapNames(Config config, BaseConfig<?> servers, String prefix) {
         for (Object owner : new Object[] {config, servers}) {
             for (Method setter : owner.getClass().getMethods()) {
@@ -96,7 +96,7 @@ final class Clients {
         return client;
     }
 
-    /** `{kind, name}`, and for locks over others `members`, each with a `client` of its own if it wants, or `values`. */
+    /** `{kind, name}`; for locks over other locks also `members`, each optionally with its own `client`, or `values`. */
     Object make(String clientName, Order object) {
         RedissonClient client = client(object.text("client", clientName));
         String name = object.text("name");
@@ -144,7 +144,7 @@ final class Clients {
                 .toArray(RLock[]::new);
     }
 
-    /** What older versions lack. */
+    /** Methods that older versions lack. */
     private static Object since(RedissonClient client, String factory, String name) {
         try {
             return RedissonClient.class.getMethod(factory, String.class).invoke(client, name);

@@ -12,8 +12,7 @@ import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
 
 /**
- * Threads that go through sections of one lock or semaphore, each of which reads a plain number, thinks about it and
- * writes it back.
+ * Threads that run sections of one lock or semaphore. Each section reads a number, processes it and writes it back.
  */
 final class Contest {
     private static final long PATIENCE_S = 120;

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The referee of a contest, as one thread sees it: what the locks protect is there, outside of Redis. */
+/** The connection of one thread to the referee of a contest, which has the protected state, outside of Redis. */
 final class Counter implements Closeable {
     private final Socket socket;
     private final BufferedReader replies;

@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** As much JSON as goes between the tests and this worker: no library of ours may differ between Redisson's versions. */
+/** The JSON between the tests and this worker. A library could differ between the versions of Redisson. */
 final class Json {
     private final String text;
     private int at;

@@ -10,8 +10,8 @@ import net.bytebuddy.jar.asm.MethodVisitor;
 import net.bytebuddy.jar.asm.Opcodes;
 
 /**
- * `-javaagent:worker.jar=60000`: all of Redisson reads a clock that is a minute ahead. Only what it writes and compares
- * is off by that: its timers, and the sockets under it, go on by the machine's own clock.
+ * `-javaagent:worker.jar=60000`: all of Redisson reads a clock that is a minute ahead. Only the times that it writes and
+ * compares are shifted. Its timers and sockets use the machine's own clock.
  */
 public final class ShiftedClock implements ClassFileTransformer {
     private static volatile long aheadMs;
@@ -21,7 +21,7 @@ public final class ShiftedClock implements ClassFileTransformer {
         instrumentation.addTransformer(new ShiftedClock());
     }
 
-    /** What Redisson calls instead of the method of that name in System. */
+    /** Redisson calls this method instead of the method of the same name in System. */
     public static long currentTimeMillis() {
         return System.currentTimeMillis() + aheadMs;
     }

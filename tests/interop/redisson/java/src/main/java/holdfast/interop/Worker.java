@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The JVM of the interop tests: one JSON order a line on the standard input, done on the thread that it names (a thread
- * of its own each, so that it is one owner), and one JSON answer a line, with the times of begin and end.
+ * The JVM of the interop tests. It reads one JSON order per line from the standard input and runs it on the named thread
+ * (each name has its own thread, and so one owner). It writes one JSON reply per line, with the times of begin and end.
  */
 public final class Worker {
     private final PrintStream out;
@@ -23,7 +23,7 @@ public final class Worker {
     }
 
     public static void main(String[] args) throws Exception {
-        // What a library prints is no answer.
+        // The output of a library is no reply.
         PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         System.setOut(System.err);
         new Worker(answers).serve();
@@ -36,7 +36,7 @@ public final class Worker {
             String thread = order.text("thread", "main");
             Actor named = actors.computeIfAbsent(thread, Actor::new);
             switch (order.text("op")) {
-                // About a thread that is busy.
+                // An order about a busy thread.
                 case "interrupt" -> answer(order, () -> {
                     named.interrupt();
                     return null;
@@ -45,7 +45,7 @@ public final class Worker {
                 default -> named.give(actor -> answer(order, () -> obey(actor, order)));
             }
         }
-        // Whoever gave the orders has gone: like a process that is killed, without a word to Redis.
+        // The parent has gone. End like a killed process, without a request to Redis.
         Runtime.getRuntime().halt(0);
     }
 
@@ -83,7 +83,7 @@ public final class Worker {
             case "call": {
                 Order object = order.part("object");
                 String client = order.text("client");
-                // Each thread has its own object unless it is said to be shared.
+                // Each thread has its own object unless the order says that it is shared.
                 Object target = actor.objects().computeIfAbsent(
                         client + object.members(), key -> clients.make(client, object));
                 return Calls.call(target, order.text("method"), order.list("args"));
@@ -96,7 +96,7 @@ public final class Worker {
             case "methods":
                 return Calls.publicMethods(clients.make(order.text("client"), order.part("object")));
             case "twoAsync": {
-                // One thread, as an event loop has it: both calls are made before either is answered.
+                // One thread, like an event loop: both calls are made before the first reply.
                 var lock = (org.redisson.api.RLock) clients.make(order.text("client"), order.part("object"));
                 var first = lock.lockAsync().toCompletableFuture();
                 var second = lock.lockAsync().toCompletableFuture();
