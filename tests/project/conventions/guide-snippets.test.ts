@@ -63,6 +63,8 @@ afterAll(() => void runner.kill());
 
 /** The lines that a module prints: at least so many of them. */
 async function printed(path: string, count: number): Promise<string[]> {
+  // A snippet may have ended the process.
+  expect(runner.connected).toBe(true);
   const replied = once(runner, 'message');
   runner.send({ path, count });
   const [{ lines, error }] = (await replied) as [{ lines: string[]; error?: string }];
