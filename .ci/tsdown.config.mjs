@@ -67,6 +67,7 @@ export default [
     clean: false,
     deps: { alwaysBundle: INLINED, onlyBundle: false },
   },
+  { ...common, entry: { cli: 'src/cli/main.ts' }, format: 'esm', clean: false, dts: false, plugins: [ownPackage] },
   ...Object.entries(SUBPATHS).flatMap(([name, { inlined = [] }]) => {
     const subpath = {
       ...common,

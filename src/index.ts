@@ -35,6 +35,8 @@ export type {
   LeaseRenewedMessage,
   RenewFailedMessage,
 } from './diagnostics/channels.js';
+export { doctor } from './client/doctor.js';
+export type { DoctorOptions, Finding } from './inspection/doctor/finding.js';
 export type { HoldInfo } from './client/hold-info.js';
 export type { Inspection, OwnerInspection, PermitInspection } from './inspection/inspection.js';
 export type { InspectOptions, ListedOwner, ListEntry } from './inspection/describe.js';

@@ -9,6 +9,7 @@ import type { Inspection } from '../inspection/inspection.js';
 import { Inspector } from '../inspection/inspector.js';
 import type { ListOptions } from '../inspection/list.js';
 import { wire, type Wiring } from './wiring.js';
+import { keepWiring } from './wiring-of.js';
 import { countOpen } from '../holding/left-holds.js';
 import type { Clock } from '../clock.js';
 import { boundRejection, supportsBoundPromises } from '../ownership/bound-promise.js';
@@ -74,9 +75,9 @@ export class LockClient implements AsyncDisposable {
   private constructor(given: UserConnection, options: ResolvedOptions, clock: Clock) {
     this.#wiring = wire(this.id, given, options, clock);
     this.events = this.#wiring.reports.events;
+    keepWiring(this, this.#wiring);
     this.#inspector = new Inspector(this.#wiring);
-    const { clock: leaseClock, lines } = this.#wiring;
-    this.#leaveProcess = addClient({ clientId: this.id, clock: leaseClock, lines });
+    this.#leaveProcess = addClient({ clientId: this.id, clock: this.#wiring.clock, lines: this.#wiring.lines });
     void supportsBoundPromises();
   }
 

@@ -11,7 +11,6 @@ import {
 } from '../redis/keys.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import { inspect, inspectAll, type InspectReply } from '../redis/scripts/object.js';
-import { subscribers } from '../redis/scripts/server.js';
 import { inspectionOf, type Inspection, type OwnerInspection } from './inspection.js';
 import { clientIdOf, type OwnerProcess } from './owner-process.js';
 import type { Server, Servers } from './servers.js';
@@ -129,8 +128,7 @@ async function waitersOf(
   found: readonly Inspection[],
 ): Promise<readonly number[] | undefined> {
   const channels = found.map((inspection) => channelsOf(inspection, keyPrefix + inspection.name));
-  const ask = server.sharded ? 'shardnumsub' : 'numsub';
-  const counts = await server.ask(subscribers, [], [ask, ...channels.flat()]).catch(ifRefused(undefined));
+  const counts = await server.subscribers(channels.flat()).catch(ifRefused(undefined));
   let at = 0;
   return counts && channels.map((own) => own.reduce((sum) => sum + (counts[at++] ?? 0), 0));
 }

@@ -1,10 +1,10 @@
-import { ClientClosedError } from '../errors.js';
+import { ClientClosedError, LockError, RedisUnavailableError } from '../errors.js';
 import type { CommandPort } from '../redis/connections/attempt.js';
 import { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { Operation } from '../redis/scripts/script.js';
 import type { Topology } from '../redis/topologies/topology.js';
 import { clientsIn, type OwnerProcess } from './owner-process.js';
-import { connections } from '../redis/scripts/server.js';
+import { connections, subscribers } from '../redis/scripts/server.js';
 
 /** Time, in ms, for which a list of the connections of a server stays valid. Large servers have tens of thousands. */
 const CONNECTIONS_MS = 2_000;
@@ -47,6 +47,11 @@ export class Server {
     }
   }
 
+  /** The number of subscribers of each channel. */
+  subscribers(channels: readonly string[]): Promise<number[]> {
+    return this.ask(subscribers, [], [this.sharded ? 'shardnumsub' : 'numsub', ...channels]);
+  }
+
   /** The Holdfast clients that are connected to this server, by client id; empty if Redis refuses the command. */
   clients(): Promise<ReadonlyMap<string, OwnerProcess>> {
     const now = this.client.clock.monotonic();
@@ -69,8 +74,15 @@ export class Servers {
 
   /** Every server that has keys. Rejects like any request if one of them is unavailable. */
   async all(): Promise<Server[]> {
-    const masters = await this.topology.masters(this.executor.clock.monotonic() + this.executor.commandTimeout);
-    return masters.map((connection) => this.#at(connection));
+    const { clock, commandTimeout } = this.executor;
+    try {
+      const masters = await this.topology.masters(clock.monotonic() + commandTimeout);
+      return masters.map((connection) => this.#at(connection));
+    } catch (cause) {
+      if (this.executor.closed) throw new ClientClosedError({ cause });
+      if (cause instanceof LockError) throw cause;
+      throw new RedisUnavailableError(`Redis was not ready within ${commandTimeout} ms`, 'none', { cause });
+    }
   }
 
   /** The server of a key, if it is known. */

@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import type { ListEntry } from '../../src/inspection/describe.js';
+import { runCommand } from '../support/processes/command.js';
 import { ClusterClients } from '../support/clients/cluster-clients.js';
 import { holdElsewhere, inFlow } from '../support/clients/lock-clients.js';
-import { SentinelSetup } from '../support/servers/sentinel.js';
+import { MASTER_NAME, SentinelSetup } from '../support/servers/sentinel.js';
 import { serverMajor } from '../support/servers/server-version.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { until } from '../support/time/until.js';
@@ -55,6 +56,38 @@ test.each([[false], ...(serverMajor() >= 7 ? [[true]] : [])])(
   },
   60_000,
 );
+
+test('the command works on a cluster: ls, top and doctor', async () => {
+  const client = await bench.open({ clientName: 'shop' });
+  const names = Array.from({ length: 12 }, (_, at) => bench.freshName(`command-${at}`));
+  const holds = await Promise.all(names.map((name) => holdElsewhere(client.getLock(name))));
+  const [first] = await bench.cluster.masters();
+  const env = { HOLDFAST_CLUSTER: `${first!.host}:${first!.port}` };
+  const { out } = await runCommand(['ls', '--json'], { env });
+  const entries = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as ListEntry);
+  expect(entries.map(({ name }) => name).sort()).toEqual([...names].sort());
+  for (const { owners } of entries) expect(owners).toMatchObject([{ process: { clientName: 'shop' } }]);
+  expect((await runCommand(['top', '--count', '1'], { env })).out).toMatch(/^12 in use/);
+  const doctor = await runCommand(['doctor'], { env });
+  expect(doctor.out.match(/ok {7}version/g)).toHaveLength((await bench.cluster.masters()).length);
+  expect(doctor).toMatchObject({ code: 0, err: '' });
+  await Promise.all(holds.map((hold) => hold.release()));
+  // The request lanes of the doctor's semaphores last for an hour.
+  for (const server of await bench.cluster.masters()) await server.command('FLUSHALL');
+}, 60_000);
+
+test('the command works through Sentinel', async () => {
+  const client = createClient({ redis: sentinel.connection() });
+  clients.push(client);
+  const hold = await holdElsewhere(client.getLock('by-command'));
+  const addresses = sentinel.sentinels.map(({ host, port }) => `${host}:${port}`).join();
+  const { out } = await runCommand(['inspect', 'by-command', '--sentinel', `${MASTER_NAME}@${addresses}`]);
+  expect(out).toContain(`owner     ${hold.owner}, 1 hold`);
+  await hold.release();
+}, 60_000);
 
 test('locks are listed after a slot has moved to another master', async () => {
   const client = await bench.open();

@@ -28,5 +28,14 @@ export const channels = defineRead<[ask: 'channels' | 'shardchannels', pattern: 
   (raw) => raw as string[],
 );
 
+/** The text of INFO: `name:value` lines. */
+export const info = defineRead<[], string, []>('info', String);
+
+/** The time of the server, in epoch ms. */
+export const time = defineRead<[], number, []>('time', (raw) => {
+  const [seconds, micros] = raw as [unknown, unknown];
+  return replyInt(seconds) * 1_000 + replyInt(micros) / 1_000;
+});
+
 /** One line for each connection. */
 export const connections = defineRead<[list: 'list'], string, []>('client', String);

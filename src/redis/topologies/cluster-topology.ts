@@ -38,6 +38,8 @@ interface Node {
 }
 
 export class ClusterTopology implements Topology {
+  readonly isCluster = true;
+  readonly acks: number;
   readonly subscriber: ClusterSubscriber;
   readonly #discovery: ClusterDiscovery;
   /** The connected servers, by reachable address. */
@@ -64,6 +66,7 @@ export class ClusterTopology implements Topology {
     private readonly reports: MasterReports,
   ) {
     this.#change = new Gate(clock);
+    this.acks = replicas?.acks ?? 0;
     this.#discovery = new ClusterDiscovery(given, clock, terms);
     if (sharded !== 'auto') this.#sharded = sharded;
     this.subscriber = new ClusterSubscriber(

@@ -9,6 +9,8 @@ import type { Topology } from './topology.js';
 
 /** A single server, or the current master according to Sentinel. */
 export class StandaloneTopology implements Topology {
+  readonly isCluster = false;
+  readonly acks: number;
   readonly publish = 'PUBLISH';
   readonly subscriber: Subscriber;
   readonly #master: Master;
@@ -20,6 +22,7 @@ export class StandaloneTopology implements Topology {
     replicas: ReplicaOptions | undefined,
     reports: MasterReports,
   ) {
+    this.acks = replicas?.acks ?? 0;
     this.#master = new Master(() => openOwnConnection(given, terms), clock, terms.attemptMs, replicas, reports);
     this.subscriber = this.#master.subscriber(false, undefined);
   }

@@ -25,6 +25,9 @@ export interface CommandRoutes {
 
 /** The servers of a client: a single server, a master behind Sentinel, or a cluster. Callers do not know which. */
 export interface Topology extends CommandRoutes {
+  readonly isCluster: boolean;
+  /** Number of replicas that must confirm a grant, if replicas are connected; 0 if none must. */
+  readonly acks: number;
   readonly subscriber: ChannelSource;
   /** One script can use several keys only if they have the same slot group. */
   slotGroup(key: string): number;

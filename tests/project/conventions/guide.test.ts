@@ -80,7 +80,10 @@ describe('error codes', () => {
   });
 
   test('every warning is listed', () => {
-    const emitted = projectFiles('src', '.ts').flatMap((path) => matches(readProjectFile(path), /\bHOLDFAST_[A-Z_]+/g));
+    const emitted = projectFiles('src', '.ts')
+      // The variables of the command are in its help, which docs/cli.md repeats.
+      .filter((path) => !path.startsWith('src/cli/'))
+      .flatMap((path) => matches(readProjectFile(path), /\bHOLDFAST_[A-Z_]+/g));
     const listed = tableUnder('Code', page('docs/events.md')).map(([cell]) => codeIn(cell!)[0]!);
     expect(sorted(listed)).toEqual(sorted(emitted));
   });

@@ -33,8 +33,10 @@ export function readImports(text: string): ImportLine[] {
 
 /** The folders of src from the top down. A file imports only from its own folder and from the folders below it. */
 export const FOLDERS = [
+  'cli',
   'integrations',
   'client',
+  'inspection/doctor',
   'inspection',
   'several',
   'synchronizers',
@@ -107,13 +109,17 @@ export function forbiddenImports(sources: Sources): string[] {
 
 function offence(path: string, { specifier, typeOnly }: ImportLine, sources: Sources): string | undefined {
   if (!specifier.startsWith('.')) {
-    return specifier === 'ioredis' && !path.startsWith('src/redis/') ? 'only src/redis imports ioredis' : undefined;
+    const mayConnect = path.startsWith('src/redis/') || path === 'src/cli/connect.ts';
+    return specifier === 'ioredis' && !mayConnect ? 'only src/redis imports ioredis' : undefined;
   }
   const target = resolveOwn(path, specifier);
   if (target.endsWith('.lua')) {
     return path.startsWith('src/redis/scripts/') ? undefined : 'scripts are bound in src/redis/scripts';
   }
   if (!sources.has(target)) return 'there is no such file';
+  if (path.startsWith('src/cli/')) {
+    return target === ENTRY || target.startsWith('src/cli/') ? undefined : 'the command imports the root alone';
+  }
   const [subpath, other] = [subpathOf(path), subpathOf(target)];
   if (subpath !== undefined) {
     // The build leaves these two as imports. It would copy any other file, and its classes would exist twice.

@@ -1,0 +1,40 @@
+import type { ListEntry } from '../index.js';
+import { numberOption } from './arguments.js';
+import { EXIT, type Session } from './session.js';
+import { visible } from './terminal.js';
+import { holdersText, leaseText, table, waitersText } from './words.js';
+
+/** Rows whose widths decide those of the columns. Later rows are printed as they come. */
+const PAGE = 500;
+
+const HEAD = ['NAME', 'KIND', 'LEASE', 'WAITERS', 'HELD BY'];
+
+/** `holdfast ls [pattern]`. */
+export async function ls({ args, client, terminal, signal }: Session): Promise<number> {
+  const limit = numberOption(args, 'limit', Infinity, 1);
+  const options = { match: args.operand ?? '*', signal, ...(limit !== Infinity && { limit }) };
+  let page: ListEntry[] = [];
+  let count = 0;
+  const flush = async (): Promise<void> => {
+    const rows = page.map((entry) => [
+      visible(entry.name),
+      entry.kind,
+      leaseText(entry.remaining),
+      waitersText(entry),
+      holdersText(entry),
+    ]);
+    const [head, ...lines] = table(HEAD, rows, terminal.columns);
+    if (count === page.length && head !== undefined) await terminal.lines(terminal.style('bold', head));
+    await terminal.lines(...lines);
+    page = [];
+  };
+  for await (const entry of client.list(options)) {
+    count += 1;
+    if (terminal.json) await terminal.object(entry);
+    else page.push(entry);
+    if (page.length === PAGE) await flush();
+  }
+  if (page.length > 0) await flush();
+  if (count === 0 && !terminal.json) await terminal.lines('nothing is locked');
+  return EXIT.ok;
+}

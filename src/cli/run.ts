@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { LockError, RedisUnavailableError, RefusedError } from '../index.js';
+import { readArguments, type Arguments, type CommandName, UsageError } from './arguments.js';
+import { connect } from './connect.js';
+import { doctor } from './doctor.js';
+import { HELP } from './help.js';
+import { inspect } from './inspect.js';
+import { ls } from './ls.js';
+import { EXIT, type Session } from './session.js';
+import { Terminal, visible } from './terminal.js';
+import { top } from './top.js';
+import { unlock } from './unlock.js';
+import { watch } from './watch.js';
+
+const COMMANDS: Readonly<Record<CommandName, (session: Session) => Promise<number>>> = {
+  ls,
+  inspect,
+  watch,
+  top,
+  unlock,
+  doctor,
+};
+
+/** Runs one command and resolves with its exit code. */
+export async function run(given: readonly string[]): Promise<number> {
+  // The reader of a pipe may end first, such as `head`.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.no);
+  });
+  try {
+    const args = readArguments(given);
+    if (args.command === 'version') return await print(version());
+    if (args.command === 'help') return await print(HELP);
+    return await runCommand(args, args.command);
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+async function runCommand(args: Arguments, command: CommandName): Promise<number> {
+  const terminal = new Terminal(args.flags.has('json'));
+  const client = connect(args, process.env);
+  const abort = new AbortController();
+  const interrupt = (): void => abort.abort();
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  let connectionError: unknown;
+  client.events.on('connectionError', ({ cause }) => (connectionError = cause));
+  try {
+    return await COMMANDS[command]({ args, client, terminal, signal: abort.signal });
+  } catch (error) {
+    if (abort.signal.aborted) return EXIT.interrupted;
+    if (error instanceof RedisUnavailableError && connectionError instanceof Error) {
+      throw new RedisUnavailableError(`${error.message} (${connectionError.message})`, 'none', { cause: error });
+    }
+    throw error;
+  } finally {
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+    await client.close();
+  }
+}
+
+async function print(text: string): Promise<number> {
+  await new Terminal(false).lines(text);
+  return EXIT.ok;
+}
+
+const version = (): string =>
+  (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+
+function failed(error: unknown): number {
+  if (!(error instanceof UsageError || error instanceof LockError)) throw error;
+  process.stderr.write(`holdfast: ${visible(error.message)}\n`);
+  if (error instanceof RedisUnavailableError || error instanceof RefusedError) return EXIT.redis;
+  return EXIT.usage;
+}

@@ -1,0 +1,70 @@
+/* How the commands put entries into words. */
+import type { ListedOwner, ListEntry } from '../index.js';
+import { visible } from './terminal.js';
+
+/** `850 ms`, `12.4 s`, `3 min 5 s`, `2 h 10 min`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const [minutes, hours] = [Math.floor(ms / 60_000), Math.floor(ms / 3_600_000)];
+  return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min ${Math.floor((ms % 60_000) / 1_000)} s`;
+}
+
+/** The rest of a lease. */
+export function leaseText(remaining: number): string {
+  if (remaining === -2) return '-';
+  return remaining === -1 ? 'no end' : duration(remaining);
+}
+
+/** The process of an owner, and its id. */
+export function ownerText({ owner, process, mode, holdCount }: ListedOwner): string {
+  const who = process === undefined ? owner : `${processText(process)} ${owner.slice(0, 8)}:${owner.slice(37)}`;
+  const extra = [mode === 'exclusive' ? '' : mode, holdCount > 1 ? `${holdCount} holds` : ''].filter(
+    (each) => each !== '',
+  );
+  return visible(extra.length === 0 ? who : `${who} (${extra.join(', ')})`);
+}
+
+export function processText({ clientName, host, pid }: NonNullable<ListedOwner['process']>): string {
+  return visible(`${clientName === '' ? '' : `${clientName} `}${host}:${pid}`);
+}
+
+/** Who has it, in one cell: owners of a lock, or what a counter stands at. */
+export function holdersText({ kind, owners, value, permits }: ListEntry): string {
+  const [first, ...others] = owners;
+  if (first !== undefined)
+    return others.length === 0 ? ownerText(first) : `${ownerText(first)} and ${others.length} more`;
+  if (kind === 'permits') return `${permits.length} taken, ${value ?? '0'} free`;
+  if (kind === 'counter') return `stands at ${value ?? '0'}`;
+  return '-';
+}
+
+export const waitersText = ({ waiters }: ListEntry): string => (waiters === undefined ? '?' : String(waiters));
+
+/** Widths below which a column gives way no further on a narrow terminal. */
+const LEAST = { first: 16, last: 16 };
+
+/** Rows as lines, each column as wide as its widest cell. On a narrow terminal the last and the first column give way. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[], columns: number): string[] {
+  const all = [head, ...rows];
+  const widths = head.map((_, at) => Math.max(...all.map((row) => Array.from(row[at] ?? '').length)));
+  for (const [at, least] of [
+    [widths.length - 1, LEAST.last],
+    [0, LEAST.first],
+  ] as const) {
+    const excess = widths.reduce((sum, width) => sum + width + 2, -2) - columns;
+    const width = widths[at] as number;
+    if (excess > 0) widths[at] = Math.max(Math.min(width, least), width - excess);
+  }
+  return all.map((row) =>
+    row
+      .map((cell, at) => fit(cell, widths[at] as number))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+function fit(text: string, width: number): string {
+  const chars = Array.from(text);
+  return chars.length > width ? `${chars.slice(0, width - 1).join('')}…` : text + ' '.repeat(width - chars.length);
+}

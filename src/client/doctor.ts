@@ -1,0 +1,33 @@
+import { randomUUID } from 'node:crypto';
+import { ClientClosedError, InvalidArgumentError } from '../errors.js';
+import { examineServers, probe } from '../inspection/doctor/doctor.js';
+import type { DoctorOptions, Finding } from '../inspection/doctor/finding.js';
+import { Servers } from '../inspection/servers.js';
+import { refuseUnknown } from '../options.js';
+import type { LockClient } from './lock-client.js';
+import { probesOf } from './probes.js';
+import { wiringOf } from './wiring-of.js';
+
+/**
+ * Checks the servers of a client for what matters to locks: version, eviction, persistence, replicas, clocks, latency,
+ * pub/sub and permissions.
+ *
+ * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `client` is no client, or an option is invalid.
+ * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: a server did not reply within one command deadline.
+ * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
+ * @example
+ * for (const { level, message, advice } of await doctor(client)) if (level === 'error') console.log(message, advice);
+ */
+export async function doctor(client: LockClient, options: DoctorOptions = {}): Promise<Finding[]> {
+  const wiring = typeof client === 'object' && (client as unknown) !== null ? wiringOf(client) : undefined;
+  if (wiring === undefined) throw new InvalidArgumentError('client', 'a client of createClient()', {});
+  if (typeof options !== 'object' || (options as unknown) === null) {
+    throw new InvalidArgumentError('options', 'an object', options);
+  }
+  refuseUnknown('options', options, ['probes']);
+  if (wiring.client.closed) throw new ClientClosedError();
+  const { clock, executor, topology } = wiring;
+  const examined = { servers: new Servers(executor, topology), clock: clock.clock, executor, topology };
+  const findings = await examineServers(examined);
+  return options.probes === false ? findings : [...findings, ...(await probe(probesOf(client, randomUUID())))];
+}

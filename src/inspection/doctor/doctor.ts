@@ -1,0 +1,108 @@
+import type { Clock } from '../../clock.js';
+import { ClientClosedError, RefusedError } from '../../errors.js';
+import { info, time } from '../../redis/scripts/server.js';
+import { ifRefused } from '../describe.js';
+import type { Server, Servers } from '../servers.js';
+import { finding, ok, type Finding } from './finding.js';
+import { findingsIn, infoIn } from './server-info.js';
+
+/** What the doctor needs of a client. */
+export interface Examined {
+  readonly servers: Servers;
+  readonly clock: Clock;
+  readonly executor: { readonly commandTimeout: number };
+  readonly topology: { readonly isCluster: boolean; readonly acks: number };
+}
+
+/** Number of round trips that the latency is measured with. */
+const ROUND_TRIPS = 5;
+/** A difference between clocks, in ms, below which nothing is said: it is less than the time that a message may take. */
+const CLOCK_MS = 1_000;
+
+/** Looks at every server that has keys. */
+export async function examineServers(examined: Examined): Promise<Finding[]> {
+  const servers = await examined.servers.all();
+  return (await Promise.all(servers.map((server) => examineServer(server, examined)))).flat();
+}
+
+async function examineServer(server: Server, examined: Examined): Promise<Finding[]> {
+  const text = await server.ask(info, [], []).catch(ifRefused(undefined));
+  const told = infoIn(text ?? '');
+  const port = told.get('tcp_port');
+  // The address is not known through Sentinel or a proxy. The run id tells servers apart.
+  const name = port === undefined ? 'server' : `server ${told.get('run_id')?.slice(0, 8) ?? ''} (port ${port})`;
+  const { isCluster, acks } = examined.topology;
+  const findings =
+    text === undefined
+      ? [finding('server', 'note', name, 'INFO is refused, so the settings are unknown', 'allow +info')]
+      : findingsIn(told, name, isCluster, acks);
+  return [...findings, ...(await clockFindings(server, name, examined)), ...(await channelFindings(server, name))];
+}
+
+async function clockFindings(server: Server, name: string, { clock, executor }: Examined): Promise<Finding[]> {
+  const trips: number[] = [];
+  let aheadMs = 0;
+  try {
+    for (let i = 0; i < ROUND_TRIPS; i++) {
+      const sentAt = clock.monotonic();
+      const serverMs = await server.ask(time, [], []);
+      const tripMs = clock.monotonic() - sentAt;
+      if (tripMs <= Math.min(...trips, Infinity)) aheadMs = serverMs - (clock.wall() - tripMs / 2);
+      trips.push(tripMs);
+    }
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    const message =
+      'TIME is refused: late requests cannot be recognised, and group, fair and expirable objects do not work';
+    return [finding('time', 'error', name, message, 'allow +time')];
+  }
+  const median = trips.sort((a, b) => a - b)[Math.floor(ROUND_TRIPS / 2)] as number;
+  const latency = `a round trip takes ${median.toFixed(1)} ms`;
+  const difference = `the clock of the server is ${Math.round(Math.abs(aheadMs))} ms ${aheadMs < 0 ? 'behind' : 'ahead'}`;
+  const advice = 'no lock depends on it, but logs of the two machines will not agree: check NTP';
+  return [
+    ok('time', name, 'TIME is allowed'),
+    Math.abs(aheadMs) > CLOCK_MS ? finding('clock', 'note', name, difference, advice) : ok('clock', name, difference),
+    median > executor.commandTimeout / 30
+      ? finding('latency', 'warning', name, latency, 'raise commandTimeout, or move the client closer to Redis')
+      : ok('latency', name, latency),
+  ];
+}
+
+async function channelFindings(server: Server, name: string): Promise<Finding[]> {
+  const counted = await server.subscribers(['holdfast:doctor']).catch(ifRefused(undefined));
+  const named = await server.clients();
+  return [
+    counted === undefined
+      ? finding('pub/sub', 'warning', name, 'PUBSUB is refused: hand-overs assume that others wait', 'allow +pubsub')
+      : ok('pub/sub', name, server.sharded ? 'sharded pub/sub is used' : 'classic pub/sub is used'),
+    named.size > 0
+      ? ok('processes', name, `${named.size} ${named.size === 1 ? 'client' : 'clients'} of Holdfast connected`)
+      : finding(
+          'processes',
+          'note',
+          name,
+          'CLIENT is refused: owners have no process',
+          'allow +client|setname and +client|list',
+        ),
+  ];
+}
+
+/** Runs each probe, and tells what is refused. `use` uses one kind of lock or synchronizer. */
+export async function probe(
+  probes: Iterable<readonly [kind: string, use: () => Promise<unknown>]>,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const [kind, use] of probes) {
+    try {
+      await use();
+      findings.push(ok('permissions', undefined, `${kind} works`));
+    } catch (error) {
+      if (error instanceof ClientClosedError || !(error instanceof Error)) throw error;
+      const rule = error instanceof RefusedError ? error.rule : undefined;
+      const advice = rule === undefined ? undefined : `allow ${rule}: see docs/permissions.md`;
+      findings.push(finding('permissions', 'error', undefined, `${kind} fails: ${error.message}`, advice));
+    }
+  }
+  return findings;
+}

@@ -1,0 +1,289 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { closeClients, holdElsewhere, inFlow, openClient } from '../../support/clients/lock-clients.js';
+import { Command, runCommand } from '../../support/processes/command.js';
+import { admin, freshName, leavesKeys, testRedisUrl } from '../../support/redis.js';
+import { limitedUser } from '../../support/servers/limited-user.js';
+import { startServer } from '../../support/servers/servers.js';
+import { until } from '../../support/time/until.js';
+
+leavesKeys('keys that no client made are shown, too; the probes of the doctor end by themselves');
+afterEach(closeClients);
+
+const JVM = '8743c9c0-0795-4907-87fd-6c719a6b4586:52';
+const env = { HOLDFAST_URL: testRedisUrl() };
+const wide = { columns: 160, rows: 30 };
+
+describe('ls', () => {
+  test('prints one row for each name, and the same as JSON', async () => {
+    const client = await openClient({ clientName: 'shop' });
+    const held = await holdElsewhere(client.getLock(freshName('evil\x1b[31m\u202e')));
+    await admin().hset(freshName('jvm'), JVM, '2');
+    const { code, out } = await runCommand(['ls'], { env });
+    expect(code).toBe(0);
+    const [head, ...rows] = out.trimEnd().split('\n');
+    expect(head).toMatch(/^NAME +KIND +LEASE +WAITERS +HELD BY$/);
+    expect(rows).toHaveLength(2);
+    expect(out).not.toMatch(/[\x1b\u202e]/);
+    expect(out).toContain('evil\\u{1b}[31m\\u{202e}');
+    expect(out).toMatch(new RegExp(`shop \\S+:${process.pid} ${client.id.slice(0, 8)}:\\d+`));
+    expect(out).toContain(`${JVM} (2 holds)`);
+    const json = await runCommand(['ls', '*:evil*', '--json'], { env });
+    expect(JSON.parse(json.out)).toMatchObject({ name: held.lockName, owners: [{ process: { clientName: 'shop' } }] });
+    expect((await runCommand(['ls', '--limit', '1', '--json'], { env })).out.trimEnd().split('\n')).toHaveLength(1);
+    await held.release();
+  });
+
+  test('says that nothing is locked, and prints nothing as JSON', async () => {
+    expect(await runCommand(['ls'], { env })).toEqual({ code: 0, out: 'nothing is locked\n', err: '' });
+    expect(await runCommand(['ls', '--json'], { env })).toEqual({ code: 0, out: '', err: '' });
+  });
+
+  test('ends quietly when its reader ends', async () => {
+    for (let at = 0; at < 3_000; at++) await admin().hset(freshName('x'.repeat(100)), JVM, '1');
+    const command = new Command(['ls', '--json'], { env });
+    await command.says('{');
+    command.closeOutput();
+    expect(await command.ended).toBe(0);
+    expect(command.err).toBe('');
+  });
+
+  test('has colours on a terminal, unless they are turned off', async () => {
+    await admin().hset(freshName(), JVM, '1');
+    expect((await runCommand(['ls'], { env, terminal: wide })).out).toContain('\x1b[1mNAME');
+    expect((await runCommand(['ls'], { env: { ...env, NO_COLOR: '1' }, terminal: wide })).out).not.toContain('\x1b[');
+    expect((await runCommand(['ls'], { env })).out).not.toContain('\x1b[');
+  });
+});
+
+test('inspect shows owners, queue and waiters, and exits with 1 for a free name', async () => {
+  const client = await openClient({ clientName: 'shop' });
+  const name = freshName();
+  const held = await holdElsewhere(client.getFairLock(name));
+  const waiting = inFlow(() => client.getFairLock(name).acquire());
+  await until(async () => (await client.inspect(name)).queue.length === 1, 'the waiter is in the queue');
+  const { code, out } = await runCommand(['inspect', name], { env });
+  expect(code).toBe(0);
+  expect(out).toContain(`kind      fair lock\nowner     ${held.owner}, 1 hold\n          shop `);
+  expect(out).toMatch(/waiters {3}1\n {10}1\. \S+:\d+\n$/);
+  await held.release();
+  await (await waiting).release();
+  const free = await runCommand(['inspect', name, '--json'], { env });
+  expect([free.code, (JSON.parse(free.out) as { kind: string }).kind]).toEqual([1, 'free']);
+});
+
+test('watch prints a line for each change until it is interrupted', async () => {
+  const [client, other] = [await openClient({ clientName: 'shop' }), await openClient({ clientName: 'till' })];
+  const name = freshName();
+  const command = new Command(['watch', name, '--interval', '0.05'], { env });
+  await command.says('kind      free');
+  const held = await holdElsewhere(client.getLock(name));
+  await command.says(/\d\d:\d\d:\d\d\.\d{3} {2}acquired {5}shop /);
+  const waiting = inFlow(() => other.getLock(name).acquire());
+  await command.says(/waiters {6}0 -> 1/);
+  await held.release();
+  await command.says(/(handed over|acquired) .*till /);
+  await (await waiting).release();
+  await command.says(/released {5}till /);
+  await admin().hset(name, JVM, '1');
+  await admin().pexpire(name, 300);
+  await command.says(new RegExp(`expired {6}${JVM}`));
+  command.interrupt();
+  expect(await command.ended).toBe(130);
+  expect(command.err).toBe('');
+});
+
+describe('top', () => {
+  test('draws its table again on a terminal, most waited for first, within the width', async () => {
+    const [client, other] = [await openClient(), await openClient()];
+    const [idle, busy] = [freshName('a-idle'), freshName('b-busy')];
+    const held = [await holdElsewhere(client.getLock(idle)), await holdElsewhere(client.getLock(busy))];
+    const waiting = inFlow(() => other.getLock(busy).acquire());
+    await until(async () => (await client.inspect(busy, { processes: true })).waiters === 1, 'a client waits');
+    const terminal = { columns: 100, rows: 20 };
+    const { code, out } = await runCommand(['top', '--count', '2', '--interval', '0.2'], { env, terminal });
+    expect(code).toBe(0);
+    const screens = out.split('\x1b[H').slice(2);
+    expect(screens).toHaveLength(2);
+    const lines = screens[1]!.replace(/\x1b\[[0-9;]*[A-Z]|\r/g, '').split('\n');
+    expect(lines[0]).toBe('2 in use, 1 waited for');
+    expect(lines[2]).toContain('b-busy');
+    expect(lines[2]).toMatch(/≥ [1-9]\d* ms|≥ \d\.\d s/);
+    expect(Math.max(...lines.map((line) => Array.from(line).length))).toBeLessThanOrEqual(100);
+    await Promise.all(held.map((hold) => hold.release()));
+    await (await waiting).release();
+  });
+
+  test('prints tables without a terminal, and JSON', async () => {
+    await admin().hset(freshName(), JVM, '1');
+    const { out } = await runCommand(['top', '--count', '1'], { env });
+    expect(out).not.toContain('\x1b');
+    expect(JSON.parse((await runCommand(['top', '--count', '1', '--json'], { env })).out)).toMatchObject({ heldMs: 0 });
+  });
+});
+
+describe('unlock', () => {
+  test('asks for the name on a terminal, and frees the lock of the owner that it showed', async () => {
+    const client = await openClient({ clientName: 'shop' });
+    const name = freshName('two words');
+    const held = await holdElsewhere(client.getLock(name));
+    const wrong = new Command(['unlock', name], { env, terminal: wide });
+    await wrong.says('Type the name of the lock to free it: ');
+    expect(wrong.out).toContain(`owner     ${held.owner}`);
+    wrong.type('yes\n');
+    expect(await wrong.ended).toBe(1);
+    expect(await client.getLock(name).isLocked()).toBe(true);
+    const right = new Command(['unlock', name], { env, terminal: wide });
+    await right.says('Type the name of the lock to free it: ');
+    right.type(`${name}\n`);
+    expect(await right.ended).toBe(0);
+    expect(right.out).toContain('freed');
+    expect(await client.getLock(name).isLocked()).toBe(false);
+    await expect(held.release()).rejects.toMatchObject({ code: 'ERR_LOCK_LOST' });
+  });
+
+  test('leaves the lock to its next owner, who came while the question was open', async () => {
+    const client = await openClient();
+    const name = freshName();
+    const held = await holdElsewhere(client.getLock(name));
+    const command = new Command(['unlock', name], { env, terminal: wide });
+    await command.says('Type the name');
+    await held.release();
+    const next = await holdElsewhere(client.getLock(name));
+    command.type(`${name}\n`);
+    expect(await command.ended).toBe(1);
+    expect(command.out).toContain('not freed');
+    await next.release();
+  });
+
+  test('with --yes needs the owner, and without a terminal both', async () => {
+    const name = freshName();
+    await admin().hset(name, JVM, '1');
+    const refused = await runCommand(['unlock', name], { env });
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('--yes --owner') });
+    expect((await runCommand(['unlock', name, '--yes'], { env })).code).toBe(2);
+    const other = await runCommand(['unlock', name, '--yes', '--owner', JVM.replace(':52', ':7')], { env });
+    expect(other).toMatchObject({ code: 1, out: 'this owner does not have the lock\n' });
+    const freed = await runCommand(['unlock', name, '--yes', '--owner', JVM, '--json'], { env });
+    expect([freed.code, JSON.parse(freed.out)]).toEqual([0, { name, owner: JVM, freed: true }]);
+    expect(await admin().exists(name)).toBe(0);
+  });
+});
+
+describe('doctor', () => {
+  test('finds a server in order, and leaves nothing that stays', async () => {
+    const { code, out } = await runCommand(['doctor'], { env });
+    expect(code).toBe(0);
+    expect(out).toMatch(/ok {7}permissions {2}getFairLock works/);
+    expect(out).toMatch(/ok {7}eviction/);
+    const keys = await admin().keys('holdfast:doctor:*');
+    for (const key of keys) expect(await admin().pttl(key)).toBeGreaterThanOrEqual(-2);
+    await until(async () => (await admin().keys('holdfast:doctor:*')).length === 0, 'the probes have ended', 5_000);
+  });
+
+  test('finds eviction and a missing permission, and says what to do', async () => {
+    const server = await startServer({ config: { maxmemory: '64mb', 'maxmemory-policy': 'allkeys-lru' } });
+    const found = await runCommand(['doctor', '--json', '--url', server.url], { env: {} });
+    expect(found.code).toBe(1);
+    const findings = found.out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, string>);
+    expect(findings.find(({ check }) => check === 'eviction')).toMatchObject({
+      level: 'error',
+      message: expect.stringContaining('allkeys-lru'),
+      advice: expect.stringContaining('noeviction'),
+    });
+    await server.stop();
+    const user = limitedUser('holdfast', ['getLock']);
+    await user.allow('hset');
+    const { username, password } = user.credentials;
+    const limited = { ...env, HOLDFAST_USERNAME: username, HOLDFAST_PASSWORD: password };
+    const { code, out } = await runCommand(['doctor'], { env: limited });
+    expect(code).toBe(1);
+    expect(out).toMatch(/error {4}permissions {2}getLock fails: .*\n +allow \+hset/);
+    expect(out).toContain('INFO is refused');
+  });
+});
+
+describe('the connection', () => {
+  test('a password on the command line is refused, and no message repeats it', async () => {
+    const { code, err } = await runCommand(['ls', '--url', 'redis://:sesame@127.0.0.1:1']);
+    expect(code).toBe(2);
+    expect(err).toContain('HOLDFAST_PASSWORD');
+    expect(err).not.toContain('sesame');
+  });
+
+  test.each([
+    [['ls', '--url', 'http://127.0.0.1']],
+    [['ls', '--url', 'nonsense']],
+    [['ls', '--cluster', 'here']],
+    [['ls', '--sentinel', '127.0.0.1:1']],
+    [['ls', '--cluster', 'a:1', '--url', 'redis://a']],
+    [['ls', '--db', 'x']],
+    [['ls', '--timeout', '1']],
+  ])('%j is a usage error', async (args) => {
+    expect(await runCommand(args)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(/^holdfast: .+\n$/) });
+  });
+
+  test('a Redis that is not there is told with its cause, within the timeout', async () => {
+    const { code, err } = await runCommand(['ls', '--url', 'redis://127.0.0.1:1', '--timeout', '300']);
+    expect([code, err]).toEqual([3, expect.stringContaining('ECONNREFUSED')]);
+  });
+
+  test('a user that may not scan is told what is missing', async () => {
+    const user = limitedUser('holdfast', ['getLock']);
+    await user.allow();
+    const { username, password } = user.credentials;
+    const { code, err } = await runCommand(['ls'], {
+      env: { ...env, HOLDFAST_USERNAME: username, HOLDFAST_PASSWORD: password },
+    });
+    expect([code, err]).toEqual([3, expect.stringContaining('+scan')]);
+  });
+
+  test('the prefix is that of the clients', async () => {
+    const client = await openClient({ keyPrefix: 'app:' });
+    const held = await holdElsewhere(client.getLock(freshName()));
+    const { out } = await runCommand(['ls', '--prefix', 'app:', '--json'], { env });
+    expect(JSON.parse(out)).toMatchObject({ name: held.lockName });
+    await held.release();
+  });
+});
+
+test('help and version need no Redis', async () => {
+  const { version } = JSON.parse((await import('node:fs')).readFileSync('package.json', 'utf8')) as { version: string };
+  expect(await runCommand(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
+  for (const args of [[], ['help'], ['-h'], ['ls', '--help']]) {
+    expect((await runCommand(args)).out).toMatch(/^Shows what is locked/);
+  }
+});
+
+test('100,000 locks are listed beside other work, and top shows the first of them', async () => {
+  const pipeline = (from: number) => {
+    const commands = admin().pipeline();
+    for (let at = from; at < from + 10_000; at++) commands.hset(`many:${at}`, JVM, '1');
+    return commands.exec();
+  };
+  for (let from = 0; from < 100_000; from += 10_000) await pipeline(from);
+  const listing = runCommand(['ls', '--json'], { env });
+  let slowest = 0;
+  let done = false;
+  void listing.then(() => (done = true));
+  while (!done) {
+    const asked = performance.now();
+    await admin().ping();
+    slowest = Math.max(slowest, performance.now() - asked);
+  }
+  const { code, out } = await listing;
+  expect(code).toBe(0);
+  const names = new Set(
+    out
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { name: string }).name),
+  );
+  expect(names.size).toBe(100_000);
+  // Each page and each script is short, so no other client waits long.
+  expect(slowest).toBeLessThan(500);
+  const top = await runCommand(['top', '--count', '1', '--limit', '5'], { env });
+  expect(top.out).toMatch(/^100000 in use, 0 waited for, first 5 shown\n/);
+}, 120_000);
