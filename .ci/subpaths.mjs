@@ -16,4 +16,6 @@ export const SUBPATHS = {
   express: { peers: ['express'] },
   fastify: { peers: ['fastify'], inlined: ['fastify-plugin'] },
   nest: { peers: ['@nestjs/common', '@nestjs/core', 'rxjs'] },
+  otel: { peers: ['@opentelemetry/api', '@opentelemetry/instrumentation'] },
+  prometheus: { peers: ['prom-client'] },
 };

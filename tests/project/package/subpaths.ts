@@ -38,4 +38,17 @@ export const ROWS: Readonly<Record<string, SubpathRow>> = {
     },
     compilerOptions: { experimentalDecorators: true, emitDecoratorMetadata: true },
   },
+  otel: {
+    packages: ['@opentelemetry/api', '@opentelemetry/instrumentation', '@opentelemetry/sdk-trace-node'],
+    prints: { spans: ['holdfast.acquire', 'holdfast.hold'], refused: true },
+    withoutPeer: {
+      '@opentelemetry/instrumentation': /Cannot find (?:package|module) '@opentelemetry\/instrumentation'/,
+      '@opentelemetry/api': /Cannot find (?:package|module) '@opentelemetry\/api'/,
+    },
+  },
+  prometheus: {
+    packages: ['prom-client'],
+    prints: { holding: 1, refused: true },
+    withoutPeer: { 'prom-client': /Cannot find (?:package|module) 'prom-client'/ },
+  },
 };

@@ -1,0 +1,2 @@
+export { HoldfastInstrumentation } from './instrumentation.js';
+export type { HoldfastInstrumentationConfig } from './instrumentation.js';

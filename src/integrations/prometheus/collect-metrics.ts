@@ -1,0 +1,99 @@
+import { register as globalRegister, type Registry } from 'prom-client';
+import { InvalidArgumentError, type ClientStats, type EventBus } from '../../index.js';
+import { metricsOf } from './metrics.js';
+
+/** A client, as {@link collectMetrics} uses it. */
+export interface MeasuredClient {
+  readonly events: EventBus;
+  stats(): ClientStats;
+}
+
+/** The options of {@link collectMetrics}. */
+export interface CollectMetricsOptions {
+  /** The client to measure. The metrics of several clients in one registry add up. */
+  client: MeasuredClient;
+  /**
+   * The registry of prom-client.
+   *
+   * @defaultValue the global registry of prom-client
+   */
+  register?: Registry | undefined;
+  /**
+   * Returns the group of a lock, by its name: one of a few words, such as `order` for `order:42`. It becomes the label
+   * `group`. A metric never carries the name itself.
+   *
+   * @defaultValue the label is empty
+   */
+  groupOf?: ((lockName: string) => string | undefined) | undefined;
+}
+
+/**
+ * Adds the metrics of a client to a registry of prom-client. Times are in seconds.
+ *
+ * @returns a function that stops the measurement of this client. The metrics stay in the registry.
+ * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
+ * @example
+ * collectMetrics({ client, register });
+ * app.get('/metrics', async (_, response) => response.type(register.contentType).send(await register.metrics()));
+ */
+export function collectMetrics(options: CollectMetricsOptions): () => void {
+  const { client, register = globalRegister, groupOf } = checkOptions(options);
+  const { events } = client;
+  const metrics = metricsOf(register);
+  const group = (lockName: string): string => groupOf?.(lockName) ?? '';
+  const stops = [
+    events.on('acquired', ({ lockName, kind, mode, waited, handedOff }) => {
+      const labels = { kind, mode, group: group(lockName) };
+      metrics.wait.observe({ ...labels, outcome: 'granted' }, waited / 1_000);
+      if (handedOff) metrics.handOvers.inc(labels);
+    }),
+    events.on('notAcquired', ({ lockName, kind, mode, waited, outcome }) => {
+      const labels = { kind, mode, group: group(lockName) };
+      metrics.wait.observe({ ...labels, outcome }, waited / 1_000);
+      if (outcome === 'busy') metrics.timeouts.inc(labels);
+    }),
+    events.on('permitsAcquired', ({ lockName, kind, waited, handedOff }) => {
+      const labels = { kind, mode: 'shared', group: group(lockName) };
+      metrics.wait.observe({ ...labels, outcome: 'granted' }, waited / 1_000);
+      if (handedOff) metrics.handOvers.inc(labels);
+    }),
+    events.on('latchPassed', ({ lockName, waited }) => {
+      const labels = { kind: 'latch', mode: 'shared', group: group(lockName) };
+      metrics.wait.observe({ ...labels, outcome: 'granted' }, waited / 1_000);
+    }),
+    events.on('released', ({ lockName, kind, mode, held }) =>
+      metrics.held.observe({ kind, mode, group: group(lockName), end: 'released' }, held / 1_000),
+    ),
+    events.on('leaseLost', ({ lockName, kind, mode, reason, held }) => {
+      const labels = { kind, mode, group: group(lockName) };
+      metrics.held.observe({ ...labels, end: 'lost' }, held / 1_000);
+      metrics.lost.inc({ ...labels, reason });
+    }),
+    events.on('renewed', () => metrics.renewals.inc({ result: 'confirmed' })),
+    events.on('renewFailed', () => metrics.renewals.inc({ result: 'failed' })),
+    events.on('connectionError', ({ connection }) => metrics.connectionErrors.inc({ connection })),
+  ];
+  const stopReading = metrics.read(client);
+  return () => {
+    for (const stop of stops) stop();
+    stopReading();
+  };
+}
+
+function checkOptions(options: CollectMetricsOptions): CollectMetricsOptions {
+  if (typeof options !== 'object' || (options as unknown) === null) {
+    throw new InvalidArgumentError('options', 'an object with client', options);
+  }
+  const { client, register, groupOf } = options as Partial<Record<keyof CollectMetricsOptions, unknown>>;
+  const { stats, events } = (client ?? {}) as Partial<Record<keyof MeasuredClient, unknown>>;
+  if (typeof stats !== 'function' || typeof events !== 'object') {
+    throw new InvalidArgumentError('client', 'a client, as createClient() returns it', undefined);
+  }
+  if (register !== undefined && !('getSingleMetric' in Object(register))) {
+    throw new InvalidArgumentError('register', 'a Registry of prom-client', undefined);
+  }
+  if (groupOf !== undefined && typeof groupOf !== 'function') {
+    throw new InvalidArgumentError('groupOf', 'a function of the lock name', groupOf);
+  }
+  return options;
+}
