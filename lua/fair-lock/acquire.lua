@@ -12,9 +12,6 @@
 -- ARGV[7]  notAfter       int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  nil  taken, hold count 1
 --          n    ms after which to try again without a message; -1 = unknown
---          -3   too late; nothing changed
---          WRONGTYPE  the hash of this name is not a lock; nothing changed
--- Used by  src/redis/scripts/fair-lock.ts (acquire)
 
 local lock, queue, timeouts, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, lease, wait, waiterTimeout = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -11,8 +11,6 @@
 -- ARGV[6..n]  owners         string  owner ids, in order of arrival
 -- Returns  an array: ms until the lease of the holder ends if one of the owners is the head, otherwise -1; then the
 --            numbers, from 1, of the owners that must try: the head of a free lock, and owners without a place
---          -3  too late; nothing changed
--- Used by  src/redis/scripts/fair-lock.ts (refresh)
 
 local lock, queue, timeouts, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local notAfter, wait, waiterTimeout = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -9,7 +9,6 @@
 -- ARGV[4..n]  owners   string  owner ids; several if the client does not know which of them has the lock
 -- Returns  1  one of them had the lock: it is free; published if the queue has a head
 --          0  none of them had it
--- Used by  src/redis/scripts/fair-lock.ts (release)
 
 local lock, queue, timeouts, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local publish, channel, wait = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -10,7 +10,6 @@
 -- Returns  text  held with that count: the token
 --          0     the owner no longer holds the lock; nothing changed
 --          -3    too late; nothing changed
--- Used by  src/redis/scripts/fenced-lock.ts (acquireNested)
 
 local lock, token = KEYS[1], KEYS[2]
 local owner, count, lease, tokens, known, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])

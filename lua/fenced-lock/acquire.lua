@@ -9,7 +9,6 @@
 --          n     ms until the lease of the holder ends; -1 = no expiry
 --          -3    too late; nothing changed
 --          WRONGTYPE  the hash of this name is not a lock; nothing changed
--- Used by  src/redis/scripts/fenced-lock.ts (acquire)
 
 local lock, token = KEYS[1], KEYS[2]
 local owner, lease, tokens, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])

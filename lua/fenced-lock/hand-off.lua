@@ -13,7 +13,6 @@
 --          2     freed and published, because other clients wait
 --          0     neither owner holds the lock; nothing changed
 --          -3    too late; nothing changed
--- Used by  src/redis/scripts/fenced-lock.ts (handOff)
 
 local lock, token = KEYS[1], KEYS[2]
 local from, to, lease, publish, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]

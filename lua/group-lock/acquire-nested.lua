@@ -6,8 +6,6 @@
 -- ARGV[4..n]  values    pairs of a hashed value and its absolute hold count after this call
 -- Returns  1   held with these counts
 --          0   the owner no longer holds all of them; nothing changed
---          -3  too late; nothing changed
--- Used by  src/redis/scripts/group-lock.ts (acquireNested)
 
 local group = KEYS[1]
 local notAfter, owner, lease = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])

@@ -8,9 +8,6 @@
 --          0    an earlier attempt took all values, and the owner has lost some since; nothing changed
 --          n    busy: ms until the last lease of the other owners ends, or that of a read-write lock with this name;
 --               -1 = no expiry
---          -3   too late; nothing changed
---          WRONGTYPE  the hash of this name is not a lock; nothing changed
--- Used by  src/redis/scripts/group-lock.ts (acquire)
 
 local group = KEYS[1]
 local notAfter, owner, lease = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])

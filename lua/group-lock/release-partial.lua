@@ -8,8 +8,6 @@
 -- ARGV[6..n]  values    for each value of the owner: hash, absolute hold count after this call, remaining lease in ms
 -- Returns  1   held with these counts; published if a value became free
 --          0   the owner no longer holds all remaining values; nothing changed
---          -3  too late; nothing changed
--- Used by  src/redis/scripts/group-lock.ts (releasePartial)
 
 local group = KEYS[1]
 local notAfter, owner, publish, channel, longest = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]

@@ -8,7 +8,6 @@
 -- Returns  1  released and published; the first owner held all needed values
 --          2  released and published; the first owner had lost a needed value before
 --          0  none of the owners holds any of them; nothing changed
--- Used by  src/redis/scripts/group-lock.ts (release)
 
 local group = KEYS[1]
 local publish, channel, owners, needed = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -4,8 +4,6 @@
 -- ARGV[2..n]  holds     for each group: owner, lease in ms, number of values to renew, number of others, the values
 -- Returns  an array with one integer for each group: shortest remaining lease, in ms, of the values to renew, or of
 --                    all values if none is to renew; 0 = the owner no longer holds all values, and none was renewed
---          -3  too late; nothing changed
--- Used by  src/redis/scripts/group-lock.ts (renew)
 
 local notAfter = tonumber(ARGV[1])
 

@@ -4,7 +4,6 @@
 -- ARGV[2..n]  values  string  hashed values
 -- Returns  an array  ms until the last value is free, -2 = all are free; lowest hold count of the owner, 0 = it does
 --                    not hold all values; then the owners that hold a value
--- Used by  src/redis/scripts/group-lock.ts (state)
 
 local group = KEYS[1]
 local owner = ARGV[1]

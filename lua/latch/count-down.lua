@@ -8,9 +8,6 @@
 -- ARGV[4]  sequence  int     number of the request; it increases with each request of the lane
 -- ARGV[5]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  n   remaining count
---          -3  too late; nothing changed
---          -4  cancelled, or the lane has run a later request; nothing changed
--- Used by  src/redis/scripts/latch.ts (countDown)
 
 local latch, requests, opened = KEYS[1], KEYS[2], KEYS[3]
 local publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])

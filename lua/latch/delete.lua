@@ -9,11 +9,8 @@
 -- ARGV[5]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   opened; published with the payload of a count that reached zero
 --          0   the latch was open
---          -3  too late; nothing changed
---          -4  cancelled, or the lane has run a later request; nothing changed
 --          n   the answer of the first run, if the request has run before
 --          WRONGTYPE  the string of this name is not a count; nothing changed
--- Used by  src/redis/scripts/latch.ts (remove)
 
 local latch, requests, opened = KEYS[1], KEYS[2], KEYS[3]
 local publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])

@@ -9,11 +9,8 @@
 -- ARGV[6]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   closed; published with the payload 1, which Redisson expects
 --          0   the latch has a count; nothing changed
---          -3  too late; nothing changed
---          -4  cancelled, or the lane has run a later request; nothing changed
 --          n   the answer of the first run, if the request has run before
 --          WRONGTYPE  the string of this name is not a count; nothing changed
--- Used by  src/redis/scripts/latch.ts (trySet)
 
 local latch, requests = KEYS[1], KEYS[2]
 local count, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])

@@ -1,6 +1,7 @@
 -- lib/foreign-hash: refuses a hash that is not a lock
 -- Reads    lock
 --          left  the reply of PTTL for it
+-- Returns  WRONGTYPE  the hash of this name is not a lock; nothing changed
 
 -- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
 if left == -1 then

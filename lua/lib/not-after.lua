@@ -1,5 +1,6 @@
 -- lib/not-after: ends the script if the request arrives too late
 -- Reads    notAfter  int  server time in epoch ms after which the script changes nothing; 0 = no limit
+-- Returns  -3  too late; nothing changed
 
 if notAfter > 0 then
   local time = redis.call('TIME')

@@ -5,9 +5,6 @@
 -- ARGV[3]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  nil  taken, hold count 1
 --          n    ms until the lease of the holder ends; -1 = no expiry
---          -3   too late; nothing changed
---          WRONGTYPE  the hash of this name is not a lock; nothing changed
--- Used by  src/redis/scripts/lock.ts (acquire)
 
 local lock = KEYS[1]
 local owner, lease, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -10,8 +10,6 @@
 -- Returns  1   the next owner holds the lock, hold count 1
 --          2   freed and published, because other clients wait
 --          0   neither owner holds the lock; nothing changed
---          -3  too late; nothing changed
--- Used by  src/redis/scripts/lock.ts (handOff)
 
 local lock = KEYS[1]
 local from, to, lease, publish, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]

@@ -6,8 +6,6 @@
 -- ARGV[4]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   held with that count
 --          0   the owner no longer holds the lock; nothing changed
---          -3  too late; nothing changed
--- Used by  src/redis/scripts/lock.ts (releasePartial)
 
 local lock = KEYS[1]
 local owner, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])

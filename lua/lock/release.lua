@@ -5,7 +5,6 @@
 -- ARGV[3..n]  owners   string  owner ids; several if the client does not know which of them has the lock
 -- Returns  1  freed and published
 --          0  none of them holds the lock; nothing changed
--- Used by  src/redis/scripts/lock.ts (release)
 
 local lock = KEYS[1]
 local publish, channel = ARGV[1], ARGV[2]

@@ -3,8 +3,6 @@
 -- ARGV[1]  notAfter  int  server time in epoch ms after which the script changes nothing; 0 = no limit
 -- ARGV[2..n]  owners and leases  one pair of owner id and lease in ms for each lock, in order of KEYS
 -- Returns  an array with one integer for each lock: remaining lease in ms; 0 = the owner no longer holds the lock
---          -3  too late; nothing changed
--- Used by  src/redis/scripts/lock.ts (renew)
 
 local notAfter = tonumber(ARGV[1])
 

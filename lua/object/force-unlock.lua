@@ -15,10 +15,7 @@
 -- ARGV[9]   notAfter   int     epoch ms of this server after which nothing is changed; 0 = no limit
 -- Returns  1   all that the owner had is released; published if another owner can get the lock now
 --          0   the owner does not have it; nothing changed
---          -3  too late; nothing changed
---          -4  cancelled, or the lane carries a later request; nothing changed
 --          n   what it answered when it ran
--- Used by  src/redis/scripts/object.ts (forceUnlock)
 
 local lock, queue, timeouts, alive, requests = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, publish, channel, readWrite, base = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]

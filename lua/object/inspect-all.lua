@@ -5,7 +5,6 @@
 -- KEYS[4]  taken   zset    permit id in 16 bytes -> epoch ms at which its lease ends
 -- ARGV[1..n]  others  the same four keys of each further name; in a cluster they have other slots of the same node
 -- Returns  an array  of each name what object/inspect returns
--- Used by  src/redis/scripts/object.ts (inspectAll)
 
 local object, queue, token, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 

@@ -5,7 +5,6 @@
 -- KEYS[4]  taken   zset    permit id (16 bytes) -> epoch ms at which its lease ends
 -- Returns  type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none), and in turn
 --            the permit ids in hex and the remaining lease of each permit in ms (-1 = no expiry)
--- Used by  src/redis/scripts/object.ts (inspect)
 
 local object, queue, token, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 

@@ -8,9 +8,7 @@
 -- ARGV[5..n]  ids    string  one new permit id in hex for each permit
 -- Returns  an array: 1 = taken, 0 = too few are free and none is taken; free permits; ms until the next lease of a
 --            permit ends, -1 = none has an expiry
---          -3  too late; nothing changed
 --          WRONGTYPE  the string of this name is not a count of permits; nothing changed
--- Used by  src/redis/scripts/permit-expirable-semaphore.ts (acquire)
 
 local semaphore, taken = KEYS[1], KEYS[2]
 local notAfter, lease, publish, channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]

@@ -4,7 +4,6 @@
 -- ARGV[1]  publish  string  PUBLISH or SPUBLISH
 -- ARGV[2]  channel  string  wake-up channel of this semaphore
 -- Returns  an array: 1 = the semaphore exists, 0 = it does not; free permits; taken permits
--- Used by  src/redis/scripts/permit-expirable-semaphore.ts (count)
 
 local semaphore, taken = KEYS[1], KEYS[2]
 local publish, channel = ARGV[1], ARGV[2]

@@ -7,7 +7,6 @@
 -- Returns  n   remaining lease in ms
 --          -1  the permit has no expiry
 --          -2  the permit is not taken, or its lease has expired
--- Used by  src/redis/scripts/permit-expirable-semaphore.ts (lease)
 
 local semaphore, taken = KEYS[1], KEYS[2]
 local id, publish, channel = ARGV[1], ARGV[2], ARGV[3]

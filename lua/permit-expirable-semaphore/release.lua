@@ -8,7 +8,6 @@
 -- Returns  1  released
 --          0  none of them is taken, or their leases have expired
 --          2  some of them are not taken, or their leases have expired; none is released
--- Used by  src/redis/scripts/permit-expirable-semaphore.ts (release)
 
 local semaphore, taken = KEYS[1], KEYS[2]
 local publish, channel, any = ARGV[1], ARGV[2], ARGV[3]

@@ -9,10 +9,7 @@
 -- ARGV[5]  sequence  int     number of the request; it increases with each request of the lane
 -- ARGV[6]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   done
---          -3  too late; nothing changed
---          -4  cancelled, or the lane has run a later request; nothing changed
 --          n   the answer of the first run, if the request has run before
--- Used by  src/redis/scripts/permit-expirable-semaphore.ts (set)
 
 local semaphore, taken, requests = KEYS[1], KEYS[2], KEYS[3]
 local permits, publish, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3]

@@ -8,8 +8,6 @@
 -- ARGV[5]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   done
 --          0   the permit is not taken, or its lease has expired
---          -3  too late; nothing changed
--- Used by  src/redis/scripts/permit-expirable-semaphore.ts (updateLease)
 
 local semaphore, taken = KEYS[1], KEYS[2]
 local id, lease, publish, channel, notAfter = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])

@@ -6,10 +6,7 @@
 -- ARGV[4]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  nil  taken, one read hold
 --          n    a writer or another kind of lock has the name: ms until its lease ends; -1 = no expiry
---          -3   too late; nothing changed
---          WRONGTYPE  the hash of this name is not a lock; nothing changed
 --               an error that begins with TRYAGAIN: this node accepts no new key of the migrating slot; nothing changed
--- Used by  src/redis/scripts/read-write-lock.ts (acquireRead)
 
 local lock = KEYS[1]
 local base, owner, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])

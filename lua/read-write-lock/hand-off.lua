@@ -11,8 +11,6 @@
 -- Returns  1   the next writer holds the lock, one write hold
 --          2   freed and published, because other clients wait
 --          0   neither owner has the write half; nothing changed
---          -3  too late; nothing changed
--- Used by  src/redis/scripts/read-write-lock.ts (handOff)
 
 local lock = KEYS[1]
 local base, from, to, lease, publish, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]

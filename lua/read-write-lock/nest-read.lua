@@ -7,9 +7,7 @@
 -- ARGV[5]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   held
 --          0   the owner no longer holds the lock; nothing changed
---          -3  too late; nothing changed
 --              an error that begins with TRYAGAIN: this node accepts no new key of the migrating slot; nothing changed
--- Used by  src/redis/scripts/read-write-lock.ts (nestRead)
 
 local lock = KEYS[1]
 local base, owner, count, lease, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])

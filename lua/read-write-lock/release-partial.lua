@@ -10,10 +10,8 @@
 -- ARGV[8..n]  lefts  remaining lease of each remaining read hold in ms, 0 = expired
 -- Returns  1   held with the given holds
 --          0   the owner no longer holds the lock; nothing changed
---          -3  too late; nothing changed
 --              an error that begins with TRYAGAIN: the other node of a migrating slot has a read hold of the owner;
 --              nothing changed
--- Used by  src/redis/scripts/read-write-lock.ts (releasePartial)
 
 local lock = KEYS[1]
 local notAfter, base, owner, writes = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]

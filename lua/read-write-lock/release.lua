@@ -6,7 +6,6 @@
 -- ARGV[4..n]  owners   string  owner ids
 -- Returns  1  released; published if the lock became free
 --          0  none of them holds it; nothing changed
--- Used by  src/redis/scripts/read-write-lock.ts (release)
 
 local lock = KEYS[1]
 local base, publish, channel = ARGV[1], ARGV[2], ARGV[3]

@@ -5,8 +5,6 @@
 -- ARGV[3]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  n   remaining lease of the key in ms
 --          0   the key is missing, or the owner no longer holds the lock; nothing changed
---          -3  too late; nothing changed
--- Used by  src/redis/scripts/read-write-lock.ts (renewKey)
 
 local key = KEYS[1]
 local owner, lease, notAfter = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

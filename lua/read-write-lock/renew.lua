@@ -4,10 +4,8 @@
 -- ARGV[2..n]  holds  for each lock: prefix of the keys of its read holds, owner, lease in ms, 1 = renew its write
 --            holds, number of its read holds, and for each of them 1 = renew
 -- Returns  an array with one integer for each lock: remaining lease of the owner in ms; 0 = it no longer holds the lock
---          -3  too late; nothing changed
 --              an error that begins with TRYAGAIN: the other node of a migrating slot has a read hold; only the locks
 --              before that one are renewed
--- Used by  src/redis/scripts/read-write-lock.ts (renew)
 
 local notAfter = tonumber(ARGV[1])
 

@@ -4,7 +4,6 @@
 -- ARGV[2]  sequence  int     number of the request; it increases with each request of the lane
 -- Returns  1  the request had run; its effect stays
 --          0  the request will never run
--- Used by  src/redis/scripts/request.ts (cancel)
 
 local requests = KEYS[1]
 local lane, sequence = ARGV[1], ARGV[2]

@@ -7,10 +7,7 @@
 -- ARGV[4]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  n   taken: free permits that remain
 --          -1  too few free permits; none taken
---          -3  too late; nothing changed
---          -4  cancelled, or the lane has run a later request; nothing changed
 --          WRONGTYPE  the string of this name is not a count of permits; nothing changed
--- Used by  src/redis/scripts/semaphore.ts (acquire)
 
 local semaphore, requests = KEYS[1], KEYS[2]
 local permits, lane, sequence, notAfter = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])

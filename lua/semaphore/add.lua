@@ -8,10 +8,7 @@
 -- ARGV[5]  sequence  int     number of the request; it increases with each request of the lane
 -- ARGV[6]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   done
---          -3  too late; nothing changed
---          -4  cancelled, or the lane has run a later request; nothing changed
 --          n   the answer of the first run, if the request has run before
--- Used by  src/redis/scripts/semaphore.ts (add)
 
 local semaphore, requests = KEYS[1], KEYS[2]
 local permits, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])

@@ -8,7 +8,6 @@
 -- ARGV[5]  sequence  int     number of the request; it increases with each request of the lane
 -- Returns  1  the request had run, and its permits are free again
 --          0  the request has taken no permits and never will
--- Used by  src/redis/scripts/semaphore.ts (cancel)
 
 local semaphore, requests = KEYS[1], KEYS[2]
 local permits, publish, channel, lane, sequence = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]

@@ -5,10 +5,7 @@
 -- ARGV[2]  sequence  int     number of the request; it increases with each request of the lane
 -- ARGV[3]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  n   number of permits taken
---          -3  too late; nothing changed
---          -4  cancelled, or the lane has run a later request; nothing changed
 --          WRONGTYPE  the string of this name is not a count of permits; nothing changed
--- Used by  src/redis/scripts/semaphore.ts (drain)
 
 local semaphore, requests = KEYS[1], KEYS[2]
 local lane, sequence, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3])

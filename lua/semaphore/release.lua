@@ -10,9 +10,7 @@
 -- Returns  1   released
 --          2   released, and at most one client is subscribed: this one, if it waits
 --          0   the semaphore does not exist; nothing changed
---          -4  the lane has run a later request; nothing changed
 --          n   the answer of the first run, if the request has run before
--- Used by  src/redis/scripts/semaphore.ts (release)
 
 local semaphore, requests = KEYS[1], KEYS[2]
 local permits, create, publish, channel, lane, sequence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]

@@ -10,10 +10,7 @@
 -- ARGV[7]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   created
 --          0   the semaphore exists; nothing changed
---          -3  too late; nothing changed
---          -4  cancelled, or the lane has run a later request; nothing changed
 --          n   the answer of the first run, if the request has run before
--- Used by  src/redis/scripts/semaphore.ts (trySet)
 
 local semaphore, requests = KEYS[1], KEYS[2]
 local permits, ttl, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])

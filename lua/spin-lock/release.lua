@@ -3,7 +3,6 @@
 -- ARGV[1..n]  owners  string  owner ids; several if the client does not know which of them has the lock
 -- Returns  1  freed
 --          0  none of them holds the lock; nothing changed
--- Used by  src/redis/scripts/spin-lock.ts (release)
 
 local lock = KEYS[1]
 

@@ -11,7 +11,6 @@ export interface LuaHeader {
   readonly args: readonly LuaParameter[];
   /** The replies of the script, as its Returns lines begin: `1`, `-3`, `nil`, `n`, `an array ...`. */
   readonly returns: readonly string[];
-  readonly usedBy: readonly { readonly file: string; readonly binding: string }[];
   readonly body: string;
 }
 
@@ -24,14 +23,13 @@ export function parseLuaHeader(text: string): LuaHeader {
   const name = /^-- ([a-z-]+\/[a-z-]+): \S.*$/.exec(first)?.[1];
   if (!name) throw new Error(`not "-- folder/name: what it does": ${first}`);
 
-  const sections = ['KEYS', 'ARGV', 'Returns', 'Source', 'Used by'];
+  const sections = ['KEYS', 'ARGV', 'Returns', 'Source'];
   const keys: LuaParameter[] = [];
   const args: LuaParameter[] = [];
   const returns: string[] = [];
-  const usedBy: { file: string; binding: string }[] = [];
   let section = -1;
   for (const line of rest) {
-    const label = /^-- (KEYS|ARGV|Returns|Source|Used by)(?=[ [])/.exec(line)?.[1];
+    const label = /^-- (KEYS|ARGV|Returns|Source)(?=[ [])/.exec(line)?.[1];
     const next = label === undefined ? section : sections.indexOf(label);
     if (next < section) throw new Error(`out of order (${sections.join(', ')}): ${line}`);
     section = next;
@@ -41,18 +39,16 @@ export function parseLuaHeader(text: string): LuaHeader {
     } else if (sections[section] === 'Returns') {
       // A continued description stands further in than the values do.
       if (label !== undefined || /^ {9,10}\S/.test(content)) returns.push(content.trim().split(/ {2,}/)[0]!);
-    } else if (sections[section] === 'Used by') {
-      const [, file, bindings] = /^\s*(src\/\S+\.ts) \(([^)]+)\)$/.exec(content) ?? [];
-      if (!file || !bindings) throw new Error(`not "src/redis/scripts/<folder>.ts (<binding>)": ${line}`);
-      usedBy.push(...bindings.split(', ').map((binding) => ({ file, binding })));
     } else if (label === undefined) {
       if (section < 0) throw new Error(`unexpected line: ${line}`);
     }
   }
   if (keys.length === 0) throw new Error('no KEYS');
+  const body = lines.slice(end + 1).join('\n');
+  // What a script includes says in its own header with what it ends the script.
+  for (const [, value] of body.matchAll(/^ *-- Returns {2}(\S+)/gm)) returns.push(value!);
   if (returns.length === 0) throw new Error('no Returns');
-  if (usedBy.length === 0) throw new Error('no Used by');
-  return { name, keys, args, returns, usedBy, body: lines.slice(end + 1).join('\n') };
+  return { name, keys, args, returns, body };
 }
 
 function parseParameter(line: string, before: readonly LuaParameter[]): LuaParameter {
