@@ -43,37 +43,37 @@ export class LossSignal {
   }
 }
 
-/** Value of `occupied` while one branch has the lock exclusively. */
-const EXCLUSIVE = -1;
-
 /**
  * The state of one hold. The tenure keeps the record, and the caller's {@link Hold} refers to it. So the garbage
  * collector can free a {@link Hold} that the caller has dropped, and the client warns of the leak.
  *
- * `open` -> `lost` -> `closed`, or `open` -> `closed`.
+ * `open` -> `closed`, or `open` -> `lost` -> `closed`. The last hold of a tenure is `releasing` until Redis replies.
  */
 export class HoldRecord extends LossSignal {
-  state: 'open' | 'lost' | 'closed' = 'open';
+  state: 'open' | 'lost' | 'releasing' | 'closed' = 'open';
   leaseMs: number;
   /** The watchdog renews the hold. `false`: the caller gave the lease. */
   watched: boolean;
   /** `lock()` or `tryLock()` opened the hold, so `unlock()` releases it. */
-  readonly bare: boolean;
+  readonly byUnlock: boolean;
   readonly site: CallSite | undefined;
   /** When the lease of this hold ends in Redis, by the last confirmation. */
   leaseEnd: LeaseClockMs;
   /** The longest lease that the hold has requested, in ms. Clocks that drift have moved furthest apart at its end. */
   longestLeaseMs: number;
-  /** Number of branches directly inside this hold that have or acquire the lock. The others wait in `branches`. */
-  occupied = 0;
+  /**
+   * Number of branches directly inside this hold that have or acquire the lock, or `exclusive`: one branch has it alone.
+   * The others wait in `branches`.
+   */
+  occupied: number | 'exclusive' = 0;
   branches: LightSet<(unavailable?: RedisUnavailableError) => void> | undefined;
   /** The pending or settled release. */
   released: Promise<void> | undefined;
   /**
-   * Lease clock time, in ms, at which a hold ends that its caller has released with `after`. Until then Redis keeps the
-   * hold, no caller is inside, and no renewal extends it. Absent for every other hold.
+   * When a hold ends that its caller has released with `after`. Until then Redis keeps the hold, no caller is inside,
+   * and no renewal extends it. Absent for every other hold.
    */
-  leftUntil: number | undefined;
+  leftUntil: LeaseClockMs | undefined;
   /** The release of unknown outcome that continues in the background. A later `unlock()` waits for it. */
   givingBack: Promise<void> | undefined;
   /** Removes the released hold from the registry that keeps it, if one does. */
@@ -96,7 +96,7 @@ export class HoldRecord extends LossSignal {
     super();
     this.leaseMs = terms.leaseMs;
     this.watched = terms.watched;
-    this.bare = terms.byUnlock;
+    this.byUnlock = terms.byUnlock;
     this.site = terms.site;
     this.drift = terms.drift;
     this.leaseEnd = sentAt + terms.leaseMs;
@@ -121,22 +121,24 @@ export class HoldRecord extends LossSignal {
   /** The last event of this hold that the client has emitted. */
   told: 'nothing' | 'acquired' | 'ended' = 'nothing';
 
-  /** The release of the hold is pending. */
-  releasing = false;
+  /** Whether the caller has released the hold, or its release is pending. */
+  get isClosed(): boolean {
+    return this.state === 'closed' || this.state === 'releasing';
+  }
 
   /** Whether the flow is still inside. A flow stays inside a lost hold, and until a pending release has settled. */
   get aroundItsFlow(): boolean {
-    return this.state !== 'closed' || this.releasing || this.givingBack !== undefined;
+    return this.state !== 'closed' || this.givingBack !== undefined;
   }
 
   /** Whether an `unlock()` in the flow of this hold releases it. */
   get unlockable(): boolean {
-    return this.bare && this.state !== 'closed';
+    return this.byUnlock && !this.isClosed;
   }
 
   /** Whether an `unlock()` that finds no hold to release waits for the background release of this one. */
   get awaitable(): boolean {
-    return this.bare && this.givingBack !== undefined;
+    return this.byUnlock && this.givingBack !== undefined;
   }
 
   /** Whether this hold, or a hold around it, already holds the kind and the values that `protocol` asks for. */
@@ -145,7 +147,7 @@ export class HoldRecord extends LossSignal {
     // All holds of one tree are of one family.
     if (family !== this.protocol.family) return false;
     if (lockedValues === undefined) return true;
-    if (this.state !== 'closed' && this.protocol.lockedValues?.covers(lockedValues) === true) return true;
+    if (!this.isClosed && this.protocol.lockedValues?.covers(lockedValues) === true) return true;
     return this.parent?.holds(protocol) === true;
   }
 
@@ -159,7 +161,7 @@ export class HoldRecord extends LossSignal {
    * The caller has released the hold, and Redis ends it `afterMs` after `now`. Its lease is unchanged until Redis
    * confirms.
    */
-  leaveFor(afterMs: number, now: number): void {
+  leaveFor(afterMs: number, now: LeaseClockMs): void {
     this.watched = false;
     this.leftUntil = now + afterMs;
     this.leaseEnd = Math.min(this.leaseEnd, this.leftUntil);
@@ -182,7 +184,7 @@ export class HoldRecord extends LossSignal {
   }
 
   close(): void {
-    this.state = 'closed';
+    if (this.state !== 'releasing') this.state = 'closed';
     this.#wakeBranches();
     // A nested hold that outlives this hold keeps this hold's place: the branches beside this hold keep waiting.
     if (this.occupied === 0) this.parent?.leave();
@@ -190,10 +192,10 @@ export class HoldRecord extends LossSignal {
 
   /** A branch directly inside this hold has ended, and the next branch may try. */
   leave(): void {
-    const alone = this.occupied === EXCLUSIVE;
-    this.occupied = alone ? 0 : this.occupied - 1;
-    if (alone) for (const around of this.#aroundConcurrent()) around.#shareAgain();
-    if (this.state === 'closed') {
+    const { occupied } = this;
+    this.occupied = occupied === 'exclusive' ? 0 : occupied - 1;
+    if (occupied === 'exclusive') for (const around of this.#aroundConcurrent()) around.#shareAgain();
+    if (this.isClosed) {
       if (this.occupied === 0) this.parent?.leave();
       return;
     }
@@ -202,20 +204,21 @@ export class HoldRecord extends LossSignal {
 
   /** Whether a branch of this protocol has to wait for another branch. Concurrent branches share the lock. */
   keepsOut({ concurrent }: LockProtocol): boolean {
-    return concurrent ? this.occupied === EXCLUSIVE : this.occupied !== 0;
+    return concurrent ? this.#isExclusive : this.occupied !== 0;
   }
 
   /** Takes a place inside this hold for a branch. `false`: the branch has to wait. */
   enter(protocol: LockProtocol): boolean {
-    if (this.keepsOut(protocol)) return false;
-    this.occupied = protocol.concurrent ? this.occupied + 1 : EXCLUSIVE;
-    if (!protocol.concurrent) for (const around of this.#aroundConcurrent()) around.occupied = EXCLUSIVE;
+    const { occupied } = this;
+    if (occupied === 'exclusive' || this.keepsOut(protocol)) return false;
+    this.occupied = protocol.concurrent ? occupied + 1 : 'exclusive';
+    if (!protocol.concurrent) for (const around of this.#aroundConcurrent()) around.occupied = 'exclusive';
     return true;
   }
 
   /** Whether another branch beside this hold, or beside a concurrent hold around it, shares the lock. */
   get besideConcurrent(): boolean {
-    return [...this.#aroundConcurrent()].some(({ occupied }) => occupied > 1);
+    return [...this.#aroundConcurrent()].some(({ occupied }) => occupied !== 'exclusive' && occupied > 1);
   }
 
   /**
@@ -236,11 +239,15 @@ export class HoldRecord extends LossSignal {
   #admitNext(): void {
     // The first branch nearly always gets exclusive use, so the loop over all branches is rare.
     this.branches?.first?.();
-    if (this.occupied === EXCLUSIVE) return;
+    if (this.#isExclusive) return;
     for (const wake of [...(this.branches ?? [])]) {
       wake();
-      if (this.occupied === EXCLUSIVE) return;
+      if (this.#isExclusive) return;
     }
+  }
+
+  get #isExclusive(): boolean {
+    return this.occupied === 'exclusive';
   }
 
   /** Redis was unavailable to the branch that the other branches wait for. They fail with its error. */

@@ -13,7 +13,7 @@ export interface HoldOwner {
   readonly tenures: TenureServices;
 }
 
-const notClosed = (record: HoldRecord): boolean => record.state !== 'closed';
+const notClosed = (record: HoldRecord): boolean => !record.isClosed;
 
 /** Returns the innermost hold of this lock around the calling code, or of the context. The hold may be lost. */
 export function innermostHold(
@@ -58,8 +58,8 @@ export function checkHoldsAround(client: HoldOwner, protocol: LockProtocol, cont
   const around = innermostOf(holds, (hold): hold is SingleHold => {
     if (!isOfKey(client, protocol, hold)) return false;
     const record = SingleHold.recordOf(hold);
-    const { state, protocol: held } = record;
-    if (state === 'closed') return false;
+    const { isClosed, protocol: held } = record;
+    if (isClosed) return false;
     if (held.family !== family) return true;
     return lockedValues !== undefined && held.lockedValues?.overlaps(lockedValues) === true && !record.holds(protocol);
   });

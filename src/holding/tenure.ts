@@ -159,7 +159,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
 
   end(hold: HoldRecord | undefined, deadline: LeaseClockMs, leaseEnd = deadline): Promise<void> {
     this.state = 'releasing';
-    if (hold !== undefined) hold.releasing = true;
+    if (hold !== undefined) hold.state = 'releasing';
     const successor = (hold?.protocol ?? this.protocol).handsOff ? this.host.successorFor(leaseEnd) : undefined;
     if (successor !== undefined) {
       const handed = this.host.handOff(this, successor, () => this.tellEnded(hold));
@@ -184,7 +184,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   /** Returns the error that the release rejects with, if any. */
   #ended(end: TenureEnd, hold: HoldRecord | undefined, deadline: LeaseClockMs): LockError | undefined {
     this.state = 'over';
-    if (hold !== undefined) hold.releasing = false;
+    if (hold !== undefined) hold.state = 'closed';
     if (end.kind === 'failed') {
       const givingBack = this.#compensate([this.owner, ...end.alsoOwners], end.doubtUntil, end.leaseEnd);
       if (hold !== undefined) {

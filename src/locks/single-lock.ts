@@ -288,4 +288,4 @@ const canBeUnlocked = (record: HoldRecord, protocol: LockProtocol): boolean =>
 const canBeAwaited = (record: HoldRecord, protocol: LockProtocol): boolean =>
   record.awaitable && isOfThisLock(record, protocol);
 const isOpen = (record: HoldRecord, protocol: LockProtocol): boolean =>
-  record.state !== 'closed' && isOfThisLock(record, protocol);
+  !record.isClosed && isOfThisLock(record, protocol);

@@ -2,6 +2,7 @@ import { tokenKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/fenced-lock.js';
 import type { AcquireReply, HandOffReply, HeldReply } from '../redis/scripts/replies.js';
+import { subscribersArg, type OwnSubscribers } from '../redis/scripts/script.js';
 import type { LockProtocol } from './lock-protocol.js';
 import { PlainLockProtocol } from './plain-lock-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
@@ -35,9 +36,9 @@ export class FencedLockProtocol extends PlainLockProtocol {
     return this.port.executor.run(scripts.acquireNested, [this.key, this.tokenKey], [...args]);
   }
 
-  override handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
+  override handOff(from: string, to: string, leaseMs: number, ours: OwnSubscribers): ScriptRequest<HandOffReply> {
     const { executor, publish } = this.port;
-    const args = [from, to, leaseMs, publish, this.channel, ours, this.tokens] as const;
+    const args = [from, to, leaseMs, publish, this.channel, subscribersArg(ours), this.tokens] as const;
     return executor.run(scripts.handOff, [this.key, this.tokenKey], [...args]);
   }
 }

@@ -2,6 +2,7 @@ import type { LockKind } from '../events.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { RefreshReply } from '../redis/scripts/fair-lock.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply, RenewalReply } from '../redis/scripts/replies.js';
+import type { OwnSubscribers } from '../redis/scripts/script.js';
 
 /** One lock of a renewal, with the arguments of the renewal script of its kind. */
 export interface RenewalItem {
@@ -119,10 +120,9 @@ export interface LockProtocol {
   release(owners: readonly string[], last?: LockProtocol): ScriptRequest<ReleaseReply>;
   /**
    * Hands the lock to another owner of this client. `ours`: number of subscribers of the channel that belong to this
-   * client. If the channel has more subscribers, the script frees the lock for them instead. With -1, the script does
-   * not count subscribers.
+   * client. If the channel has more subscribers, the script frees the lock for them instead.
    */
-  handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply>;
+  handOff(from: string, to: string, leaseMs: number, ours: OwnSubscribers): ScriptRequest<HandOffReply>;
   /**
    * Computes the pause before the next try, in milliseconds, from the pause before it (0 for the first) and the number
    * of failed tries. Absent for a kind whose waiters are woken through a channel.

@@ -6,6 +6,7 @@ import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/lock.js';
+import { subscribersArg, type OwnSubscribers } from '../redis/scripts/script.js';
 
 const OWNER = /[\da-f]{8}(?:-[\da-f]{4}){4}[\da-f]{8}:-?\d+/i;
 const ONE_OWNER = new RegExp(`^${OWNER.source}$`, 'i');
@@ -72,9 +73,9 @@ export class PlainLockProtocol implements LockProtocol {
     return fields.includes('mode') ? [] : fields.filter(isOwner);
   }
 
-  handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
+  handOff(from: string, to: string, leaseMs: number, ours: OwnSubscribers): ScriptRequest<HandOffReply> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.handOff, [this.key], [from, to, leaseMs, publish, this.channel, ours]);
+    return executor.run(scripts.handOff, [this.key], [from, to, leaseMs, publish, this.channel, subscribersArg(ours)]);
   }
 }
 

@@ -3,6 +3,7 @@ import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/read-write-lock.js';
+import { subscribersArg, type OwnSubscribers } from '../redis/scripts/script.js';
 import type { Side, LockProtocol, RemainingHold, Renewal, RenewalItem, RenewalScript } from './lock-protocol.js';
 import { isOwner } from './plain-lock-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
@@ -56,9 +57,13 @@ abstract class SideProtocol implements LockProtocol {
     return executor.run(scripts.release, [this.key], [this.base, publish, this.channel, ...owners]);
   }
 
-  handOff(from: string, to: string, leaseMs: number, ours: number): ScriptRequest<HandOffReply> {
+  handOff(from: string, to: string, leaseMs: number, ours: OwnSubscribers): ScriptRequest<HandOffReply> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.handOff, [this.key], [this.base, from, to, leaseMs, publish, this.channel, ours]);
+    return executor.run(
+      scripts.handOff,
+      [this.key],
+      [this.base, from, to, leaseMs, publish, this.channel, subscribersArg(ours)],
+    );
   }
 }
 

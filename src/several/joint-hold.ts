@@ -106,7 +106,7 @@ export class MultiHold extends Hold {
    */
   #release(after: number): Promise<void> {
     const { of, quorum } = this.terms;
-    const { loss } = this;
+    const loss = this.findLoss();
     const members = [...this.#members];
     const failures: MemberFailure[] = [];
     let open = members.length;
@@ -149,7 +149,7 @@ export class MultiHold extends Hold {
     });
   }
 
-  #failure(loss: MultiHold['loss'], failures: MemberFailure[], tooFew: boolean): Error {
+  #failure(loss: LockLostError | ClientClosedError | undefined, failures: MemberFailure[], tooFew: boolean): Error {
     const closed = failures.find(({ error }) => error instanceof ClientClosedError);
     if (closed !== undefined && failures.every(({ error }) => error instanceof ClientClosedError))
       return closed.error as ClientClosedError;
@@ -202,8 +202,8 @@ export class MultiHold extends Hold {
     return this.#members.some(({ open }) => open);
   }
 
-  /** @internal The error of the loss, if the hold is lost. */
-  get loss(): LockLostError | ClientClosedError | undefined {
+  /** @internal Checks the clock, reports a loss, and returns its error. */
+  findLoss(): LockLostError | ClientClosedError | undefined {
     this.#lost.check();
     return this.#lost.loss;
   }
@@ -232,7 +232,7 @@ export class MultiHold extends Hold {
   }
 
   #throwIfLost(): void {
-    const { loss } = this;
+    const loss = this.findLoss();
     if (loss !== undefined) throw loss;
   }
 }

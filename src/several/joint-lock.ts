@@ -127,7 +127,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   override async getHoldCount(): Promise<number> {
     this.checkOpen();
     const hold = this.currentHold();
-    if (hold === undefined || hold.loss !== undefined) return 0;
+    if (hold === undefined || hold.findLoss() !== undefined) return 0;
     const least = (counts: readonly number[]): number => [...counts].sort((a, b) => b - a)[this.quorum - 1] ?? 0;
     return this.ask((member) => member.holdCountOf(this.context), least, [0, Infinity]);
   }
@@ -153,7 +153,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     const { signal, context } = call;
     if (signal?.aborted === true) return settle.failed(new LockAbortedError(this.name, signal.reason));
     // Refuse to nest in a lost hold.
-    const loss = this.innermost(context, (hold) => hold.current)?.loss;
+    const loss = this.innermost(context, (hold) => hold.current)?.findLoss();
     if (loss !== undefined) return settle.failed(loss);
     if (context === undefined) this.takeMembers(call, settle);
     else this.#takeFor(context, call).then(settle.granted, settle.failed);

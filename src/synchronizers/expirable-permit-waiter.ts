@@ -1,7 +1,7 @@
 import type { JumpedMs, LeaseClockMs } from '../clock.js';
 import { randomBytes } from 'node:crypto';
 import { latestEnd } from '../holding/compensations.js';
-import { NO_LEASE_MS, SharedWaiter } from '../waiting/shared-waiter.js';
+import { SharedWaiter } from '../waiting/shared-waiter.js';
 import type { WaitLimit } from '../waiting/waiter.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
@@ -31,7 +31,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     override readonly wants: number,
     private readonly services: Pick<OwnerlessServices, 'clock' | 'options' | 'compensations'>,
     waiting: WaitLimit,
-    leaseMs: number,
+    leaseMs: number | undefined,
     private readonly resolve: (value: Taken) => void,
     fail: (error: unknown) => void,
   ) {
@@ -41,7 +41,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
   protected send(): ScriptRequest<AcquireReply> {
     this.#ids ??= Array.from({ length: this.wants }, () => randomBytes(16).toString('hex'));
     this.#jumped = this.clock.jumped;
-    return this.protocol.acquire(this.#ids, this.leaseMs === NO_LEASE_MS ? undefined : this.leaseMs);
+    return this.protocol.acquire(this.#ids, this.leaseMs);
   }
 
   /**
@@ -67,7 +67,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     return this.services.compensations.add({
       send: () => this.protocol.release(ids, 'any'),
       notBefore: request.doubt?.until ?? 0,
-      until: latestEnd(this.services, this.leaseMs),
+      until: latestEnd(this.services, this.leaseMs ?? Infinity),
     });
   }
 }

@@ -1,5 +1,4 @@
 /* Longer than 300 lines because half of it is doc comments: this class is the contract of these permits. */
-import { NO_LEASE_MS } from '../waiting/shared-waiter.js';
 import { waitLimitOf } from '../waiting/waiter.js';
 import { InvalidArgumentError, LockTimeoutError, UnknownPermitError } from '../errors.js';
 import type { PermitCount } from '../redis/scripts/permit-expirable-semaphore.js';
@@ -352,7 +351,7 @@ export class PermitExpirableSemaphore extends PermitSource {
   async #take(permits: number, leaseTime?: number, waitTime = 0, signal?: AbortSignal): Promise<Permit | undefined> {
     const count = checkPermits(permits, undefined);
     if (count > MAX_PERMITS) throw new InvalidArgumentError('permits', `at most ${MAX_PERMITS}`, count);
-    const leaseMs = checkLeaseTime(leaseTime, 'for none') ?? NO_LEASE_MS;
+    const leaseMs = checkLeaseTime(leaseTime, 'for none');
     const waiting = waitLimitOf(this.services.clock, waitTime, signal);
     this.checkOpen();
     if (count === 0) return new Permit(this, this.services.clock, { ids: [], sentAt: 0 }, -Infinity);

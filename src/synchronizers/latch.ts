@@ -1,4 +1,4 @@
-import { NO_LEASE_MS, SharedWaiter } from '../waiting/shared-waiter.js';
+import { SharedWaiter } from '../waiting/shared-waiter.js';
 import { waitLimitOf, type WaitLimit } from '../waiting/waiter.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { LatchProtocol } from '../protocols/latch-protocol.js';
@@ -128,7 +128,7 @@ class LatchWaiter extends SharedWaiter {
     private readonly resolve: (value: undefined) => void,
     fail: (error: unknown) => void,
   ) {
-    super(clock, protocol.name, waiting, NO_LEASE_MS, undefined, fail);
+    super(clock, protocol.name, waiting, undefined, undefined, fail);
   }
 
   protected send(): ScriptRequest<AcquireReply> {

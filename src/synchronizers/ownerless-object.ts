@@ -5,7 +5,7 @@ import { isTraced, traceAcquire, type TracedGrant, type TracedSubject } from '..
 import type { Compensations } from '../holding/compensations.js';
 import type { WaitLines } from '../waiting/wait-lines.js';
 import type { Lanes } from './lanes.js';
-import { NO_LEASE_MS, type SharedWaiter } from '../waiting/shared-waiter.js';
+import type { SharedWaiter } from '../waiting/shared-waiter.js';
 import { showAs } from '../summary.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -128,8 +128,7 @@ export abstract class OwnerlessObject {
     }
   }
 
-  #message({ limit, leaseMs, wants }: SharedWaiter): AcquireMessage {
-    const leaseTime = leaseMs === NO_LEASE_MS ? undefined : leaseMs;
+  #message({ limit, leaseMs: leaseTime, wants }: SharedWaiter): AcquireMessage {
     const message = { ...this.subject, waitTime: limit.waitTime, leaseTime, nested: false };
     return wants > 0 ? { ...message, permits: wants } : message;
   }

@@ -2,7 +2,7 @@ import type { Lane } from '../protocols/ownerless-protocol.js';
 import type { SemaphoreProtocol } from '../protocols/semaphore-protocol.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
-import { NO_LEASE_MS, SharedWaiter } from '../waiting/shared-waiter.js';
+import { SharedWaiter } from '../waiting/shared-waiter.js';
 import type { WaitLimit } from '../waiting/waiter.js';
 import type { OwnerlessServices } from './ownerless-object.js';
 
@@ -21,7 +21,7 @@ export class PermitWaiter extends SharedWaiter {
     private readonly resolve: (value: undefined, handedOff: boolean) => void,
     fail: (error: unknown) => void,
   ) {
-    super(services.clock, protocol.name, waiting, NO_LEASE_MS, undefined, fail);
+    super(services.clock, protocol.name, waiting, undefined, undefined, fail);
   }
 
   override get takes(): number {

@@ -3,7 +3,6 @@ import { grantDeadline } from '../holding/hold-record.js';
 import type { LeaseClock } from '../clock.js';
 import { UnknownPermitError } from '../errors.js';
 import { checkLeaseTime } from '../locks/arguments.js';
-import { NO_LEASE_MS } from '../waiting/shared-waiter.js';
 import type { Taken } from './expirable-permit-waiter.js';
 
 /** The calls of a permit to its semaphore. */
@@ -32,7 +31,7 @@ export class Permit implements AsyncDisposable {
   readonly ids: readonly string[];
 
   /** @internal `sentAt`: lease-clock time, in milliseconds, before the client sent the request. */
-  constructor(issuer: PermitIssuer, clock: LeaseClock, { ids, sentAt }: Taken, leaseMs: number) {
+  constructor(issuer: PermitIssuer, clock: LeaseClock, { ids, sentAt }: Taken, leaseMs: number | undefined) {
     this.ids = ids;
     this.#issuer = issuer;
     this.#clock = clock;
@@ -73,7 +72,7 @@ export class Permit implements AsyncDisposable {
    * await permit.updateLeaseTime(60_000);
    */
   async updateLeaseTime(leaseTime?: number): Promise<void> {
-    const leaseMs = checkLeaseTime(leaseTime, 'for none') ?? Infinity;
+    const leaseMs = checkLeaseTime(leaseTime, 'for none');
     const deadline = deadlineOf(this.#clock.now(), leaseMs);
     // Until Redis replies, the permits may have the old lease or the new one. Only the earlier deadline is certain.
     this.#deadline = Math.min(this.#deadline, deadline);
@@ -121,5 +120,5 @@ export class Permit implements AsyncDisposable {
   }
 }
 
-const deadlineOf = (sentAt: number, leaseMs: number): number =>
-  leaseMs === Infinity || leaseMs === NO_LEASE_MS ? Infinity : grantDeadline(sentAt, leaseMs);
+const deadlineOf = (sentAt: number, leaseMs: number | undefined): number =>
+  leaseMs === undefined ? Infinity : grantDeadline(sentAt, leaseMs);

@@ -154,7 +154,7 @@ function openInside(
 
 function openAncestor({ parent }: HoldRecord, protocol: LockProtocol): HoldRecord | undefined {
   let ancestor = parent;
-  while (ancestor?.state === 'closed') ancestor = ancestor.parent;
+  while (ancestor?.isClosed === true) ancestor = ancestor.parent;
   return ancestor?.holds(protocol) === true ? ancestor : undefined;
 }
 

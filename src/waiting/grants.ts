@@ -69,7 +69,7 @@ export class Grants {
     const sentAt = clock.at(request.sentAt, jumped);
     const now = clock.now();
     if (waiter instanceof LockWaiter) {
-      if (request.reply?.kind === 'granted' && now < grantDeadline(sentAt, waiter.leaseMs)) {
+      if (request.reply?.kind === 'granted' && now < grantDeadline(sentAt, waiter.terms.leaseMs)) {
         this.#streak.reset();
         this.#grant(waiter, request, request.reply, sentAt, jumped, now);
         return true;
@@ -77,7 +77,7 @@ export class Grants {
     } else if (waiter instanceof SharedWaiter) {
       const { reply } = request;
       const open = waiter.forAll && reply !== undefined && this.#tellAll(waiter, reply, sequence);
-      if (open || (taken && now < sentAt + waiter.leaseMs)) {
+      if (open || (taken && now < sentAt + (waiter.leaseMs ?? Infinity))) {
         this.#share(waiter, request, sentAt, sequence);
         return true;
       }
@@ -105,7 +105,7 @@ export class Grants {
     this.line.remove(waiter);
     this.schedule.granted();
     this.line.holds(tenure);
-    this.schedule.admitAll = this.concurrent;
+    this.schedule.next = this.concurrent ? 'all' : 'head';
     if (!waiter.wantsGrant) {
       tenure.endUnclaimed(waiter.terms.leaseMs);
       waiter.addDoubt(request.doubt);
@@ -203,7 +203,7 @@ export class Grants {
     if (!(head instanceof LockWaiter) || head.isBusy || !head.protocol.handsOff) return undefined;
     // Other clients sleep until the lease end that they know. If the successor's process died, its shorter lease would
     // end earlier, and no message would wake those clients.
-    if (this.services.clock.now() + head.leaseMs < leaseEnd) return undefined;
+    if (this.services.clock.now() + head.terms.leaseMs < leaseEnd) return undefined;
     this.#streak.begin();
     return this.#streak.mayGoOn() ? head : undefined;
   }
@@ -217,7 +217,7 @@ export class Grants {
     const { clock } = this.services;
     const jumped = clock.jumped;
     const alone = (): boolean => this.wakeUps.isConfirmed && !this.host.othersWait(successor.protocol);
-    const ours = this.#streak.asksForOthers() ? Number(alone()) : -1;
+    const ours = this.#streak.asksForOthers() ? Number(alone()) : 'not counted';
     successor.receive();
     this.successors.add(successor);
     const { leaseMs } = successor.terms;
@@ -250,7 +250,7 @@ export class Grants {
       };
     }
     if (reply?.kind === 'freed') return { kind: 'freed' };
-    if (reply?.kind === 'gone') return { kind: 'gone', doubt: ours >= 0 ? request.doubt : undefined };
+    if (reply?.kind === 'gone') return { kind: 'gone', doubt: ours === 'not counted' ? undefined : request.doubt };
     void this.services.compensations.add({
       send: () => successor.protocol.release([named]),
       notBefore: request.doubt?.until ?? 0,

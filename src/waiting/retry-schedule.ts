@@ -28,8 +28,8 @@ const UNHEARD_MS = { least: 1_000, most: 2_000 };
 export class RetrySchedule {
   /** A wake-up came after the last try was sent. The head tries, whichever waiter is the head by then. */
   wakeUpPending = false;
-  /** A waiter of a concurrent kind was just granted the lock. The other waiters of the line try at the same time. */
-  admitAll = false;
+  /** Which waiters try next. After a grant of a concurrent kind, all waiters of the line try at the same time. */
+  next: 'head' | 'all' = 'head';
   /** Time of the next try without a wake-up. `undefined`: the holder's TTL is unknown. */
   #lookAt: LeaseClockMs | undefined;
   /** Time of the next probe while no message can arrive. `Infinity`: no probe is scheduled. */
@@ -97,7 +97,7 @@ export class RetrySchedule {
    * present.
    */
   learn({ retryAfterMs: ttl }: Busy, sentAt: LeaseClockMs, sequence: number): void {
-    this.admitAll = false;
+    this.next = 'head';
     if (sequence !== this.newestTry || this.line.waiterCount === 0) return;
     const waitMs = ttl === undefined ? this.unknownLeaseMs : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
     this.#pauseMs = PAUSE_MS.first;
@@ -134,7 +134,7 @@ export class RetrySchedule {
 
   /** Pauses all tries: Redis is unavailable or replies too late. Each further pause is twice as long, up to 1 s. */
   pause(): void {
-    this.admitAll = false;
+    this.next = 'head';
     this.#pausedUntil = this.clock.now() + this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
   }

@@ -5,9 +5,6 @@ import type { CallSite } from '../ownership/call-site.js';
 import type { LeaseClock } from '../clock.js';
 import { Waiter, type WaitLimit } from './waiter.js';
 
-/** Lease, in ms, for a grant without a lease. No reply takes this long, so no such grant comes too late. */
-export const NO_LEASE_MS = Number.MAX_SAFE_INTEGER;
-
 interface WaitWatch {
   waitBegins(): void;
   waitEnds(): void;
@@ -32,7 +29,7 @@ export abstract class SharedWaiter extends Waiter {
     clock: LeaseClock,
     name: string,
     limit: WaitLimit,
-    leaseMs: number,
+    leaseMs: number | undefined,
     site: CallSite | undefined,
     private readonly fail: (error: unknown) => void,
   ) {

@@ -159,7 +159,7 @@ export class WaitLine implements GrantingLine {
   step(): void {
     const schedule = this.#schedule;
     if (this.#line.waiterCount === 0) return;
-    if (schedule.admitAll) return this.#tryAll();
+    if (schedule.next === 'all') return this.#tryAll();
     const { head } = this.#line;
     if (head === undefined || head.isBusy) return;
     if (schedule.isDue && (this.concurrent || this.holders.size === 0)) return this.#try(head);

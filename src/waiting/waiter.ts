@@ -91,8 +91,8 @@ export abstract class Waiter {
     /** The name that the caller passed. */
     readonly name: string,
     readonly limit: WaitLimit,
-    /** Lease of the grant, in ms. A reply that comes after the end of this lease grants nothing. */
-    readonly leaseMs: number,
+    /** Lease of the grant, in ms, if it has one. A reply that comes after the end of this lease grants nothing. */
+    readonly leaseMs: number | undefined,
     readonly site: CallSite | undefined,
   ) {}
 

@@ -34,8 +34,7 @@ const RETRY_MS = 250;
  */
 export class Subscriber implements ChannelSource {
   readonly #channels = new Map<string, Channel>();
-  #ready = false;
-  #closed = false;
+  #state: 'unavailable' | 'ready' | 'closed' = 'unavailable';
   /** Number of closed connections. Tells replies on this connection from replies on an earlier one. */
   #epoch = 0;
   #attended = false;
@@ -71,11 +70,11 @@ export class Subscriber implements ChannelSource {
   }
 
   want(name: string, listener: ChannelListener): void {
-    if (this.#closed) return;
+    if (this.#state === 'closed') return;
     const channel = this.#channels.get(name) ?? { listeners: new Set(), unanswered: 0, confirmed: false };
     channel.listeners.add(listener);
     this.#channels.set(name, channel);
-    if (this.#ready) this.#subscribe([name]);
+    if (this.#state === 'ready') this.#subscribe([name]);
     else if (this.#redis.status === 'wait') connect(this.#redis);
   }
 
@@ -83,7 +82,7 @@ export class Subscriber implements ChannelSource {
     const channel = this.#channels.get(name);
     if (!channel?.listeners.delete(listener) || channel.listeners.size > 0) return;
     channel.confirmed = false;
-    if (this.#ready) this.#unsubscribe(name, channel);
+    if (this.#state === 'ready') this.#unsubscribe(name, channel);
     else this.#channels.delete(name);
   }
 
@@ -93,7 +92,7 @@ export class Subscriber implements ChannelSource {
 
   /** The connection is needed but not ready. */
   get unavailable(): boolean {
-    return !this.#ready && !this.#closed && this.#redis.status !== 'wait';
+    return this.#state === 'unavailable' && this.#redis.status !== 'wait';
   }
 
   get channelCount(): number {
@@ -109,8 +108,7 @@ export class Subscriber implements ChannelSource {
   }
 
   close(): void {
-    this.#closed = true;
-    this.#ready = false;
+    this.#state = 'closed';
     this.#stopTrying();
     this.attend(false);
     this.#retry?.cancel();
@@ -119,20 +117,20 @@ export class Subscriber implements ChannelSource {
   }
 
   #becomeReady(): void {
-    if (this.#closed) return;
-    this.#ready = true;
+    if (this.#state === 'closed') return;
+    this.#state = 'ready';
     this.#subscribeMissing();
   }
 
   #becomeUnavailable(): void {
-    this.#ready = false;
+    if (this.#state === 'ready') this.#state = 'unavailable';
     this.#epoch += 1;
     for (const [name, channel] of this.#channels) {
       channel.unanswered = 0;
       channel.confirmed = false;
       if (channel.listeners.size === 0) this.#channels.delete(name);
     }
-    if (this.#closed) return;
+    if (this.#state === 'closed') return;
     this.reports.disconnected();
     for (const { listeners } of [...this.#channels.values()])
       for (const listener of [...listeners]) listener.disconnected();
@@ -140,7 +138,7 @@ export class Subscriber implements ChannelSource {
 
   /** Subscribes to every channel again. Redis confirms the channels that it still serves and redirects the others. */
   #checkAll(): void {
-    if (!this.#ready) return;
+    if (this.#state !== 'ready') return;
     this.reports.moved?.(undefined);
     const wanted: string[] = [];
     for (const [name, channel] of this.#channels) {
@@ -232,14 +230,14 @@ export class Subscriber implements ChannelSource {
   #subscribeMissingSoon(): void {
     this.#retry?.cancel();
     this.#retry = this.clock.setTimer(RETRY_MS, () => {
-      if (this.#ready) this.#subscribeMissing();
+      if (this.#state === 'ready') this.#subscribeMissing();
     });
   }
 
   #schedulePing(): void {
     this.#ping = this.clock.setTimer(PING_MS, () => {
       // If a PING is unanswered, the socket timeout closes the connection, and the client subscribes again.
-      if (this.#ready) this.#redis.ping().catch(() => undefined);
+      if (this.#state === 'ready') this.#redis.ping().catch(() => undefined);
       this.#schedulePing();
     });
   }

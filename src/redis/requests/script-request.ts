@@ -42,10 +42,9 @@ export class ScriptRequest<Reply> {
   /** A moment before the client wrote the first attempt. */
   firstSentAt: MonotonicMs = 0;
   #onDone: (() => void) | undefined;
-  #settled = false;
+  /** `awaiting`: the newest attempt has not been answered, has not failed and has not timed out. */
+  #phase: 'awaiting' | 'between attempts' | 'settled' = 'between attempts';
   #abandoned = false;
-  /** The newest attempt is pending: it has not been answered, has not failed and has not timed out. */
-  #awaiting = false;
   #written = 0;
   #useSource = false;
   /** Number of redirections in reply to the current attempt. */
@@ -86,7 +85,7 @@ export class ScriptRequest<Reply> {
 
   /** As `done`, without a promise: an uncontended section is so short that the cost of a promise shows. */
   onDone(fn: () => void): void {
-    if (this.#settled) fn();
+    if (this.#isSettled) fn();
     else this.#onDone = fn;
   }
 
@@ -95,10 +94,14 @@ export class ScriptRequest<Reply> {
     return this.#doubt.isOpen ? this.#doubt : undefined;
   }
 
+  get #isSettled(): boolean {
+    return this.#phase === 'settled';
+  }
+
   /** Stops sending attempts. Replies to pending attempts are still read. */
   abandon(): void {
     this.#abandoned = true;
-    if (!this.#awaiting) this.#fail(undefined);
+    if (this.#phase !== 'awaiting') this.#fail(undefined);
   }
 
   #send(connection: CommandPort, sentAt = this.executor.clock.monotonic(), asking = false): void {
@@ -111,7 +114,7 @@ export class ScriptRequest<Reply> {
     const commandArgs = commandArgsOf(operation, keys, args, this.executor.routes, this.#useSource, text);
     if (this.#written === 0) this.firstSentAt = sentAt;
     this.#written += 1;
-    this.#awaiting = true;
+    this.#phase = 'awaiting';
     this.#doubt.attemptWritten(doubtUntil);
     const command = operation.script === undefined ? operation.name : this.#useSource ? 'eval' : 'evalsha';
     connection.send(
@@ -132,7 +135,7 @@ export class ScriptRequest<Reply> {
     }
     this.#doubt.attemptAnswered();
     attempt.over = true;
-    if (this.#settled) return;
+    if (this.#isSettled) return;
     try {
       this.reply = attempt.operation.reply(raw);
     } catch (error) {
@@ -185,9 +188,9 @@ export class ScriptRequest<Reply> {
     // A connection that closes also fails attempts that timed out on it. The request has already reacted to those.
     if (attempt.over) return;
     attempt.over = true;
-    this.#awaiting = false;
     this.#lastError = error;
-    if (this.#settled) return;
+    if (this.#isSettled) return;
+    this.#phase = 'between attempts';
     const kind = failureKind(error);
     const route =
       kind === 'not-executed'
@@ -242,7 +245,7 @@ export class ScriptRequest<Reply> {
     const now = this.executor.clock.monotonic();
     connection.whenReady(Math.min(now + this.executor.attemptMs, this.#until)).then(
       () => {
-        if (this.#settled) return;
+        if (this.#isSettled) return;
         if (this.#abandoned) this.#fail(error);
         else this.#send(connection, undefined, asking);
       },
@@ -251,7 +254,7 @@ export class ScriptRequest<Reply> {
   }
 
   #next(error: Error): void {
-    if (this.#settled) return;
+    if (this.#isSettled) return;
     if (this.#abandoned || this.#outOfTime) this.#fail(error);
     else if (this.#attemptOver !== undefined) this.#attemptOver(error);
     else this.#retry(error);
@@ -265,7 +268,7 @@ export class ScriptRequest<Reply> {
 
   async #again(): Promise<void> {
     const { executor } = this;
-    if (this.#settled) return;
+    if (this.#isSettled) return;
     if (this.#abandoned || this.#outOfTime) throw new AbortError('no time is left for another attempt');
     let connection: CommandPort;
     try {
@@ -277,7 +280,7 @@ export class ScriptRequest<Reply> {
     } catch (error) {
       throw new AbortError(error as Error);
     }
-    if (this.#settled) return;
+    if (this.#isSettled) return;
     if (this.#abandoned || this.#outOfTime) throw new AbortError('no time is left for another attempt');
     this.#useSource = false;
     this.#redirections = 0;
@@ -299,7 +302,7 @@ export class ScriptRequest<Reply> {
   }
 
   #fail(error: Error | undefined): void {
-    if (this.#settled) return;
+    if (this.#isSettled) return;
     if (error instanceof LockError) {
       this.error = error;
     } else if (this.executor.closed) {
@@ -316,8 +319,7 @@ export class ScriptRequest<Reply> {
   }
 
   #finish(): void {
-    this.#settled = true;
-    this.#awaiting = false;
+    this.#phase = 'settled';
     this.#attemptOver?.();
     this.#onDone?.();
   }

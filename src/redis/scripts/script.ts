@@ -59,6 +59,12 @@ export function defineRead<Args extends readonly string[], Reply, Keys extends r
   return { name: command, script: undefined, reply };
 }
 
+/** The subscribers of a channel that belong to this client, or that the script need not count. */
+export type OwnSubscribers = number | 'not counted';
+
+/** The argument of a hand-over script for them. */
+export const subscribersArg = (ours: OwnSubscribers): number => (ours === 'not counted' ? -1 : ours);
+
 /** Stands for PUBLISH or SPUBLISH in the arguments until the servers have replied which one they support. */
 export const PUBLISH_COMMAND = '\0publish';
 

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import ts from 'typescript';
 import { LeaseClock, systemClock, type LeaseClockMs, type MonotonicMs } from '../../../src/clock.js';
 import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
@@ -32,4 +33,51 @@ test('the code above the bindings reads the words of a reply and not its type', 
   const types = /\btypeof (?:\w+[.?]*)*repl(?:y|ies)\b/;
   expect(types.test("typeof request.reply === 'number'")).toBe(true);
   expect(linesOfSource(types, (path) => path.startsWith('src/redis/scripts/'))).toEqual([]);
+});
+
+type Field = ts.PropertyDeclaration | ts.ParameterDeclaration;
+
+/** Whether a field can change and holds a boolean, by its type or its first value. */
+const isFlag = ({ type, initializer, modifiers }: Field): boolean =>
+  modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ReadonlyKeyword) !== true &&
+  [ts.SyntaxKind.BooleanKeyword, ts.SyntaxKind.TrueKeyword, ts.SyntaxKind.FalseKeyword].some(
+    (kind) => type?.kind === kind || initializer?.kind === kind,
+  );
+
+/** The flags of each class, private fields and parameter properties included. */
+function flagsOf(path: string, text: string): { readonly name: string; readonly flags: string[] }[] {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const found: { name: string; flags: string[] }[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isClassLike(node)) {
+      const fields = node.members.flatMap((member): readonly Field[] => {
+        if (ts.isPropertyDeclaration(member)) return [member];
+        if (!ts.isConstructorDeclaration(member)) return [];
+        return member.parameters.filter((parameter) => ts.isParameterPropertyDeclaration(parameter, member));
+      });
+      const flags = fields.filter(isFlag).map((field) => field.name.getText(file));
+      found.push({ name: `${path} ${node.name?.text ?? ''}`, flags });
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+/** Classes with more flags, and why these are no states of one kind. */
+const MORE_FLAGS: Readonly<Record<string, string>> = {
+  'src/redis/connections/command-connection.ts CommandConnection':
+    'each flag is about another thing: the clock of the server, its replies, the load, and the end of the connection',
+  'src/redis/topologies/cluster-topology.ts ClusterTopology':
+    'a look at the slots may be pending and another one due, in every combination',
+};
+
+test('a class has at most two boolean fields that change: its state is a union', () => {
+  const text =
+    'class X { a = false; readonly #b: boolean; #c?: boolean; constructor(private d: boolean, e: boolean) {} }';
+  expect(flagsOf('x.ts', text)).toEqual([{ name: 'x.ts X', flags: ['a', '#c', 'd'] }]);
+  const classes = projectFiles('src', '.ts').flatMap((path) => flagsOf(path, readProjectFile(path)));
+  expect(classes.length).toBeGreaterThan(50);
+  const over = classes.filter(({ flags }) => flags.length > 2);
+  expect(over.map(({ name }) => name)).toEqual(Object.keys(MORE_FLAGS));
 });

@@ -36,8 +36,8 @@ export const SABOTAGES = [
   without(
     'nemesis: subscriptions that come back after a cut',
     subscriber,
-    '    this.#ready = true;\n    this.#subscribeMissing();\n',
-    '    this.#ready = true;\n',
+    "    this.#state = 'ready';\n    this.#subscribeMissing();\n",
+    "    this.#state = 'ready';\n",
     NEMESIS,
   ),
   without(

@@ -124,7 +124,7 @@ export const REQUESTS = [
   without(
     'a grant that comes too late',
     grants,
-    "if (request.reply?.kind === 'granted' && now < grantDeadline(sentAt, waiter.leaseMs)) {",
+    "if (request.reply?.kind === 'granted' && now < grantDeadline(sentAt, waiter.terms.leaseMs)) {",
     "if (request.reply?.kind === 'granted') {",
     LOSS,
     PROPERTIES,
@@ -150,7 +150,7 @@ export const REQUESTS = [
   without(
     'an abandoned call that sends nothing any more',
     request,
-    'this.#abandoned = true;\n    if (!this.#awaiting) this.#fail(undefined);',
+    "this.#abandoned = true;\n    if (this.#phase !== 'awaiting') this.#fail(undefined);",
     '',
     'tests/faults/nested-holds',
   ),

@@ -211,7 +211,7 @@ export const TENURES = [
   without(
     'no hand-off to a shorter lease',
     grants,
-    '    if (this.services.clock.now() + head.leaseMs < leaseEnd) return undefined;\n',
+    '    if (this.services.clock.now() + head.terms.leaseMs < leaseEnd) return undefined;\n',
     '',
     PROPERTIES,
   ),

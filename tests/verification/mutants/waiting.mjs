@@ -102,8 +102,8 @@ export const WAITING = [
   without(
     'a channel that is subscribed again',
     subscriber,
-    'this.#ready = true;\n    this.#subscribeMissing();',
-    'this.#ready = true;',
+    "this.#state = 'ready';\n    this.#subscribeMissing();",
+    "this.#state = 'ready';",
     SUBSCRIPTIONS,
   ),
   without(
@@ -130,7 +130,7 @@ export const WAITING = [
   without(
     'a PING to a silent subscriber',
     subscriber,
-    'if (this.#ready) this.#redis.ping()',
+    "if (this.#state === 'ready') this.#redis.ping()",
     'if (false) this.#redis.ping()',
     SUBSCRIPTIONS,
   ),
