@@ -1,10 +1,20 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { NextFunction, Request, Response } from 'express';
 import type { LockClient } from '../../index.js';
 import { holdForRequest, RequestBusyError, type RequestLockOptions } from '../http/index.js';
 import { checkClient, checkRequestOptions } from '../shared/route-checks.js';
 
+/** The parameters of a path. A wildcard is a list of strings: annotate the request of `key` in that case. */
+type PathParams = Record<string, string>;
+
+/**
+ * A middleware for every route: its parameters say nothing of the path, so that TypeScript still finds the parameters of the
+ * handlers after it in the path.
+ */
+export type LockRequestHandler = (request: IncomingMessage, response: ServerResponse, next: NextFunction) => void;
+
 /** The options of {@link lockRequest}. */
-export interface LockRequestOptions<Params = Request['params']> extends RequestLockOptions<Request<Params>> {
+export interface LockRequestOptions<Params = PathParams> extends RequestLockOptions<Request<Params>> {
   /** The client whose locks the requests take. */
   client: LockClient;
   /**
@@ -41,7 +51,7 @@ export interface LockRequestOptions<Params = Request['params']> extends RequestL
  *   },
  * );
  */
-export function lockRequest<Params = Request['params']>(options: LockRequestOptions<Params>): RequestHandler<Params> {
+export function lockRequest<Params = PathParams>(options: LockRequestOptions<Params>): LockRequestHandler {
   checkRequestOptions(options, ['client', 'onBusy']);
   checkClient(options.client);
   const { key, when, onBusy, ...call } = options;
@@ -57,6 +67,6 @@ export function lockRequest<Params = Request['params']>(options: LockRequestOpti
   };
   return function lockedRequest(request, response, next) {
     // Express 4 ignores a promise that a middleware returns.
-    hold(request, response, next).catch(next);
+    hold(request as Request<Params>, response as Response, next).catch(next);
   };
 }

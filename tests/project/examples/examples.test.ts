@@ -21,7 +21,9 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^tryAcquire: null$/,
   ],
   'begin-end-service': [/^ann begins: true$/, /^bob begins: false$/, /^ann saves, hold count 2$/, /^bob begins: true$/],
+  'bullmq-customers': [/^jobs completed: 6, failed: 0$/, /^at once: [2-6], of one customer: 1$/],
   'count-down-latch': [/^closed: true$/, /^open within 50 ms: false$/, /^both got through: true$/, /^count: 0$/],
+  'cron-once': [/^runs: 2, skipped on other machines: 4$/, /^seconds with a run: 2$/],
   'express-handler': [
     /^201 ordered$/,
     /^201 ordered$/,
@@ -29,6 +31,12 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^409 sold out$/,
     /^409 sold out$/,
     /^apples left: 0, inside at once: 1$/,
+  ],
+  'express-requests': [
+    /^second request: 423 Locked, Retry-After: 2 s$/,
+    /^another order: 200$/,
+    /^first request: paid 7$/,
+    /^the client disconnected: AbortError, and the lock is free$/,
   ],
   'fair-lock': [
     /^printing a letter$/,
@@ -98,6 +106,12 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^locked afterwards: false$/,
   ],
   semaphore: [/^made: true$/, /^at once: 3$/, /^taken: 2$/, /^two more: false$/, /^free: 3$/],
+  shutdown: [
+    /^the request that ran: taken$/,
+    /^the server is closed$/,
+    /^the client is closed$/,
+    /^locked afterwards: false$/,
+  ],
   'spin-lock': [/^counter: 10$/, /^locked afterwards: false$/],
   'try-lock': [
     /^first: got it, its lease ends in (?:9\d\d\d|10000) ms$/,

@@ -128,7 +128,8 @@ export function typeErrors(modules: ReadonlyMap<string, string>): string[] {
     config: { compilerOptions: object };
   };
   const { options } = ts.convertCompilerOptionsFromJson(
-    { ...config.compilerOptions, types: ['node'], incremental: false },
+    // The decorators of Nest are of the older kind.
+    { ...config.compilerOptions, types: ['node'], incremental: false, experimentalDecorators: true },
     PROJECT_ROOT,
   );
   const host = ts.createCompilerHost(options);
