@@ -24,10 +24,13 @@ await once(server, 'listening');
 /** In this order: no new requests, the end of those that run, and then the client, with the locks of what is left. */
 async function shutDown(): Promise<void> {
   const answered = once(server, 'close');
-  server.close(); // idle connections close at once, the others after their response
-  const timeout = setTimeout(() => server.closeAllConnections(), LIMIT_MS);
+  server.close();
+  // A connection that is kept alive becomes idle after its response.
+  const idle = setInterval(() => server.closeIdleConnections(), 50);
+  const limit = setTimeout(() => server.closeAllConnections(), LIMIT_MS);
   await answered;
-  clearTimeout(timeout);
+  clearInterval(idle);
+  clearTimeout(limit);
   console.log('the server is closed');
   await client.close({ releaseHolds: true });
   console.log('the client is closed');

@@ -8,10 +8,17 @@ import { compileFixture, type Compiled, type Compiler } from '../../support/proj
 import { freshName, testRedisUrl } from '../../support/redis.js';
 import { until } from '../../support/time/until.js';
 
-type Line = { port: number; paths: string[] } | { hook: string; open: boolean } | { hook: 'exit'; left: number };
+type Line =
+  | { port: number; paths: string[] }
+  | { ranAt: number }
+  | { skippedAt: number }
+  | { hook: string; open: boolean }
+  | { hook: 'exit'; left: number };
 
 const SOURCE = fileURLToPath(new URL('./fixtures/application.cts', import.meta.url));
 const START_MS = 60_000;
+/** As in the fixture. */
+const AT_LEAST_MS = 500;
 
 const compiled = new Map<Compiler, Compiled>();
 const running: JsonProcess<Line>[] = [];
@@ -113,6 +120,20 @@ test(
     const { status, headers } = await send(`${url}/7/filtered`).answer;
     expect([status, headers['retry-after']]).toEqual([423, '1']);
     await hold.release();
+  },
+  START_MS,
+);
+
+test(
+  'a job that two processes schedule runs in one of them, and not again before its lock ends',
+  async () => {
+    const apps = await Promise.all([start('swc', 'express', 'on', 'on'), start('tsc', 'express', 'on', 'on')]);
+    const times = (field: 'ranAt' | 'skippedAt'): number[] =>
+      apps.flatMap(({ app }) => app.lines.flatMap((line) => (field in line ? [line[field as never] as number] : [])));
+    await until(() => times('ranAt').length >= 3 && times('skippedAt').length > 0, 'the job has run in three seconds');
+    const ran = times('ranAt').sort((a, b) => a - b);
+    const shortest = Math.min(...ran.slice(1).map((at, i) => at - ran[i]!));
+    expect(shortest).toBeGreaterThanOrEqual(AT_LEAST_MS);
   },
   START_MS,
 );
