@@ -1,4 +1,4 @@
-/** One thing that {@link LockClient.doctor} looked at. */
+/** One thing that {@link doctor} looked at. */
 export interface Finding {
   /** What was looked at. */
   readonly check:
@@ -31,7 +31,7 @@ export interface Finding {
   readonly advice: string | undefined;
 }
 
-/** The options of {@link LockClient.doctor}. */
+/** The options of {@link doctor}. */
 export interface DoctorOptions {
   /**
    * Whether to use every kind of lock and synchronizer once, on names of its own that begin with `holdfast:doctor:`. This
