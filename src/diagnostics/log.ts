@@ -2,20 +2,23 @@ import { debuglog } from 'node:util';
 import { InvalidArgumentError } from '../errors.js';
 import type { EventBus, LockEvents } from '../events.js';
 
-type Level = 'error' | 'warn' | 'debug';
-type Method = (...args: never[]) => unknown;
+type Level = keyof ConsoleLogger;
+
+/** A logger that takes a message first and an object second, as `console`, winston and the logger of Nest do. */
+export interface ConsoleLogger {
+  error: (...args: never[]) => unknown;
+  warn: (...args: never[]) => unknown;
+  debug: (...args: never[]) => unknown;
+}
 
 /**
  * A logger that takes an object first and a message second, as pino, bunyan and the logger of Fastify do.
  * {@link logTo} recognizes it by the methods `child` and `fatal`.
  */
-export interface StructuredLogger extends Record<Level, Method> {
-  child: Method;
-  fatal: Method;
+export interface StructuredLogger extends ConsoleLogger {
+  child: (...args: never[]) => unknown;
+  fatal: (...args: never[]) => unknown;
 }
-
-/** A logger that takes a message first and an object second, as `console`, winston and the logger of Nest do. */
-export type ConsoleLogger = Record<Level, Method>;
 
 /** A client, as {@link logTo} uses it. */
 export interface LoggedClient {
