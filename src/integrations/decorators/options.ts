@@ -9,13 +9,8 @@ export type LockedName = string | readonly string[];
 /** A value, or a function of `this` and the arguments of the call. */
 export type FromCall<V, T, A extends readonly unknown[]> = V | ((this: T, ...args: A) => V);
 
-/**
- * The options of a locked function. `T` is the type of its `this`, `A` of its arguments, and `B` of the result of
- * `onBusy`.
- */
-export interface LockedOptions<T, A extends readonly unknown[], B = never> {
-  /** The name of the lock, a list of names, or a function of the arguments that returns one of the two. */
-  key: FromCall<LockedName, T, A>;
+/** The options of a locked function that depend on no argument. */
+export interface LockedTerms {
   /**
    * The kind of the lock: `lock`, `non-reentrant`, `fair`, `non-reentrant-fair`, `fenced`, `spin`, or the `read` or
    * `write` half of a read-write lock.
@@ -35,6 +30,24 @@ export interface LockedOptions<T, A extends readonly unknown[], B = never> {
    * @defaultValue the watchdog renews the hold until the function has ended
    */
   leaseTime?: number | undefined;
+  /**
+   * Time for which the lock stays held at least, in milliseconds, counted from when the function begins. If the
+   * function
+   * ends sooner, the call resolves, and the lock stays held for the rest of the time. Use it for a job that several
+   * machines start at the same time by clocks that differ.
+   *
+   * @defaultValue 0: the lock is free when the function has ended
+   */
+  atLeast?: number | undefined;
+}
+
+/**
+ * The options of a locked function. `T` is the type of its `this`, `A` of its arguments, `B` of the result of
+ * `onBusy`.
+ */
+export interface LockedOptions<T, A extends readonly unknown[], B = never> extends LockedTerms {
+  /** The name of the lock, a list of names, or a function of the arguments that returns one of the two. */
+  key: FromCall<LockedName, T, A>;
   /** Aborts the wait. A granted hold is not affected. A function of the arguments can return the signal of one call. */
   signal?: FromCall<AbortSignal | undefined, T, A> | undefined;
   /**
@@ -62,7 +75,9 @@ type Check = (value: unknown) => string | undefined;
 
 const isFunction = (value: unknown): boolean => typeof value === 'function';
 
-/** The expectation of each option, for error messages. The lock itself checks times and signals before any command. */
+/**
+ * For each option the expectation that a value misses. The lock itself checks times and signals, before any command.
+ */
 const OPTIONS: Readonly<Record<keyof AnyLockedOptions, Check>> = {
   key: (value) =>
     typeof value === 'string' || Array.isArray(value) || isFunction(value)
@@ -72,6 +87,10 @@ const OPTIONS: Readonly<Record<keyof AnyLockedOptions, Check>> = {
     value === undefined || KINDS.includes(value as LockedKind) ? undefined : `one of ${KINDS.join(', ')}`,
   waitTime: () => undefined,
   leaseTime: () => undefined,
+  atLeast: (value) =>
+    value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0)
+      ? undefined
+      : 'an integer of at least 0 (ms)',
   signal: () => undefined,
   when: (value) => (value === undefined || isFunction(value) ? undefined : 'a function of the arguments'),
   onBusy: (value) =>
@@ -80,7 +99,7 @@ const OPTIONS: Readonly<Record<keyof AnyLockedOptions, Check>> = {
       : `'throw', 'skip' or a function of the error and the arguments`,
 };
 
-/** Checks options where a function is declared, so that a mistake shows before the first call. */
+/** Checks options where a function is declared, so that a mistake does not wait for the first call. */
 export function checkLockedOptions(options: unknown): AnyLockedOptions {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidArgumentError('options', 'an object with a key', options);

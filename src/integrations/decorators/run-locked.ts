@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type LockClient, type LockTimeoutError } from '../../index.js';
+import { InvalidArgumentError, type Hold, type LockClient, type LockTimeoutError } from '../../index.js';
 import { lockOf } from '../shared/kinds.js';
 import type { AnyLockedOptions } from './options.js';
 
@@ -30,28 +30,53 @@ function isClient(value: unknown): value is LockClient {
   return typeof value === 'object' && value !== null && 'getLock' in value && 'getMultiLock' in value;
 }
 
+/** A function that runs each call of `body` inside its lock. It looks like `body` to code that reads its properties. */
+export function lockedBody(client: ClientOf, options: AnyLockedOptions, body: Body): Body {
+  const call: Body = function (...args) {
+    return runLocked(client, options, body, this, args);
+  };
+  for (const name of Reflect.ownKeys(body)) {
+    const descriptor = Reflect.getOwnPropertyDescriptor(body, name);
+    if (name !== 'prototype' && descriptor !== undefined) Object.defineProperty(call, name, descriptor);
+  }
+  return call;
+}
+
 /** Runs one call of `body` inside its lock. */
-export async function runLocked(
+async function runLocked(
   client: ClientOf,
   options: AnyLockedOptions,
   body: Body,
   self: unknown,
   args: unknown[],
 ): Promise<unknown> {
-  const { key, kind = 'lock', waitTime = 0, leaseTime, signal, when, onBusy = 'throw' } = options;
+  const { key, kind = 'lock', waitTime = 0, leaseTime, atLeast = 0, signal, when, onBusy = 'throw' } = options;
   if (when !== undefined && !(await when.apply(self, args))) return body.apply(self, args);
   const lock = lockOf(client(self), kind, typeof key === 'function' ? key.apply(self, args) : key);
   const abort = typeof signal === 'function' ? signal.apply(self, args) : signal;
   let entered = false;
   try {
-    return await lock.withLock({ waitTime, leaseTime, signal: abort }, () => {
+    return await lock.withLock({ waitTime, leaseTime, signal: abort }, (hold) => {
       entered = true;
-      return body.apply(self, args);
+      return atLeast === 0 ? body.apply(self, args) : runAtLeast(hold, atLeast, () => body.apply(self, args));
     });
   } catch (error) {
     // A busy lock inside of `body` is an error of `body`.
     if (entered || onBusy === 'throw' || !isTimeout(error)) throw error;
     return onBusy === 'skip' ? undefined : onBusy.call(self, error, ...args);
+  }
+}
+
+/**
+ * Runs `work`, and leaves the hold to end at the earliest `ms` after its begin. `withLock` reports a failed release.
+ */
+async function runAtLeast(hold: Hold, ms: number, work: () => unknown): Promise<unknown> {
+  const begun = performance.now();
+  try {
+    return await work();
+  } finally {
+    const after = Math.max(0, Math.ceil(begun + ms - performance.now()));
+    hold.release({ after }).catch(() => undefined);
   }
 }
 

@@ -4,6 +4,7 @@ import { InvalidArgumentError, LockTimeoutError } from '../../../src/index.js';
 import { createLocking } from '../../../src/integrations/decorators/index.js';
 import { closeClients, holdElsewhere, openClient } from '../../support/clients/lock-clients.js';
 import { freshName } from '../../support/redis.js';
+import { until } from '../../support/time/until.js';
 
 afterEach(() => closeClients());
 
@@ -59,8 +60,9 @@ describe('a locked function', () => {
     const client = await openClient();
     const { locked } = createLocking(client);
     const [a, b] = [freshName(), freshName()].sort() as [string, string];
-    const transfer = locked({ key: (from: string, to: string) => [from, to], waitTime: 5_000 }, async (_from, _to) =>
-      heldBy(client),
+    const transfer = locked(
+      { key: (from: string, to: string) => [from, to], waitTime: 5_000 },
+      async (_from: string, _to: string) => heldBy(client),
     );
     const runs = [transfer(a, b), transfer(b, a), transfer(a, a)];
     expect(await Promise.all(runs)).toEqual([[a, b], [a, b], [a]]);
@@ -91,6 +93,29 @@ describe('a locked function', () => {
     const held = locked({ key, when: async (dry: boolean) => !dry }, async (_dry: boolean) => heldBy(client));
     expect(await held(true)).toEqual([]);
     expect(await held(false)).toEqual([key]);
+  });
+
+  test('with atLeast keeps the lock for that time since its begin, and resolves or rejects when it has ended', async () => {
+    const { locked } = createLocking(await openClient());
+    const other = await openClient();
+    const error = new Error('failed');
+    for (const work of [async () => 'ran', async () => Promise.reject(error)]) {
+      const key = freshName();
+      const begun = performance.now();
+      const result: unknown = await locked({ key, atLeast: 300 }, work)().catch((rejected: unknown) => rejected);
+      expect(['ran', error]).toContain(result);
+      await (await holdElsewhere(other.getLock(key))).release();
+      expect(performance.now() - begun).toBeGreaterThan(295);
+    }
+  });
+
+  test('that ran for longer than atLeast leaves the lock free', async () => {
+    const client = await openClient();
+    const { locked } = createLocking(client);
+    const key = freshName();
+    const begun = performance.now();
+    await locked({ key, atLeast: 20 }, () => until(() => performance.now() - begun > 30, 'the time is over'))();
+    expect(await client.getLock(key).isLocked()).toBe(false);
   });
 
   test('finds its client in this at each call', async () => {
@@ -137,7 +162,10 @@ describe('a locked function whose lock is busy', () => {
 
   test('waits for waitTime, and stops waiting when the signal of the call aborts', async () => {
     const { locked, key, hold } = await busy();
-    const run = locked({ key, waitTime: Infinity, signal: (signal: AbortSignal) => signal }, async (_s) => 'ran');
+    const run = locked(
+      { key, waitTime: Infinity, signal: (signal: AbortSignal) => signal },
+      async (_signal: AbortSignal) => 'ran',
+    );
     const controller = new AbortController();
     const aborted = run(controller.signal);
     const waits = run(new AbortController().signal);
@@ -154,6 +182,7 @@ test.each<[string, unknown, string]>([
   ['an unknown option', { key: 'a', waitTme: 1 }, 'unknown option "waitTme"; expected one of key, kind, waitTime'],
   ['an unknown kind', { key: 'a', kind: 'rw' }, 'kind must be one of lock, non-reentrant'],
   ['a condition that is no function', { key: 'a', when: true }, 'when must be a function'],
+  ['a time that is none', { key: 'a', atLeast: -1 }, 'atLeast must be an integer of at least 0 (ms)'],
   ['an unknown reaction', { key: 'a', onBusy: 'wait' }, "onBusy must be 'throw', 'skip' or a function"],
 ])('%s is refused where the function is declared', async (_title, options, message) => {
   const { locked } = createLocking(await openClient());
@@ -174,4 +203,15 @@ test.each<[string, unknown]>([
 
 test('a value that is not a client is refused', () => {
   expect(() => createLocking('client' as never)).toThrow('client must be a client of createClient()');
+});
+
+test.each<[string, unknown[]]>([
+  ['a field', [undefined, { kind: 'field', name: 'ship' }]],
+  ['a getter', [() => 1, { kind: 'getter', name: 'ship' }]],
+  ['a legacy field', [{}, 'ship', undefined]],
+  ['a legacy getter', [{}, 'ship', { get: () => 1 }]],
+])('@Locked on %s is refused', async (_title, args) => {
+  const { Locked } = createLocking(await openClient());
+  const decorator = Locked({ key: 'a' }) as unknown as (...args: unknown[]) => unknown;
+  expect(() => decorator(...args)).toThrow('@Locked must be on a method; use locked() for a function that is a value');
 });

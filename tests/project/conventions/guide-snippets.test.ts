@@ -78,7 +78,10 @@ const asModule = (snippet: Snippet): string =>
   }).outputText;
 
 /** In place of the package that a user would install. */
-const withBuild = (code: string): string => code.replaceAll("from 'holdfast'", `from '${pathToFileURL(ESM).href}'`);
+const withBuild = (code: string): string =>
+  code.replaceAll(/from 'holdfast(?:\/([\w-]+))?'/g, (_, subpath: string | undefined) => {
+    return `from '${pathToFileURL(join(PROJECT_ROOT, `dist/${subpath ?? 'index'}.mjs`)).href}'`;
+  });
 
 describe('snippets', () => {
   test('all are TypeScript, JavaScript, shell or text', () => {
