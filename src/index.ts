@@ -46,7 +46,14 @@ export type { OwnerProcess } from './inspection/owner-process.js';
 export type { ClientOptions, HandOffOptions, ReplicasOptions } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions } from './locks/arguments.js';
 export type { CallOptions } from './locks/lock-call.js';
-export type { UserConnection } from './redis/connections/user-connection.js';
+export type { IovalkeyConnection, UserConnection } from './redis/connections/user-connection.js';
+export type {
+  NodeRedisClient,
+  NodeRedisClusterOptions,
+  NodeRedisOptions,
+  NodeRedisSentinelOptions,
+  NodeRedisSource,
+} from './redis/connections/node-redis.js';
 export type { FairLock } from './locks/fair-lock.js';
 export type { FencedHold, FencedLock, FencedLockOptions } from './locks/fenced-lock.js';
 export type { TokenSource } from './redis/scripts/fenced-lock.js';

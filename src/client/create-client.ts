@@ -4,16 +4,27 @@ import { InvalidArgumentError } from '../errors.js';
 import { resolveOptions, type ClientOptions } from '../options.js';
 import { LockClient } from './lock-client.js';
 import { detached } from '../redis/connections/detached.js';
-import { checkDatabase, fromUrl, isOfIoredis, type UserConnection } from '../redis/connections/user-connection.js';
+import {
+  checkDatabase,
+  fromUrl,
+  isOfIoredis,
+  type IovalkeyConnection,
+  type UserConnection,
+} from '../redis/connections/user-connection.js';
+import { fromNodeRedis, type NodeRedisSource } from '../redis/connections/node-redis.js';
 import { nameOf, prefixOf } from '../redis/connections/own-connection.js';
 
 export type { LockClient } from './lock-client.js';
 
 /**
- * Where Redis is: a URL (`redis://` or `rediss://`), or an ioredis connection. The client opens its own connections
- * with the settings of a passed connection. It never uses or closes the passed connection.
+ * Where Redis is: a URL (`redis://` or `rediss://`), or a connection of ioredis or iovalkey, or a client of the package
+ * `redis` or the options of one. The client opens its own connections with the address, TLS options, credentials and
+ * database of a passed connection. It never uses or closes the passed connection. A cluster or sentinel of the package
+ * `redis` does not publish its options, so pass those options instead.
  */
-export type Connection = { url: string; redis?: undefined } | { redis: UserConnection; url?: undefined };
+export type Connection =
+  | { url: string; redis?: undefined }
+  | { redis: UserConnection | IovalkeyConnection | NodeRedisSource; url?: undefined };
 
 /** The argument of {@link createClient}: a connection and the options of the client. */
 export type CreateClientOptions = Connection & ClientOptions;
@@ -51,8 +62,8 @@ export function createClient(options: CreateClientOptions, parts: ClientParts = 
 }
 
 const A_CONNECTION =
-  'a connection of ioredis, made by its `new Redis(...)` or `new Cluster(...)` ' +
-  '(a client of the package redis, a mock or options cannot be used; a url can)';
+  'a connection of ioredis, made by its `new Redis(...)` or `new Cluster(...)`, a connection of iovalkey, or a client of ' +
+  'the package redis or its options (for a cluster, pool or sentinel of redis pass its options; a url works as well)';
 
 function connectionIn({ url, redis }: CreateClientOptions): UserConnection {
   if (url === undefined && redis === undefined) {
@@ -62,9 +73,10 @@ function connectionIn({ url, redis }: CreateClientOptions): UserConnection {
     throw new InvalidArgumentError('redis', 'absent where url is given', withoutCredentials(redis));
   }
   if (redis !== undefined) {
-    if (!isOfIoredis(redis)) throw new InvalidArgumentError('redis', A_CONNECTION, withoutCredentials(redis));
-    checkDatabase(redis);
-    return redis;
+    const given = isOfIoredis(redis) ? redis : fromNodeRedis(redis);
+    if (given === undefined) throw new InvalidArgumentError('redis', A_CONNECTION, withoutCredentials(redis));
+    checkDatabase(given);
+    return given;
   }
   if (typeof url !== 'string' || !/^rediss?:\/\//.test(url)) {
     throw new InvalidArgumentError('url', 'a string that begins with redis:// or rediss://', withoutCredentials(url));

@@ -122,14 +122,16 @@ describe('issue 20.13: a value that is not an ioredis connection is refused, and
   const settings = { url: 'redis://:geheim@127.0.0.1:1' };
   const nodes = { rootNodes: [settings] };
   test.each<[string, () => unknown]>([
-    ['a client of redis 6', () => nodeRedis.createClient(settings)],
     ['a cluster of redis 6', () => nodeRedis.createCluster(nodes)],
     ['a pool of redis 6', () => nodeRedis.createClientPool(settings)],
-    ['a client of redis 4', () => nodeRedis4.createClient(settings)],
     ['a cluster of redis 4', () => nodeRedis4.createCluster(nodes)],
     ['a mock', () => new (RedisMock as unknown as new (options: object) => object)({ lazyConnect: true })],
     ['something with the methods of one', () => ({ duplicate: () => 1, sendCommand: () => 1, options: {} })],
-    ['options', () => ({ host: 'localhost', password: 'geheim' })],
+    [
+      'a sentinel of redis 6',
+      () => nodeRedis.createSentinel({ name: 'm', sentinelRootNodes: [{ host: 'a', port: 1 }] }),
+    ],
+    ['options of ioredis', () => ({ host: 'localhost', password: 'geheim' })],
     ['a function', () => Redis],
   ])('%s', (_, make) => {
     const error = refusal({ redis: make() });

@@ -7,6 +7,14 @@ import { InvalidArgumentError } from '../../errors.js';
  */
 export type UserConnection = Redis | Cluster;
 
+/** A connection of iovalkey, a fork of ioredis. */
+export interface IovalkeyConnection {
+  readonly isCluster: boolean;
+  readonly options: object;
+  duplicate(...args: never[]): unknown;
+  sendCommand(...args: never[]): unknown;
+}
+
 /** Stands for the address in errors, because any part of the address may be a piece of a password. */
 const HIDDEN = '...';
 

@@ -1,0 +1,123 @@
+/*
+ * Reads the settings of the official package `redis`, which has no type or class in common with ioredis. Only what that
+ * package publishes is read: the property `options` of a client, and options as its `createClient`, `createCluster` and
+ * `createSentinel` take them. A cluster, pool or sentinel of that package keeps its options to itself.
+ */
+import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
+import { InvalidArgumentError } from '../../errors.js';
+import { fromUrl } from './user-connection.js';
+
+/** Options as `createClient` of the package `redis` takes them, as far as they say where Redis is. */
+export interface NodeRedisOptions {
+  url?: string | undefined;
+  /** `host`, `port`, `path`, `family`, `tls: true` and the options of `tls.connect()`. */
+  socket?: object | undefined;
+  username?: string | undefined;
+  password?: string | undefined;
+  database?: number | undefined;
+}
+
+/** A client of the package `redis`. */
+export interface NodeRedisClient {
+  readonly isOpen: boolean;
+  readonly options?: NodeRedisOptions | undefined;
+}
+
+/** Options as `createCluster` of the package `redis` takes them. */
+export interface NodeRedisClusterOptions {
+  rootNodes: readonly NodeRedisOptions[];
+  defaults?: NodeRedisOptions | undefined;
+  nodeAddressMap?: object | undefined;
+}
+
+/** Options as `createSentinel` of the package `redis` takes them. */
+export interface NodeRedisSentinelOptions {
+  name: string;
+  sentinelRootNodes: readonly { host: string; port: number }[];
+  nodeClientOptions?: NodeRedisOptions | undefined;
+  sentinelClientOptions?: NodeRedisOptions | undefined;
+}
+
+/** Where Redis is, as a user of the package `redis` has it. */
+export type NodeRedisSource =
+  | NodeRedisClient
+  | (NodeRedisOptions & ({ url: string } | { socket: object }))
+  | NodeRedisClusterOptions
+  | NodeRedisSentinelOptions;
+
+/**
+ * Creates a connection of ioredis with the settings of a client or options of the package `redis`, for its options only:
+ * it never connects. Returns `undefined` if `given` is neither.
+ *
+ * @throws {InvalidArgumentError} The settings are of no use without the package itself.
+ */
+export function fromNodeRedis(given: unknown): Redis | Cluster | undefined {
+  if (typeof given !== 'object' || given === null) return undefined;
+  const { isOpen, options } = given as Partial<NodeRedisClient>;
+  if (typeof isOpen === 'boolean') return isObject(options) ? single(options) : undefined;
+  if ('sendCommand' in given || 'connect' in given) return undefined;
+  if ('rootNodes' in given && Array.isArray(given.rootNodes)) return cluster(given as NodeRedisClusterOptions);
+  if ('sentinelRootNodes' in given && Array.isArray(given.sentinelRootNodes)) {
+    return sentinel(given as NodeRedisSentinelOptions);
+  }
+  const { url, socket } = given as NodeRedisOptions;
+  return typeof url === 'string' || isObject(socket) ? single(given) : undefined;
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+const single = (options: NodeRedisOptions): Redis => new Redis({ ...settingsOf(options), lazyConnect: true });
+
+function cluster({ rootNodes, defaults = {}, nodeAddressMap }: NodeRedisClusterOptions): Cluster {
+  const { host: _host, port: _port, db: _db, ...redisOptions } = settingsOf(defaults);
+  // A node that names a setting takes it from there, and the others from the defaults.
+  const nodes = rootNodes.map((node) => ({ port: 6379, ...settingsOf(node) }));
+  const natMap = nodeAddressMap as NonNullable<ClusterOptions['natMap']> | undefined;
+  return new Cluster(nodes, { redisOptions, lazyConnect: true, ...(natMap === undefined ? {} : { natMap }) });
+}
+
+function sentinel(options: NodeRedisSentinelOptions): Redis {
+  const { name, sentinelRootNodes, nodeClientOptions = {}, sentinelClientOptions = {} } = options;
+  const { host: _host, port: _port, ...node } = settingsOf(nodeClientOptions);
+  const { username, password, tls } = settingsOf(sentinelClientOptions);
+  return new Redis({
+    ...node,
+    name,
+    sentinels: sentinelRootNodes.map(({ host, port }) => ({ host, port })),
+    ...(username === undefined ? {} : { sentinelUsername: username }),
+    ...(password === undefined ? {} : { sentinelPassword: password }),
+    ...(tls === undefined ? {} : { sentinelTLS: tls, enableTLSForSentinelMode: true }),
+    lazyConnect: true,
+  });
+}
+
+/** The settings that ioredis needs to find Redis. */
+type Settings = Pick<RedisOptions, 'host' | 'port' | 'path' | 'family' | 'username' | 'password' | 'db' | 'tls'>;
+
+/** Settings of a socket that `tls.connect()` does not get. */
+const NOT_TLS = [
+  ...['host', 'port', 'path', 'family', 'tls', 'connectTimeout', 'socketTimeout', 'reconnectStrategy'],
+  ...['keepAlive', 'keepAliveInitialDelay', 'noDelay'],
+];
+
+function settingsOf(options: NodeRedisOptions): Settings {
+  const { socket = {}, url, username, password, database } = options;
+  if ('credentialsProvider' in options && options.credentialsProvider !== undefined && password === undefined) {
+    throw new InvalidArgumentError('redis', 'a client with a password, not with a credentialsProvider', undefined);
+  }
+  const { host, port, path, family, tls } = socket as Omit<Settings, 'tls'> & { tls?: unknown };
+  const tlsOptions = Object.fromEntries(Object.entries(socket).filter(([key]) => !NOT_TLS.includes(key)));
+  const settings = {
+    ...{ host, port, path, family, username, password, db: database },
+    tls: tls === true ? tlsOptions : undefined,
+    ...(url === undefined ? {} : ofUrl(url, tlsOptions)),
+  };
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+}
+
+/** The package `redis` lets the address win over the other options. */
+function ofUrl(url: string, tlsOptions: object): Settings {
+  const { host, port, username, password, db, tls } = fromUrl(url).options;
+  const found = { host, port, username, password, db, tls: tls === undefined ? undefined : tlsOptions };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined && value !== null));
+}

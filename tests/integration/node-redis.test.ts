@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { inspect } from 'node:util';
+import type { Cluster, Redis } from 'ioredis';
+import { Redis as Valkey } from 'iovalkey';
+import * as nodeRedis from 'redis';
+import * as nodeRedis4 from 'redis-4';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
+import { fromNodeRedis } from '../../src/redis/connections/node-redis.js';
+import { startupNodesOf } from '../../src/redis/connections/own-connection.js';
+import { admin, freshName, testRedisUrl } from '../support/redis.js';
+
+const PASSWORD = 'p@ss/w#rd';
+let user: string;
+let url: string;
+const opened: LockClient[] = [];
+
+beforeEach(async () => {
+  user = `node-redis-${freshName().replace(/\W/g, '-')}`;
+  await admin().call('ACL', 'SETUSER', user, 'on', `>${PASSWORD}`, '+@all', '~*', '&*');
+  const address = new URL(testRedisUrl());
+  address.username = user;
+  address.password = encodeURIComponent(PASSWORD);
+  url = address.href;
+});
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((client) => client.close({ releaseHolds: true })));
+  await admin().call('ACL', 'DELUSER', user);
+});
+
+const settings = (): {
+  socket: { host: string; port: number };
+  username: string;
+  password: string;
+  database: number;
+} => {
+  const { hostname, port, pathname } = new URL(url);
+  const database = Number(pathname.slice(1));
+  return { socket: { host: hostname, port: Number(port) }, username: user, password: PASSWORD, database };
+};
+
+describe('issue 23.6: a client of the package redis or its options, or a connection of iovalkey, is accepted', () => {
+  test.each<[string, () => CreateClientOptions['redis']]>([
+    ['a client of redis 6, with a url', () => nodeRedis.createClient({ url })],
+    ['a client of redis 6, with a socket', () => nodeRedis.createClient(settings())],
+    ['options of redis 6, with a url', () => ({ url })],
+    ['options of redis 6, with a socket', () => settings()],
+    ['a client of redis 4, with a url', () => nodeRedis4.createClient({ url })],
+    ['a client of redis 4, with a socket', () => nodeRedis4.createClient(settings())],
+    ['a connection of iovalkey', () => new Valkey(url, { lazyConnect: true })],
+  ])('%s: the client locks in that database, as that user', async (_, make) => {
+    const given = make();
+    const client = createClient({ redis: given } as CreateClientOptions);
+    opened.push(client);
+    const name = freshName();
+    await client.getLock(name).withLock(async () => {
+      expect(await admin().exists(name)).toBe(1);
+      expect(String(await admin().call('CLIENT', 'LIST'))).toContain(`user=${user}`);
+    });
+    // The client opens its own connections and leaves the given one alone.
+    expect(given).toMatchObject(
+      given instanceof Valkey ? { status: 'wait' } : 'isOpen' in given! ? { isOpen: false } : {},
+    );
+  });
+
+  test('options of TLS are those of the socket', () => {
+    const ca = 'a certificate';
+    const makers = [nodeRedis.createClient, nodeRedis4.createClient] as ((options: object) => object)[];
+    for (const make of makers) {
+      const { options } = fromNodeRedis(make({ socket: { host: 'a', tls: true, ca, servername: 'b' } })) as Redis;
+      expect(options).toMatchObject({ host: 'a', port: 6379, tls: { ca, servername: 'b' } });
+      const { options: ofUrl } = fromNodeRedis(make({ url: 'rediss://a:1', socket: { ca, tls: true } })) as Redis;
+      expect(ofUrl).toMatchObject({ host: 'a', port: 1, tls: { ca } });
+    }
+    const plain = fromNodeRedis(nodeRedis.createClient({ socket: { path: '/run/redis.sock', tls: false } })) as Redis;
+    expect(plain.options).toMatchObject({ path: '/run/redis.sock' });
+    expect(plain.options.tls ?? undefined).toBeUndefined();
+  });
+
+  test('options of a cluster: the nodes and the defaults for all of them', () => {
+    const given = {
+      rootNodes: [{ url: 'redis://a:1' }, { socket: { host: 'b', port: 2 } }],
+      defaults: { username: 'me', password: PASSWORD, socket: { tls: true as const, servername: 'c' } },
+      nodeAddressMap: { 'd:1': { host: 'e', port: 3 } },
+    };
+    const connection = fromNodeRedis(given)!;
+    expect(connection.isCluster).toBe(true);
+    expect(startupNodesOf(connection as Cluster)).toMatchObject([
+      { host: 'a', port: 1 },
+      { host: 'b', port: 2 },
+    ]);
+    expect(connection.options).toMatchObject({
+      redisOptions: { username: 'me', password: PASSWORD, tls: { servername: 'c' } },
+      natMap: given.nodeAddressMap,
+    });
+  });
+
+  test('options of a sentinel: the name, the sentinels, and the credentials of both', () => {
+    const connection = fromNodeRedis({
+      name: 'main',
+      sentinelRootNodes: [{ host: 'a', port: 1 }],
+      nodeClientOptions: { password: PASSWORD, database: 2 },
+      sentinelClientOptions: { username: 'watch', password: 'of the sentinel' },
+    })!;
+    expect(connection.options).toMatchObject({
+      name: 'main',
+      sentinels: [{ host: 'a', port: 1 }],
+      ...{ password: PASSWORD, db: 2, sentinelUsername: 'watch', sentinelPassword: 'of the sentinel' },
+    });
+  });
+
+  test('a client whose credentials come from a provider is refused, and no error shows a secret', () => {
+    const credentialsProvider = {
+      type: 'async-credentials-provider' as const,
+      credentials: () => Promise.resolve({ username: 'me', password: 'geheim' }),
+    };
+    const given = nodeRedis.createClient({ socket: { host: 'a' }, credentialsProvider });
+    let error: unknown;
+    try {
+      createClient({ redis: given });
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toMatchObject({ code: 'ERR_LOCK_INVALID_ARGUMENT', argument: 'redis' });
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('geheim');
+  });
+});
