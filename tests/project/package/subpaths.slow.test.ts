@@ -113,5 +113,6 @@ test('every peer besides ioredis is optional, belongs to a subpath, and has its 
   expect(manifest.peerDependenciesMeta ?? {}).toEqual(
     Object.fromEntries(peers.map((peer) => [peer, { optional: true }])),
   );
-  for (const name of names) expect(Object.keys(ROWS[name]!.withoutPeer)).toEqual(SUBPATHS[name]!.peers);
+  for (const name of names)
+    expect(Object.keys(ROWS[name]!.withoutPeer).sort()).toEqual([...SUBPATHS[name]!.peers].sort());
 });
