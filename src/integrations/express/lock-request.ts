@@ -5,7 +5,7 @@ import { holdForRequest, RequestBusyError, type RequestLockOptions } from '../ht
 import { checkClient, checkRequestOptions } from '../shared/route-checks.js';
 
 /** The parameters of a path. A wildcard is a list of strings: annotate the request of `key` in that case. */
-type PathParams = Record<string, string>;
+export type PathParams = Record<string, string>;
 
 /**
  * A middleware for every route: its parameters say nothing of the path, so that TypeScript still finds the parameters of the

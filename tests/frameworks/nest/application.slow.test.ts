@@ -9,7 +9,7 @@ import { freshName, testRedisUrl } from '../../support/redis.js';
 import { until } from '../../support/time/until.js';
 
 type Line =
-  | { port: number; paths: string[] }
+  | { port: number; paths: string[]; summary: string }
   | { ranAt: number }
   | { skippedAt: number }
   | { hook: string; open: boolean }
@@ -45,8 +45,8 @@ afterEach(async () => {
 async function start(compiler: Compiler, ...args: string[]) {
   const app = new JsonProcess<Line>(compiled.get(compiler)!.file, [testRedisUrl(), prefix, ...args]);
   running.push(app);
-  const { port, paths } = await app.line('port', START_MS);
-  return { app, paths, url: `http://127.0.0.1:${port}/orders` };
+  const { port, paths, summary } = await app.line('port', START_MS);
+  return { app, paths, summary, url: `http://127.0.0.1:${port}/orders` };
 }
 
 const json = async (url: string, method = 'POST'): Promise<unknown> =>
@@ -86,6 +86,22 @@ describe.each([
         info: { locks: up },
         error: { away: { status: 'down', code: 'ERR_LOCK_REDIS_UNAVAILABLE' } },
       });
+    },
+    START_MS,
+  );
+
+  test(
+    'keeps the metadata of other decorators on a method with @Locked, whose locks are those of the named clients',
+    async () => {
+      const { url, summary } = await start(compiler, platform);
+      expect(summary).toBe('below');
+      const paid = await send(`${url}/7/locked`).answer;
+      expect([paid.status, JSON.parse(paid.text)]).toEqual([202, { id: '7', nested: 3, audit: true }]);
+      expect((await send(`${url}/seven/locked`).answer).status).toBe(400);
+      const hold = await holdElsewhere(client.getLock(`${prefix}:order:7`));
+      const { status, headers } = await send(`${url}/7/locked`).answer;
+      expect([status, headers['retry-after']]).toEqual([409, '3']);
+      await hold.release();
     },
     START_MS,
   );
