@@ -9,8 +9,9 @@ import { showAs } from '../summary.js';
 /** The options of a release. */
 export interface ReleaseOptions {
   /**
-   * Time, in milliseconds, for which the lock stays held after the call: an integer of at least 0. The renewal stops,
-   * and Redis ends the hold after that time, even if this process has exited by then.
+   * Time, in milliseconds, for which the lock stays held after the call: an integer of at least 0. The renewal stops, and
+   * the client frees the lock after that time. If this process has exited by then, the lease in Redis ends one second
+   * later.
    *
    * @defaultValue 0: the lock is free at once
    */

@@ -1,7 +1,7 @@
 /*
  * A hold that its caller released with `after`: Redis keeps it for that time, no caller is inside, and no renewal
- * extends it. Its lease ends it even if this process exits. The client also releases it at its end, because waiters may
- * know of a longer lease from their last try, and only a message wakes them sooner.
+ * extends it. The client releases it at its end, because waiters may know of a longer lease from their last try, and only
+ * a message wakes them sooner. If this process exits, the lease in Redis ends the hold.
  */
 import type { LeaseClock } from '../clock.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -10,6 +10,12 @@ import type { HoldRecord } from './hold-record.js';
 import { wholeMs } from '../lease-time.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HeldReply } from '../redis/scripts/replies.js';
+
+/**
+ * Time, in ms, by which the lease in Redis outlasts the hold. A lease that ended first would leave nothing to release, so
+ * the release at the end of the hold would publish no message.
+ */
+export const LEASE_BEYOND_MS = 1_000;
 
 /** The holds of a tenure, for the request that keeps them in Redis. */
 interface KeptTenure {
@@ -39,7 +45,7 @@ export function sendRemaining({ protocol, owner, holds, lease }: KeptTenure, now
   const remaining = holds.map((hold) => ({
     side: hold.side,
     protocol: hold.protocol,
-    leftMs: wholeMs(now, hold.leftUntil ?? hold.leaseEnd),
+    leftMs: wholeMs(now, hold.leftUntil === undefined ? hold.leaseEnd : hold.leftUntil + LEASE_BEYOND_MS),
   }));
   const leaseMs = Math.max(1, ...remaining.map(({ leftMs }) => leftMs));
   lease.mayLast(leaseMs);

@@ -24,7 +24,7 @@ import { lockRoutes } from './route-lock.js';
  * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option of the plugin or of a route is invalid.
  * @example
  * await app.register(holdfastFastify, { url: 'redis://127.0.0.1:6379' });
- * app.post('/orders/:id/pay', { config: { lock: { key: (request) => `order:${request.id}` } } }, async () => pay());
+ * app.post('/orders/:id/pay', { config: { lock: { key: (request) => `order:${(request.params as { id: string }).id}` } } }, async () => pay());
  */
 export const holdfastFastify: FastifyPluginAsync<HoldfastFastifyOptions> = fastifyPlugin(
   // eslint-disable-next-line @typescript-eslint/require-await -- an error of an async plugin rejects its registration

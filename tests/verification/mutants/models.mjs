@@ -60,7 +60,7 @@ export const LANES_AND_QUEUES = [
   without(
     'an opening of a latch that is refused half-way and put back',
     'lua/latch/count-down.lua',
-    "  if opens then redis.call('SET', opened, before or '1', 'PX', before and '3600000' or '1') end\n",
+    "  if opens then redis.call('SET', opened, before or '0', 'PX', before and '3600000' or '1') end\n",
     '',
     HALF_WAY,
   ),
