@@ -1,4 +1,4 @@
-// What becomes of my code if I change from redlock to this package?
+// What changes in my code if I move from redlock to this package?
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient } from 'holdfast';
 import { Redis } from 'ioredis';

@@ -1,4 +1,4 @@
-// How do I keep a lock when one of several independent Redis servers is away?
+// How do I keep a lock when one of several independent Redis servers is unavailable?
 import { createClient, NoQuorumError } from 'holdfast';
 import { startRedisServer } from '../tests/support/servers/redis-server.mjs';
 

@@ -1,4 +1,4 @@
-// How do I lock where publish and subscribe are not to be had?
+// How do I lock where publish and subscribe are not available?
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient } from 'holdfast';
 import { openRedis } from './support/redis.js';

@@ -1,4 +1,3 @@
-/* Longer than 300 lines because half of it is doc comments: this class is the contract of these permits. */
 import { PermitWaiter } from './permit-waiter.js';
 import { waitLimitOf, type WaitLimit } from '../waiting/waiter.js';
 import { InvalidArgumentError, LockTimeoutError } from '../errors.js';

@@ -37,7 +37,7 @@ Sweep(q, bySelf) ==
   IF q # <<>> /\ score[Head(q)] <= now /\ ~(bySelf /\ Head(q) \in Ours /\ alive[Head(q)] > now)
   THEN Sweep(Tail(q), bySelf) ELSE q
 
-(* give-up arithmetic: whoever stands behind p loses d; p goes *)
+(* give-up arithmetic: each owner behind p loses d; p goes *)
 GiveUp(s, p, d) ==
   IF ~InQ(s.q, p) THEN s
   ELSE [q |-> Without(s.q, p),
@@ -116,7 +116,7 @@ Spec == Init /\ [][Next]_vars
 
 (* a live waiter of ours is never removed by anybody but itself *)
 LiveStay  == Ours \cap evicted = {}
-(* whoever stands behind keeps his own wait above the one before him: what Redisson's arithmetic rests on *)
+(* each owner behind keeps a longer wait than the owner before it: Redisson's arithmetic depends on that *)
 Gap       == \A i \in 1..(Len(queue) - 1) : score[queue[i + 1]] >= score[queue[i]] + Wait(queue[i + 1])
 (* with a live waiter of ours there, a dead one of ours is out LV + 1 after its death *)
 DeadOut   == \A p \in Ours : (state[p] = "dead" /\ InQ(queue, p) /\ now > diedAt[p] + LV)

@@ -205,7 +205,7 @@ HandleCall(r) ==
        [] r.k = "nest" /\ r.r = "ok" /\ alive ->
             /\ holds' = Append(holds, [dl |-> dl, wd |-> call.wd]) /\ call' = NoCall /\ una' = U
             /\ dirty' = FALSE /\ UNCHANGED <<st, dup, comp, fresh, overAt, rejected, bad>>
-       [] r.k = "nest" /\ r.r = "ok" /\ ~alive /\ On("nestGivesBack") ->   \* "the tenure is given back"
+       [] r.k = "nest" /\ r.r = "ok" /\ ~alive /\ On("nestGivesBack") ->   \* "the tenure is released"
             /\ End(U, TRUE) /\ Fail(r.id)
             /\ bad' = IF Valid THEN bad \cup {"nestHarm"} ELSE bad
        [] r.k = "nest" /\ r.r \in {"ok", "late"} /\ ~(r.r = "ok" /\ alive) /\ ~On("nestGivesBack") ->
@@ -264,7 +264,7 @@ Reject == LET mine == {u \in una : u.id = call.id} IN
                              /\ UNCHANGED <<st, una, dup, comp, fresh, overAt>>   \* the hold is closed
   /\ UNCHANGED <<now, key, net, rep, forcedAt, force, endBy, bad, ten, calls, renews>>
 
-(* src/holding/lease.ts: expire. The last deadline passes unconfirmed: lost, and given back in case the server has it longer. *)
+(* src/holding/lease.ts: expire. The last deadline passes unconfirmed: lost, and released in case Redis has a longer lease. *)
 Lose == /\ st = "held" /\ ~Valid /\ call.k # "rel"
         /\ End(una, ~On("loseNoComp"))
         /\ UNCHANGED <<now, key, net, rep, forcedAt, force, endBy, bad, ten, calls, renews, rejected>>
