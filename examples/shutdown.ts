@@ -41,8 +41,8 @@ const { port } = server.address() as AddressInfo;
 const running = fetch(`http://127.0.0.1:${port}`).then((response) => response.text());
 while (!(await stock.isLocked())) await pause(5);
 process.kill(process.pid, 'SIGTERM');
-console.log(`the request that ran: ${await running}`);
 await stopped;
+console.log(`the request that ran: ${await running}`);
 
 await using other = createClient({ url: redis.url });
 console.log(`locked afterwards: ${await other.getLock(stock.name).isLocked()}`);

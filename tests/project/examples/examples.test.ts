@@ -107,9 +107,9 @@ const FACTS: Record<string, readonly RegExp[]> = {
   ],
   semaphore: [/^made: true$/, /^at once: 3$/, /^taken: 2$/, /^two more: false$/, /^free: 3$/],
   shutdown: [
-    /^the request that ran: taken$/,
     /^the server is closed$/,
     /^the client is closed$/,
+    /^the request that ran: taken$/,
     /^locked afterwards: false$/,
   ],
   'spin-lock': [/^counter: 10$/, /^locked afterwards: false$/],
