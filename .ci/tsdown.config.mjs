@@ -2,6 +2,7 @@
 import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pageText, TEXT } from './page-text.cjs';
 import { scriptText } from './script-text.cjs';
 import { SUBPATHS } from './subpaths.mjs';
 
@@ -13,6 +14,18 @@ const scripts = {
   load: (id) =>
     id.endsWith('.lua')
       ? { code: `export default ${JSON.stringify(scriptText(readFileSync(id, 'utf8')))};`, moduleType: 'js' }
+      : null,
+};
+
+/** The files of a page: `./page/inspector.css?text`. */
+const texts = {
+  name: 'text',
+  /** @param {string} id @param {string | undefined} importer */
+  resolveId: (id, importer) => (TEXT.test(id) && importer !== undefined ? resolve(dirname(importer), id) : null),
+  /** @param {string} id */
+  load: (id) =>
+    TEXT.test(id)
+      ? { code: `export default ${JSON.stringify(pageText(id.replace(TEXT, '')))};`, moduleType: 'js' }
       : null,
 };
 
@@ -76,8 +89,8 @@ export default [
       deps: { alwaysBundle: [...inlined], onlyBundle: [...inlined] },
     };
     return [
-      { ...subpath, format: 'esm', plugins: [ownPackage], onSuccess: () => copyTypes(name) },
-      { ...subpath, format: 'cjs', plugins: [ownPackage], dts: false },
+      { ...subpath, format: 'esm', plugins: [texts, ownPackage], onSuccess: () => copyTypes(name) },
+      { ...subpath, format: 'cjs', plugins: [texts, ownPackage], dts: false },
     ];
   }),
 ];

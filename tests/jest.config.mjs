@@ -11,12 +11,13 @@ const rootDir = join(import.meta.dirname, '..');
 const common = {
   rootDir,
   testEnvironment: '<rootDir>/tests/support/jest/environment.mjs',
-  extensionsToTreatAsEsm: ['.ts', '.lua'],
+  extensionsToTreatAsEsm: ['.ts', '.lua', '.html', '.css'],
   transform: {
+    '/inspector/page/inspector\\.(html|css|ts)$': '<rootDir>/tests/support/project/page-transform.cjs',
     '\\.ts$': ['ts-jest', { useESM: true }],
     '\\.lua$': '<rootDir>/tests/support/lua/lua-transform.cjs',
   },
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', '^(\\.{1,2}/.*)\\?text$': '$1' },
 };
 
 /** @param {string} displayName @param {string[]} folders @param {string} testRegex */

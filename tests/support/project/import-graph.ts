@@ -76,6 +76,9 @@ const ENTRY = 'src/index.ts';
 const OPEN_TO_KINDS = /^src\/redis\/(scripts\/.*|keys\.ts)$/;
 const KINDS = ['several', 'synchronizers', 'locks', 'protocols'];
 
+/** An import of the text of a file, which is no import of its code. */
+const TEXT = /\?text$/;
+
 /** The folder of a file, from src; the empty string for a file directly in src. */
 export function folderOf(path: string): string {
   return posix.dirname(path).replace(/^src\/?/, '');
@@ -113,6 +116,9 @@ function offence(path: string, { specifier, typeOnly }: ImportLine, sources: Sou
     return specifier === 'ioredis' && !mayConnect ? 'only src/redis imports ioredis' : undefined;
   }
   const target = resolveOwn(path, specifier);
+  if (TEXT.test(specifier)) {
+    return sources.has(target.replace(TEXT, '')) || !target.endsWith('.ts?text') ? undefined : 'there is no such file';
+  }
   if (target.endsWith('.lua')) {
     return path.startsWith('src/redis/scripts/') ? undefined : 'scripts are bound in src/redis/scripts';
   }
@@ -149,7 +155,7 @@ export function importCycles(sources: Sources): string[] {
       [...sources].map(([path, text]) => [
         path,
         readImports(text)
-          .filter(({ specifier }) => specifier.startsWith('.'))
+          .filter(({ specifier }) => specifier.startsWith('.') && !TEXT.test(specifier))
           .map(({ specifier }) => resolveOwn(path, specifier)),
       ]),
     ),
@@ -162,7 +168,7 @@ export function folderCycles(sources: Sources): string[] {
   for (const [path, text] of sources) {
     for (const { specifier } of readImports(text)) {
       const [from, to] = [folderOf(path), folderOf(resolveOwn(path, specifier))];
-      if (!specifier.startsWith('.') || from === to || from === '' || to === '') continue;
+      if (!specifier.startsWith('.') || TEXT.test(specifier) || from === to || from === '' || to === '') continue;
       edges.set(from, (edges.get(from) ?? new Set()).add(to));
     }
   }

@@ -1,0 +1,5 @@
+/* The text of a file of the page, as `.ci/page-text.cjs` reads it. */
+declare module '*?text' {
+  const text: string;
+  export default text;
+}
