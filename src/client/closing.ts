@@ -29,10 +29,10 @@ export async function closeClient(wiring: Wiring, { releaseHolds = false }: Clos
   lines.abandonTries();
   compensations.hurry();
   // A pending release is not abandoned: `close()` waits for it.
-  const open = [...tenuresOf(lines)].filter((tenure) => !tenure.ending);
+  const open = [...tenuresOf(lines)].filter((tenure) => !tenure.isReleasing);
   // Abort every section before the first lock is freed: from then on another owner can acquire that lock.
   for (const tenure of open) tenure.abandon(closed, releaseHolds);
-  if (releaseHolds) for (const tenure of open) tenure.free();
+  if (releaseHolds) for (const tenure of open) tenure.releaseWithoutCaller();
   await within(clock.clock, options.commandTimeout, whenReleased(wiring));
   for (const tenure of [...tenuresOf(lines)]) tenure.abandon(closed);
   watchdog.close();

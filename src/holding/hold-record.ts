@@ -75,7 +75,7 @@ export class HoldRecord extends LossSignal {
    */
   leftUntil: LeaseClockMs | undefined;
   /** The release of unknown outcome that continues in the background. A later `unlock()` waits for it. */
-  givingBack: Promise<void> | undefined;
+  backgroundRelease: Promise<void> | undefined;
   /** Removes the released hold from the registry that keeps it, if one does. */
   forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until the client watches it for a leak. From then on only its users keep it alive. */
@@ -128,7 +128,7 @@ export class HoldRecord extends LossSignal {
 
   /** Whether the flow is still inside. A flow stays inside a lost hold, and until a pending release has settled. */
   get aroundItsFlow(): boolean {
-    return this.state !== 'closed' || this.givingBack !== undefined;
+    return this.state !== 'closed' || this.backgroundRelease !== undefined;
   }
 
   /** Whether an `unlock()` in the flow of this hold releases it. */
@@ -138,7 +138,7 @@ export class HoldRecord extends LossSignal {
 
   /** Whether an `unlock()` that finds no hold to release waits for the background release of this one. */
   get awaitable(): boolean {
-    return this.byUnlock && this.givingBack !== undefined;
+    return this.byUnlock && this.backgroundRelease !== undefined;
   }
 
   /** Whether this hold, or a hold around it, already holds the kind and the values that `protocol` asks for. */
@@ -258,6 +258,11 @@ export class HoldRecord extends LossSignal {
   #wakeBranches(): void {
     for (const wake of [...(this.branches ?? [])]) wake();
   }
+}
+
+/** Calls `forget` when the release has settled, and a failed one when its release in the background has ended. */
+export function forgetWhenReleased(hold: HoldRecord, released: Promise<void>, forget: () => void): void {
+  released.then(forget, () => (hold.backgroundRelease ?? Promise.resolve()).then(forget));
 }
 
 /** Until when a grant counts, for an acquire that was sent at `sentAt`. */

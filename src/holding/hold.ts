@@ -118,7 +118,7 @@ export abstract class Hold implements AsyncDisposable {
   }
 
   /** @internal The release by `unlock()`. An `unlock()` after a failed one waits for the release in the background. */
-  abstract giveBack(): Promise<void>;
+  abstract releaseByUnlock(): Promise<void>;
 }
 
 /** Checks the options of a release. @returns `after`, in ms. */

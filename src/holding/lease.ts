@@ -34,7 +34,7 @@ export interface LeasedTenure {
   throwIfLost(): void;
   lose(reason: LossReason): LockLostError;
   /** The deadline has passed. */
-  expire(cause?: unknown): void;
+  loseExpired(cause?: unknown): void;
   /** The deadline has changed: the watchdog has to check it. */
   deadlineMoved(): void;
 }
@@ -118,16 +118,16 @@ export class Lease {
     if (this.tenure.state !== 'held') return status;
     // The machine slept, or the clock was set. Only Redis knows which of the two happened.
     if (status === 'unconfirmed') void this.confirm();
-    else if (status === 'lost') this.tenure.expire();
+    else if (status === 'lost') this.tenure.loseExpired();
     return status;
   }
 
   /**
    * The deadline has passed, or is less than a timer's slack from now. The tenure is lost unless only the clock jumped.
    */
-  expire(): 'unconfirmed' | 'lost' {
+  checkAtDeadline(): 'unconfirmed' | 'lost' {
     if (this.check() === 'unconfirmed') return 'unconfirmed';
-    this.tenure.expire();
+    this.tenure.loseExpired();
     return 'lost';
   }
 
@@ -160,7 +160,7 @@ export class Lease {
     }
     if (request.error !== undefined || reply === 'lost') {
       if (request.error === undefined) tenure.lose('gone');
-      else tenure.expire(request.error);
+      else tenure.loseExpired(request.error);
       return undefined;
     }
     // An attempt of the partial release may run after the renewal, with the time left by the clock that has jumped.

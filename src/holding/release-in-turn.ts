@@ -25,13 +25,13 @@ export interface ReleasingTenure {
    * Frees the lock, or hands it over. `deadline`: lease clock time, in ms, up to which the released holds surely had
    * it.
    */
-  end(hold: HoldRecord | undefined, deadline: LeaseClockMs): Promise<void>;
+  releaseOrHandOver(hold: HoldRecord | undefined, deadline: LeaseClockMs): Promise<void>;
   /** Returns the error of a failed release. Without open holds, the client releases the lock in the background. */
-  unreleased(error: LockError, hold: HoldRecord, deadline: LeaseClockMs): LockError;
+  settleFailedRelease(error: LockError, hold: HoldRecord, deadline: LeaseClockMs): LockError;
   /** Redis keeps the holds that were left to end, and the client has no other hold of the owner. */
   leave(): void;
-  failedToLeave(hold: HoldRecord, error: unknown): never;
-  tellEnded(hold?: HoldRecord, holdCount?: number): void;
+  reportFailedRelease(hold: HoldRecord, error: unknown): never;
+  reportReleased(hold?: HoldRecord, holdCount?: number): void;
 }
 
 export class ReleasesInTurn {
@@ -63,15 +63,15 @@ export class ReleasesInTurn {
     hold.close();
     tenure.deadlineMoved(); // the other holds may have less time left
     const giveUp = (error: RedisUnavailableError): never => {
-      throw tenure.unreleased(error, hold, deadline);
+      throw tenure.settleFailedRelease(error, hold, deadline);
     };
-    const failed = (error: unknown): never => tenure.failedToLeave(hold, error);
+    const failed = (error: unknown): never => tenure.reportFailedRelease(hold, error);
     // The confirmation has used up the command deadline, so the release sends no request in the foreground.
     if (unconfirmed instanceof RedisUnavailableError)
       return tenure.turns
-        .take(() => Promise.reject(tenure.unreleased(unsent(unconfirmed), hold, deadline)), giveUp)
+        .take(() => Promise.reject(tenure.settleFailedRelease(unsent(unconfirmed), hold, deadline)), giveUp)
         .catch(failed);
-    if (!tenure.busy && tenure.holds.length === 0) return tenure.end(hold, deadline);
+    if (!tenure.busy && tenure.holds.length === 0) return tenure.releaseOrHandOver(hold, deadline);
     this.#pending += 1;
     return tenure.turns
       .take((settleBy) => this.#releaseNow(hold, deadline, settleBy), giveUp)
@@ -85,7 +85,9 @@ export class ReleasesInTurn {
     const { tenure } = this;
     const heldByNone = (): boolean => tenure.state === 'held' && tenure.holds.length + this.#pending === 0;
     if (!heldByNone()) return undefined;
-    const ended = tenure.turns.take(() => (heldByNone() ? tenure.end(undefined, Infinity) : Promise.resolve()));
+    const ended = tenure.turns.take(() =>
+      heldByNone() ? tenure.releaseOrHandOver(undefined, Infinity) : Promise.resolve(),
+    );
     return ended.catch((error: unknown) => {
       if (!(error instanceof LockLostError)) throw error;
     });
@@ -95,33 +97,33 @@ export class ReleasesInTurn {
     const { tenure } = this;
     const { lease } = tenure;
     if (tenure.holds.length > 0) await tenure.turns.whenNoDoubt();
-    if (this.#ending !== undefined) return this.#ending.then(() => tenure.tellEnded(hold));
+    if (this.#ending !== undefined) return this.#ending.then(() => tenure.reportReleased(hold));
     tenure.throwIfLost();
     // If the other holds have expired, this check reports their loss before another owner can acquire the lock, and
     // the release frees the lock. After a jump of the clock Redis has to confirm the tenure first.
     while (tenure.holds.length > 0 && lease.check() === 'unconfirmed') {
       const error = await lease.confirm();
       tenure.throwIfLost();
-      if (error instanceof RedisUnavailableError) throw tenure.unreleased(unsent(error), hold, deadline);
+      if (error instanceof RedisUnavailableError) throw tenure.settleFailedRelease(unsent(error), hold, deadline);
       if (error !== undefined) throw error;
     }
     const { clock } = tenure.services;
     const now = clock.now();
     tenure.holds = tenure.holds.filter(({ leftUntil = Infinity }) => leftUntil > now);
-    if (tenure.holds.length === 0) return (this.#ending = tenure.end(hold, deadline));
+    if (tenure.holds.length === 0) return (this.#ending = tenure.releaseOrHandOver(hold, deadline));
     const holdCount = countOpen(tenure.holds);
     const request = await lease.setRemaining(settleBy);
     if (request.error !== undefined) {
       // The failed release needs no correction, because the next request carries an absolute count again.
       return tenure.turns.failed(request).catch((error: unknown) => {
-        throw tenure.unreleased(error as LockError, hold, deadline);
+        throw tenure.settleFailedRelease(error as LockError, hold, deadline);
       });
     }
     // A repeat finds no owner: an earlier attempt has run, and the holds that Redis kept have ended.
     const hasEnded =
       request.doubt !== undefined && tenure.holds.every(({ leftUntil = Infinity }) => leftUntil <= clock.now());
     if (request.reply?.kind === 'gone' && !hasEnded) throw tenure.lose('gone');
-    tenure.tellEnded(hold, holdCount);
+    tenure.reportReleased(hold, holdCount);
     // A release that began in between still has its own request to send.
     const isLast = countOpen(tenure.holds) === 0 && this.#pending === 1;
     if (isLast && tenure.holds.length > 0) tenure.leave();

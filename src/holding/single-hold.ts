@@ -81,8 +81,8 @@ export class SingleHold extends Hold {
   }
 
   /** @internal */
-  override giveBack(): Promise<void> {
-    return this.#record.givingBack ?? this.release();
+  override releaseByUnlock(): Promise<void> {
+    return this.#record.backgroundRelease ?? this.release();
   }
 
   /** @internal */

@@ -1,8 +1,9 @@
 import type { LeaseClock } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
-import type { LockLostError } from '../errors.js';
+import { LockLostError, type ClientClosedError, type LossReason } from '../errors.js';
 import type { HoldRecord } from './hold-record.js';
-import { countOpen } from './left-holds.js';
+import type { LockProtocol } from '../protocols/lock-protocol.js';
+import { countOpen, hasCaller, isLeft } from './left-holds.js';
 
 /** The tenure, as its events name it. */
 interface EventfulTenure {
@@ -10,6 +11,11 @@ interface EventfulTenure {
   readonly owner: string;
   readonly handedOff: boolean;
   readonly holds: readonly HoldRecord[];
+}
+
+/** The tenure, as it loses its holds. */
+interface LosingTenure extends EventfulTenure {
+  holds: HoldRecord[];
 }
 
 /*
@@ -34,6 +40,23 @@ export function tellReleased({ services, owner }: EventfulTenure, hold: HoldReco
   if (hold.told !== 'acquired') return;
   hold.told = 'ended';
   services.reports.released(hold.protocol, owner, holdCount, hold.openedAt, services.clock);
+}
+
+export const lossOf = (
+  { protocol, owner }: { readonly protocol: LockProtocol; readonly owner: string },
+  reason: LossReason,
+  cause?: unknown,
+): LockLostError => new LockLostError(protocol.name, owner, reason, cause === undefined ? undefined : { cause });
+
+/** Marks all holds as lost before it reports any loss, because a listener of one hold may use another hold. */
+export function loseHolds(tenure: LosingTenure, loss: LockLostError | ClientClosedError): void {
+  const lost = tenure.holds.filter(hasCaller);
+  tenure.holds = tenure.holds.filter(isLeft);
+  for (const hold of lost) hold.lose(loss);
+  for (const hold of lost) {
+    hold.tellLost();
+    if (loss instanceof LockLostError) tellLoss(tenure, hold, loss);
+  }
 }
 
 /** The hold was lost. Its release may have found the loss. */

@@ -25,7 +25,7 @@ export interface TenureHost<T> {
    * before the client emits the acquisition of the successor.
    */
   handOff(tenure: T, successor: Successor, released: () => void): Promise<TenureEnd>;
-  ended(tenure: T, how: Ended): void;
+  tenureEnded(tenure: T, how: Ended): void;
 }
 
 /** Renews tenures, and checks the deadline of each. */

@@ -119,7 +119,7 @@ export class Watchdog {
       const deadline = tenure.lease.deadline;
       if (deadline > now + SLACK_MS) notAfter(deadline);
       // The confirmation moves the deadline or ends the tenure. Check again when the lease has ended by any clock.
-      else if (tenure.lease.expire() === 'unconfirmed') notAfter(tenure.lease.deadlineByAnyClock + SLACK_MS);
+      else if (tenure.lease.checkAtDeadline() === 'unconfirmed') notAfter(tenure.lease.deadlineByAnyClock + SLACK_MS);
     }
   }
 

@@ -148,7 +148,7 @@ export abstract class Lock<H extends Hold = Hold> {
       const owner = options === undefined ? this.context : (checkOptions(options, ['context']).context ?? this.context);
       const hold = this.unlockable(owner);
       if (hold === undefined) throw new NotOwnerError(this.name, this.notOwnerMessage());
-      return hold.giveBack();
+      return hold.releaseByUnlock();
     } catch (error) {
       return boundRejection(error);
     }

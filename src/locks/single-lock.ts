@@ -160,7 +160,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
    * @internal Whether other calls of this client have the lock, wait for it, or occupy the hold around the caller. A
    * try would then fail.
    */
-  isKnownBusy(context: LockContext | undefined): boolean {
+  wouldHaveToWait(context: LockContext | undefined): boolean {
     const parent = innermostHold(this.runtime, this.protocol, context);
     const { protocol } = this;
     if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(protocol);
@@ -172,9 +172,9 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
    * @internal Whether the lock is known to be busy, or becomes busy if a pending request of another call of this client
    * succeeds.
    */
-  isWanted(context: LockContext | undefined): boolean {
-    if (this.isKnownBusy(context)) return true;
-    const { isComing } = this.runtime.lines.lineFor(this.protocol);
+  mightHaveToWait(context: LockContext | undefined): boolean {
+    if (this.wouldHaveToWait(context)) return true;
+    const { hasPending: isComing } = this.runtime.lines.lineFor(this.protocol);
     return isComing && innermostHold(this.runtime, this.protocol, context) === undefined;
   }
 

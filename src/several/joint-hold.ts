@@ -164,10 +164,10 @@ export class MultiHold extends Hold {
   }
 
   /** @internal */
-  override giveBack(): Promise<void> {
+  override releaseByUnlock(): Promise<void> {
     if (this.#released === undefined) return this.release();
-    const givingBack = this.#lost.records.flatMap((record) => record.givingBack ?? []);
-    return givingBack.length === 0 ? this.#released : Promise.all(givingBack).then(() => undefined);
+    const pending = this.#lost.records.flatMap((record) => record.backgroundRelease ?? []);
+    return pending.length === 0 ? this.#released : Promise.all(pending).then(() => undefined);
   }
 
   /** @internal */
@@ -223,7 +223,7 @@ export class MultiHold extends Hold {
    * reports its outcome.
    */
   get awaitable(): boolean {
-    return this.terms.byUnlock && this.#lost.records.some((record) => record.givingBack !== undefined);
+    return this.terms.byUnlock && this.#lost.records.some((record) => record.backgroundRelease !== undefined);
   }
 
   /** @internal Whether the hold has not been released yet. It may be lost. */

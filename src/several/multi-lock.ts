@@ -1,8 +1,10 @@
+import { pause } from '../abort-watch.js';
 import { within } from '../clock.js';
 import { answeredTooLate } from '../holding/hold-record.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { MultiHold } from './joint-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
+import type { Tenure } from '../holding/tenure.js';
 import { LockAbortedError, LockLostError, LockTimeoutError } from '../errors.js';
 import { JointLock, longestDeadline } from './joint-lock.js';
 import { isMisuse } from './member-errors.js';
@@ -54,7 +56,7 @@ export class MultiLock extends JointLock {
     const settleBy = Math.max(now, until) + longestDeadline(this.members);
     // Without a wait time, limit the round that tries all members at once to one command deadline.
     const atOnceBy = settleBy === Infinity ? now + longestDeadline(this.members) : settleBy;
-    if (this.members.length > 1 && !this.members.some((member) => member.isKnownBusy(call.context))) {
+    if (this.members.length > 1 && !this.members.some((member) => member.wouldHaveToWait(call.context))) {
       const hold = await this.#atOnce(call, until, atOnceBy);
       if (hold !== undefined) return hold;
     }
@@ -81,7 +83,7 @@ export class MultiLock extends JointLock {
     const taken = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     const all = taken.length === this.members.length;
     if (all && taken.every((hold) => hold.validFor() > 0)) return this.hold(taken, call);
-    await giveBack(taken, settleBy);
+    await releaseHolds(taken, settleBy);
     if (all && this.members[0].inner.runtime.clock.now() >= until) throw answeredTooLate();
     const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     const failure = errors.find(isMisuse) ?? errors.find((error) => !(error instanceof LockTimeoutError));
@@ -110,7 +112,7 @@ export class MultiLock extends JointLock {
         taken.push(await this.takeMember(member, { ...call, waitTime, leaseTime, owner: owner(member) }));
       }
       if (taken.some(isOver)) {
-        await giveBack(taken, settleBy);
+        await releaseHolds(taken, settleBy);
         return 0;
       }
       const { signal } = call;
@@ -123,14 +125,14 @@ export class MultiLock extends JointLock {
         );
         if (taken.some(isOver)) {
           const late = lateMs();
-          await giveBack(taken, settleBy);
+          await releaseHolds(taken, settleBy);
           return late;
         }
       }
       return this.hold(taken, call);
     } catch (error) {
       const late = error instanceof LockLostError && error.reason === 'expired' ? lateMs() : 0;
-      await giveBack(taken, settleBy);
+      await releaseHolds(taken, settleBy);
       if (error instanceof LockLostError && wasTakenHere(taken, error)) return late;
       throw this.#named(error, call);
     }
@@ -158,10 +160,16 @@ const wasTakenHere = (taken: readonly SingleHold[], lost: LockLostError): boolea
  * continues in the background. If an unanswered attempt may still run and acquire a lock again, waits until it no
  * longer can: the call is about to report that it holds nothing.
  */
-export async function giveBack(holds: readonly SingleHold[], settleBy: number): Promise<void> {
+export async function releaseHolds(holds: readonly SingleHold[], settleBy: number): Promise<void> {
   const [first] = holds;
   if (first === undefined) return;
   const { clock } = SingleHold.tenureOf(first).services;
   await within(clock.clock, settleBy - clock.now(), Promise.allSettled(holds.map((hold) => hold.release())));
-  await Promise.all(holds.map((hold) => SingleHold.tenureOf(hold).whenNoDoubt()));
+  await Promise.all(holds.map((hold) => whenNoDoubt(SingleHold.tenureOf(hold))));
+}
+
+/** Resolves when no attempt of the tenure's first acquire can still run. */
+async function whenNoDoubt(tenure: Tenure): Promise<void> {
+  const { clock } = tenure.services;
+  while (tenure.acquireIsDoubtful) await pause(clock, tenure.doubtUntil - clock.clock.monotonic() + 1);
 }

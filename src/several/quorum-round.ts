@@ -8,7 +8,7 @@ import { longestDeadline } from './joint-lock.js';
 import { isMisuse, isOfOneServer } from './member-errors.js';
 import type { LockCall } from '../locks/lock-call.js';
 import type { Member } from './members.js';
-import { giveBack } from './multi-lock.js';
+import { releaseHolds } from './multi-lock.js';
 import type { PendingRequests } from './pending-requests.js';
 import { ServerVote } from './server-vote.js';
 import { isUnresponsive, noteAnswer, noteUnanswered } from './unresponsive.js';
@@ -215,7 +215,7 @@ export class QuorumRound {
   #release(member: Member, hold: SingleHold): void {
     const { requests } = this.#terms;
     requests.begin(member);
-    void giveBack([hold], this.settleBy).then(() => requests.end(member));
+    void releaseHolds([hold], this.settleBy).then(() => requests.end(member));
   }
 
   /** Decides if there is nothing more to wait for. */

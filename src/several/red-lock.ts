@@ -18,7 +18,7 @@ import { isMisuse, isOfOneServer } from './member-errors.js';
 import type { LockCall, LockSettle } from '../locks/lock-call.js';
 import { readFromMajority } from './majority-read.js';
 import { checkMembers, contextOf, orderedMembers, type Member } from './members.js';
-import { giveBack } from './multi-lock.js';
+import { releaseHolds } from './multi-lock.js';
 import { PendingRequests } from './pending-requests.js';
 import { QuorumRound, type GateTerms } from './quorum-round.js';
 import type { ServerVote, VoteSummary } from './server-vote.js';
@@ -90,7 +90,7 @@ export class RedLock extends JointLock {
     const requests = new PendingRequests();
     // If calls of this client want a majority already, stand in line: concurrent rounds would only split the servers.
     let wanted = 0;
-    for (const member of this.members) if (member.isWanted(context)) wanted += 1;
+    for (const member of this.members) if (member.mightHaveToWait(context)) wanted += 1;
     if (until !== -Infinity && wanted > this.members.length - this.quorum) {
       const gate = this.members.find((member) => !isUnresponsive(member)) ?? this.#first;
       this.#settle(this.#standInLine(call, requests, until, gate, undefined), call, requests, settle);
@@ -233,7 +233,7 @@ export class RedLock extends JointLock {
   async #giveUp(round: QuorumRound, { signal }: LockCall): Promise<readonly ServerVote[]> {
     const { misuse } = round;
     round.abandon();
-    await giveBack(round.close(), round.settleBy);
+    await releaseHolds(round.close(), round.settleBy);
     if (misuse instanceof Error) throw misuse;
     this.#throwIfAborted(signal);
     return round.votes;

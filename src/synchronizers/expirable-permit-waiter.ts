@@ -28,7 +28,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
 
   constructor(
     private readonly protocol: PermitExpirableSemaphoreProtocol,
-    override readonly wants: number,
+    override readonly permits: number,
     private readonly services: Pick<OwnerlessServices, 'clock' | 'options' | 'compensations'>,
     waiting: WaitLimit,
     leaseMs: number | undefined,
@@ -39,7 +39,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
   }
 
   protected send(): ScriptRequest<AcquireReply> {
-    this.#ids ??= Array.from({ length: this.wants }, () => randomBytes(16).toString('hex'));
+    this.#ids ??= Array.from({ length: this.permits }, () => randomBytes(16).toString('hex'));
     this.#jumped = this.clock.jumped;
     return this.protocol.acquire(this.#ids, this.leaseMs);
   }
@@ -57,11 +57,11 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     });
   }
 
-  protected granted(request: ScriptRequest<AcquireReply>): void {
+  protected onGranted(request: ScriptRequest<AcquireReply>): void {
     this.resolve({ ids: this.#ids as readonly string[], sentAt: this.clock.at(request.sentAt, this.#jumped) });
   }
 
-  takeBack(request: ScriptRequest<AcquireReply>): Promise<void> {
+  releaseInBackground(request: ScriptRequest<AcquireReply>): Promise<void> {
     const ids = this.#ids as readonly string[];
     this.#ids = undefined;
     return this.services.compensations.add({

@@ -117,7 +117,7 @@ export class CountDownLatch extends OwnerlessObject {
 
 /** A call that waits for the latch. A try reads the count. One reply settles every call that began before the try. */
 class LatchWaiter extends SharedWaiter {
-  override readonly forAll = true;
+  override readonly sharesReplies = true;
   /** The latest opening that a reply has reported, in microseconds of the clock of the server. */
   #openedAtUs: number | undefined;
 
@@ -135,15 +135,15 @@ class LatchWaiter extends SharedWaiter {
     return this.protocol.look();
   }
 
-  protected granted(): void {
+  protected onGranted(): void {
     this.resolve(undefined);
   }
 
-  takeBack(): undefined {
+  releaseInBackground(): undefined {
     // A read acquires nothing.
   }
 
-  override letInBy(reply: AcquireReply): boolean {
+  override isGrantedBy(reply: AcquireReply): boolean {
     if (reply.kind !== 'busy') return true;
     const { openedAtUs = 0 } = reply;
     const before = this.#openedAtUs ?? openedAtUs;

@@ -106,7 +106,7 @@ export abstract class OwnerlessObject {
         let settle = reports.acquiring<Granted<T>>(protocol, askedAt, { granted, failed });
         const waiter = make(
           (value, handedOff = false) => {
-            this.tellGranted(waiter.wants, handedOff, askedAt);
+            this.tellGranted(waiter.permits, handedOff, askedAt);
             settle.granted({ value, handedOff });
           },
           (error) => settle.failed(error),
@@ -114,7 +114,7 @@ export abstract class OwnerlessObject {
         const acquire = (): void => {
           const { signal } = waiter.limit;
           if (signal?.aborted === true) settle.failed(new LockAbortedError(this.name, signal.reason));
-          else lines.line(protocol.key, protocol.channel).acquire(waiter);
+          else lines.line(protocol.key, protocol.channel).join(waiter);
         };
         if (!isTraced()) return acquire();
         traceAcquire(this.#message(waiter), settle, grantOf, (traced) => {
@@ -128,7 +128,7 @@ export abstract class OwnerlessObject {
     }
   }
 
-  #message({ limit, leaseMs: leaseTime, wants }: SharedWaiter): AcquireMessage {
+  #message({ limit, leaseMs: leaseTime, permits: wants }: SharedWaiter): AcquireMessage {
     const message = { ...this.subject, waitTime: limit.waitTime, leaseTime, nested: false };
     return wants > 0 ? { ...message, permits: wants } : message;
   }

@@ -15,7 +15,7 @@ export class PermitWaiter extends SharedWaiter {
 
   constructor(
     private readonly protocol: SemaphoreProtocol,
-    override readonly wants: number,
+    override readonly permits: number,
     private readonly services: Pick<OwnerlessServices, 'clock' | 'lanes'>,
     waiting: WaitLimit,
     private readonly resolve: (value: undefined, handedOff: boolean) => void,
@@ -24,27 +24,27 @@ export class PermitWaiter extends SharedWaiter {
     super(services.clock, protocol.name, waiting, undefined, undefined, fail);
   }
 
-  override get takes(): number {
-    return this.wants;
+  override get passablePermits(): number {
+    return this.permits;
   }
 
   protected send(): ScriptRequest<AcquireReply> {
     this.#lane = this.services.lanes.take(this.protocol.requests);
-    return this.protocol.acquire(this.wants, this.#lane);
+    return this.protocol.acquire(this.permits, this.#lane);
   }
 
-  protected granted(request: ScriptRequest<AcquireReply> | undefined): void {
+  protected onGranted(request: ScriptRequest<AcquireReply> | undefined): void {
     this.resolve(undefined, request === undefined);
   }
 
-  takeBack(): Promise<void> | undefined {
+  releaseInBackground(): Promise<void> | undefined {
     const lane = this.#lane;
     if (lane === undefined) return undefined;
     this.#lane = undefined;
-    return this.services.lanes.settle(lane, () => this.protocol.cancelAcquire(this.wants, lane));
+    return this.services.lanes.settle(lane, () => this.protocol.cancelAcquire(this.permits, lane));
   }
 
-  override over(): void {
+  override onTryOver(): void {
     if (this.#lane !== undefined) this.services.lanes.free(this.#lane);
     this.#lane = undefined;
   }

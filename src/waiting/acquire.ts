@@ -50,7 +50,7 @@ export function acquire(services: AcquireServices, acquisition: Acquisition, cal
     } catch (error) {
       return settle.failed(error);
     }
-    return standInLine(services, acquisition, settle);
+    return startWaiter(services, acquisition, settle);
   }
   const acquired =
     parent === undefined
@@ -62,12 +62,12 @@ export function acquire(services: AcquireServices, acquisition: Acquisition, cal
   );
 }
 
-function standInLine(services: AcquireServices, acquisition: Acquisition, settle: Settle): void {
+function startWaiter(services: AcquireServices, acquisition: Acquisition, settle: Settle): void {
   const waiter = new LockWaiter(services, acquisition, settle);
   const { lines } = services;
   const { ownChannel, protocol } = waiter;
   const line = ownChannel === undefined ? lines.lineFor(protocol) : lines.ownLine(ownChannel, protocol);
-  line.acquire(waiter);
+  line.join(waiter);
 }
 
 function acquireOutermost(services: AcquireServices, acquisition: Acquisition): Promise<SingleHold> {
@@ -78,7 +78,7 @@ function acquireOutermost(services: AcquireServices, acquisition: Acquisition): 
   if (signal?.aborted === true) {
     return Promise.reject(new LockAbortedError(acquisition.protocol.name, signal.reason));
   }
-  return new Promise((granted, failed) => standInLine(services, acquisition, { granted, failed }));
+  return new Promise((granted, failed) => startWaiter(services, acquisition, { granted, failed }));
 }
 
 async function acquireInside(

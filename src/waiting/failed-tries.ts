@@ -14,7 +14,7 @@ interface FailedTryServices {
 /** The line that the tries were made for. */
 interface TryingLine {
   /** Starts the wait: the waiter's timer runs from now on, and listeners get the `waiting` event. */
-  standInLine(waiter: Waiter): void;
+  beginWait(waiter: Waiter): void;
   /**
    * The waiter has a new owner id. If Redis announces the turn of each owner on a channel of its own, the line moves
    * its subscription to the new channel.
@@ -39,7 +39,7 @@ export class FailedTries {
       const busy = new LockTimeoutError(waiter.name, waiter.limit.waitTime);
       return waiter.reject(error ?? (reply?.kind === 'busy' ? busy : answeredTooLate()));
     }
-    this.host.standInLine(waiter);
+    this.host.beginWait(waiter);
     if (error !== undefined) this.#withError(waiter, error, isProbe);
     else if (reply?.kind !== 'busy') this.#grantedTooLate(waiter);
   }
@@ -63,11 +63,11 @@ export class FailedTries {
   }
 
   /** Releases what the try acquired, or may have acquired: the caller does not get it. */
-  takeBack(waiter: Waiter, { request, isProbe }: Try, taken: boolean): void {
+  releaseTaken(waiter: Waiter, { request, isProbe }: Try, taken: boolean): void {
     if (request.error === undefined && !taken) waiter.unavailable = waiter.lateSince = undefined;
     if (!taken && request.doubt === undefined) return;
     waiter.addDoubt(request.doubt);
-    const takenBack = waiter.takeBack(request);
+    const takenBack = waiter.releaseInBackground(request);
     // Some kinds of lock publish no message when this release frees the lock, so the client wakes the head. A probe
     // needs no wake-up, because another probe follows.
     if (!isProbe) void takenBack?.then(() => this.schedule.wake());
@@ -77,7 +77,7 @@ export class FailedTries {
   /** Schedules the next try of a kind that polls: no message says when such a lock is free. */
   #pollLater(waiter: LockWaiter): void {
     const { polls } = waiter.protocol;
-    if (polls === undefined || !this.schedule.isKnown) return;
+    if (polls === undefined || !this.schedule.isTtlKnown) return;
     waiter.failures += 1;
     waiter.pauseMs = polls(waiter.pauseMs, waiter.failures);
     this.schedule.noLaterThan(this.services.clock.now() + waiter.pauseMs);

@@ -64,7 +64,7 @@ export class Grants {
    * Returns `true` if the grant was used, also when it goes on to another waiter because this one has left. `taken`:
    * the reply confirms an acquisition, which may have come too late.
    */
-  tried(waiter: Waiter, { request, jumped, sequence }: Try, taken: boolean): boolean {
+  grantIfTaken(waiter: Waiter, { request, jumped, sequence }: Try, taken: boolean): boolean {
     const { clock } = this.services;
     const sentAt = clock.at(request.sentAt, jumped);
     const now = clock.now();
@@ -76,7 +76,7 @@ export class Grants {
       }
     } else if (waiter instanceof SharedWaiter) {
       const { reply } = request;
-      const open = waiter.forAll && reply !== undefined && this.#tellAll(waiter, reply, sequence);
+      const open = waiter.sharesReplies && reply !== undefined && this.#tellAll(waiter, reply, sequence);
       if (open || (taken && now < sentAt + (waiter.leaseMs ?? Infinity))) {
         this.#share(waiter, request, sentAt, sequence);
         return true;
@@ -104,10 +104,10 @@ export class Grants {
     waiter.hasLock();
     this.line.remove(waiter);
     this.schedule.granted();
-    this.line.holds(tenure);
+    this.line.addHolder(tenure);
     this.schedule.next = this.concurrent ? 'all' : 'head';
     if (!waiter.wantsGrant) {
-      tenure.endUnclaimed(waiter.terms.leaseMs);
+      tenure.releaseUnclaimed(waiter.terms.leaseMs);
       waiter.addDoubt(request.doubt);
       waiter.reject(waiter.reason as LockError);
       return;
@@ -126,11 +126,11 @@ export class Grants {
     this.line.remove(waiter);
     this.schedule.granted();
     if (!waiter.wantsGrant) {
-      void waiter.takeBack(request);
+      void waiter.releaseInBackground(request);
       waiter.reject(waiter.reason as LockError);
     } else {
-      this.#permits += waiter.takes;
-      waiter.serve(request);
+      this.#permits += waiter.passablePermits;
+      waiter.grant(request);
     }
     // The next waiter tries at once, unless the reply says when something will be free for that waiter.
     const next = request.reply?.kind === 'permits' ? request.reply.next : undefined;
@@ -143,14 +143,14 @@ export class Grants {
    * which sent the try.
    */
   #tellAll(asker: SharedWaiter, reply: AcquireReply, sequence: number): boolean {
-    const open = asker.letInBy(reply);
+    const open = asker.isGrantedBy(reply);
     // Skip the loop for a single try on a closed latch. Otherwise each of many such calls would walk the whole line.
     if (!open && !this.line.has(asker)) return false;
     for (const waiter of [...this.line]) {
       if (!(waiter instanceof SharedWaiter) || waiter === asker || waiter.cameAfter >= sequence) continue;
-      if (!waiter.letInBy(reply)) continue;
+      if (!waiter.isGrantedBy(reply)) continue;
       this.line.remove(waiter);
-      waiter.serve(undefined);
+      waiter.grant(undefined);
     }
     return open;
   }
@@ -164,17 +164,17 @@ export class Grants {
     // Permits that this client has not acquired are new, so Redis has to count them.
     if (permits <= this.#permits) {
       for (let waiter = this.line.head; waiter !== undefined; waiter = this.line.head) {
-        if (!(waiter instanceof SharedWaiter) || waiter.takes === 0 || waiter.takes > left) break;
-        this.#streak.begin();
-        if (this.#streak.asksForOthers()) {
+        if (!(waiter instanceof SharedWaiter) || waiter.passablePermits === 0 || waiter.passablePermits > left) break;
+        this.#streak.start();
+        if (this.#streak.pastFairShare()) {
           this.schedule.yield();
           break;
         }
         this.#streak.count();
-        left -= waiter.takes;
+        left -= waiter.passablePermits;
         this.line.remove(waiter);
         // Redis may be granting a pending try of this waiter. Serve the waiter all the same: no other may overtake it.
-        waiter.serve(undefined);
+        waiter.grant(undefined);
         if (left === 0) return 0;
       }
     }
@@ -187,9 +187,9 @@ export class Grants {
    * Passes on permits that a try acquired for a waiter that had been served meanwhile. The head of the line gets the
    * permits as if by a try of its own. Returns `false` if the head cannot take them.
    */
-  passTaken({ takes }: SharedWaiter): boolean {
+  passTaken({ passablePermits: takes }: SharedWaiter): boolean {
     const { head } = this.line;
-    if (takes === 0 || !(head instanceof SharedWaiter) || head.takes !== takes) return false;
+    if (takes === 0 || !(head instanceof SharedWaiter) || head.passablePermits !== takes) return false;
     this.#permits += takes;
     return this.passOn(takes) === 0;
   }
@@ -204,8 +204,8 @@ export class Grants {
     // Other clients sleep until the lease end that they know. If the successor's process died, its shorter lease would
     // end earlier, and no message would wake those clients.
     if (this.services.clock.now() + head.terms.leaseMs < leaseEnd) return undefined;
-    this.#streak.begin();
-    return this.#streak.mayGoOn() ? head : undefined;
+    this.#streak.start();
+    return this.#streak.withinHardLimit() ? head : undefined;
   }
 
   /**
@@ -217,7 +217,7 @@ export class Grants {
     const { clock } = this.services;
     const jumped = clock.jumped;
     const alone = (): boolean => this.wakeUps.isConfirmed && !this.host.othersWait(successor.protocol);
-    const ours = this.#streak.asksForOthers() ? Number(alone()) : 'not counted';
+    const ours = this.#streak.pastFairShare() ? Number(alone()) : 'not counted';
     successor.receive();
     this.successors.add(successor);
     const { leaseMs } = successor.terms;
@@ -257,12 +257,12 @@ export class Grants {
       until,
     });
     this.schedule.wakeUpPending = true;
-    return { kind: 'handed' };
+    return { kind: 'handed late' };
   }
 
   /** Called when a tenure of this client no longer has the lock. */
   ended(tenure: Tenure, how: Ended): void {
-    this.line.ended(tenure);
+    this.line.removeHolder(tenure);
     if (how === 'handed') return;
     this.#streak.reset();
     if (how !== 'freed') this.schedule.wakeUpPending = true;

@@ -24,7 +24,7 @@ export class HandOffStreak {
   }
 
   /** Starts the time of the streak at the first release that finds a local waiter. */
-  begin(): void {
+  start(): void {
     this.#startedAt ??= this.clock.now();
   }
 
@@ -32,13 +32,13 @@ export class HandOffStreak {
     this.#sections += 1;
   }
 
-  mayGoOn(): boolean {
+  withinHardLimit(): boolean {
     if (this.limit === undefined) return false;
     return this.#sections < HARD_LIMIT.sections && this.#lastedMs() < HARD_LIMIT.ms;
   }
 
   /** Whether the streak may continue only if no other client waits. */
-  asksForOthers(): boolean {
+  pastFairShare(): boolean {
     if (this.limit === undefined) return true;
     return this.#sections >= this.limit.maxSections || this.#lastedMs() >= this.limit.maxTimeMs;
   }

@@ -29,7 +29,7 @@ export class LocalLine {
     /** The queue in Redis in which the only waiter of this line has a place. Absent for a kind without such a queue. */
     readonly queue: QueuedLine | undefined,
     /** Called when the last waiter has left. */
-    private readonly lastLeft: () => void,
+    private readonly onEmpty: () => void,
   ) {}
 
   get waiterCount(): number {
@@ -59,7 +59,7 @@ export class LocalLine {
   }
 
   /** Called when the call starts to wait. `wake` makes the waiter try. */
-  stand(waiter: Waiter, wake: () => void): void {
+  waitBegins(waiter: Waiter, wake: () => void): void {
     if (waiter instanceof LockWaiter) this.queue?.join(waiter, wake);
     this.services.longWaits.waiting(this.queue ?? this);
     this.services.reports.waiting(waiter.name, (this.queue ?? this).waiterCount);
@@ -70,16 +70,16 @@ export class LocalLine {
     this.queue?.leave(waiter);
     if (this.#waiters.size > 0) return;
     if (this.queue === undefined) this.services.longWaits.stop(this);
-    this.lastLeft();
+    this.onEmpty();
   }
 
-  holds(tenure: Tenure): void {
+  addHolder(tenure: Tenure): void {
     this.holders.add(tenure);
     this.queue?.holders.add(tenure);
   }
 
   /** Called when the tenure no longer has the lock. */
-  ended(tenure: Tenure): void {
+  removeHolder(tenure: Tenure): void {
     this.holders.delete(tenure);
     this.queue?.holders.delete(tenure);
   }

@@ -97,11 +97,11 @@ export class LockWaiter extends Waiter {
     });
   }
 
-  takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {
+  releaseInBackground(request: ScriptRequest<AcquireReply>): Promise<void> | undefined {
     this.#doubtUntil = this.doubtUntil(request.doubt);
     // Keep the place and the owner id. If a late attempt acquires the lock, the next try of this owner gets the grant.
     if (this.#place.kind !== 'none' && request.reply?.kind === 'busy') return undefined;
-    const givenBack = this.#giveBack(this.#doubtUntil, this.terms.leaseMs);
+    const givenBack = this.#releaseOwner(this.#doubtUntil, this.terms.leaseMs);
     this.#doubtUntil = 0;
     this.#place = NO_PLACE;
     this.owner = this.services.newOwner();
@@ -118,7 +118,7 @@ export class LockWaiter extends Waiter {
     this.#place = NO_PLACE;
   }
 
-  #giveBack(notBefore: MonotonicMs, lastsMs: number): Promise<void> {
+  #releaseOwner(notBefore: MonotonicMs, lastsMs: number): Promise<void> {
     const { services, protocol, owner } = this;
     const { compensations, queueReleases } = services;
     return compensations.add({
@@ -133,13 +133,13 @@ export class LockWaiter extends Waiter {
     this.outcome.granted(this.#makeHold(tenure, record));
   }
 
-  protected failed(error: unknown): void {
+  protected onRejected(error: unknown): void {
     // Release the place: the waiters behind this owner must not wait for a call that has failed. The release may stop
     // after `fairWaiterTimeout`, when every client treats the owner as dead. If a late attempt may acquire the lock,
     // the release continues for the lease, if that is longer.
     const { fairWaiterTimeout } = this.services.options;
     const lastsMs = this.#doubtUntil > 0 ? Math.max(fairWaiterTimeout, this.terms.leaseMs) : fairWaiterTimeout;
-    if (this.#place.kind !== 'none') void this.#giveBack(0, lastsMs);
+    if (this.#place.kind !== 'none') void this.#releaseOwner(0, lastsMs);
     this.outcome.failed(error);
   }
 }

@@ -57,7 +57,7 @@ export class RetrySchedule {
     return this.#pausedUntil === 0 && this.#lookAt === undefined;
   }
 
-  get isKnown(): boolean {
+  get isTtlKnown(): boolean {
     return this.#lookAt !== undefined;
   }
 

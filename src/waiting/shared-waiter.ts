@@ -40,36 +40,36 @@ export abstract class SharedWaiter extends Waiter {
    * Number of permits that the call wants. A number that is too small for this call may be enough for a call that wants
    * fewer.
    */
-  readonly wants: number = 0;
+  readonly permits: number = 0;
 
   /**
    * Number of permits that another caller's release can pass on to this waiter. 0: no permits can be passed on to this
    * waiter.
    */
-  get takes(): number {
+  get passablePermits(): number {
     return 0;
   }
 
   /** Whether the reply to one waiter's try counts for all waiters that came before that try was sent. */
-  readonly forAll: boolean = false;
+  readonly sharesReplies: boolean = false;
 
   /**
    * Resolves the call. `request`: the try of this call. `undefined`: the reply to another try, or a release, granted
    * the call.
    */
-  serve(request: ScriptRequest<AcquireReply> | undefined): void {
+  grant(request: ScriptRequest<AcquireReply> | undefined): void {
     this.settle();
-    this.granted(request);
+    this.onGranted(request);
   }
 
-  /** Called with the `request` of {@link serve}. */
-  protected abstract granted(request: ScriptRequest<AcquireReply> | undefined): void;
+  /** Called with the `request` of {@link grant}. */
+  protected abstract onGranted(request: ScriptRequest<AcquireReply> | undefined): void;
 
   /**
    * With `forAll`: called with every reply to a try that was sent after the call came. Returns whether the reply ends
    * the wait.
    */
-  letInBy(_reply: AcquireReply): boolean {
+  isGrantedBy(_reply: AcquireReply): boolean {
     return false;
   }
 
@@ -85,11 +85,11 @@ export abstract class SharedWaiter extends Waiter {
     this.#watched = undefined;
   }
 
-  protected failed(error: unknown): void {
+  protected onRejected(error: unknown): void {
     this.fail(error);
   }
 }
 
 /** Whether `next` wants fewer permits: a number that was too small for `waiter` may be enough for `next`. */
-export const wantsLess = (next: Waiter | undefined, waiter: Waiter): boolean =>
-  next instanceof SharedWaiter && waiter instanceof SharedWaiter && next.wants < waiter.wants;
+export const asksForFewer = (next: Waiter | undefined, waiter: Waiter): boolean =>
+  next instanceof SharedWaiter && waiter instanceof SharedWaiter && next.permits < waiter.permits;

@@ -21,7 +21,7 @@ import { LocalLine, type LineServices } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { RetrySchedule } from './retry-schedule.js';
 import type { QueuedLine } from './fair-places.js';
-import { SharedWaiter, wantsLess } from './shared-waiter.js';
+import { SharedWaiter, asksForFewer } from './shared-waiter.js';
 import type { Ended } from '../holding/tenure-host.js';
 import type { TenureEnd } from '../holding/tenure-end.js';
 import type { Tenure } from '../holding/tenure.js';
@@ -98,28 +98,28 @@ export class WaitLine implements GrantingLine {
     return this.registry.waitsBeside(protocol);
   }
 
-  get idle(): boolean {
+  get isUnused(): boolean {
     return this.#line.waiterCount === 0 && this.holders.size === 0 && this.#trying.size === 0;
   }
 
   /** Waiters with a pending try or a pending hand-over. */
-  get coming(): Waiter[] {
+  get pendingWaiters(): Waiter[] {
     return [...this.#trying, ...this.#grants.successors];
   }
 
-  get isComing(): boolean {
+  get hasPending(): boolean {
     return this.#trying.size > 0 || this.#grants.successors.size > 0;
   }
 
-  get wanted(): boolean {
-    return this.#wakeUps.wanted;
+  get isSubscribed(): boolean {
+    return this.#wakeUps.isSubscribed;
   }
 
   /**
    * Acquires the lock for `waiter` when the waiter is the head. A call that does not wait sends one try beside the
    * line.
    */
-  acquire(waiter: Waiter): void {
+  join(waiter: Waiter): void {
     // A call over several locks may come here after close() has rejected all waiters. close() does not look again.
     if (this.services.client.closed) return waiter.reject(new ClientClosedError());
     waiter.watchSignal((reason) => this.#leave(waiter, reason));
@@ -129,22 +129,22 @@ export class WaitLine implements GrantingLine {
     } else {
       this.#line.add(waiter);
       this.step();
-      if (!waiter.isBusy) this.standInLine(waiter);
+      if (!waiter.isBusy) this.beginWait(waiter);
     }
   }
 
   /** Starts the wait: the waiter's timer runs from now on, and listeners get the `waiting` event. */
-  standInLine(waiter: Waiter): void {
+  beginWait(waiter: Waiter): void {
     if (!waiter.startWaiting()) return;
     waiter.watchTime((reason) => this.#leave(waiter, reason));
-    this.#line.stand(waiter, () => this.#schedule.wake());
+    this.#line.waitBegins(waiter, () => this.#schedule.wake());
   }
 
   /** Removes a waiter whose time limit has passed, whose signal has aborted, or whose line rejects all waiters. */
   #leave(waiter: Waiter, reason: LockError): void {
     const wasHead = this.#line.head === waiter;
     this.#line.remove(waiter);
-    if (wasHead && wantsLess(this.#line.head, waiter)) this.#schedule.wakeUpPending = true;
+    if (wasHead && asksForFewer(this.#line.head, waiter)) this.#schedule.wakeUpPending = true;
     waiter.leave(reason);
     // Other waiters may leave by the same signal. The delay keeps each of them from becoming the head, and trying,
     // before it leaves.
@@ -152,7 +152,7 @@ export class WaitLine implements GrantingLine {
       waiter.abandonTry();
       this.step();
     });
-    this.#rest();
+    this.#scheduleRemoval();
   }
 
   /** Takes the next action of the line, if there is one. Every change of state calls this method. */
@@ -170,13 +170,13 @@ export class WaitLine implements GrantingLine {
     if (!this.concurrent) this.#line.checkHolders();
     if (head.isBusy) return;
     const localDeadline = this.concurrent ? 0 : this.#line.holdersDeadline(now);
-    const isKnown = schedule.isKnown || localDeadline > 0;
+    const isKnown = schedule.isTtlKnown || localDeadline > 0;
     if (schedule.wakeUpPending || head.state === 'retrying' || !isKnown) return this.#try(head);
     this.registry.attend(this, true);
-    if (!this.wanted && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#wakeUps.begin();
+    if (!this.isSubscribed && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#wakeUps.begin();
     if (localDeadline > 0) return schedule.wakeAt(localDeadline);
     // A waiter in a Redis queue needs no probe: the reply to its regular refresh says when to try.
-    const isHeard = !this.wanted || this.queue !== undefined || this.#wakeUps.isConfirmed;
+    const isHeard = !this.isSubscribed || this.queue !== undefined || this.#wakeUps.isConfirmed;
     if (!schedule.park(now, isHeard)) this.#try(head, true);
   }
 
@@ -194,20 +194,20 @@ export class WaitLine implements GrantingLine {
       if (this.services.client.closed) waiter.leave(new ClientClosedError());
       waiter.tried();
       this.#tried(waiter, sent);
-      waiter.over();
+      waiter.onTryOver();
       this.step();
-      this.#rest();
+      this.#scheduleRemoval();
       this.#notifyIdle();
     });
   }
 
   #tried(waiter: Waiter, sent: Try): void {
     const { request, sequence, jumped } = sent;
-    const taken = waiter.took(request);
+    const taken = waiter.acquired(request);
     const served = waiter.state === 'served';
-    if (!served && this.#grants.tried(waiter, sent, taken)) return;
+    if (!served && this.#grants.grantIfTaken(waiter, sent, taken)) return;
     const passed = served && taken && waiter instanceof SharedWaiter && this.#grants.passTaken(waiter);
-    if (!passed) this.#failures.takeBack(waiter, sent, taken);
+    if (!passed) this.#failures.releaseTaken(waiter, sent, taken);
     const { reply } = request;
     if (reply?.kind === 'busy') this.#schedule.learn(reply, this.services.clock.at(request.sentAt, jumped), sequence);
     if (!served) this.#failures.failed(waiter, sent);
@@ -222,10 +222,10 @@ export class WaitLine implements GrantingLine {
   }
 
   /** Called when a tenure of this client no longer has the lock. */
-  ended(tenure: Tenure, how: Ended): void {
+  tenureEnded(tenure: Tenure, how: Ended): void {
     this.#grants.ended(tenure, how);
     this.step();
-    this.#rest();
+    this.#scheduleRemoval();
     this.#notifyIdle();
   }
 
@@ -233,7 +233,7 @@ export class WaitLine implements GrantingLine {
   passOn(permits: number): number {
     const left = this.#grants.passOn(permits);
     this.step();
-    this.#rest();
+    this.#scheduleRemoval();
     return left;
   }
 
@@ -254,13 +254,13 @@ export class WaitLine implements GrantingLine {
   }
 
   /** Schedules an idle subscription, or an idle line for a Redis queue, for removal. */
-  #rest(): void {
-    if (this.wanted || this.queue !== undefined) this.registry.linger(this);
+  #scheduleRemoval(): void {
+    if (this.isSubscribed || this.queue !== undefined) this.registry.linger(this);
   }
 
   /** Ends the subscription. */
   forgetChannel(): void {
-    if (!this.wanted) return;
+    if (!this.isSubscribed) return;
     this.#schedule.unsubscribed();
     this.#wakeUps.end();
   }
@@ -280,7 +280,7 @@ export class WaitLine implements GrantingLine {
 
   #notifyIdle(): void {
     if (this.#onIdle === undefined || this.#trying.size > 0) return;
-    for (const tenure of this.holders) if (tenure.ending) return;
+    for (const tenure of this.holders) if (tenure.isReleasing) return;
     this.#onIdle();
   }
 

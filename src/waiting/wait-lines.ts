@@ -107,7 +107,7 @@ export class WaitLines implements LineRegistry {
       owners.includes(owner) &&
       (lockedValues === undefined || protocol.lockedValues?.overlaps(lockedValues) === true);
     for (const line of [...this]) {
-      for (const waiter of line.coming)
+      for (const waiter of line.pendingWaiters)
         if (waiter instanceof LockWaiter && isMeant(waiter)) waiter.forced = waiter.owner;
       for (const tenure of [...line.holders]) if (isMeant(tenure)) tenure.force(isUnanswered);
     }
@@ -116,7 +116,7 @@ export class WaitLines implements LineRegistry {
   /** Number of lines in use. */
   get size(): number {
     let inUse = 0;
-    for (const line of this) if (!line.idle || line.wanted) inUse += 1;
+    for (const line of this) if (!line.isUnused || line.isSubscribed) inUse += 1;
     return inUse;
   }
 
@@ -135,9 +135,9 @@ export class WaitLines implements LineRegistry {
   /** Removes an idle line for a Redis queue at once. Ends every other idle subscription after `LINGER_MS`. */
   linger(line: WaitLine): void {
     // close() does not wait for every release, so a tenure may end after close(). Start no timer then.
-    if (this.services.client.closed || !line.idle) return;
+    if (this.services.client.closed || !line.isUnused) return;
     if (line.queue !== undefined) return this.#drop(line, line.queue);
-    if (!line.wanted || this.#lingering.has(line)) return;
+    if (!line.isSubscribed || this.#lingering.has(line)) return;
     const timer = this.services.clock.clock.setTimer(LINGER_MS, () => {
       this.#lingering.delete(line);
       // The line is in use again. The last waiter that leaves starts another timer.
@@ -160,7 +160,7 @@ export class WaitLines implements LineRegistry {
    * the number of lines in use.
    */
   #sweep(): void {
-    for (const [name, line] of this.#lines) if (line.idle && !line.wanted) this.#lines.delete(name);
+    for (const [name, line] of this.#lines) if (line.isUnused && !line.isSubscribed) this.#lines.delete(name);
     this.#sweepAt = Math.max(KEPT_IDLE, 2 * this.#lines.size);
   }
 

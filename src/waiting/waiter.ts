@@ -66,7 +66,7 @@ export abstract class Waiter {
   /** The pending try. The client need not repeat the try once the waiter has left. */
   #try: Try | undefined;
   /** The call waits in line: its first try found the lock busy, or other waiters came before. */
-  #inLine = false;
+  #hasBegunToWait = false;
   /** Why the waiter has given up. The call may not have settled yet. */
   #reason: LockError | undefined;
   /**
@@ -124,7 +124,7 @@ export abstract class Waiter {
   /** The pending try has settled. */
   tried(): void {
     this.#try = undefined;
-    if (this.#state === 'trying') this.#become(this.#inLine ? 'queued' : 'new');
+    if (this.#state === 'trying') this.#become(this.#hasBegunToWait ? 'queued' : 'new');
   }
 
   /** Stops the repetition of a pending try. */
@@ -134,8 +134,8 @@ export abstract class Waiter {
 
   /** The call waits in line from now on. Returns `false` if it waited before. */
   startWaiting(): boolean {
-    if (this.#inLine) return false;
-    this.#inLine = true;
+    if (this.#hasBegunToWait) return false;
+    this.#hasBegunToWait = true;
     this.#become('queued');
     return true;
   }
@@ -169,18 +169,18 @@ export abstract class Waiter {
     request.onDone(fn);
   }
   /** Whether the reply confirms an acquisition, which has to be granted or released. */
-  took({ reply }: ScriptRequest<AcquireReply>): boolean {
+  acquired({ reply }: ScriptRequest<AcquireReply>): boolean {
     return reply !== undefined && isGrant(reply);
   }
   /**
    * Releases in the background what the request acquired, or may have acquired: no caller gets it. Resolves when that
    * is done. Returns `undefined` if nothing has to be released.
    */
-  abstract takeBack(request: ScriptRequest<AcquireReply>): Promise<void> | undefined;
+  abstract releaseInBackground(request: ScriptRequest<AcquireReply>): Promise<void> | undefined;
   /** Rejects the call. No request of the call can still take effect. */
-  protected abstract failed(error: unknown): void;
+  protected abstract onRejected(error: unknown): void;
   /** Called when the try has ended: the client has granted what the try acquired, or has started its release. */
-  over(): void {
+  onTryOver(): void {
     // By default, a waiter keeps nothing for a try.
   }
 
@@ -230,7 +230,7 @@ export abstract class Waiter {
     const reason = error instanceof LockTimeoutError && this.unavailable !== undefined ? this.unavailable : error;
     const fail = (): void => {
       this.#become('settled');
-      this.failed(reason);
+      this.onRejected(reason);
     };
     if (this.#doubts === undefined) return fail();
     void Promise.all(this.#doubts.map((doubt) => doubt.settled())).then(fail);

@@ -15,7 +15,7 @@ interface WokenLine {
  * wait. The client keeps the subscription for a while after the last waiter has left.
  */
 export class WakeUps implements ChannelListener {
-  #wanted = false;
+  #isSubscribed = false;
 
   constructor(
     private readonly source: ChannelSource,
@@ -25,8 +25,8 @@ export class WakeUps implements ChannelListener {
     private readonly host: WokenLine,
   ) {}
 
-  get wanted(): boolean {
-    return this.#wanted;
+  get isSubscribed(): boolean {
+    return this.#isSubscribed;
   }
 
   get isConfirmed(): boolean {
@@ -34,12 +34,12 @@ export class WakeUps implements ChannelListener {
   }
 
   begin(): void {
-    this.#wanted = true;
+    this.#isSubscribed = true;
     this.source.want(this.channel, this);
   }
 
   end(): void {
-    this.#wanted = false;
+    this.#isSubscribed = false;
     this.source.forget(this.channel, this);
   }
 

@@ -105,7 +105,7 @@ Handle(r) ==
        [] r.r = "handed" /\ now < d /\ status[x.w] = "wait" ->             \* #grant
             /\ status' = [status EXCEPT ![x.o] = "done", ![x.w] = "in"] /\ dl' = [dl EXCEPT ![x.w] = d]
             /\ h' = NoHand /\ UNCHANGED <<net, tid, undo, bad>>
-       [] r.r = "handed" /\ now < d /\ status[x.w] # "wait" ->             \* Tenure.endUnclaimed: passed on
+       [] r.r = "handed" /\ now < d /\ status[x.w] # "wait" ->             \* Tenure.releaseUnclaimed: passed on
             /\ status' = [status EXCEPT ![x.o] = "done", ![x.w] = "passing"]
             /\ IF rest # {}
                THEN LET g == New(x.w, First) IN h' = g /\ net' = net \cup {Request(g)} /\ UNCHANGED undo

@@ -183,7 +183,7 @@ End(U, doubt) ==
 
 Fail(id) == rejected' = rejected \cup {id}
 
-(* src/waiting/wait-line.ts: #tried; src/waiting/grants.ts: tried; src/holding/nested-hold.ts, tenure.ts: release, #ended *)
+(* src/waiting/wait-line.ts: #tried; src/waiting/grants.ts: grantIfTaken; src/holding/nested-hold.ts, tenure.ts: release, #settleEnd *)
 HandleCall(r) ==
   LET U  == {u \in una : ~(u.id = r.id /\ u.att = r.att)}
       dl == (IF On("fromReply") THEN now ELSE r.sent) + r.l

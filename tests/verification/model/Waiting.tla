@@ -107,7 +107,7 @@ TryAnswer(t) == LET c == Home[t.w] IN
   /\ mark' = IF On("clearAtReply") THEN [mark EXCEPT ![c] = FALSE] ELSE mark
   /\ UNCHANGED <<parked, srv, up, toS, sub, pend, wanted, by, Luck>>
 
-(* #takeBack: the not-after of an unanswered try has passed: it cannot run any more, and what it took goes back *)
+(* releaseInBackground: the not-after of an unanswered try has passed: it cannot run any more, and what it took goes back *)
 NaPassed(t) == LET c == Home[t.w] IN
   /\ t.r = "lost" /\ tries' = tries \ {t}
   /\ mark' = IF On("noNaMark") THEN mark ELSE [mark EXCEPT ![c] = TRUE]

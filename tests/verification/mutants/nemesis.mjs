@@ -75,7 +75,7 @@ export const SABOTAGES = [
     `    for (const waiter of [...this.line] as any[]) {
       if (!waiter.forAll) continue;
       this.line.remove(waiter);
-      waiter.serve(undefined);
+      waiter.grant(undefined);
     }
     this.schedule.published();
     this.schedule.wake();

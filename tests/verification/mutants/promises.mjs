@@ -71,7 +71,7 @@ export const PROMISES = [
   without(
     'R21: a try of a waiter for fewer permits than the one that left',
     'src/waiting/wait-line.ts',
-    'if (wasHead && wantsLess(this.#line.head, waiter)) this.#schedule.wakeUpPending = true;',
+    'if (wasHead && asksForFewer(this.#line.head, waiter)) this.#schedule.wakeUpPending = true;',
     '',
     'tests/integration/semaphore',
   ),
@@ -141,7 +141,7 @@ export const PROMISES = [
   without(
     'R28: the grants of a round without a majority are released',
     'src/several/red-lock.ts',
-    '    await giveBack(round.close(), round.settleBy);\n',
+    '    await releaseHolds(round.close(), round.settleBy);\n',
     '',
     ANSWERS,
   ),
@@ -155,8 +155,8 @@ export const PROMISES = [
   without(
     'one of several concurrent calls of a RedLock sends requests to every server',
     'src/several/red-lock.ts',
-    'member.isWanted(context)',
-    'member.isKnownBusy(context)',
+    'member.mightHaveToWait(context)',
+    'member.wouldHaveToWait(context)',
     ANSWERS,
   ),
   without(
@@ -255,7 +255,7 @@ export const PROMISES = [
   without(
     'R2: a call over several locks that waits for attempts that may still run',
     'src/several/multi-lock.ts',
-    'await Promise.all(holds.map((hold) => SingleHold.tenureOf(hold).whenNoDoubt()));',
+    'await Promise.all(holds.map((hold) => whenNoDoubt(SingleHold.tenureOf(hold))));',
     '',
     'tests/faults/late-delivery',
   ),

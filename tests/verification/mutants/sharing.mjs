@@ -44,7 +44,7 @@ export const SHARING = [
   without(
     'permits go back to Redis after a streak',
     'src/waiting/grants.ts',
-    '        if (this.#streak.asksForOthers()) {',
+    '        if (this.#streak.pastFairShare()) {',
     '        if (false) {',
     'tests/integration/semaphore',
   ),
@@ -58,8 +58,8 @@ export const SHARING = [
   without(
     'a waiter for more permits is not overtaken',
     'src/waiting/grants.ts',
-    'waiter.takes === 0 || waiter.takes > left) break;',
-    'waiter.takes === 0 || waiter.takes > left) continue;',
+    'waiter.passablePermits === 0 || waiter.passablePermits > left) break;',
+    'waiter.passablePermits === 0 || waiter.passablePermits > left) continue;',
     'tests/integration/semaphore',
   ),
   without(
@@ -136,7 +136,7 @@ export const SHARING = [
   without(
     'one read for all waiters at a latch',
     grants,
-    '      waiter.serve(undefined);\n    }\n    return open',
+    '      waiter.grant(undefined);\n    }\n    return open',
     '    }\n    return open',
     'tests/integration/semaphore',
   ),

@@ -69,7 +69,7 @@ export const WAITING = [
   without(
     'a second try after the subscription',
     entry,
-    'if (!this.wanted && !(head instanceof LockWaiter',
+    'if (!this.isSubscribed && !(head instanceof LockWaiter',
     'if (false && !(head instanceof LockWaiter',
     WAKING,
     PROPERTIES,
@@ -163,7 +163,7 @@ export const WAITING = [
   without(
     'a grant without a caller that continues',
     grants,
-    'tenure.endUnclaimed(waiter.terms.leaseMs);',
+    'tenure.releaseUnclaimed(waiter.terms.leaseMs);',
     '',
     CONTRACT,
     PROPERTIES,
@@ -222,14 +222,14 @@ export const WAITING = [
   without(
     'R18: a spin lock that listens to nothing',
     entry,
-    '!this.wanted || this.queue !== undefined || this.#wake',
+    '!this.isSubscribed || this.queue !== undefined || this.#wake',
     'this.queue !== undefined || this.#wake',
     SUBSCRIPTIONS,
   ),
   without(
     'R18: a fair waiter that relies on its refreshes',
     entry,
-    '!this.wanted || this.queue !== undefined || this.#wake',
+    '!this.isSubscribed || this.queue !== undefined || this.#wake',
     '!this.wanted || this.#wake',
     SUBSCRIPTIONS,
   ),
