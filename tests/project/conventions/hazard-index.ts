@@ -141,7 +141,7 @@ export const HAZARDS: readonly Hazard[] = [
   hazard(
     29,
     'messages of two kinds on one key',
-    ['docs/java.md', 'Messages of the one kind do not reach the other'],
+    ['docs/java.md', 'Sharded and other messages do not reach each other'],
     ['tests/interop/redisson/settings.test.ts', 'a cluster with sharded channels'],
   ),
   hazard(30, 'a message of fewer permits than none', [EXPIRABLE_SCRIPTS, '(hazard 30)']),
@@ -215,6 +215,6 @@ export const HAZARDS: readonly Hazard[] = [
       'R3: flows exclude each other during planned and unplanned failovers of Sentinel, and learn of their losses',
     ],
     [REPLICAS, 'nothing is granted if more acknowledgements are required than replicas exist'],
-    ['docs/topologies.md', 'with `n` the number of all replicas, always'],
+    ['docs/topologies.md', 'always, if `n` is the number of all replicas'],
   ),
 ];
