@@ -8,6 +8,7 @@ local notAfter = tonumber(ARGV[1])
 
 -- include: lib/not-after.lua
 local left = {}
+local extends = true
 for i = 1, #KEYS do
   local lock, owner, lease = KEYS[i], ARGV[2 * i], ARGV[2 * i + 1]
   local held = redis.pcall('HEXISTS', lock, owner)
@@ -20,11 +21,17 @@ for i = 1, #KEYS do
   if foreign or held == 0 then
     left[i] = 0
   else
-    local ttl, least = redis.call('PTTL', lock), tonumber(lease)
-    if ttl >= 0 and ttl < least then redis.call('PEXPIRE', lock, lease) end
-    -- A key without expiry counts as held for the requested lease.
-    if ttl < least then ttl = least end
-    left[i] = math.max(ttl, 1)
+    local least = tonumber(lease)
+    -- GT extends the lease only if the lease is shorter. Redis before 7.0 has no GT and returns an error.
+    local extended = extends and redis.pcall('PEXPIRE', lock, lease, 'GT')
+    if extended ~= 1 then
+      extends = extended == 0
+      local ttl = redis.call('PTTL', lock)
+      if ttl >= 0 and ttl < least then redis.call('PEXPIRE', lock, lease) end
+      -- A key without expiry counts as held for the requested lease.
+      if ttl > least then least = ttl end
+    end
+    left[i] = math.max(least, 1)
   end
 end
 return left

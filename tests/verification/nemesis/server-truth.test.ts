@@ -30,7 +30,7 @@ class Told {
   }
 
   renew(node: number, leaseMs: number): this {
-    return this.say(node, 'lua', 'PEXPIRE', 'lock', leaseMs);
+    return this.say(node, 'lua', 'PEXPIRE', 'lock', leaseMs, 'GT');
   }
 
   release(node: number, owner: string, ...replicas: number[]): this {
@@ -111,6 +111,14 @@ describe('a replica takes over', () => {
     const told = new Told().acquire(FIRST, 'a', 200, SECOND).renew(FIRST, 5_000).wait(300).acquire(SECOND, 'b', 5_000);
     expect(told.truth.lost).toEqual([expect.objectContaining({ before: 'a', after: undefined })]);
     expect(told.truth.contradictions).toEqual([]);
+  });
+
+  test('and renews the lock for less: the longer lease stays', () => {
+    const told = new Told().acquire(FIRST, 'a', 5_000, SECOND).renew(SECOND, 200).wait(300);
+    const { truth } = told.release(SECOND, 'a');
+    expect(truth.lost).toEqual([]);
+    expect(truth.contradictions).toEqual([]);
+    expect(truth.held).toEqual([expect.objectContaining({ owner: 'a', from: 1_002, at: 1_307 })]);
   });
 
   test('and grants the next owner when the lease ends by its own clock first: nothing is lost', () => {

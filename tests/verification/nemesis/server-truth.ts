@@ -4,7 +4,7 @@ import { isExclusive, isRed, isShared, kindOf } from './kinds.js';
 import { runningScript, type RunningScript } from './running-script.js';
 import { FROM_MASTER, type SeenLine } from './seen-line.js';
 import { ReadWriteTruth } from './read-write-truth.js';
-import { ServerView, wholeMsLater, type Ended } from './server-view.js';
+import { afterPexpire, ServerView, type Ended } from './server-view.js';
 import { takeBy, type Take } from './takes.js';
 
 /** The effects of scripts on a lock. */
@@ -211,7 +211,7 @@ export class ServerTruth {
         return this.#set(at, lock, rest[0] ?? '', node);
       case 'PEXPIRE':
         if (!owned) return;
-        owned.expiresAt = wholeMsLater(at, Number(rest[0]), this.wallAhead);
+        owned.expiresAt = afterPexpire(owned.expiresAt, rest, at, this.wallAhead);
         owned.leased = `${rest[0]} ms by ${this.#running[node]?.script ?? 'an unknown client'} at ${at}`;
         return;
       case 'HDEL':

@@ -13,6 +13,12 @@ export type Ended = (held: { lock: string; owner: string; from: number; at: numb
 export const wholeMsLater = (at: number, ms: number, wallAhead: number): number =>
   Math.floor(at + wallAhead) - wallAhead + ms;
 
+/** The end of a lease after a PEXPIRE with these arguments behind the key. With GT, it never comes earlier. */
+export function afterPexpire(before: number, [ms, option]: readonly string[], at: number, wallAhead: number): number {
+  const ends = wholeMsLater(at, Number(ms), wallAhead);
+  return option === 'GT' ? Math.max(before, ends) : ends;
+}
+
 /** The state of the locks at one server, by its own MONITOR: its own commands and those from its master. */
 export class ServerView {
   readonly #entries = new Map<string, Entry>();
@@ -41,7 +47,7 @@ export class ServerView {
       case 'HSET':
         return this.set(lock, { owner: rest[0] ?? '', expiresAt: live?.expiresAt ?? Infinity });
       case 'PEXPIRE':
-        return live && this.set(lock, { ...live, expiresAt: wholeMsLater(at, Number(rest[0]), this.wallAhead) });
+        return live && this.set(lock, { ...live, expiresAt: afterPexpire(live.expiresAt, rest, at, this.wallAhead) });
       case 'PEXPIREAT':
         return live && this.set(lock, { ...live, expiresAt: Number(rest[0]) - this.wallAhead });
       case 'HDEL':
