@@ -47,11 +47,12 @@ export const FAST = {
   project: ['project'],
 };
 
-/** Projects that need other servers, a JVM or a long time. @type {Readonly<Record<string, string[]>>} */
+/** Projects that need other servers, a JVM, a browser or a long time. @type {Readonly<Record<string, string[]>>} */
 export const APART = {
   topologies: ['topologies'],
   redisson: ['interop/redisson'],
   soak: ['verification/soak'],
+  browser: ['browser'],
 };
 
 export default {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '../../support/project/project-files.js';
@@ -18,16 +18,17 @@ afterEach(() => rmSync(bin, { recursive: true }));
 
 const called = (): string[] => (existsSync(calls) ? readFileSync(calls, 'utf8').trim().split('\n') : []);
 
+function program(name: string, text: string): void {
+  writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`);
+  chmodSync(join(bin, name), 0o755);
+}
+
 /** Runs it; `npm` is the part of a shell script that decides about one call. */
-async function ciRun(npm: string, whileItRuns?: (pid: number) => Promise<void>) {
-  const program = (name: string, text: string): void => {
-    writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`);
-    chmodSync(join(bin, name), 0o755);
-  };
+async function ciRun(npm: string, whileItRuns?: (pid: number) => Promise<void>, path = process.env.PATH ?? '') {
   program('npm', `echo "$*" >> '${calls}'\n${npm}`);
-  program('redis-server', 'exit 0');
+  if (path !== '') for (const present of ['redis-server', 'chromium']) program(present, 'exit 0');
   const child = spawn('bash', [join(PROJECT_ROOT, '.ci/run')], {
-    env: { ...process.env, PATH: `${bin}:${process.env.PATH ?? ''}` },
+    env: { ...process.env, HOLDFAST_CHROMIUM: '', PATH: `${bin}:${path}` },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -42,6 +43,7 @@ const STEPS = [
   'run check',
   'test',
   'run test:slow',
+  'run test:browser',
   'run test:servers -- tests/topologies/',
   'run test:topologies -- tests/contracts/lock.test.ts',
   'run test:servers -- tests/contracts/lock.test.ts tests/lua/lock.test.ts',
@@ -54,31 +56,50 @@ const STEPS = [
 test('the run executes every step in order and passes', async () => {
   const { status, lastLine } = await ciRun('exit 0');
   expect(called()).toEqual(['ci --no-audit --no-fund', ...STEPS]);
-  expect(lastLine).toMatch(/^done in \d+ s: 10 steps, 0 of them failed$/);
+  expect(lastLine).toMatch(/^done in \d+ s: 11 steps, 0 of them failed$/);
   expect(status).toBe(0);
 });
 
 test.each(STEPS)('the run fails after all steps if "npm %s" fails', async (step) => {
   const { status, lastLine } = await ciRun(`[ "$*" != '${step}' ]`);
   expect(called().slice(1)).toEqual(STEPS);
-  expect(lastLine).toMatch(/: 10 steps, 1 of them failed$/);
+  expect(lastLine).toMatch(/: 11 steps, 1 of them failed$/);
   expect(status).toBe(1);
 });
 
-test('a machine without a JDK skips only the JVM step, and the summary says so', async () => {
+test('a machine without a JDK or a browser skips only that step, and the summary says so', async () => {
   const without = await ciRun(`case "$*" in *interop*) exit 3 ;; esac`);
   expect(without.output).toContain('  jvm: not run: this machine has no JDK or no Maven\n');
+  expect(without.output).toContain('  browser: passed');
   expect(without.status).toBe(0);
+  const noBrowser = await ciRun(`case "$*" in *browser*) exit 3 ;; esac`);
+  expect(noBrowser.output).toContain('  browser: not run: no browser can be installed\n');
+  expect(noBrowser.status).toBe(0);
   const other = await ciRun(`case "$*" in *runtimes*) exit 3 ;; esac`);
   expect(other.output).toContain('  runtimes: FAILED with status 3');
   expect(other.status).toBe(1);
 });
 
+test('as root the run installs a Redis and a browser that the machine lacks, and a browser that is not to be had is not run', async () => {
+  const { PATH = '' } = process.env;
+  for (const name of ['bash', 'dirname']) {
+    const folder = PATH.split(':').find((each) => existsSync(join(each, name)))!;
+    symlinkSync(join(folder, name), join(bin, name));
+  }
+  program('id', 'echo 0');
+  program('apt-get', `echo "apt-get $*" >> '${calls}'\ncase "$*" in *chromium*) exit 100 ;; esac`);
+  const { status, output } = await ciRun(`case "$*" in *browser*) exit 3 ;; esac`, undefined, '');
+  const packages = called().filter((call) => call.startsWith('apt-get install'));
+  expect(packages).toEqual([expect.stringContaining(' redis-server'), expect.stringContaining(' chromium ')]);
+  expect(output).toContain('  browser: not run: no browser can be installed\n');
+  expect(status).toBe(0);
+});
+
 test('a failed installation fails the run, and each step counts as failed', async () => {
   const { status, output, lastLine } = await ciRun('exit 7');
   expect(called()).toEqual(['ci --no-audit --no-fund']);
-  expect(output.match(/FAILED: it did not get its turn/g)).toHaveLength(10);
-  expect(lastLine).toMatch(/: 10 steps, 10 of them failed$/);
+  expect(output.match(/FAILED: it did not get its turn/g)).toHaveLength(11);
+  expect(lastLine).toMatch(/: 11 steps, 11 of them failed$/);
   expect(status).toBe(1);
 });
 
@@ -93,6 +114,6 @@ test('a run that is ended from outside names the steps that did not run', async 
     },
   );
   expect(output).toContain('  fast: passed');
-  expect(output.match(/FAILED: it did not get its turn/g)).toHaveLength(8);
+  expect(output.match(/FAILED: it did not get its turn/g)).toHaveLength(9);
   expect(status).toBe(1);
 });
