@@ -11,6 +11,9 @@
  *                         its stream and opens another one.
  *   POST ./unlock         frees a lock: `UnlockRequest` as JSON, with the header `holdfast-csrf`. Only with `actions`.
  *
+ * The Content-Security-Policy of the page needs `script-src`, `style-src` and `connect-src` for this origin, and `img-src
+ * data:` for its icon. The script sets styles through the CSSOM only, so that no inline style is needed.
+ *
  * Every error is JSON: `ErrorReply`. After a status other than 200, a browser does not open the stream again by itself.
  * The page shows the error and a button that tries again.
  *
