@@ -28,8 +28,8 @@ export type LockMode = 'exclusive' | 'shared';
 export type MissOutcome = 'busy' | 'aborted' | 'failed';
 
 /**
- * The lifecycle events of a client, by name. `lockName` is the name that the caller used, without the key prefix. Times
- * are milliseconds.
+ * The lifecycle events of a client, by name. `lockName` is the name that the caller used, without the key prefix. `group`
+ * is the group of that name, if {@link lockName} made it for the handle of the call. Times are milliseconds.
  *
  * Each acquisition ends with one event: `acquired` (`permitsAcquired` and `latchPassed` for objects without an owner), or
  * `notAcquired`. After `acquired`, the client emits either `released` or `leaseLost` once. Nested holds and the members of
@@ -45,6 +45,7 @@ export type LockEvents = {
    */
   acquired: {
     lockName: string;
+    group: string | undefined;
     kind: LockKind;
     mode: LockMode;
     owner: string;
@@ -55,6 +56,7 @@ export type LockEvents = {
   /** An acquisition ended without a hold. `waited` counts from the call. */
   notAcquired: {
     lockName: string;
+    group: string | undefined;
     kind: LockKind;
     mode: LockMode;
     outcome: MissOutcome;
@@ -66,16 +68,25 @@ export type LockEvents = {
    * release or rejected it, the client emits this event when the release in the background has ended. `held` counts from
    * the grant.
    */
-  released: { lockName: string; kind: LockKind; mode: LockMode; owner: string; holdCount: number; held: number };
+  released: {
+    lockName: string;
+    group: string | undefined;
+    kind: LockKind;
+    mode: LockMode;
+    owner: string;
+    holdCount: number;
+    held: number;
+  };
   /** A call began to wait. `waiters` is the number of calls of this client that wait for this lock. */
-  waiting: { lockName: string; waiters: number };
+  waiting: { lockName: string; group: string | undefined; waiters: number };
   /** Redis confirmed a renewal. `remaining` is the lease in milliseconds, counted from when the request was sent. */
-  renewed: { lockName: string; owner: string; remaining: number };
+  renewed: { lockName: string; group: string | undefined; owner: string; remaining: number };
   /** A renewal failed. The lease may still be valid, and the client repeats the renewal. */
-  renewFailed: { lockName: string; owner: string; cause: unknown };
+  renewFailed: { lockName: string; group: string | undefined; owner: string; cause: unknown };
   /** A hold was lost. Stop the work that it protects. `hold.signal` aborts, and `hold.release()` rejects. */
   leaseLost: {
     lockName: string;
+    group: string | undefined;
     kind: LockKind;
     mode: LockMode;
     owner: string;
@@ -84,15 +95,22 @@ export type LockEvents = {
     cause?: unknown;
   };
   /** A call got permits of a semaphore. `handedOff`: a release of this client passed the permits on. */
-  permitsAcquired: { lockName: string; kind: LockKind; permits: number; handedOff: boolean; waited: number };
+  permitsAcquired: {
+    lockName: string;
+    group: string | undefined;
+    kind: LockKind;
+    permits: number;
+    handedOff: boolean;
+    waited: number;
+  };
   /** Permits of a semaphore were released. */
-  permitsReleased: { lockName: string; kind: LockKind; permits: number };
+  permitsReleased: { lockName: string; group: string | undefined; kind: LockKind; permits: number };
   /** A call that waited for a latch continues, because the latch is open. */
-  latchPassed: { lockName: string; waited: number };
+  latchPassed: { lockName: string; group: string | undefined; waited: number };
   /** A call counted a latch down by one. */
-  latchCountedDown: { lockName: string };
+  latchCountedDown: { lockName: string; group: string | undefined };
   /** The release at the end of `withLock` failed. The lock is free at the latest when its lease ends. */
-  releaseFailed: { lockName: string; owner: string; cause: unknown };
+  releaseFailed: { lockName: string; group: string | undefined; owner: string; cause: unknown };
   /** A connection to Redis failed. The client reconnects automatically. */
   connectionError: { connection: 'command' | 'subscriber'; cause: unknown };
   /** Redis refuses `TIME`, so a server cannot recognize a request that arrives too late. Emitted once per client. */

@@ -1,7 +1,6 @@
 import { within } from '../clock.js';
 import { ClientClosedError } from '../errors.js';
-import type { Tenure } from '../holding/tenure.js';
-import type { WaitLines } from '../waiting/wait-lines.js';
+import { tenuresOf } from './hold-info.js';
 import type { Wiring } from './wiring.js';
 
 /** The options of `client.close()`. */
@@ -13,11 +12,6 @@ export interface CloseOptions {
    * @defaultValue `false`
    */
   releaseHolds?: boolean | undefined;
-}
-
-/** @internal Every tenure of a client that has a lock now. */
-export function* tenuresOf(lines: WaitLines): Iterable<Tenure> {
-  for (const line of lines) yield* line.holders;
 }
 
 /** @internal Ends the mechanisms of a client, and then its connections. */

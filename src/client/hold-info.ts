@@ -1,5 +1,7 @@
-import { hasCaller } from '../holding/left-holds.js';
+import { countOpen, hasCaller } from '../holding/left-holds.js';
 import type { Tenure } from '../holding/tenure.js';
+import type { WaitLines } from '../waiting/wait-lines.js';
+import type { Mechanisms } from './wiring.js';
 
 /** An open lock of a client, as `client.holds()` lists it. */
 export interface HoldInfo {
@@ -14,8 +16,7 @@ export interface HoldInfo {
   readonly callSite: string | undefined;
 }
 
-/** @internal */
-export const holdInfoOf = ({ protocol, owner, holds }: Tenure, now: number): HoldInfo => {
+const holdInfoOf = ({ protocol, owner, holds }: Tenure, now: number): HoldInfo => {
   const open = holds.filter(hasCaller);
   return {
     lockName: protocol.name,
@@ -25,3 +26,16 @@ export const holdInfoOf = ({ protocol, owner, holds }: Tenure, now: number): Hol
     callSite: open[0]?.site?.toString(),
   };
 };
+
+/** @internal Every tenure of a client that has a lock now. */
+export function* tenuresOf(lines: WaitLines): Iterable<Tenure> {
+  for (const line of lines) yield* line.holders;
+}
+
+/** @internal The open locks of a client. */
+export function holdsOf({ clock, lines }: Pick<Mechanisms, 'clock' | 'lines'>): HoldInfo[] {
+  const tenures = [...tenuresOf(lines)];
+  const now = clock.now();
+  for (const tenure of tenures) tenure.lease.check(now);
+  return tenures.filter(({ holds }) => countOpen(holds) > 0).map((tenure) => holdInfoOf(tenure, now));
+}

@@ -1,16 +1,16 @@
 /* Longer than 300 lines because half of it is doc comments: this class is the contract of the client. */
 import { asyncDispose } from '../async-dispose.js';
 import { randomUUID } from 'node:crypto';
-import { closeClient, tenuresOf, type CloseOptions } from './closing.js';
-import { holdInfoOf, type HoldInfo } from './hold-info.js';
+import { closeClient, type CloseOptions } from './closing.js';
+import { holdsOf, tenuresOf, type HoldInfo } from './hold-info.js';
 import type { InspectOptions, ListEntry } from '../inspection/describe.js';
 import type { ForceUnlockOptions } from '../inspection/force-unlock.js';
 import type { Inspection } from '../inspection/inspection.js';
 import { Inspector } from '../inspection/inspector.js';
 import type { ListOptions } from '../inspection/list.js';
+import { whenReady } from './ready.js';
 import { wire, type Wiring } from './wiring.js';
 import { keepWiring } from './wiring-of.js';
-import { countOpen } from '../holding/left-holds.js';
 import type { Clock } from '../clock.js';
 import { boundRejection, supportsBoundPromises } from '../ownership/bound-promise.js';
 import { runOutside } from '../ownership/flow.js';
@@ -25,9 +25,10 @@ import { SemaphoreProtocol } from '../protocols/semaphore-protocol.js';
 import { SpinLockProtocol } from '../protocols/spin-lock-protocol.js';
 import { addClient } from '../ownership/process-holds.js';
 import { showAs } from '../summary.js';
-import { ClientClosedError, InvalidArgumentError, RedisUnavailableError } from '../errors.js';
+import { InvalidArgumentError } from '../errors.js';
 import type { ClientStats } from '../diagnostics/stats.js';
 import type { EventBus } from '../events.js';
+import { isLockName, nameOf, type LockName, type Named } from '../lock-name.js';
 import type { ResolvedOptions } from '../options.js';
 import {
   checkContext,
@@ -96,15 +97,7 @@ export class LockClient implements AsyncDisposable {
    * @redisson `Redisson#create(Config)` connects
    */
   async ready(): Promise<void> {
-    if (this.#wiring.client.closed) throw new ClientClosedError();
-    const { commandTimeout } = this.#wiring.options;
-    try {
-      await this.#wiring.topology.whenReady(this.#wiring.clock.clock.monotonic() + commandTimeout);
-    } catch (cause) {
-      if (cause instanceof Error && 'code' in cause) throw cause;
-      if (this.#wiring.client.closed) throw new ClientClosedError();
-      throw new RedisUnavailableError(`Redis was not ready within ${commandTimeout} ms`, 'none', { cause });
-    }
+    return whenReady(this.#wiring);
   }
 
   /**
@@ -116,13 +109,13 @@ export class LockClient implements AsyncDisposable {
    * await lock.withLock({ waitTime: 5_000 }, async () => ship());
    * @redisson `RedissonClient#getLock`
    */
-  getLock(name: string, options: ContextOptions = {}): Lock {
+  getLock(name: string | LockName, options: ContextOptions = {}): Lock {
     return this.#lock(new PlainLockProtocol(this.#wiring.port, this.#checkName(name)), options);
   }
 
-  #checkName(name: unknown): string {
-    const checked = checkName(name);
-    this.#wiring.topology.checkName(this.#wiring.port.keyPrefix + checked);
+  #checkName(name: unknown): string | LockName {
+    const checked = isLockName(name) ? name : checkName(name);
+    this.#wiring.topology.checkName(this.#wiring.port.keyPrefix + nameOf(checked));
     return checked;
   }
 
@@ -134,7 +127,7 @@ export class LockClient implements AsyncDisposable {
    * const lock = client.getNonReentrantLock('import');
    * @redisson `RedissonClient#getNonReentrantLock`
    */
-  getNonReentrantLock(name: string, options: ContextOptions = {}): Lock {
+  getNonReentrantLock(name: string | LockName, options: ContextOptions = {}): Lock {
     return this.#lock(new NonReentrantLockProtocol(this.#wiring.port, this.#checkName(name)), options);
   }
 
@@ -146,7 +139,7 @@ export class LockClient implements AsyncDisposable {
    * const lock = client.getFairLock('printer');
    * @redisson `RedissonClient#getFairLock`
    */
-  getFairLock(name: string, options: ContextOptions = {}): FairLock {
+  getFairLock(name: string | LockName, options: ContextOptions = {}): FairLock {
     return this.#fairLock(name, true, options);
   }
 
@@ -158,11 +151,11 @@ export class LockClient implements AsyncDisposable {
    * const lock = client.getNonReentrantFairLock('printer');
    * @redisson `RedissonClient#getNonReentrantFairLock`
    */
-  getNonReentrantFairLock(name: string, options: ContextOptions = {}): FairLock {
+  getNonReentrantFairLock(name: string | LockName, options: ContextOptions = {}): FairLock {
     return this.#fairLock(name, false, options);
   }
 
-  #fairLock(name: string, reentrant: boolean, options: ContextOptions): FairLock {
+  #fairLock(name: string | LockName, reentrant: boolean, options: ContextOptions): FairLock {
     const { context } = checkHandleOptions(options);
     const protocol = new FairLockProtocol(this.#wiring.port, this.#checkName(name), this.#wiring.options, reentrant);
     return new FairLock(this.#wiring.locks, protocol, context);
@@ -176,7 +169,7 @@ export class LockClient implements AsyncDisposable {
    * const lock = client.getSpinLock('cache', { backOff: { initialDelay: 1, maxDelay: 64 } });
    * @redisson `RedissonClient#getSpinLock`
    */
-  getSpinLock(name: string, options: SpinLockOptions = {}): Lock {
+  getSpinLock(name: string | LockName, options: SpinLockOptions = {}): Lock {
     const { backOff, context } = checkHandleOptions(options, ['backOff']);
     return this.#lock(new SpinLockProtocol(this.#wiring.port, this.#checkName(name), pausesOf(backOff)), { context });
   }
@@ -189,7 +182,7 @@ export class LockClient implements AsyncDisposable {
    * await client.getFencedLock('disk').withLock(async ({ token }) => disk.write(data, token));
    * @redisson `RedissonClient#getFencedLock`
    */
-  getFencedLock(name: string, options: FencedLockOptions = {}): FencedLock {
+  getFencedLock(name: string | LockName, options: FencedLockOptions = {}): FencedLock {
     const { tokens, context } = checkHandleOptions(options, ['tokens']);
     const protocol = new FencedLockProtocol(this.#wiring.port, this.#checkName(name), checkTokens(tokens));
     return new FencedLock(this.#wiring.locks, protocol, context);
@@ -204,9 +197,9 @@ export class LockClient implements AsyncDisposable {
    * const items = await catalog.readLock().withLock(async () => load());
    * @redisson `RedissonClient#getReadWriteLock`
    */
-  getReadWriteLock(name: string, options: ContextOptions = {}): ReadWriteLock {
+  getReadWriteLock(name: string | LockName, options: ContextOptions = {}): ReadWriteLock {
     const read = this.#lock(new ReadProtocol(this.#wiring.port, this.#checkName(name)), options);
-    return new ReadWriteLock(name, read, this.#lock(new WriteProtocol(this.#wiring.port, name), options));
+    return new ReadWriteLock(read.name, read, this.#lock(new WriteProtocol(this.#wiring.port, name), options));
   }
 
   /**
@@ -217,7 +210,7 @@ export class LockClient implements AsyncDisposable {
    * const seats = client.getMultiLock('seats', ['12A', '12B']);
    * @redisson `RedissonClient#getMultiLock(String, Collection<Object>)`. Values are strings, as with `StringCodec`.
    */
-  getMultiLock(group: string, values: readonly string[], options?: ContextOptions): GroupMultiLock;
+  getMultiLock(group: string | LockName, values: readonly string[], options?: ContextOptions): GroupMultiLock;
   /**
    * Creates one lock of several locks, which may be of other clients and kinds. Pass options as the last argument. The
    * multi-lock acts for the context of the options, or for the context that all of its locks name.
@@ -229,11 +222,11 @@ export class LockClient implements AsyncDisposable {
    */
   getMultiLock(...locks: readonly (Lock | ContextOptions)[]): MultiLock;
   getMultiLock(...given: readonly unknown[]): GroupMultiLock | MultiLock {
-    if (typeof given[0] !== 'string') {
+    if (typeof given[0] !== 'string' && !isLockName(given[0])) {
       const { locks, options } = locksAndOptions<ContextOptions>(given, ['context']);
       return new MultiLock(locks, checkContext(options.context));
     }
-    const [group, values, options] = given as [string, unknown, ContextOptions?];
+    const [group, values, options] = given as [Named, unknown, ContextOptions?];
     const { context } = checkHandleOptions(options);
     const protocol = new GroupLockProtocol(this.#wiring.port, this.#checkName(group), checkValues(values));
     return new GroupMultiLock(this.#wiring.locks, protocol, context);
@@ -262,7 +255,7 @@ export class LockClient implements AsyncDisposable {
    * await uploads.withPermits(async () => upload(file));
    * @redisson `RedissonClient#getSemaphore`
    */
-  getSemaphore(name: string, options?: SemaphoreOptions): Semaphore {
+  getSemaphore(name: string | LockName, options?: SemaphoreOptions): Semaphore {
     return new Semaphore(
       this.#wiring.objects,
       new SemaphoreProtocol(this.#wiring.port, this.#checkName(name)),
@@ -280,7 +273,7 @@ export class LockClient implements AsyncDisposable {
    * await licenses.withPermit({ leaseTime: 30_000 }, async () => render());
    * @redisson `RedissonClient#getPermitExpirableSemaphore`
    */
-  getPermitExpirableSemaphore(name: string, options?: SemaphoreOptions): PermitExpirableSemaphore {
+  getPermitExpirableSemaphore(name: string | LockName, options?: SemaphoreOptions): PermitExpirableSemaphore {
     const protocol = new PermitExpirableSemaphoreProtocol(this.#wiring.port, this.#checkName(name));
     return new PermitExpirableSemaphore(this.#wiring.objects, protocol, options);
   }
@@ -293,7 +286,7 @@ export class LockClient implements AsyncDisposable {
    * const started = client.getCountDownLatch('started');
    * @redisson `RedissonClient#getCountDownLatch`
    */
-  getCountDownLatch(name: string): CountDownLatch {
+  getCountDownLatch(name: string | LockName): CountDownLatch {
     const { port, topology, objects } = this.#wiring;
     const protocol = new LatchProtocol(port, this.#checkName(name));
     // Redisson puts braces around a name that already has braces. The channel is then in another slot than the key.
@@ -309,11 +302,7 @@ export class LockClient implements AsyncDisposable {
 
   /** Lists the locks that this client holds now. The call sends no command. */
   holds(): HoldInfo[] {
-    const { clock, lines } = this.#wiring;
-    const tenures = [...tenuresOf(lines)];
-    const now = clock.now();
-    for (const tenure of tenures) tenure.lease.check(now);
-    return tenures.filter(({ holds }) => countOpen(holds) > 0).map((tenure) => holdInfoOf(tenure, now));
+    return holdsOf(this.#wiring);
   }
 
   /** Returns what this client has counted since its creation. The call sends no command. */
@@ -331,10 +320,10 @@ export class LockClient implements AsyncDisposable {
    * @example
    * const { kind, owners, remaining } = await client.inspect('order:42');
    */
-  inspect(name: string, options: InspectOptions & { processes: true }): Promise<ListEntry>;
-  inspect(name: string, options?: InspectOptions): Promise<Inspection>;
-  async inspect(name: string, options?: InspectOptions): Promise<Inspection> {
-    return this.#inspector.inspect(this.#checkName(name), options);
+  inspect(name: string | LockName, options: InspectOptions & { processes: true }): Promise<ListEntry>;
+  inspect(name: string | LockName, options?: InspectOptions): Promise<Inspection>;
+  async inspect(name: string | LockName, options?: InspectOptions): Promise<Inspection> {
+    return this.#inspector.inspect(nameOf(this.#checkName(name)), options);
   }
 
   /**
@@ -368,8 +357,8 @@ export class LockClient implements AsyncDisposable {
    * if (owner !== undefined) await client.forceUnlock('order:42', { ifOwner: owner.owner });
    * @redisson `RLock#forceUnlock()`. Differs: frees only the hold of the given owner.
    */
-  async forceUnlock(name: string, options: ForceUnlockOptions): Promise<boolean> {
-    return this.#inspector.forceUnlock(this.#checkName(name), options);
+  async forceUnlock(name: string | LockName, options: ForceUnlockOptions): Promise<boolean> {
+    return this.#inspector.forceUnlock(nameOf(this.#checkName(name)), options);
   }
 
   /**

@@ -12,6 +12,11 @@ import type { LockKind, LockMode, MissOutcome } from '../events.js';
 interface Subject {
   /** The name that the caller used, without the key prefix. A lock over several locks has their names, with commas. */
   readonly name: string;
+  /**
+   * The group of the name, if `lockName` made it. A lock over several locks has their groups, each once, with commas.
+   * `undefined`: none.
+   */
+  readonly group: string | undefined;
   readonly kind: LockKind;
   readonly mode: LockMode;
   /** The id of the client. A lock over locks of several clients has their ids, with commas. */

@@ -8,9 +8,14 @@ import type { EventSource, LockKind, LockMode, MissOutcome } from '../events.js'
 import * as channels from './channels.js';
 import { Counters } from './stats.js';
 
-/** A lock or synchronizer, as reports name it. */
-export interface Subject {
+/** The name of a lock or synchronizer, and the group of the handle that made the call. */
+export interface Named {
   readonly name: string;
+  readonly group: string | undefined;
+}
+
+/** A lock or synchronizer, as reports name it. */
+export interface Subject extends Named {
   readonly kind: LockKind;
   /** Whether several callers can hold it at the same time. */
   readonly concurrent: boolean;
@@ -21,6 +26,11 @@ interface Settle<H> {
   granted(hold: H): void;
   failed(error: unknown): void;
 }
+
+const lockOf = ({ name: lockName, group }: Named): { lockName: string; group: string | undefined } => ({
+  lockName,
+  group,
+});
 
 export const modeOf = ({ concurrent }: Subject): LockMode => (concurrent ? 'shared' : 'exclusive');
 
@@ -52,45 +62,45 @@ export class Reports {
     this.counters.waiting -= 1;
   }
 
-  waiting(lockName: string, waiters: number): void {
+  waiting({ name: lockName, group }: Named, waiters: number): void {
     this.counters.waits += 1;
-    if (this.events.heard('waiting')) this.events.emit('waiting', { lockName, waiters });
+    if (this.events.heard('waiting')) this.events.emit('waiting', { lockName, group, waiters });
   }
 
   /** A caller gets a hold. The hold may already be lost. `askedAt`: monotonic time, in ms, of the call. */
   acquired(subject: Subject, owner: string, holdCount: number, handedOff: boolean, askedAt: number): void {
     const { counters, events } = this;
-    const { name: lockName, kind } = subject;
+    const { name: lockName, group, kind } = subject;
     counters.ended(kind, 'granted');
     if (handedOff) counters.handOvers += 1;
     if (!events.heard('acquired')) return;
     const waited = this.now() - askedAt;
-    events.emit('acquired', { lockName, kind, mode: modeOf(subject), owner, holdCount, handedOff, waited });
+    events.emit('acquired', { lockName, group, kind, mode: modeOf(subject), owner, holdCount, handedOff, waited });
   }
 
   notAcquired(subject: Subject, askedAt: number, cause: unknown): void {
-    const { name: lockName, kind } = subject;
+    const { name: lockName, group, kind } = subject;
     const outcome = missOf(cause);
     this.counters.ended(kind, outcome);
     if (!this.events.heard('notAcquired')) return;
     const waited = this.now() - askedAt;
-    this.events.emit('notAcquired', { lockName, kind, mode: modeOf(subject), outcome, waited, cause });
+    this.events.emit('notAcquired', { lockName, group, kind, mode: modeOf(subject), outcome, waited, cause });
   }
 
   /** `openedAt`: time of the grant by this lease clock, in ms. */
   released(subject: Subject, owner: string, holdCount: number, openedAt: number, clock: LeaseClock): void {
     if (!this.events.heard('released')) return;
-    const { name: lockName, kind } = subject;
+    const { name: lockName, group, kind } = subject;
     const held = clock.now() - openedAt;
-    this.events.emit('released', { lockName, kind, mode: modeOf(subject), owner, holdCount, held });
+    this.events.emit('released', { lockName, group, kind, mode: modeOf(subject), owner, holdCount, held });
   }
 
   lost(subject: Subject, owner: string, held: number, error: LockLostError): void {
-    const { name, kind } = subject;
+    const { name, group, kind } = subject;
     const { reason, cause } = error;
     const mode = modeOf(subject);
     this.counters.losses += 1;
-    this.events.emit('leaseLost', { lockName: name, kind, mode, owner, reason, held, cause });
+    this.events.emit('leaseLost', { lockName: name, group, kind, mode, owner, reason, held, cause });
     if (!channels.leaseLost.hasSubscribers) return;
     channels.leaseLost.publish({
       ...this.#named(subject),
@@ -103,20 +113,20 @@ export class Reports {
 
   renewed(subject: Subject, owner: string, remaining: number): void {
     this.counters.renewals += 1;
-    if (this.events.heard('renewed')) this.events.emit('renewed', { lockName: subject.name, owner, remaining });
+    if (this.events.heard('renewed')) this.events.emit('renewed', { ...lockOf(subject), owner, remaining });
     if (!channels.leaseRenewed.hasSubscribers) return;
     channels.leaseRenewed.publish({ ...this.#named(subject), owner, remaining } satisfies channels.LeaseRenewedMessage);
   }
 
   renewFailed(subject: Subject, owner: string, error: unknown): void {
     this.counters.renewalFailures += 1;
-    this.events.emit('renewFailed', { lockName: subject.name, owner, cause: error });
+    this.events.emit('renewFailed', { ...lockOf(subject), owner, cause: error });
     if (!channels.renewFailed.hasSubscribers) return;
     channels.renewFailed.publish({ ...this.#named(subject), owner, error } satisfies channels.RenewFailedMessage);
   }
 
-  releaseFailed(lockName: string, owner: string, cause: unknown): void {
-    this.events.emit('releaseFailed', { lockName, owner, cause });
+  releaseFailed({ name: lockName, group }: Named, owner: string, cause: unknown): void {
+    this.events.emit('releaseFailed', { lockName, group, owner, cause });
   }
 
   connectionError(connection: 'command' | 'subscriber', error: unknown): void {
@@ -131,29 +141,36 @@ export class Reports {
     this.events.emit('clockUnavailable', { cause });
   }
 
-  permitsAcquired({ name: lockName, kind }: Subject, permits: number, handedOff: boolean, askedAt: number): void {
+  permitsAcquired(
+    { name: lockName, group, kind }: Subject,
+    permits: number,
+    handedOff: boolean,
+    askedAt: number,
+  ): void {
     this.counters.ended(kind, 'granted');
     if (handedOff) this.counters.handOvers += 1;
     if (!this.events.heard('permitsAcquired')) return;
-    this.events.emit('permitsAcquired', { lockName, kind, permits, handedOff, waited: this.now() - askedAt });
+    this.events.emit('permitsAcquired', { lockName, group, kind, permits, handedOff, waited: this.now() - askedAt });
   }
 
-  permitsReleased({ name: lockName, kind }: Subject, permits: number): void {
+  permitsReleased({ name: lockName, group, kind }: Subject, permits: number): void {
     if (permits === 0 || !this.events.heard('permitsReleased')) return;
-    this.events.emit('permitsReleased', { lockName, kind, permits });
+    this.events.emit('permitsReleased', { lockName, group, kind, permits });
   }
 
-  latchPassed({ name: lockName, kind }: Subject, askedAt: number): void {
+  latchPassed({ name: lockName, group, kind }: Subject, askedAt: number): void {
     this.counters.ended(kind, 'granted');
-    if (this.events.heard('latchPassed')) this.events.emit('latchPassed', { lockName, waited: this.now() - askedAt });
+    if (this.events.heard('latchPassed'))
+      this.events.emit('latchPassed', { lockName, group, waited: this.now() - askedAt });
   }
 
-  latchCountedDown({ name: lockName }: Subject): void {
-    if (this.events.heard('latchCountedDown')) this.events.emit('latchCountedDown', { lockName });
+  latchCountedDown({ name: lockName, group }: Subject): void {
+    if (this.events.heard('latchCountedDown')) this.events.emit('latchCountedDown', { lockName, group });
   }
 
-  #named(subject: Subject): Pick<channels.LeaseLostMessage, 'name' | 'kind' | 'mode' | 'clientId'> {
-    return { name: subject.name, kind: subject.kind, mode: modeOf(subject), clientId: this.clientId };
+  #named(subject: Subject): Pick<channels.LeaseLostMessage, 'name' | 'group' | 'kind' | 'mode' | 'clientId'> {
+    const { name, group, kind } = subject;
+    return { name, group, kind, mode: modeOf(subject), clientId: this.clientId };
   }
 }
 

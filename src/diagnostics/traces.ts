@@ -8,7 +8,7 @@ import { acquireChannel, holdChannel, type AcquireMessage, type HoldMessage } fr
 import { missOf } from './reports.js';
 
 /** A lock or synchronizer, as the channels name it. */
-export type TracedSubject = Pick<HoldMessage, 'name' | 'kind' | 'mode' | 'clientId'>;
+export type TracedSubject = Pick<HoldMessage, 'name' | 'group' | 'kind' | 'mode' | 'clientId'>;
 
 /** The fields of a grant in the messages. */
 export type TracedGrant = Pick<AcquireMessage, 'owner' | 'holdCount' | 'handedOff'>;

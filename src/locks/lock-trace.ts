@@ -17,9 +17,9 @@ export function tracedSingle(
   protocol: LockProtocol,
   context: LockContext | undefined,
 ): TracedLock {
-  const { name, kind } = protocol;
+  const { name, group, kind } = protocol;
   const nested = innermostHold(client, protocol, context) !== undefined;
-  return { name, kind, mode: modeOf(protocol), clientId: client.clientId, nested };
+  return { name, group, kind, mode: modeOf(protocol), clientId: client.clientId, nested };
 }
 
 /** Traces an acquisition. `hasBody`: the section is a function, so `runTraced` begins the trace of the hold. */
@@ -41,9 +41,9 @@ export function runTraced<H extends Hold, T>(lock: TracedLock, hold: H, fn: (hol
   return holdTrace(lock, hold).run(() => runInside(hold, fn));
 }
 
-function holdTrace({ name, kind, mode, clientId }: TracedLock, hold: Hold): HoldTrace {
+function holdTrace({ name, group, kind, mode, clientId }: TracedLock, hold: Hold): HoldTrace {
   const { owner, holdCount } = hold.grant;
-  const trace = new HoldTrace({ name, kind, mode, clientId }, { owner, holdCount });
+  const trace = new HoldTrace({ name, group, kind, mode, clientId }, { owner, holdCount });
   hold.tracedBy(trace);
   return trace;
 }

@@ -242,7 +242,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal */
   protected override releaseFailed({ owner }: Hold, cause: unknown): void {
-    this.runtime.reports.releaseFailed(this.name, owner, cause);
+    this.runtime.reports.releaseFailed(this.protocol, owner, cause);
   }
 
   /** @internal */

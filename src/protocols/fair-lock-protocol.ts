@@ -1,3 +1,4 @@
+import type { Named } from '../lock-name.js';
 import type { ResolvedOptions } from '../options.js';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -19,11 +20,11 @@ export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
 
   constructor(
     port: ProtocolPort,
-    name: string,
+    named: Named,
     private readonly options: Pick<ResolvedOptions, 'fairLockWaitTimeout' | 'fairWaiterTimeout'>,
     override readonly reentrant = true,
   ) {
-    super(port, name);
+    super(port, named);
     this.#keys = [this.key, fairQueueKey(this.key), fairTimeoutsKey(this.key), fairAliveKey(this.key)];
   }
 

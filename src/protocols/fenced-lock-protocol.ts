@@ -1,3 +1,4 @@
+import type { Named } from '../lock-name.js';
 import { tokenKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/fenced-lock.js';
@@ -14,10 +15,10 @@ export class FencedLockProtocol extends PlainLockProtocol {
 
   constructor(
     port: ProtocolPort,
-    name: string,
+    named: Named,
     private readonly tokens: scripts.TokenSource,
   ) {
-    super(port, name);
+    super(port, named);
     this.tokenKey = tokenKey(this.key);
   }
 

@@ -1,3 +1,4 @@
+import { groupOf, nameOf, type Named } from '../lock-name.js';
 import { createHash } from 'node:crypto';
 import type { LockedValues, LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
 import { lockChannel } from '../redis/keys.js';
@@ -66,6 +67,8 @@ const valuesOf = ({ lockedValues }: LockProtocol): GroupValues =>
 
 /** The requests of Redisson's group multi-lock: one hash, in which each held value of the group has three fields. */
 export class GroupLockProtocol implements LockProtocol {
+  readonly name: string;
+  readonly group: string | undefined;
   readonly key: string;
   readonly channel: string;
   readonly kind = 'group';
@@ -82,18 +85,24 @@ export class GroupLockProtocol implements LockProtocol {
 
   constructor(
     private readonly port: ProtocolPort,
-    readonly name: string,
+    named: Named,
     values: Iterable<string> | GroupValues,
   ) {
-    this.key = port.keyPrefix + name;
+    this.name = nameOf(named);
+    this.group = groupOf(named);
+    this.key = port.keyPrefix + this.name;
     this.channel = lockChannel(this.key);
     this.lockedValues = values instanceof GroupValues ? values : GroupValues.of(values);
   }
 
   /** Combines the values of several protocols of one group and one client. */
   static together(protocols: readonly [GroupLockProtocol, ...GroupLockProtocol[]]): GroupLockProtocol {
-    const [{ port, name }] = protocols;
-    return new GroupLockProtocol(port, name, GroupValues.together(protocols.map(({ lockedValues }) => lockedValues)));
+    const [first] = protocols;
+    return new GroupLockProtocol(
+      first.port,
+      first,
+      GroupValues.together(protocols.map(({ lockedValues }) => lockedValues)),
+    );
   }
 
   /** Calls for the same values wait in one line. */

@@ -1,3 +1,4 @@
+import type { Named } from '../lock-name.js';
 import { latchChannel, latchOpenedKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/latch.js';
@@ -10,8 +11,8 @@ export class LatchProtocol extends OwnerlessProtocol {
   readonly kind = 'latch';
   readonly #opened: string;
 
-  constructor(port: ProtocolPort, name: string) {
-    super(port, name, latchChannel);
+  constructor(port: ProtocolPort, named: Named) {
+    super(port, named, latchChannel);
     this.#opened = latchOpenedKey(this.key);
   }
 

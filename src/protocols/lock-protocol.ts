@@ -70,6 +70,8 @@ export interface WaitQueue {
 export interface LockProtocol {
   /** The name that the caller passed, without the key prefix. */
   readonly name: string;
+  /** The group of the name, if `lockName` made it. It labels events, messages and metrics, and has no other effect. */
+  readonly group: string | undefined;
   /** The key that is locked. Two protocols with the same key compete for it. */
   readonly key: string;
   /** The kind, in events, statistics and diagnostics channels. Nothing else depends on it. */

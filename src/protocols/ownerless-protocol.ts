@@ -1,3 +1,4 @@
+import { groupOf, nameOf, type Named } from '../lock-name.js';
 import type { LockKind } from '../events.js';
 import { requestsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -24,6 +25,8 @@ export abstract class OwnerlessProtocol {
   abstract readonly kind: LockKind;
   /** Several callers can have permits, or pass a latch, at the same time. */
   readonly concurrent = true;
+  readonly name: string;
+  readonly group: string | undefined;
   readonly key: string;
   /** Key of the lanes of this client. A change needs a lane to take effect at most once. */
   readonly requests: string;
@@ -31,10 +34,12 @@ export abstract class OwnerlessProtocol {
 
   constructor(
     protected readonly port: ProtocolPort,
-    readonly name: string,
+    named: Named,
     channelOf: (key: string) => string,
   ) {
-    this.key = port.keyPrefix + name;
+    this.name = nameOf(named);
+    this.group = groupOf(named);
+    this.key = port.keyPrefix + this.name;
     this.requests = requestsKey(this.key, port.clientId);
     this.channel = channelOf(this.key);
   }

@@ -1,3 +1,4 @@
+import type { Named } from '../lock-name.js';
 import { takenPermitsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/permit-expirable-semaphore.js';
@@ -11,8 +12,8 @@ export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
   readonly kind = 'permit-expirable-semaphore';
   readonly #keys: [semaphore: string, taken: string];
 
-  constructor(port: ProtocolPort, name: string) {
-    super(port, name);
+  constructor(port: ProtocolPort, named: Named) {
+    super(port, named);
     this.#keys = [this.key, takenPermitsKey(this.key)];
   }
 

@@ -1,3 +1,4 @@
+import { groupOf, nameOf, type Named } from '../lock-name.js';
 import type { LockKind } from '../events.js';
 import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
@@ -23,6 +24,8 @@ export const isForeign = (fields: readonly string[]): boolean =>
 
 /** The requests of Redisson's RLock: a hash with one owner and its hold count, and one channel. */
 export class PlainLockProtocol implements LockProtocol {
+  readonly name: string;
+  readonly group: string | undefined;
   readonly key: string;
   readonly channel: string;
   readonly kind: LockKind = 'lock';
@@ -35,9 +38,11 @@ export class PlainLockProtocol implements LockProtocol {
 
   constructor(
     protected readonly port: ProtocolPort,
-    readonly name: string,
+    named: Named,
   ) {
-    this.key = port.keyPrefix + name;
+    this.name = nameOf(named);
+    this.group = groupOf(named);
+    this.key = port.keyPrefix + this.name;
     this.channel = lockChannel(this.key);
   }
 

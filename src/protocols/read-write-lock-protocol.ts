@@ -1,3 +1,4 @@
+import { groupOf, nameOf, type Named } from '../lock-name.js';
 import { readHoldBase, readHoldKey, readWriteChannel } from '../redis/keys.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -13,6 +14,8 @@ const isWriter = (field: string): boolean => field.endsWith(WRITE);
 
 /** The common part of both sides of Redisson's RReadWriteLock: one hash, one channel and one release. */
 abstract class SideProtocol implements LockProtocol {
+  readonly name: string;
+  readonly group: string | undefined;
   readonly key: string;
   readonly channel: string;
   readonly kind = 'read-write';
@@ -25,9 +28,11 @@ abstract class SideProtocol implements LockProtocol {
 
   constructor(
     protected readonly port: ProtocolPort,
-    readonly name: string,
+    named: Named,
   ) {
-    this.key = port.keyPrefix + name;
+    this.name = nameOf(named);
+    this.group = groupOf(named);
+    this.key = port.keyPrefix + this.name;
     this.channel = readWriteChannel(this.key);
     this.base = readHoldBase(this.key);
   }

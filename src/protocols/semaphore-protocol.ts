@@ -1,3 +1,4 @@
+import type { Named } from '../lock-name.js';
 import { semaphoreChannel } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
@@ -9,8 +10,8 @@ import type { ProtocolPort } from './protocol-port.js';
 export abstract class PermitsProtocol extends OwnerlessProtocol {
   protected readonly countKeys: [semaphore: string, requests: string];
 
-  constructor(port: ProtocolPort, name: string) {
-    super(port, name, semaphoreChannel);
+  constructor(port: ProtocolPort, named: Named) {
+    super(port, named, semaphoreChannel);
     this.countKeys = [this.key, this.requests];
   }
 

@@ -1,3 +1,4 @@
+import type { Named } from '../lock-name.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { ReleaseReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/spin-lock.js';
@@ -18,8 +19,8 @@ export class SpinLockProtocol extends PlainLockProtocol {
   override readonly line = 'spin';
   readonly polls: Pauses;
 
-  constructor(port: ProtocolPort, name: string, pauses: Pauses) {
-    super(port, name);
+  constructor(port: ProtocolPort, named: Named, pauses: Pauses) {
+    super(port, named);
     this.polls = pauses;
   }
 

@@ -9,7 +9,7 @@ import { refuseUnknown } from '../options.js';
 import type { LockCall, LockSettle, Method } from '../locks/lock-call.js';
 import type { TracedLock } from '../locks/lock-trace.js';
 import { Lock } from '../locks/lock.js';
-import { clientIdsOf, identityOf, type Member, type Members } from './members.js';
+import { clientIdsOf, groupsOf, identityOf, type Member, type Members } from './members.js';
 import { notOwnerText } from '../locks/not-owner-text.js';
 import type { MemberCall } from '../locks/single-lock.js';
 
@@ -172,7 +172,8 @@ export abstract class JointLock extends Lock<MultiHold> {
   /** @internal */
   protected override tracedAs(context: LockContext | undefined): TracedLock {
     const nested = this.innermost(context, (hold) => hold.current) !== undefined;
-    return { name: this.name, kind: this.kind, mode: 'exclusive', clientId: clientIdsOf(this.members), nested };
+    const { name, kind, members } = this;
+    return { name, group: groupsOf(members), kind, mode: 'exclusive', clientId: clientIdsOf(members), nested };
   }
 
   /**
@@ -192,7 +193,7 @@ export abstract class JointLock extends Lock<MultiHold> {
         byUnlock,
         releaseFailed: (member, cause) => {
           const { services, protocol } = SingleHold.tenureOf(member);
-          services.reports.releaseFailed(protocol.name, member.owner, cause);
+          services.reports.releaseFailed(protocol, member.owner, cause);
         },
       },
       members,
@@ -239,8 +240,9 @@ export abstract class JointLock extends Lock<MultiHold> {
   }
 
   /** @internal */
-  protected override releaseFailed({ owner, lockName }: Hold, cause: unknown): void {
-    this.members[0]?.inner.runtime.reports.releaseFailed(lockName, owner, cause);
+  protected override releaseFailed({ owner, lockName: name }: Hold, cause: unknown): void {
+    const { members } = this;
+    members[0].inner.runtime.reports.releaseFailed({ name, group: groupsOf(members) }, owner, cause);
   }
 
   /** @internal */

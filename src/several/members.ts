@@ -96,3 +96,10 @@ export function contextOf(members: Members, own: LockContext | undefined): LockC
 /** The ids of the clients of the members, separated by commas. */
 export const clientIdsOf = (members: Members): string =>
   [...new Set(members.map(({ inner }) => inner.runtime.clientId))].join(', ');
+
+/** The groups of the names of the members, each once, separated by commas; `undefined` if no member has one. */
+export function groupsOf(members: Members): string | undefined {
+  const groups = new Set(members.map(({ inner }) => inner.protocol.group));
+  groups.delete(undefined);
+  return groups.size === 0 ? undefined : [...groups].join(', ');
+}

@@ -35,7 +35,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     private readonly resolve: (value: Taken) => void,
     fail: (error: unknown) => void,
   ) {
-    super(services.clock, protocol.name, waiting, leaseMs, undefined, fail);
+    super(services.clock, protocol, waiting, leaseMs, undefined, fail);
   }
 
   protected send(): ScriptRequest<AcquireReply> {

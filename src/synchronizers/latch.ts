@@ -128,7 +128,7 @@ class LatchWaiter extends SharedWaiter {
     private readonly resolve: (value: undefined) => void,
     fail: (error: unknown) => void,
   ) {
-    super(clock, protocol.name, waiting, undefined, undefined, fail);
+    super(clock, protocol, waiting, undefined, undefined, fail);
   }
 
   protected send(): ScriptRequest<AcquireReply> {

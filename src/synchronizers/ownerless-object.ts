@@ -135,8 +135,8 @@ export abstract class OwnerlessObject {
 
   /** @internal The object, as the diagnostics channels name it. */
   protected get subject(): TracedSubject {
-    const { name, kind } = this.protocol;
-    return { name, kind, mode: modeOf(this.protocol), clientId: this.services.reports.clientId };
+    const { name, group, kind } = this.protocol;
+    return { name, group, kind, mode: modeOf(this.protocol), clientId: this.services.reports.clientId };
   }
 
   /** @internal Reports the grant of `wants` permits, or an open latch. `askedAt`: monotonic time, in ms, of the call. */

@@ -136,7 +136,7 @@ export abstract class PermitSource extends OwnerlessObject {
     const grant = { owner, holdCount: 1, permits: count };
     const trace = holdChannel.hasSubscribers ? new HoldTrace(this.subject, grant) : undefined;
     const release = (): Promise<void> => trace?.releasing(permits.release()) ?? permits.release();
-    const releaseFailed = (cause: unknown): void => this.services.reports.releaseFailed(this.name, owner, cause);
+    const releaseFailed = (cause: unknown): void => this.services.reports.releaseFailed(this.protocol, owner, cause);
     let result: T;
     try {
       result = await (trace === undefined ? body() : trace.run(body));

@@ -21,7 +21,7 @@ export class PermitWaiter extends SharedWaiter {
     private readonly resolve: (value: undefined, handedOff: boolean) => void,
     fail: (error: unknown) => void,
   ) {
-    super(services.clock, protocol.name, waiting, undefined, undefined, fail);
+    super(services.clock, protocol, waiting, undefined, undefined, fail);
   }
 
   override get passablePermits(): number {

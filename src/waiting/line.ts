@@ -62,7 +62,7 @@ export class LocalLine {
   waitBegins(waiter: Waiter, wake: () => void): void {
     if (waiter instanceof LockWaiter) this.queue?.join(waiter, wake);
     this.services.longWaits.waiting(this.queue ?? this);
-    this.services.reports.waiting(waiter.name, (this.queue ?? this).waiterCount);
+    this.services.reports.waiting(waiter.named, (this.queue ?? this).waiterCount);
   }
 
   remove(waiter: Waiter): void {

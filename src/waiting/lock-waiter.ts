@@ -57,7 +57,7 @@ export class LockWaiter extends Waiter {
     { protocol, terms, limit, makeHold }: LockCallTerms,
     private readonly outcome: Settle,
   ) {
-    super(services.clock, protocol.name, limit, terms.leaseMs, terms.site);
+    super(services.clock, protocol, limit, terms.leaseMs, terms.site);
     this.protocol = protocol;
     this.terms = terms;
     this.#makeHold = makeHold;

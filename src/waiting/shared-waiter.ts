@@ -3,7 +3,7 @@ import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { LeaseClock } from '../clock.js';
-import { Waiter, type WaitLimit } from './waiter.js';
+import { Waiter, type WaiterName, type WaitLimit } from './waiter.js';
 
 interface WaitWatch {
   waitBegins(): void;
@@ -27,13 +27,13 @@ export abstract class SharedWaiter extends Waiter {
 
   constructor(
     clock: LeaseClock,
-    name: string,
+    named: WaiterName,
     limit: WaitLimit,
     leaseMs: number | undefined,
     site: CallSite | undefined,
     private readonly fail: (error: unknown) => void,
   ) {
-    super(clock, name, limit, leaseMs, site);
+    super(clock, named, limit, leaseMs, site);
   }
 
   /**

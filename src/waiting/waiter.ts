@@ -9,6 +9,12 @@ import { abortedBy, onAbort } from '../abort-watch.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { SingleHold } from '../holding/single-hold.js';
 
+/** The lock or synchronizer of a waiter. */
+export interface WaiterName {
+  readonly name: string;
+  readonly group: string | undefined;
+}
+
 /** How long a call waits, and the signal that ends the wait earlier. */
 export type WaitLimit = {
   /** The wait time that the caller passed, in ms. */
@@ -88,13 +94,17 @@ export abstract class Waiter {
 
   constructor(
     protected readonly clock: LeaseClock,
-    /** The name that the caller passed. */
-    readonly name: string,
+    /** The name that the caller passed, and its group. */
+    readonly named: WaiterName,
     readonly limit: WaitLimit,
     /** Lease of the grant, in ms, if it has one. A reply that comes after the end of this lease grants nothing. */
     readonly leaseMs: number | undefined,
     readonly site: CallSite | undefined,
   ) {}
+
+  get name(): string {
+    return this.named.name;
+  }
 
   get state(): WaiterState {
     return this.#state;

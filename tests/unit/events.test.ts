@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createEvents } from '../../src/events.js';
 
-const waiting = { lockName: 'a', waiters: 1 };
+const waiting = { lockName: 'a', group: undefined, waiters: 1 };
 const make = (): ReturnType<typeof createEvents> => createEvents((fn) => fn());
 
 test('`on` returns a function that removes that registration alone', () => {

@@ -1,10 +1,11 @@
-import { InvalidArgumentError, type LockTimeoutError } from '../../index.js';
-import { KINDS, type LockedKind } from '../shared/kinds.js';
+import { InvalidArgumentError, type LockName, type LockTimeoutError } from '../../index.js';
+import { isLockName, KINDS, type LockedKind } from '../shared/kinds.js';
 
 /**
- * The name of a lock, or several names: the function then runs inside a multi-lock, which holds all of them or none.
+ * The name of a lock, or several names: the function then runs inside a multi-lock, which holds all of them or none. A
+ * name is a string, or a `LockName` of the tag `lockName`.
  */
-export type LockedName = string | readonly string[];
+export type LockedName = string | LockName | readonly (string | LockName)[];
 
 /** A value, or a function of `this` and the arguments of the call. */
 export type FromCall<V, T, A extends readonly unknown[]> = V | ((this: T, ...args: A) => V);
@@ -80,7 +81,7 @@ const isFunction = (value: unknown): boolean => typeof value === 'function';
  */
 const OPTIONS: Readonly<Record<keyof AnyLockedOptions, Check>> = {
   key: (value) =>
-    typeof value === 'string' || Array.isArray(value) || isFunction(value)
+    typeof value === 'string' || isLockName(value) || Array.isArray(value) || isFunction(value)
       ? undefined
       : 'a name, a list of names or a function of the arguments',
   kind: (value) =>

@@ -1,12 +1,12 @@
 import { Inject } from '@nestjs/common';
-import { InvalidArgumentError, type Lock, type LockClient } from '../../index.js';
-import { KINDS, oneLock, type LockedKind } from '../shared/kinds.js';
+import { InvalidArgumentError, type Lock, type LockClient, type LockName } from '../../index.js';
+import { isLockName, KINDS, oneLock, type LockedKind } from '../shared/kinds.js';
 import type { InjectLockOptions } from './options.js';
 
 /** A lock that some class of the process injects. */
 interface InjectedLock {
   readonly token: string;
-  readonly lockName: string;
+  readonly lockName: string | LockName;
   readonly kind: LockedKind;
 }
 
@@ -25,8 +25,10 @@ export const getLockClientToken = (name = ''): string => (name === '' ? 'Holdfas
  *
  * @param lockName - the name of the lock.
  */
-export const getLockToken = (lockName: string, { client = '', kind = 'lock' }: InjectLockOptions = {}): string =>
-  `HoldfastLock:${client}:${kind}:${lockName}`;
+export const getLockToken = (
+  lockName: string | LockName,
+  { client = '', kind = 'lock' }: InjectLockOptions = {},
+): string => `HoldfastLock:${client}:${kind}:${lockName.toString()}`;
 
 /**
  * Injects a client of the module.
@@ -48,9 +50,12 @@ export function InjectLockClient(name?: string): ParameterDecorator & PropertyDe
  * @example
  * constructor(@InjectLock('invoices') private readonly lock: Lock) {}
  */
-export function InjectLock(lockName: string, options: InjectLockOptions = {}): ParameterDecorator & PropertyDecorator {
+export function InjectLock(
+  lockName: string | LockName,
+  options: InjectLockOptions = {},
+): ParameterDecorator & PropertyDecorator {
   const { client = '', kind = 'lock' } = options;
-  if (typeof lockName !== 'string' || lockName === '') {
+  if (!isLockName(lockName) && (typeof lockName !== 'string' || lockName === '')) {
     throw new InvalidArgumentError('lockName', 'a non-empty string', lockName);
   }
   if (!KINDS.includes(kind)) throw new InvalidArgumentError('kind', `one of ${KINDS.join(', ')}`, kind);

@@ -14,9 +14,9 @@ export interface HoldfastInstrumentationConfig extends InstrumentationConfig {
   minWait?: number;
   /**
    * Returns the group of a lock for metrics, by its name: one of a few words, such as `order` for `order:42`. A metric
-   * never carries the name itself.
+   * never carries the name itself. If the function returns `undefined`, the lock has the group of its `lockName`.
    *
-   * @defaultValue no group
+   * @defaultValue the group of a name that `lockName` made: its template, such as `order:{}`
    */
   groupOf?: (lockName: string) => string | undefined;
 }
@@ -147,8 +147,9 @@ function failed(span: Span, error: unknown): void {
   if (error instanceof Error) span.recordException(error);
 }
 
-const common = ({ name, kind, mode, clientId }: AcquireMessage | HoldMessage): Attributes => ({
+const common = ({ name, group, kind, mode, clientId }: AcquireMessage | HoldMessage): Attributes => ({
   'holdfast.lock.name': name,
+  ...(group === undefined ? {} : { 'holdfast.lock.group': group }),
   'holdfast.lock.kind': kind,
   'holdfast.lock.mode': mode,
   'holdfast.client.id': clientId,

@@ -77,8 +77,8 @@ export class HoldfastMetrics {
     if (end === 'lost') this.#lost.add(1, { ...attributes, 'holdfast.hold.lost_reason': lostReason });
   }
 
-  #attributes({ name, kind, mode }: AcquireMessage | HoldMessage): Attributes {
-    const group = this.#groupOf(name);
+  #attributes({ name, group: ownGroup, kind, mode }: AcquireMessage | HoldMessage): Attributes {
+    const group = this.#groupOf(name) ?? ownGroup;
     const attributes = { 'holdfast.lock.kind': kind, 'holdfast.lock.mode': mode };
     return group === undefined ? attributes : { ...attributes, 'holdfast.lock.group': group };
   }

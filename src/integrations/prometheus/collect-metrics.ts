@@ -20,9 +20,10 @@ export interface CollectMetricsOptions {
   register?: Registry | undefined;
   /**
    * Returns the group of a lock, by its name: one of a few words, such as `order` for `order:42`. It becomes the label
-   * `group`. A metric never carries the name itself.
+   * `group`. A metric never carries the name itself. If the function returns `undefined`, the lock has the group of its
+   * `lockName`.
    *
-   * @defaultValue the label is empty
+   * @defaultValue the group of a name that `lockName` made: its template, such as `order:{}`. Otherwise the label is empty.
    */
   groupOf?: ((lockName: string) => string | undefined) | undefined;
 }
@@ -40,32 +41,32 @@ export function collectMetrics(options: CollectMetricsOptions): () => void {
   const { client, register = globalRegister, groupOf } = checkOptions(options);
   const { events } = client;
   const metrics = metricsOf(register);
-  const group = (lockName: string): string => groupOf?.(lockName) ?? '';
+  const label = (lockName: string, group: string | undefined): string => groupOf?.(lockName) ?? group ?? '';
   const stops = [
-    events.on('acquired', ({ lockName, kind, mode, waited, handedOff }) => {
-      const labels = { kind, mode, group: group(lockName) };
+    events.on('acquired', ({ lockName, group, kind, mode, waited, handedOff }) => {
+      const labels = { kind, mode, group: label(lockName, group) };
       metrics.wait.observe({ ...labels, outcome: 'granted' }, waited / 1_000);
       if (handedOff) metrics.handOvers.inc(labels);
     }),
-    events.on('notAcquired', ({ lockName, kind, mode, waited, outcome }) => {
-      const labels = { kind, mode, group: group(lockName) };
+    events.on('notAcquired', ({ lockName, group, kind, mode, waited, outcome }) => {
+      const labels = { kind, mode, group: label(lockName, group) };
       metrics.wait.observe({ ...labels, outcome }, waited / 1_000);
       if (outcome === 'busy') metrics.timeouts.inc(labels);
     }),
-    events.on('permitsAcquired', ({ lockName, kind, waited, handedOff }) => {
-      const labels = { kind, mode: 'shared', group: group(lockName) };
+    events.on('permitsAcquired', ({ lockName, group, kind, waited, handedOff }) => {
+      const labels = { kind, mode: 'shared', group: label(lockName, group) };
       metrics.wait.observe({ ...labels, outcome: 'granted' }, waited / 1_000);
       if (handedOff) metrics.handOvers.inc(labels);
     }),
-    events.on('latchPassed', ({ lockName, waited }) => {
-      const labels = { kind: 'latch', mode: 'shared', group: group(lockName) };
+    events.on('latchPassed', ({ lockName, group, waited }) => {
+      const labels = { kind: 'latch', mode: 'shared', group: label(lockName, group) };
       metrics.wait.observe({ ...labels, outcome: 'granted' }, waited / 1_000);
     }),
-    events.on('released', ({ lockName, kind, mode, held }) =>
-      metrics.held.observe({ kind, mode, group: group(lockName), end: 'released' }, held / 1_000),
+    events.on('released', ({ lockName, group, kind, mode, held }) =>
+      metrics.held.observe({ kind, mode, group: label(lockName, group), end: 'released' }, held / 1_000),
     ),
-    events.on('leaseLost', ({ lockName, kind, mode, reason, held }) => {
-      const labels = { kind, mode, group: group(lockName) };
+    events.on('leaseLost', ({ lockName, group, kind, mode, reason, held }) => {
+      const labels = { kind, mode, group: label(lockName, group) };
       metrics.held.observe({ ...labels, end: 'lost' }, held / 1_000);
       metrics.lost.inc({ ...labels, reason });
     }),

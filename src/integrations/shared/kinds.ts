@@ -1,10 +1,10 @@
-import { InvalidArgumentError, type Lock, type LockClient } from '../../index.js';
+import { InvalidArgumentError, type Lock, type LockClient, type LockName } from '../../index.js';
 
 /** The kinds of lock that a locked function can have. */
 export type LockedKind =
   'lock' | 'non-reentrant' | 'fair' | 'non-reentrant-fair' | 'fenced' | 'spin' | 'read' | 'write';
 
-const LOCK_OF: Readonly<Record<LockedKind, (client: LockClient, name: string) => Lock>> = {
+const LOCK_OF: Readonly<Record<LockedKind, (client: LockClient, name: string | LockName) => Lock>> = {
   lock: (client, name) => client.getLock(name),
   'non-reentrant': (client, name) => client.getNonReentrantLock(name),
   fair: (client, name) => client.getFairLock(name),
@@ -17,14 +17,21 @@ const LOCK_OF: Readonly<Record<LockedKind, (client: LockClient, name: string) =>
 
 export const KINDS = Object.keys(LOCK_OF) as readonly LockedKind[];
 
+const LOCK_NAME = Symbol.for('holdfast.lock-name.1');
+
+/** Also returns `true` for a name that another copy of the package made. */
+export const isLockName = (value: unknown): value is LockName =>
+  typeof value === 'object' && value !== null && LOCK_NAME in value;
+
 /** The lock with one name. */
-export const oneLock = (client: LockClient, kind: LockedKind, name: string): Lock => LOCK_OF[kind](client, name);
+export const oneLock = (client: LockClient, kind: LockedKind, name: string | LockName): Lock =>
+  LOCK_OF[kind](client, name);
 
 /** The lock of one call. A list of names is a multi-lock, which orders its members and counts a repeated name once. */
 export function lockOf(client: LockClient, kind: LockedKind, key: unknown): Pick<Lock, 'withLock'> {
-  if (typeof key === 'string') return oneLock(client, kind, key);
+  if (typeof key === 'string' || isLockName(key)) return oneLock(client, kind, key);
   if (Array.isArray(key) && key.length > 0) {
-    return client.getMultiLock(...key.map((name: string) => oneLock(client, kind, name)));
+    return client.getMultiLock(...key.map((name: string | LockName) => oneLock(client, kind, name)));
   }
   throw new InvalidArgumentError('key', 'a name or a list of at least one name', key);
 }

@@ -1,6 +1,6 @@
 /* Checks of the options of routes. */
 import { InvalidArgumentError, type LockClient } from '../../index.js';
-import { KINDS, type LockedKind } from './kinds.js';
+import { isLockName, KINDS, type LockedKind } from './kinds.js';
 
 /** The options that routes of every framework have. */
 const REQUEST_OPTIONS = ['key', 'kind', 'waitTime', 'leaseTime', 'when', 'status', 'retryAfter'] as const;
@@ -22,7 +22,7 @@ export function checkRequestOptions(options: unknown, others: readonly string[],
     );
   }
   const { key, kind, when, onBusy, status, retryAfter } = options as Record<string, unknown>;
-  if (typeof key !== 'function' && typeof key !== 'string' && !Array.isArray(key)) {
+  if (typeof key !== 'function' && typeof key !== 'string' && !isLockName(key) && !Array.isArray(key)) {
     throw new InvalidArgumentError('key', 'a name, a list of names or a function of the request', key);
   }
   if (kind !== undefined && !KINDS.includes(kind as LockedKind)) {

@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { createRequire } from 'node:module';
 import { pipeline } from 'node:stream/promises';
 import express5, { type ErrorRequestHandler, type Express, type Request } from 'express';
-import type { LockClient } from '../../../src/index.js';
+import { lockName, type LockClient } from '../../../src/index.js';
 import {
   lockRequest,
   requestLock,
@@ -113,6 +113,22 @@ describe.each([
     const url = await serve(app);
     expect(await send(url).answer).toMatchObject({ status: 200, text: '2' });
     await free();
+  });
+
+  test('a name of lockName is a key, and gives the lock its group', async () => {
+    const app = express();
+    const groups: unknown[] = [];
+    client.events.on('acquired', ({ group }) => groups.push(group));
+    app.post('/:id', lockRequest({ client, key: lockName`${key}:all` }));
+    app.post(
+      '/:id',
+      lockRequest<{ id: string }>({ client, key: ({ params: { id } }) => lockName`order:${id}/${key}` }),
+    );
+    app.post('/:id', (request, response) => response.send(requestLock(request)!.hold.lockName));
+    expect((await send(`${await serve(app)}/7`).answer).text).toBe(`order:7/${key}`);
+    expect(groups).toEqual(['{}:all', 'order:{}/{}']);
+    await free(`order:7/${key}`);
+    await free(`${key}:all`);
   });
 
   test('the key comes from the request, and other keys are not locked', async () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { connect } from 'node:http2';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { LockClient } from '../../../src/index.js';
+import { lockName, type LockClient } from '../../../src/index.js';
 import {
   holdfastFastify,
   requestLock,
@@ -86,6 +86,18 @@ test('the handler is inside the hold, whether it is async or sends its reply lat
   expect((await send(`${url}/async`, { json: { with: 'a body' } }).answer).text).toBe('2');
   expect((await send(`${url}/later`).answer).text).toBe('2');
   await free();
+});
+
+test('a name of lockName is a key, and gives the lock its group', async () => {
+  const app = await application();
+  const groups: unknown[] = [];
+  client.events.on('acquired', ({ group }) => groups.push(group));
+  app.post('/one', { config: { lock: { key: lockName`${key}:one` } } }, async () => 'done');
+  app.post('/two', { config: { lock: { key: () => lockName`order:${key}` } } }, async () => 'done');
+  const url = await app.listen();
+  for (const path of ['one', 'two']) expect((await send(`${url}/${path}`).answer).status).toBe(200);
+  expect(groups).toEqual(['{}:one', 'order:{}']);
+  await until(() => client.holds().length === 0, 'the locks are free');
 });
 
 test('the lock is taken after every preHandler, and a request that a hook refuses takes none', async () => {

@@ -8,7 +8,7 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-node';
-import type { LockClient } from '../../../src/index.js';
+import { lockName, type LockClient } from '../../../src/index.js';
 import { HoldfastInstrumentation } from '../../../src/integrations/otel/index.js';
 import { closeClients, holdElsewhere, openClient, outcome } from '../../support/clients/lock-clients.js';
 import { readProjectFile } from '../../support/project/project-files.js';
@@ -203,6 +203,22 @@ describe('issue 23.2: metrics', () => {
     expect(active!.map(({ value }) => value)).toEqual([0]);
     await hold.release();
   });
+});
+
+test('issue 23.3: the group is that of lockName, unless groupOf returns one; spans have it beside the name', async () => {
+  instrumentation.setConfig({ groupOf: (name) => (name.startsWith('user:') ? 'users' : undefined) });
+  const id = freshName();
+  await client.getLock(lockName`order:${id}`).withLock(() => undefined);
+  await client.getLock(lockName`user:${id}`).withLock(() => undefined);
+  const held = (await metrics())['holdfast.hold.duration'];
+  expect(held?.map(({ attributes }) => attributes)).toMatchObject([
+    { 'holdfast.lock.group': 'order:{}' },
+    { 'holdfast.lock.group': 'users' },
+  ]);
+  expect(named('holdfast.hold').map(({ attributes }) => attributes)).toMatchObject([
+    { 'holdfast.lock.name': `order:${id}`, 'holdfast.lock.group': 'order:{}' },
+    { 'holdfast.lock.name': `user:${id}`, 'holdfast.lock.group': 'user:{}' },
+  ]);
 });
 
 test('issue 23.2: an invalid option is refused', () => {

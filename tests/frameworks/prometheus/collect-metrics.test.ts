@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { register as globalRegister, Registry } from 'prom-client';
-import type { LockClient } from '../../../src/index.js';
+import { lockName, type LockClient } from '../../../src/index.js';
 import { collectMetrics } from '../../../src/integrations/prometheus/index.js';
 import { closeClients, holdElsewhere, openClient, outcome } from '../../support/clients/lock-clients.js';
 import { send } from '../../support/http/http-client.js';
@@ -87,6 +87,21 @@ test('issue 23.2: permits and latches are measured, too, and the group is empty 
     );
   }
   await admin().del(semaphore.name);
+});
+
+test('issue 23.3: the group is that of lockName, unless groupOf returns one', async () => {
+  const stop = collectMetrics({ client, register });
+  const id = freshName();
+  await client.getLock(lockName`order:${id}`).withLock(() => undefined);
+  stop();
+  collectMetrics({ client, register, groupOf: (name) => (name.startsWith('order:') ? 'orders' : undefined) });
+  await client.getLock(lockName`order:${id}`).withLock(() => undefined);
+  await client.getLock(lockName`user:${id}`).withLock(() => undefined);
+  const series = await scrape();
+  for (const group of ['order:{}', 'orders', 'user:{}']) {
+    const of = `kind="lock",mode="exclusive",group="${group}",end="released"`;
+    expect(series.get(`holdfast_hold_seconds_count{${of}}`)).toBe(1);
+  }
 });
 
 test('issue 23.2: clients in one registry add up, and a client that is stopped no longer counts', async () => {

@@ -62,6 +62,7 @@ const LEAVES = new Set(
     'clock',
     'gate',
     'lease-time',
+    'lock-name',
     'summary',
     'async-dispose',
     'light-set',
