@@ -246,7 +246,7 @@ test('the figures of the README are those of the tables', () => {
   const sources: Readonly<Record<string, [workload: string, column: string]>> = {
     'One waiter enters after a release, p50': ['hand-off, 1 waiter', 'p50 ms'],
     '50 calls at once for one lock, held for 1 ms: sections per second': ['burst, 50 flows, hold 1 ms', 'sections/s'],
-    '100 flows with a lock each: sections per second': ['100 flows, distinct keys', 'sections/s'],
+    '100 calls at once, each for another lock: sections per second': ['100 flows, distinct keys', 'sections/s'],
     '1,000 calls wait for a held lock: requests per second': ['1,000 wait on a held key', 'requests/s'],
     '10,000 locks held for a minute: renewal requests': ['10,000 locks held for a minute', 'renewal requests'],
   };
