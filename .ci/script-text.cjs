@@ -3,8 +3,8 @@ const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 
 const SCRIPTS = join(__dirname, '..', 'lua');
-/** A line that stands for the text of a file below `lua/lib`. */
-const INCLUDE = /^( *)-- include: (.*)\n/gm;
+/** A line that stands for the text of a file below `lua/lib`. It names the variable that the file defines, if any. */
+const INCLUDE = /^( *)-- include: (.*?)(?: \(defines (\w+)\))?\n/gm;
 
 /**
  * A script with the text of what it includes in place. What is included includes nothing itself.
@@ -13,10 +13,12 @@ const INCLUDE = /^( *)-- include: (.*)\n/gm;
  * @param {(file: string) => string} read
  */
 exports.withIncludes = (source, read = (file) => readFileSync(join(SCRIPTS, file), 'utf8')) =>
-  source.replace(INCLUDE, (_, indent, file) => {
+  source.replace(INCLUDE, (_, indent, file, defined) => {
     if (!/^lib\/[a-z-]+\.lua$/.test(file)) throw new Error(`not "-- include: lib/<name>.lua": ${file}`);
     const text = read(file);
     if (text.search(INCLUDE) >= 0) throw new Error(`${file} is included, and includes a file itself`);
+    if (/^-- Defines +(\w+)/m.exec(text)?.[1] !== defined)
+      throw new Error(`${file}: name what it defines at its include`);
     return text.replace(/^(?=.)/gm, indent);
   });
 

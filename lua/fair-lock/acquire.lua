@@ -17,7 +17,7 @@ local lock, queue, timeouts, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, lease, wait, waiterTimeout = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local publish, channel, notAfter = ARGV[5], ARGV[6], tonumber(ARGV[7])
 
--- include: lib/now.lua
+-- include: lib/now.lua (defines now)
 
 -- Read before the first write: a key of another type ends the script here.
 local free = redis.call('EXISTS', lock) == 0

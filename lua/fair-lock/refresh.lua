@@ -16,7 +16,7 @@ local lock, queue, timeouts, alive = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local notAfter, wait, waiterTimeout = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local publish, channel = ARGV[4], ARGV[5]
 
--- include: lib/now.lua
+-- include: lib/now.lua (defines now)
 
 local reply, number, queued = { -1 }, {}, {}
 local members = redis.call('LRANGE', queue, 0, -1)

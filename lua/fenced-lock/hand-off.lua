@@ -25,7 +25,7 @@ local handed = redis.call('HEXISTS', lock, to) == 1
 local drawn = handed and redis.call('GET', token)
 if drawn then return drawn end
 if not handed and redis.call('HEXISTS', lock, from) == 0 then return 0 end
--- include: lib/others-wait.lua
+-- include: lib/others-wait.lua (defines others)
 if others and not handed then
   redis.call('DEL', lock)
   redis.call(publish, channel, '0')

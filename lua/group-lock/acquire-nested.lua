@@ -10,7 +10,7 @@
 local group = KEYS[1]
 local notAfter, owner, lease = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
--- include: lib/now.lua
+-- include: lib/now.lua (defines now)
 local longer = {}
 for i = 4, #ARGV, 2 do
   if redis.call('HGET', group, ARGV[i]) ~= owner then return 0 end

@@ -13,7 +13,7 @@ local group = KEYS[1]
 local notAfter, owner, lease = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local first = 4
 
--- include: lib/now.lua
+-- include: lib/now.lua (defines now)
 -- Do not mix with a read-write lock: its scripts read every number in the hash as a hold count, also an expiry time.
 local left = redis.call('PTTL', group)
 local lock = group

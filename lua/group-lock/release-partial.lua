@@ -12,7 +12,7 @@
 local group = KEYS[1]
 local notAfter, owner, publish, channel, longest = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- include: lib/now.lua
+-- include: lib/now.lua (defines now)
 local freed = false
 for i = 6, #ARGV, 3 do
   local mine = redis.call('HGET', group, ARGV[i]) == owner

@@ -7,7 +7,7 @@
 
 local notAfter = tonumber(ARGV[1])
 
--- include: lib/now.lua
+-- include: lib/now.lua (defines now)
 local lefts = {}
 local a = 2
 for k = 1, #KEYS do

@@ -13,7 +13,7 @@ local latch, requests, opened = KEYS[1], KEYS[2], KEYS[3]
 local publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 -- include: lib/not-after.lua
--- include: lib/lane.lua
+-- include: lib/lane.lua (defines seen)
 local count = redis.call('GET', latch)
 -- DECR refuses a value that is not a number.
 local left = count and (tonumber(count) or 2) - 1 or 0

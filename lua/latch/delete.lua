@@ -16,7 +16,7 @@ local latch, requests, opened = KEYS[1], KEYS[2], KEYS[3]
 local publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 -- include: lib/not-after.lua
--- include: lib/lane.lua
+-- include: lib/lane.lua (defines seen)
 -- Redisson stores any count. A latch with a count below 1 was open.
 local count = tonumber(redis.call('GET', latch) or '0')
 if not count then return redis.error_reply('WRONGTYPE the string of this name is not a count') end

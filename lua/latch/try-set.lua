@@ -16,7 +16,7 @@ local latch, requests = KEYS[1], KEYS[2]
 local count, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 -- include: lib/not-after.lua
--- include: lib/lane.lua
+-- include: lib/lane.lua (defines seen)
 -- Redisson stores any count. A latch with a count below 1 is open, as without a key.
 local before = tonumber(redis.call('GET', latch) or '0')
 if not before then return redis.error_reply('WRONGTYPE the string of this name is not a count') end

@@ -19,7 +19,7 @@ local ours, notAfter = tonumber(ARGV[6]), tonumber(ARGV[7])
 -- A repeat writes nothing: the new lease counts from the first attempt.
 if redis.call('HEXISTS', lock, to) == 1 then return 1 end
 if redis.call('HEXISTS', lock, from) == 0 then return 0 end
--- include: lib/others-wait.lua
+-- include: lib/others-wait.lua (defines others)
 if others then
   redis.call('DEL', lock)
   redis.call(publish, channel, '0')

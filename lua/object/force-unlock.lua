@@ -21,8 +21,8 @@ local lock, queue, timeouts, alive, requests = KEYS[1], KEYS[2], KEYS[3], KEYS[4
 local owner, publish, channel, readWrite, base = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local wait, lane, sequence, notAfter = tonumber(ARGV[6]), ARGV[7], ARGV[8], tonumber(ARGV[9])
 
--- include: lib/now.lua
--- include: lib/lane.lua
+-- include: lib/now.lua (defines now)
+-- include: lib/lane.lua (defines seen)
 if redis.call('TYPE', lock).ok ~= 'hash' then return 0 end
 local mode, writer = redis.call('HGET', lock, 'mode'), owner .. ':write'
 local reads = redis.call('HGET', lock, owner)
@@ -42,8 +42,8 @@ if #own == 0 and not mode then
 end
 if #own == 0 then return 0 end
 
--- include: lib/read-hold-left.lua
--- include: lib/read-hold-drop.lua
+-- include: lib/read-hold-left.lua (defines leftOf)
+-- include: lib/read-hold-drop.lua (defines drop)
 local longest = 0
 if mode then
   -- Readers whose own leases are over hold nothing any more, whatever the hash says.

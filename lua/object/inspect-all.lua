@@ -8,7 +8,7 @@
 
 local object, queue, token, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
--- include: lib/inspect-object.lua
+-- include: lib/inspect-object.lua (defines inspect)
 local all = { inspect(object, queue, token, taken) }
 for i = 1, #ARGV, 4 do all[#all + 1] = inspect(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) end
 return all

@@ -8,5 +8,5 @@
 
 local object, queue, token, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
--- include: lib/inspect-object.lua
+-- include: lib/inspect-object.lua (defines inspect)
 return inspect(object, queue, token, taken)

@@ -13,7 +13,7 @@
 local semaphore, taken = KEYS[1], KEYS[2]
 local notAfter, lease, publish, channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
--- include: lib/now.lua
+-- include: lib/now.lua (defines now)
 -- Read before the first write: while the slot migrates to another node, Redis refuses reads of an empty set.
 local over = redis.call('ZCOUNT', taken, 0, now)
 local free = tonumber(redis.call('GET', semaphore) or '0')

@@ -13,6 +13,6 @@ local now = math.floor(time[1] * 1000 + time[2] / 1000)
 -- Read before the sweep: while the slot migrates to another node, Redis refuses reads of a set that the sweep has
 -- emptied.
 local members = redis.call('ZCARD', taken)
--- include: lib/permit-sweep.lua
+-- include: lib/permit-sweep.lua (defines over)
 local free = redis.call('GET', semaphore)
 return { free and 1 or 0, tonumber(free or '0'), members - over }

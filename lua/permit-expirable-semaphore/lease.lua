@@ -18,7 +18,7 @@ for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber
 -- Read before the sweep: while the slot migrates to another node, Redis refuses reads of a set that the sweep has
 -- emptied.
 local ends = tonumber(redis.call('ZSCORE', taken, member) or '-1')
--- include: lib/permit-sweep.lua
+-- include: lib/permit-sweep.lua (defines over)
 if ends <= now then return -2 end
 if ends >= 922337203685477 then return -1 end
 return ends - now

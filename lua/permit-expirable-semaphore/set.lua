@@ -16,7 +16,7 @@ local permits, publish, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local lane, sequence, notAfter = ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 -- include: lib/not-after.lua
--- include: lib/lane.lua
+-- include: lib/lane.lua (defines seen)
 -- Expired permits count as taken until a script frees them.
 local free = redis.call('GET', semaphore)
 local change = permits

@@ -12,13 +12,13 @@
 local semaphore, taken = KEYS[1], KEYS[2]
 local id, lease, publish, channel, notAfter = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
 
--- include: lib/now.lua
+-- include: lib/now.lua (defines now)
 local member = ''
 for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber(byte, 16)) end
 -- Read before the sweep: while the slot migrates to another node, Redis refuses reads of a set that the sweep has
 -- emptied.
 local before = tonumber(redis.call('ZSCORE', taken, member) or '-1')
--- include: lib/permit-sweep.lua
+-- include: lib/permit-sweep.lua (defines over)
 if before <= now then return 0 end
 local ends = 922337203685477
 if lease >= 0 and now + lease < ends then ends = now + lease end

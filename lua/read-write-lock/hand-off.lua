@@ -21,12 +21,12 @@ local writer, heir = from .. ':write', to .. ':write'
 -- A repeat writes nothing: the new lease counts from the first attempt.
 if redis.call('HEXISTS', lock, heir) == 1 then return 1 end
 if redis.call('HEXISTS', lock, writer) == 0 then return 0 end
--- include: lib/read-hold-drop.lua
+-- include: lib/read-hold-drop.lua (defines drop)
 -- A writer with read holds releases them, too. No other owner has a read hold beside a writer.
 for i = 1, tonumber(redis.call('HGET', lock, from) or '0') do
   drop(base .. ':' .. from .. ':rwlock_timeout:' .. i)
 end
--- include: lib/others-wait.lua
+-- include: lib/others-wait.lua (defines others)
 if others then
   redis.call('DEL', lock)
   redis.call(publish, channel, '1')

@@ -22,7 +22,7 @@ local ttl = redis.pcall('PTTL', hold)
 local found = ttl
 if ttl == -2 and counted >= tonumber(count) then found = redis.pcall('EXISTS', lock, hold) end
 -- include: lib/read-hold-addable.lua
--- include: lib/read-hold-drop.lua
+-- include: lib/read-hold-drop.lua (defines drop)
 -- The caller may have released some holds with a request that has not arrived yet. Leave no key that the count does not
 -- cover.
 for i = count + 1, counted do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end

@@ -17,7 +17,7 @@ local lock = KEYS[1]
 local notAfter, base, owner, writes = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local lease, publish, channel = ARGV[5], ARGV[6], ARGV[7]
 
--- include: lib/read-hold-left.lua
+-- include: lib/read-hold-left.lua (defines leftOf)
 -- include: lib/not-after.lua
 local writer = owner .. ':write'
 local counted = redis.call('HGET', lock, owner)
@@ -30,7 +30,7 @@ for i = 1, reads do
     return redis.error_reply('TRYAGAIN the slot is moving, and a read hold of this owner is at its other node')
   end
 end
--- include: lib/read-hold-drop.lua
+-- include: lib/read-hold-drop.lua (defines drop)
 -- At maxmemory, Redis refuses a script whose first write needs memory. This write needs none.
 redis.call('HDEL', lock, '')
 for i = reads + 1, tonumber(counted or '0') do drop(base .. ':' .. owner .. ':rwlock_timeout:' .. i) end

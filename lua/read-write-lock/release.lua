@@ -10,7 +10,7 @@
 local lock = KEYS[1]
 local base, publish, channel = ARGV[1], ARGV[2], ARGV[3]
 
--- include: lib/read-hold-left.lua
+-- include: lib/read-hold-left.lua (defines leftOf)
 local removed, holds, isRemoved, wrote = {}, {}, {}, 0
 for a = 4, #ARGV do
   local reads, writer = redis.call('HGET', lock, ARGV[a]), ARGV[a] .. ':write'
@@ -35,7 +35,7 @@ for f = 1, #fields, 2 do
     if left > longest then longest = left end
   end
 end
--- include: lib/read-hold-drop.lua
+-- include: lib/read-hold-drop.lua (defines drop)
 for _, hold in ipairs(holds) do drop(hold) end
 if longest > 0 then
   redis.call('PEXPIRE', lock, longest)

@@ -9,7 +9,7 @@
 
 local notAfter = tonumber(ARGV[1])
 
--- include: lib/read-hold-left.lua
+-- include: lib/read-hold-left.lua (defines leftOf)
 
 -- include: lib/not-after.lua
 local lefts = {}

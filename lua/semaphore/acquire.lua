@@ -13,7 +13,7 @@ local semaphore, requests = KEYS[1], KEYS[2]
 local permits, lane, sequence, notAfter = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 -- include: lib/not-after.lua
--- include: lib/lane.lua
+-- include: lib/lane.lua (defines seen)
 local free = tonumber(redis.call('GET', semaphore) or '0')
 if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
 local answer = free - permits

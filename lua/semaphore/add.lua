@@ -14,7 +14,7 @@ local semaphore, requests = KEYS[1], KEYS[2]
 local permits, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 -- include: lib/not-after.lua
--- include: lib/lane.lua
+-- include: lib/lane.lua (defines seen)
 -- Publish first: if Redis refuses the message, nothing has changed. INCRBY refuses a value that is not a number.
 local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + permits
 if free > 0 then redis.call(publish, channel, free) end

@@ -11,7 +11,7 @@ local semaphore, requests = KEYS[1], KEYS[2]
 local lane, sequence, notAfter = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- include: lib/not-after.lua
--- include: lib/lane.lua
+-- include: lib/lane.lua (defines seen)
 local free = tonumber(redis.call('GET', semaphore) or '0')
 if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
 -- addPermits() can make the number negative. Keep a negative number.

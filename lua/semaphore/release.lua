@@ -15,7 +15,7 @@
 local semaphore, requests = KEYS[1], KEYS[2]
 local permits, create, publish, channel, lane, sequence = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
--- include: lib/lane.lua
+-- include: lib/lane.lua (defines seen)
 local count = redis.call('GET', semaphore)
 local exists = create == '1' or count
 -- Publish first: if Redis refuses the message, nothing has changed. Redisson expects a positive number of permits in

@@ -16,7 +16,7 @@ local semaphore, requests = KEYS[1], KEYS[2]
 local permits, ttl, publish, channel, lane, sequence, notAfter = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 
 -- include: lib/not-after.lua
--- include: lib/lane.lua
+-- include: lib/lane.lua (defines seen)
 local made = 1 - redis.call('EXISTS', semaphore)
 -- Publish first: if Redis refuses the message, nothing has changed.
 if made == 1 and tonumber(permits) > 0 then redis.call(publish, channel, permits) end

@@ -22,7 +22,7 @@ import { openTopology } from '../redis/topologies/open-topology.js';
 import type { Topology } from '../redis/topologies/topology.js';
 import { Lanes } from '../synchronizers/lanes.js';
 import type { OwnerlessServices } from '../synchronizers/ownerless-object.js';
-import { LongWaits } from '../waiting/long-wait.js';
+import { LongWaits } from '../diagnostics/long-wait.js';
 import { QueueReleases } from '../protocols/queue-releases.js';
 import { WaitLines } from '../waiting/wait-lines.js';
 

@@ -121,6 +121,11 @@ export class HoldRecord extends LossSignal {
   /** The last event of this hold that the client has emitted. */
   told: 'nothing' | 'acquired' | 'ended' = 'nothing';
 
+  /** Whether no caller gets the hold: its call was aborted before Redis replied. */
+  get isUnclaimed(): boolean {
+    return this.told === 'nothing';
+  }
+
   /** Whether the caller has released the hold, or its release is pending. */
   get isClosed(): boolean {
     return this.state === 'closed' || this.state === 'releasing';

@@ -14,8 +14,8 @@ export interface NestedCall {
   readonly terms: HoldTerms;
   readonly signal: AbortSignal | undefined;
   readonly client: { readonly closed: boolean };
-  /** Runs right before the acquire is sent. If `begins` throws, the client sends nothing. */
-  begins(): void;
+  /** Runs right before the acquire is sent. If it throws, the client sends nothing. */
+  beforeSending(): void;
 }
 
 /**
@@ -25,14 +25,14 @@ export interface NestedCall {
 export function openNested(
   tenure: Tenure,
   parent: HoldRecord,
-  { protocol, terms, signal, client, begins }: NestedCall,
+  { protocol, terms, signal, client, beforeSending }: NestedCall,
 ): Promise<HoldRecord | undefined> {
   const { turns } = tenure;
   const open = async (settleBy: LeaseClockMs): Promise<HoldRecord | undefined> => {
     await turns.ready(parent);
     parent.throwIfLost();
     if (parent.state !== 'open' || tenure.state !== 'held' || !parent.holds(protocol)) return undefined;
-    begins();
+    beforeSending();
     const { clock } = tenure.services;
     const jumped = clock.jumped;
     tenure.lease.mayLast(terms.leaseMs);

@@ -17,7 +17,8 @@ export type Ended = 'freed' | 'handed' | 'lost' | 'unknown' | 'left';
 /** The line of waiters, as a tenure uses it. */
 export interface TenureHost<T> {
   /**
-   * Returns the waiter that gets the lock when a tenure ends. `leaseEnd`: when the key expires.
+   * Returns the waiter that gets the lock when a tenure ends. `leaseEnd`: when the key expires. A waiter whose own lease
+   * would end before that does not get the lock.
    */
   successorFor(leaseEnd: LeaseClockMs): Successor | undefined;
   /**
@@ -25,6 +26,7 @@ export interface TenureHost<T> {
    * before the client emits the acquisition of the successor.
    */
   handOff(tenure: T, successor: Successor, released: () => void): Promise<TenureEnd>;
+  /** Called when the tenure no longer has the lock. */
   tenureEnded(tenure: T, how: Ended): void;
 }
 

@@ -45,7 +45,7 @@ const fencedHold: MakeHold = (tenure, record) => new FencedHold(tenure, record);
  */
 export class FencedLock extends SingleLock<FencedHold> {
   /** @internal */
-  declare protected readonly protocol: FencedLockProtocol;
+  declare readonly protocol: FencedLockProtocol;
 
   /** @internal */
   protected override get makeHold(): MakeHold {

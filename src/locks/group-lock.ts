@@ -17,7 +17,7 @@ import { SingleLock } from './single-lock.js';
  */
 export class GroupMultiLock extends SingleLock {
   /** @internal */
-  declare protected readonly protocol: GroupLockProtocol;
+  declare readonly protocol: GroupLockProtocol;
 
   /** @internal Returns one lock for the values of this lock and of the others, which have the same group and client. */
   with(others: readonly GroupMultiLock[]): GroupMultiLock {

@@ -36,7 +36,7 @@ import {
  */
 export abstract class Lock<H extends Hold = Hold> {
   /** @internal */
-  protected readonly context: LockContext | undefined;
+  readonly context: LockContext | undefined;
 
   /** @internal */
   constructor(context: LockContext | undefined) {

@@ -3,11 +3,11 @@ import { innermostHold } from '../holding/innermost-hold.js';
 import type { Reports } from '../diagnostics/reports.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { Hold } from '../holding/hold.js';
-import type { HoldRecord } from '../holding/hold-record.js';
+import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
 import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { SingleHold, singleHold, type MakeHold } from '../holding/single-hold.js';
-import type { LongWaits } from '../waiting/long-wait.js';
+import type { LongWaits } from '../diagnostics/long-wait.js';
 import { waitLimitOf, type Settle } from '../waiting/waiter.js';
 import { ClientClosedError, InvalidArgumentError, RefusedError } from '../errors.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
@@ -39,18 +39,14 @@ export interface LockServices extends AcquireServices {
   callSite(above: Method): CallSite | undefined;
 }
 
-interface Inner {
-  readonly runtime: LockServices;
-  readonly protocol: LockProtocol;
-  readonly context: LockContext | undefined;
-}
+const OUTSIDE_OF_JOINT_LOCKS = {};
 
 /** A lock with one name. The protocol determines the kind of the lock. */
 export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   /** @internal */
-  protected readonly runtime: LockServices;
+  readonly runtime: LockServices;
   /** @internal */
-  protected readonly protocol: LockProtocol;
+  readonly protocol: LockProtocol;
 
   /** @internal */
   constructor(runtime: LockServices, protocol: LockProtocol, context: LockContext | undefined) {
@@ -74,6 +70,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
       if (owners.length === 0) return this.notHeld(fields);
       const request = await this.protocol.release(owners).doneBy(until);
       const isDoubtful = request.doubt !== undefined;
+      // An unanswered attempt may have freed the lock, or may still do so.
       const freed = isDoubtful || (request.error === undefined && request.reply === 'freed');
       if (freed) this.runtime.lines.force(this.protocol, owners, isDoubtful);
       if (request.error !== undefined) throw request.error;
@@ -100,6 +97,8 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   override async isLocked(): Promise<boolean> {
     this.checkOpen();
+    // The two sides of a read-write lock share one key, and its fields tell them apart. The key of any other kind exists
+    // only while the lock is held.
     if (this.protocol.side === undefined) return this.runtime.executor.ask(reads.exists, [this.protocol.key], []);
     return this.protocol.holdersAmong(await this.runtime.executor.ask(reads.hkeys, [this.protocol.key], [])).length > 0;
   }
@@ -139,21 +138,23 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     return innermostHold(this.runtime, this.protocol, this.context, isOpen) as H | undefined;
   }
 
-  /** @internal The internals that a lock over several locks uses. */
-  get inner(): Inner {
-    // Return the lock itself and create no object: a RedLock reads `inner` a dozen times per section.
-    return this as unknown as Inner;
-  }
-
   /** @internal Acquires the lock as a member of a lock over several locks. No flow enters the hold. */
   takeAsMember(member: MemberCall, settle: Settle): void {
-    const { runtime, protocol } = this;
-    const { leaseTime, waitTime, signal, context, site, owner, drift } = member;
+    const { owner, drift } = member;
+    this.#acquire({ ...member, byUnlock: false }, { owner, drift }, settle);
+  }
+
+  #acquire(call: LockCall, member: Pick<HoldTerms, 'owner' | 'drift'>, settle: Settle): void {
+    const { runtime, protocol, makeHold } = this;
+    const { leaseTime, waitTime, signal, context, byUnlock, site } = call;
     const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
     const askedAt = runtime.reports.now();
-    const terms = { leaseMs, watched: leaseTime === undefined, byUnlock: false, site, askedAt, owner, drift };
-    const limit = waitLimitOf(runtime.clock, waitTime, signal);
-    acquire(runtime, { protocol, terms, limit, context, makeHold: this.makeHold }, settle);
+    const terms = { ...member, leaseMs, watched: leaseTime === undefined, byUnlock, site, askedAt };
+    acquire(
+      runtime,
+      { protocol, terms, limit: waitLimitOf(runtime.clock, waitTime, signal), context, makeHold },
+      settle,
+    );
   }
 
   /**
@@ -188,20 +189,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal */
   protected override take(call: LockCall, settle: LockSettle): void {
-    const { runtime, protocol } = this;
-    const { leaseTime, waitTime, signal, context, byUnlock, site } = call;
-    const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
-    acquire(
-      runtime,
-      {
-        protocol,
-        terms: { leaseMs, watched: leaseTime === undefined, byUnlock, site, askedAt: runtime.reports.now() },
-        limit: waitLimitOf(runtime.clock, waitTime, signal),
-        context,
-        makeHold: this.makeHold,
-      },
-      settle,
-    );
+    this.#acquire(call, OUTSIDE_OF_JOINT_LOCKS, settle);
   }
 
   /**
@@ -227,8 +215,8 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal */
   protected override unlockable(context: LockContext | undefined): Hold | undefined {
-    // A hold whose release failed has ended. Skip that hold at first: unlock() of an outer hold must not count as a
-    // repeat of the failed release.
+    // Prefer an open outer hold. Wait for a failed release only if there is none: unlock() of an outer hold must not
+    // count as a repeat of the failed release.
     return (
       innermostHold(this.runtime, this.protocol, context, canBeUnlocked) ??
       innermostHold(this.runtime, this.protocol, context, canBeAwaited)

@@ -64,7 +64,7 @@ export class PlainLockProtocol implements LockProtocol {
 
   release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
     const { executor, publish } = this.port;
-    // Nearly every release has one owner. V8 reserves room for 16 more elements in an array that a spread builds.
+    // Nearly every release has one owner. A literal has room for exactly its elements; a spread makes V8 reserve more.
     const [owner] = owners;
     const args = owners.length === 1 ? [publish, this.channel, owner as string] : [publish, this.channel, ...owners];
     return executor.run(scripts.release, [this.key], args);
@@ -75,6 +75,7 @@ export class PlainLockProtocol implements LockProtocol {
   }
 
   holdersAmong(fields: readonly string[]): string[] {
+    // Only the hash of a read-write lock has a field `mode`.
     return fields.includes('mode') ? [] : fields.filter(isOwner);
   }
 

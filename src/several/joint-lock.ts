@@ -40,7 +40,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     this.members = members;
     this.#identity = members.map(identityOf).join('\n');
     this.#name = members.map(({ name }) => name).join(', ');
-    this.#ofOneClient = new Set(members.map(({ inner }) => inner.runtime)).size < members.length;
+    this.#ofOneClient = new Set(members.map(({ runtime }) => runtime)).size < members.length;
   }
 
   /**
@@ -105,7 +105,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     const isHeld = (member: Member): Promise<boolean> => {
       if (typeof owner !== 'string') return member.isHeldBy(owner);
       // `hold.owner` of several clients has one part for each client: look for the part of this member's client.
-      const own = owners.find((part) => part.startsWith(`${member.inner.runtime.clientId}:`)) ?? owner;
+      const own = owners.find((part) => part.startsWith(`${member.runtime.clientId}:`)) ?? owner;
       return member.isHeldBy(own);
     };
     return this.ask(isHeld, (held) => held.filter(Boolean).length >= this.quorum, [false, true]);
@@ -204,7 +204,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   protected owners(): (member: Member) => string {
     if (!this.#ofOneClient) return ownOwner;
     const owners = new Map<object, string>();
-    return ({ inner: { runtime } }) => {
+    return ({ runtime }) => {
       const owner = owners.get(runtime) ?? runtime.newOwner();
       owners.set(runtime, owner);
       return owner;
@@ -236,28 +236,28 @@ export abstract class JointLock extends Lock<MultiHold> {
 
   /** @internal */
   protected override callSite(above: Method): CallSite | undefined {
-    return this.members[0]?.inner.runtime.callSite(above);
+    return this.members[0]?.runtime.callSite(above);
   }
 
   /** @internal */
   protected override releaseFailed({ owner, lockName: name }: Hold, cause: unknown): void {
     const { members } = this;
-    members[0].inner.runtime.reports.releaseFailed({ name, group: groupsOf(members) }, owner, cause);
+    members[0].runtime.reports.releaseFailed({ name, group: groupsOf(members) }, owner, cause);
   }
 
   /** @internal */
   protected override checkOpen(): void {
     let open = 0;
-    for (const { inner } of this.members) if (!inner.runtime.client.closed) open += 1;
+    for (const { runtime } of this.members) if (!runtime.client.closed) open += 1;
     if (open < this.quorum) throw new ClientClosedError();
   }
 }
 
-const ownOwner = ({ inner }: Member): string => inner.runtime.newOwner();
+const ownOwner = ({ runtime }: Member): string => runtime.newOwner();
 
 /** Time, in ms, within which every request to a member settles: the longest command deadline. */
 export const longestDeadline = (members: Members): number =>
-  Math.max(...members.map(({ inner }) => inner.runtime.options.commandTimeout));
+  Math.max(...members.map(({ runtime }) => runtime.options.commandTimeout));
 
 /** Splits the arguments of a variadic call into the locks and the options that may follow them. */
 export function locksAndOptions<T extends object>(

@@ -22,7 +22,7 @@ interface MajorityRead<T, V> {
  */
 export function readFromMajority<T, V>(terms: MajorityRead<T, V>): Promise<V> {
   const { members, quorum, question, meaning, between, noQuorum } = terms;
-  const { clock, options } = (members[0] as Member).inner.runtime;
+  const { clock, options } = (members[0] as Member).runtime;
   const answers: T[] = [];
   const errors = new Map<Member, unknown>();
   const open = new Set(members);

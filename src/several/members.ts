@@ -7,17 +7,17 @@ import { SingleLock } from '../locks/single-lock.js';
 export type Member = SingleLock;
 export type Members = readonly [Member, ...Member[]];
 
-const kindOf = ({ inner: { protocol } }: Member): string =>
+const kindOf = ({ protocol }: Member): string =>
   `${protocol.constructor.name} ${protocol.side ?? ''} ${protocol.lockedValues?.line ?? ''}`;
 
 export const identityOf = (member: Member): string =>
-  `${member.inner.runtime.clientId} ${member.inner.protocol.key} ${kindOf(member)}`;
+  `${member.runtime.clientId} ${member.protocol.key} ${kindOf(member)}`;
 
 /**
  * Sort key of a member: its key, and then its server. The kind is left out, because another process may use another
  * kind of lock with the same name.
  */
-const orderOf = ({ inner: { protocol, runtime } }: Member): string => JSON.stringify([protocol.key, runtime.server]);
+const orderOf = ({ protocol, runtime }: Member): string => JSON.stringify([protocol.key, runtime.server]);
 
 /**
  * Sorts the members into the order in which every process locks them. Drops duplicates. Refuses two locks that would
@@ -49,12 +49,11 @@ export function checkMembers(given: readonly unknown[]): Members {
 
 /** Refuses `b` if both locks have the same key at the same server and must not be members of one lock. */
 function checkBeside(a: Member, b: Member, groups: 'together' | 'refused'): void {
-  const [one, other] = [a.inner, b.inner];
-  const { lockedValues } = one.protocol;
+  const { lockedValues } = a.protocol;
   if (
     lockedValues === undefined ||
-    other.protocol.lockedValues === undefined ||
-    lockedValues.overlaps(other.protocol.lockedValues)
+    b.protocol.lockedValues === undefined ||
+    lockedValues.overlaps(b.protocol.lockedValues)
   ) {
     throw new InvalidArgumentError(
       'locks',
@@ -62,7 +61,7 @@ function checkBeside(a: Member, b: Member, groups: 'together' | 'refused'): void
       b.name,
     );
   }
-  if (groups === 'refused' || one.runtime !== other.runtime) {
+  if (groups === 'refused' || a.runtime !== b.runtime) {
     throw new InvalidArgumentError(
       'locks',
       `one lock for each group and server; use one getMultiLock("${a.name}", values) with all the values`,
@@ -81,13 +80,13 @@ function together([first, ...others]: Members): Member {
  * Members with a different context are refused, because the lock acts for one owner.
  */
 export function contextOf(members: Members, own: LockContext | undefined): LockContext | undefined {
-  const context = own ?? members[0].inner.context;
-  for (const { name, inner } of members) {
-    if (inner.context === context || (own !== undefined && inner.context === undefined)) continue;
+  const context = own ?? members[0].context;
+  for (const { name, context: named } of members) {
+    if (named === context || (own !== undefined && named === undefined)) continue;
     throw new InvalidArgumentError(
       'locks',
       `locks with the same context, or without one; the context of "${name}" differs`,
-      inner.context,
+      named,
     );
   }
   return context;
@@ -95,11 +94,11 @@ export function contextOf(members: Members, own: LockContext | undefined): LockC
 
 /** The ids of the clients of the members, separated by commas. */
 export const clientIdsOf = (members: Members): string =>
-  [...new Set(members.map(({ inner }) => inner.runtime.clientId))].join(', ');
+  [...new Set(members.map(({ runtime }) => runtime.clientId))].join(', ');
 
 /** The groups of the names of the members, each once, separated by commas; `undefined` if no member has one. */
 export function groupsOf(members: Members): string | undefined {
-  const groups = new Set(members.map(({ inner }) => inner.protocol.group));
+  const groups = new Set(members.map(({ protocol }) => protocol.group));
   groups.delete(undefined);
   return groups.size === 0 ? undefined : [...groups].join(', ');
 }

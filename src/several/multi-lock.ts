@@ -49,7 +49,7 @@ export class MultiLock extends JointLock {
   }
 
   async #acquireMembers(call: LockCall): Promise<MultiHold> {
-    const { clock } = this.members[0].inner.runtime;
+    const { clock } = this.members[0].runtime;
     const { waitTime } = call;
     const now = clock.now();
     const until = waitTime > 0 ? now + waitTime : -Infinity;
@@ -84,7 +84,7 @@ export class MultiLock extends JointLock {
     const all = taken.length === this.members.length;
     if (all && taken.every((hold) => hold.validFor() > 0)) return this.hold(taken, call);
     await releaseHolds(taken, settleBy);
-    if (all && this.members[0].inner.runtime.clock.now() >= until) throw answeredTooLate();
+    if (all && this.members[0].runtime.clock.now() >= until) throw answeredTooLate();
     const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     const failure = errors.find(isMisuse) ?? errors.find((error) => !(error instanceof LockTimeoutError));
     if (failure !== undefined) throw this.#named(failure, call);
@@ -97,7 +97,7 @@ export class MultiLock extends JointLock {
    * already ended.
    */
   async #inOrder(call: LockCall, until: number, settleBy: number): Promise<MultiHold | number> {
-    const { clock } = this.members[0].inner.runtime;
+    const { clock } = this.members[0].runtime;
     const owner = this.owners();
     const taken: SingleHold[] = [];
     // The watchdog renews the granted members while the call waits for others. The lease begins with the last grant.

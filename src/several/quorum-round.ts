@@ -69,7 +69,7 @@ export class QuorumRound {
   constructor(terms: RoundTerms) {
     const { members, owners, gate, failed } = terms;
     this.#terms = terms;
-    this.#begunAt = members[0].inner.runtime.clock.now();
+    this.#begunAt = members[0].runtime.clock.now();
     this.#owner = owners();
     this.#votes = members.map((member) => new ServerVote(this, member));
     const known = this.#votes.find(({ member }) => member === failed?.member);
@@ -121,7 +121,7 @@ export class QuorumRound {
   #askOthers(): void {
     const { members, gate, requests } = this.#terms;
     const waitTime = gate?.othersMs ?? 0;
-    const { clock, options } = members[0].inner.runtime;
+    const { clock, options } = members[0].runtime;
     this.#state = 'asking';
     this.#around = currentHolds();
     this.#asked = true;
@@ -163,7 +163,7 @@ export class QuorumRound {
   /** Whether each request has its own new owner. Members of one client share an owner. */
   get #hasOwnerEach(): boolean {
     const { members } = this.#terms;
-    return new Set(members.map(({ inner }) => inner.runtime)).size === members.length;
+    return new Set(members.map(({ runtime }) => runtime)).size === members.length;
   }
 
   #send(vote: ServerVote, waitTime: number): void {
@@ -254,7 +254,7 @@ export class QuorumRound {
     // If no other owner holds a server, wait for the missing replies: they may still grant the lock, and a new round
     // would wait for the same servers.
     const alone = this.#votes.every(({ outcome }) => outcome !== 'busy');
-    const { clock } = this.#terms.members[0].inner.runtime;
+    const { clock } = this.#terms.members[0].runtime;
     if (alone) this.#timer = clock.setTimer(this.#endsAt, () => this.#end());
     else this.#end();
   }

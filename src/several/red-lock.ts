@@ -1,7 +1,7 @@
 import { pause } from '../abort-watch.js';
 import { currentHolds, runAmong } from '../ownership/flow.js';
 import type { LockContext } from '../ownership/lock-context.js';
-import { LONG_WAIT_MS } from '../waiting/long-wait.js';
+import { LONG_WAIT_MS } from '../diagnostics/long-wait.js';
 import type { MultiHold } from './joint-hold.js';
 import {
   ClientClosedError,
@@ -84,7 +84,7 @@ export class RedLock extends JointLock {
 
   /** @internal */
   protected override takeMembers(call: LockCall, settle: LockSettle): void {
-    const { clock } = this.#first.inner.runtime;
+    const { clock } = this.#first.runtime;
     const { context, waitTime } = call;
     const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
     const requests = new PendingRequests();
@@ -117,7 +117,7 @@ export class RedLock extends JointLock {
   }
 
   async #afterFirst(round: QuorumRound, call: LockCall, requests: PendingRequests, until: number): Promise<MultiHold> {
-    const { clock } = this.#first.inner.runtime;
+    const { clock } = this.#first.runtime;
     const votes = await this.#giveUp(round, call);
     this.checkOpen();
     const unavailable = this.#unavailable(votes);
@@ -134,7 +134,7 @@ export class RedLock extends JointLock {
     first: Member,
     failed: Error | undefined,
   ): Promise<MultiHold> {
-    const { clock } = this.#first.inner.runtime;
+    const { clock } = this.#first.runtime;
     const { waitTime, signal } = call;
     let gate = first;
     let unavailable = failed;
@@ -181,7 +181,7 @@ export class RedLock extends JointLock {
     requests: PendingRequests,
     until: number,
   ): Promise<Round | undefined> {
-    const { clock } = this.#first.inner.runtime;
+    const { clock } = this.#first.runtime;
     const waitTime = Math.min(GATE_MS, Math.max(1, Math.ceil(until - clock.now())));
     const terms = { gate: { member: gate, waitTime, othersMs: OTHERS_MS } };
     const round = await this.#run(call, requests, terms);

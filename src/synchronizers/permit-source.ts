@@ -1,7 +1,7 @@
 import { holdChannel } from '../diagnostics/channels.js';
 import { HoldTrace } from '../diagnostics/traces.js';
 import type { Timer } from '../clock.js';
-import { LONG_WAIT_MS } from '../waiting/long-wait.js';
+import { LONG_WAIT_MS } from '../diagnostics/long-wait.js';
 import { ClientClosedError, LockLostError, UnknownPermitError } from '../errors.js';
 import { checkAnyPermits, checkPermits, checkSemaphoreOptions } from '../locks/arguments.js';
 import type { PermitsProtocol } from '../protocols/semaphore-protocol.js';

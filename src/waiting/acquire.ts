@@ -1,6 +1,6 @@
 /*
- * From a call to a hold. A call from inside a hold of the same lock re-enters: the call opens a nested hold as soon as
- * the other branches of the outer hold leave a place. Every other call is a stranger and gets its own owner id.
+ * From a call to a hold. A call from inside a hold of the same lock re-enters: the call opens a nested hold as soon as no
+ * other branch of the outer hold uses the lock. Every other call is a stranger and gets its own owner id.
  */
 import type { Reports } from '../diagnostics/reports.js';
 import { ClientClosedError, LockAbortedError, LockUpgradeError, NonReentrantError } from '../errors.js';
@@ -43,25 +43,25 @@ export function acquire(services: AcquireServices, acquisition: Acquisition, cal
   if (limit.signal?.aborted === true) {
     return settle.failed(new LockAbortedError(protocol.name, limit.signal.reason));
   }
-  const parent = context === undefined ? innermostHold(services, protocol) : undefined;
-  if (context === undefined && parent === undefined) {
-    try {
-      checkHoldsAround(services, protocol, context);
-    } catch (error) {
-      return settle.failed(error);
-    }
-    return startWaiter(services, acquisition, settle);
+  if (context !== undefined) return settleWith(acquireForContext(services, acquisition, context), settle);
+  const around = innermostHold(services, protocol);
+  if (around !== undefined) return settleWith(acquireInside(services, acquisition, around), settle);
+  try {
+    checkHoldsAround(services, protocol, undefined);
+  } catch (error) {
+    return settle.failed(error);
   }
-  const acquired =
-    parent === undefined
-      ? acquireForContext(services, acquisition, context as LockContext)
-      : acquireInside(services, acquisition, SingleHold.tenureOf(parent), SingleHold.recordOf(parent));
+  startWaiter(services, acquisition, settle);
+}
+
+function settleWith(acquired: Promise<SingleHold>, settle: Settle): void {
   acquired.then(
     (hold) => settle.granted(hold),
     (error: unknown) => settle.failed(error),
   );
 }
 
+/** Acquires the lock for a stranger: a waiter with a new owner id joins the line. */
 function startWaiter(services: AcquireServices, acquisition: Acquisition, settle: Settle): void {
   const waiter = new LockWaiter(services, acquisition, settle);
   const { lines } = services;
@@ -71,8 +71,8 @@ function startWaiter(services: AcquireServices, acquisition: Acquisition, settle
 }
 
 function acquireOutermost(services: AcquireServices, acquisition: Acquisition): Promise<SingleHold> {
-  // While the call waited for its branch, it had no listener. The client may have closed, or the signal may have
-  // aborted.
+  // The call has had no listener since it got its place inside the hold around it, or since that hold was released. The
+  // client may have closed, or the signal may have aborted.
   if (services.client.closed) return Promise.reject(new ClientClosedError());
   const { signal } = acquisition.limit;
   if (signal?.aborted === true) {
@@ -81,7 +81,10 @@ function acquireOutermost(services: AcquireServices, acquisition: Acquisition): 
   return new Promise((granted, failed) => startWaiter(services, acquisition, { granted, failed }));
 }
 
-async function acquireInside(
+const acquireInside = (services: AcquireServices, acquisition: Acquisition, around: SingleHold): Promise<SingleHold> =>
+  reenter(services, acquisition, SingleHold.tenureOf(around), SingleHold.recordOf(around));
+
+async function reenter(
   services: AcquireServices,
   acquisition: Acquisition,
   tenure: Tenure,
@@ -106,13 +109,13 @@ async function acquireInside(
     // The parent was released meanwhile. If a hold of this lock around the parent is still open, the call re-enters
     // that hold. Otherwise the call is a stranger.
     const outer = openAncestor(parent, protocol);
-    if (outer !== undefined) return acquireInside(services, acquisition, tenure, outer);
+    if (outer !== undefined) return reenter(services, acquisition, tenure, outer);
     checkHoldsAround(services, protocol, context);
     return acquireOutermost(services, acquisition);
   }
-  if (record.told === 'nothing') {
-    // The call was aborted before Redis replied. Release the hold in the background: only the next request of the
-    // tenure waits for this release. Ignore its error: a lost parent reports its loss itself.
+  if (record.isUnclaimed) {
+    // The call was aborted before Redis replied. Release the hold. The call does not wait for the release; the next
+    // request of the tenure does. Ignore its error: a lost parent reports its loss itself.
     tenure.release(record).catch(() => undefined);
     // The call must not fail while one of its attempts may still run in Redis.
     await tenure.turns.whenNoDoubt();
@@ -132,21 +135,21 @@ function openInside(
   parent: HoldRecord,
 ): Promise<HoldRecord | undefined> {
   // An earlier request of the tenure may have released the exclusive hold around this call.
-  const allowed = (): void => {
+  const checkUpgrade = (): void => {
     if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);
   };
-  const call = { protocol, terms, signal, client: services.client, begins: allowed };
+  const call = { protocol, terms, signal, client: services.client, beforeSending: checkUpgrade };
   if (signal === undefined) return openNested(tenure, parent, call);
   return new Promise((opened, failed) => {
     const aborted = (): LockAbortedError => new LockAbortedError(protocol.name, signal.reason);
     if (signal.aborted) return failed(aborted());
     const unwatch = onAbort(signal, () => failed(aborted()));
-    const begins = (): void => {
+    const beforeSending = (): void => {
       unwatch();
       if (signal.aborted) throw aborted();
-      allowed();
+      checkUpgrade();
     };
-    void openNested(tenure, parent, { ...call, begins })
+    void openNested(tenure, parent, { ...call, beforeSending })
       .then(opened, failed)
       .finally(unwatch);
   });
@@ -167,11 +170,11 @@ function acquireForContext(
   const identity = lockIdentity(services, protocol);
   const call = { lockName: protocol.name, identity, parts: protocol.lockedValues, list: identity };
   return acquireUnder(context, call, async () => {
-    const parent = innermostHold(services, protocol, context);
-    if (parent === undefined) checkHoldsAround(services, protocol, context);
-    const hold = await (parent === undefined
+    const around = innermostHold(services, protocol, context);
+    if (around === undefined) checkHoldsAround(services, protocol, context);
+    const hold = await (around === undefined
       ? acquireOutermost(services, acquisition)
-      : acquireInside(services, acquisition, SingleHold.tenureOf(parent), SingleHold.recordOf(parent)));
+      : acquireInside(services, acquisition, around));
     const forget = (): void => forgetUnder(context, identity, hold);
     SingleHold.recordOf(hold).forget = forget;
     return hold;

@@ -1,11 +1,11 @@
-/* Branches of one hold. A branch waits until the other branches of the hold leave a place. */
+/* Branches of one hold. A branch waits until no other branch of the hold uses the lock. */
 import type { LeaseClock } from '../clock.js';
 import { LockTimeoutError, LockUpgradeError, type LockError, type RedisUnavailableError } from '../errors.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
 import { LightSet } from '../light-set.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { abortedBy, onAbort } from '../abort-watch.js';
-import { LONG_WAIT_MS, warnLongWait } from './long-wait.js';
+import { LONG_WAIT_MS, warnLongWait } from '../diagnostics/long-wait.js';
 import type { WaitLimit } from './waiter.js';
 
 interface BranchCall {

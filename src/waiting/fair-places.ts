@@ -1,7 +1,7 @@
 import type { LeaseClock, Timer } from '../clock.js';
 import { LightSet } from '../light-set.js';
 import type { WaitQueue } from '../protocols/lock-protocol.js';
-import type { LongWaits } from './long-wait.js';
+import type { LongWaits } from '../diagnostics/long-wait.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { LockWaiter } from './lock-waiter.js';
 import type { Waiter } from './waiter.js';

@@ -23,7 +23,7 @@ export class HandOffStreak {
     this.#startedAt = undefined;
   }
 
-  /** Starts the time of the streak at the first release that finds a local waiter. */
+  /** Starts the time of the streak at its first hand-over. */
   start(): void {
     this.#startedAt ??= this.clock.now();
   }
@@ -32,12 +32,13 @@ export class HandOffStreak {
     this.#sections += 1;
   }
 
+  /** Whether the streak may continue at all. */
   withinHardLimit(): boolean {
     if (this.limit === undefined) return false;
     return this.#sections < HARD_LIMIT.sections && this.#lastedMs() < HARD_LIMIT.ms;
   }
 
-  /** Whether the streak may continue only if no other client waits. */
+  /** Whether the streak may continue only if no other client waits: it has had the option's share of the lock. */
   pastFairShare(): boolean {
     if (this.limit === undefined) return true;
     return this.#sections >= this.limit.maxSections || this.#lastedMs() >= this.limit.maxTimeMs;

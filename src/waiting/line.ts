@@ -1,7 +1,7 @@
 import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import { LightSet } from '../light-set.js';
-import type { LongWaits } from './long-wait.js';
+import type { LongWaits } from '../diagnostics/long-wait.js';
 import { YIELD_MS } from './retry-schedule.js';
 import type { QueuedLine } from './fair-places.js';
 import type { Tenure } from '../holding/tenure.js';

@@ -19,7 +19,7 @@ const PAUSE_MS = { first: 100, longest: 1_000 };
  * Time, in ms, between probes of a head that is not subscribed yet or is disconnected: no message can tell this head
  * that the lock is free.
  */
-const UNHEARD_MS = { least: 1_000, most: 2_000 };
+const PROBE_MS = { least: 1_000, most: 2_000 };
 
 /**
  * Decides when the head of a line tries again. The head tries at once while a wake-up is pending or the holder's TTL is
@@ -33,7 +33,7 @@ export class RetrySchedule {
   /** Time of the next try without a wake-up. `undefined`: the holder's TTL is unknown. */
   #lookAt: LeaseClockMs | undefined;
   /** Time of the next probe while no message can arrive. `Infinity`: no probe is scheduled. */
-  #unheardUntil: LeaseClockMs = Infinity;
+  #probeAt: LeaseClockMs = Infinity;
   /** Sequence number of the newest try. */
   newestTry = 0;
   #pausedUntil: LeaseClockMs = 0;
@@ -52,11 +52,12 @@ export class RetrySchedule {
     private readonly step: () => void,
   ) {}
 
-  /** Whether neither a pause nor a known TTL delays the next try. */
+  /** Whether the next try has nothing to wait for: no pause, and no holder whose TTL is known. */
   get isDue(): boolean {
     return this.#pausedUntil === 0 && this.#lookAt === undefined;
   }
 
+  /** Whether the newest try found the lock busy, and the lease that it found has not ended. */
   get isTtlKnown(): boolean {
     return this.#lookAt !== undefined;
   }
@@ -110,19 +111,19 @@ export class RetrySchedule {
   }
 
   /**
-   * Schedules the next step for the end of the lease. `isHeard`: a message can arrive. Returns `false` if no message
-   * could arrive for 1 to 2 s: the head then probes.
+   * Schedules the next step for the end of the lease. `needsProbes`: no message can arrive. Returns `false` if none could
+   * arrive for 1 to 2 s: the head then probes.
    */
-  park(now: LeaseClockMs, isHeard: boolean): boolean {
-    const { least, most } = UNHEARD_MS;
-    if (isHeard) this.#unheardUntil = Infinity;
+  park(now: LeaseClockMs, needsProbes: boolean): boolean {
+    const { least, most } = PROBE_MS;
+    if (!needsProbes) this.#probeAt = Infinity;
     // The random part spreads the probes of many heads that were disconnected together.
-    else if (this.#unheardUntil === Infinity) this.#unheardUntil = now + least + Math.random() * (most - least);
-    if (now >= this.#unheardUntil) {
-      this.#unheardUntil = Infinity;
+    else if (this.#probeAt === Infinity) this.#probeAt = now + least + Math.random() * (most - least);
+    if (now >= this.#probeAt) {
+      this.#probeAt = Infinity;
       return false;
     }
-    this.wakeAt(Math.min(this.#lookAt ?? Infinity, this.#unheardUntil));
+    this.wakeAt(Math.min(this.#lookAt ?? Infinity, this.#probeAt));
     return true;
   }
 
@@ -186,7 +187,7 @@ export class RetrySchedule {
   /** Called when the last waiter has left: forgets the holder's TTL and cancels the timer. */
   reset(): void {
     this.#lookAt = undefined;
-    this.#unheardUntil = Infinity;
+    this.#probeAt = Infinity;
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#timerAt = Infinity;

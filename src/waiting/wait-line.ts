@@ -1,5 +1,6 @@
 /*
- * All local waiters of one channel, and the one wait loop. Only the head sends acquire requests to Redis:
+ * All local waiters of one channel, and the one wait loop. In the line of an exclusive lock, only the head sends acquire
+ * requests to Redis. A call that does not wait sends one try beside the line.
  *
  *   try -> busy: subscribe -> confirmed: try again -> busy: park
  *   The head parks until a message, the end of the holder's lease, the end of its own time limit, or its signal.
@@ -21,9 +22,8 @@ import { LocalLine, type LineServices } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { RetrySchedule } from './retry-schedule.js';
 import type { QueuedLine } from './fair-places.js';
+import { SharedGrants } from './shared-grants.js';
 import { SharedWaiter, asksForFewer } from './shared-waiter.js';
-import type { Ended } from '../holding/tenure-host.js';
-import type { TenureEnd } from '../holding/tenure-end.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter } from './lock-waiter.js';
 import type { Try, Waiter } from './waiter.js';
@@ -50,6 +50,7 @@ export interface LineRegistry {
 
 export class WaitLine implements GrantingLine {
   readonly #grants: Grants;
+  readonly #shared: SharedGrants;
   readonly #failures: FailedTries;
   readonly #line: LocalLine;
   readonly #schedule: RetrySchedule;
@@ -83,6 +84,7 @@ export class WaitLine implements GrantingLine {
     this.#schedule = new RetrySchedule(clock, options.lockWatchdogTimeout, line, () => this.step());
     this.#wakeUps = new WakeUps(subscriber, channel, line, this.#schedule, this);
     this.#grants = new Grants(services, this, line, this.#schedule, this.#wakeUps, concurrent);
+    this.#shared = new SharedGrants(services, line, this.#schedule);
     this.#failures = new FailedTries(services, this, line, this.#schedule);
   }
 
@@ -115,22 +117,16 @@ export class WaitLine implements GrantingLine {
     return this.#wakeUps.isSubscribed;
   }
 
-  /**
-   * Acquires the lock for `waiter` when the waiter is the head. A call that does not wait sends one try beside the
-   * line.
-   */
+  /** Adds the waiter to the line. A call that does not wait sends one try beside the line. */
   join(waiter: Waiter): void {
     // A call over several locks may come here after close() has rejected all waiters. close() does not look again.
     if (this.services.client.closed) return waiter.reject(new ClientClosedError());
     waiter.watchSignal((reason) => this.#leave(waiter, reason));
     if (waiter instanceof SharedWaiter) waiter.cameAfter = this.#schedule.newestTry;
-    if (waiter.limit.kind === 'one try') {
-      this.#try(waiter);
-    } else {
-      this.#line.add(waiter);
-      this.step();
-      if (!waiter.isBusy) this.beginWait(waiter);
-    }
+    if (waiter.limit.kind === 'one try') return this.#try(waiter);
+    this.#line.add(waiter);
+    this.step();
+    if (!waiter.isBusy) this.beginWait(waiter);
   }
 
   /** Starts the wait: the waiter's timer runs from now on, and listeners get the `waiting` event. */
@@ -144,10 +140,11 @@ export class WaitLine implements GrantingLine {
   #leave(waiter: Waiter, reason: LockError): void {
     const wasHead = this.#line.head === waiter;
     this.#line.remove(waiter);
+    // There may be enough permits for the next waiter, which asks for fewer.
     if (wasHead && asksForFewer(this.#line.head, waiter)) this.#schedule.wakeUpPending = true;
     waiter.leave(reason);
-    // Other waiters may leave by the same signal. The delay keeps each of them from becoming the head, and trying,
-    // before it leaves.
+    // Other waiters may leave by the same signal. Without the delay, each of them would become the head and send a try
+    // just before it leaves.
     queueMicrotask(() => {
       waiter.abandonTry();
       this.step();
@@ -158,26 +155,38 @@ export class WaitLine implements GrantingLine {
   /** Takes the next action of the line, if there is one. Every change of state calls this method. */
   step(): void {
     const schedule = this.#schedule;
-    if (this.#line.waiterCount === 0) return;
-    if (schedule.next === 'all') return this.#tryAll();
     const { head } = this.#line;
-    if (head === undefined || head.isBusy) return;
+    if (head === undefined) return;
+    if (schedule.next === 'all') return this.#tryAll();
+    // The reply to its try, or to the hand-over to it, causes the next step.
+    if (head.isBusy) return;
+    // No reply has said yet that the lock is busy.
     if (schedule.isDue && (this.concurrent || this.holders.size === 0)) return this.#try(head);
     const now = this.services.clock.now();
     schedule.advance(now);
+    // Redis is unavailable, or the other clients try first.
     if (schedule.isPaused) return schedule.wakeAfterPause();
-    // Check before reading the deadline: the report of a loss causes a step of its own, in which the head may try.
+    // The report of a loss calls step() again, and that step may send the try. So look at `isBusy` after it. Check before
+    // reading the deadline.
     if (!this.concurrent) this.#line.checkHolders();
     if (head.isBusy) return;
-    const localDeadline = this.concurrent ? 0 : this.#line.holdersDeadline(now);
-    const isKnown = schedule.isTtlKnown || localDeadline > 0;
-    if (schedule.wakeUpPending || head.state === 'retrying' || !isKnown) return this.#try(head);
+    const heldUntil = this.concurrent ? 0 : this.#line.holdersDeadline(now);
+    const isKnownBusy = schedule.isTtlKnown || heldUntil > 0;
+    if (schedule.wakeUpPending || head.state === 'retrying' || !isKnownBusy) return this.#try(head);
+    this.#park(head, now, heldUntil);
+  }
+
+  /** The head waits for a message, for the end of the lease, or for its next probe. */
+  #park(head: Waiter, now: LeaseClockMs, heldUntil: LeaseClockMs): void {
     this.registry.attend(this, true);
-    if (!this.isSubscribed && !(head instanceof LockWaiter && head.protocol.polls !== undefined)) this.#wakeUps.begin();
-    if (localDeadline > 0) return schedule.wakeAt(localDeadline);
-    // A waiter in a Redis queue needs no probe: the reply to its regular refresh says when to try.
-    const isHeard = !this.isSubscribed || this.queue !== undefined || this.#wakeUps.isConfirmed;
-    if (!schedule.park(now, isHeard)) this.#try(head, true);
+    const polls = head instanceof LockWaiter && head.protocol.polls !== undefined;
+    if (!this.isSubscribed && !polls) this.#wakeUps.begin();
+    // The tenure of this client that has the lock causes a step when it ends.
+    if (heldUntil > 0) return this.#schedule.wakeAt(heldUntil);
+    // A waiter in a Redis queue needs no probes: the reply to its regular refresh says when to try. A kind that polls is
+    // not subscribed, and tries anyway.
+    const needsProbes = this.isSubscribed && this.queue === undefined && !this.#wakeUps.isConfirmed;
+    if (!this.#schedule.park(now, needsProbes)) this.#try(head, true);
   }
 
   #tryAll(): void {
@@ -195,35 +204,30 @@ export class WaitLine implements GrantingLine {
       waiter.tried();
       this.#tried(waiter, sent);
       waiter.onTryOver();
-      this.step();
-      this.#scheduleRemoval();
-      this.#notifyIdle();
+      this.changed();
     });
   }
 
   #tried(waiter: Waiter, sent: Try): void {
     const { request, sequence, jumped } = sent;
-    const taken = waiter.acquired(request);
-    const served = waiter.state === 'served';
-    if (!served && this.#grants.grantIfTaken(waiter, sent, taken)) return;
-    const passed = served && taken && waiter instanceof SharedWaiter && this.#grants.passTaken(waiter);
-    if (!passed) this.#failures.releaseTaken(waiter, sent, taken);
     const { reply } = request;
+    const taken = waiter.acquired(request);
+    // A release, or another try, has granted the call meanwhile. What its own try acquired is surplus.
+    const isSurplus = waiter.state === 'granted';
+    if (!isSurplus && this.#grantIfTaken(waiter, sent, taken)) return;
+    const isPassed = isSurplus && taken && waiter instanceof SharedWaiter && this.#shared.passSurplus(waiter);
+    if (!isPassed) this.#failures.releaseTaken(waiter, sent, taken);
     if (reply?.kind === 'busy') this.#schedule.learn(reply, this.services.clock.at(request.sentAt, jumped), sequence);
-    if (!served) this.#failures.failed(waiter, sent);
+    if (!isSurplus) this.#failures.failed(waiter, sent);
   }
 
-  successorFor(leaseEnd: LeaseClockMs): LockWaiter | undefined {
-    return this.#grants.successorFor(leaseEnd);
+  #grantIfTaken(waiter: Waiter, sent: Try, taken: boolean): boolean {
+    if (waiter instanceof LockWaiter) return this.#grants.grantIfTaken(waiter, sent);
+    return waiter instanceof SharedWaiter && this.#shared.grantIfTaken(waiter, sent, taken);
   }
 
-  handOff(tenure: Tenure, successor: LockWaiter, released: () => void): Promise<TenureEnd> {
-    return this.#grants.handOff(tenure, successor, released);
-  }
-
-  /** Called when a tenure of this client no longer has the lock. */
-  tenureEnded(tenure: Tenure, how: Ended): void {
-    this.#grants.ended(tenure, how);
+  /** A request has settled, or a tenure of this client no longer has the lock. */
+  changed(): void {
     this.step();
     this.#scheduleRemoval();
     this.#notifyIdle();
@@ -231,7 +235,7 @@ export class WaitLine implements GrantingLine {
 
   /** Passes released permits to the waiters of this line. Returns the number that remains to be released in Redis. */
   passOn(permits: number): number {
-    const left = this.#grants.passOn(permits);
+    const left = this.#shared.passOn(permits);
     this.step();
     this.#scheduleRemoval();
     return left;

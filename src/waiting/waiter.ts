@@ -40,10 +40,10 @@ export function waitLimitOf(clock: LeaseClock, waitTime: number, signal: AbortSi
  * - `retrying`: it stands in line, and its last try failed: it tries again without a wake-up.
  * - `receiving`: a hand-over to it is pending.
  * - `leaving`: it has given up, and its pending request settles the call.
- * - `served`: a release or another try settled the call, and its own try is pending. The grant of that try is surplus.
+ * - `granted`: a release or another try granted the call, and its own try is pending. What that try acquires is surplus.
  * - `settled`: the call is settled.
  */
-type WaiterState = 'new' | 'trying' | 'queued' | 'retrying' | 'receiving' | 'leaving' | 'served' | 'settled';
+type WaiterState = 'new' | 'trying' | 'queued' | 'retrying' | 'receiving' | 'leaving' | 'granted' | 'settled';
 
 /** One try of a waiter. */
 export interface Try {
@@ -121,7 +121,7 @@ export abstract class Waiter {
 
   /** The one place that changes the state. A settled call stays settled. */
   #become(state: WaiterState): void {
-    if (this.#state !== 'settled' && this.#state !== 'served') this.#state = state;
+    if (this.#state !== 'settled' && this.#state !== 'granted') this.#state = state;
   }
 
   /** Sends a try. */
@@ -187,7 +187,7 @@ export abstract class Waiter {
    * is done. Returns `undefined` if nothing has to be released.
    */
   abstract releaseInBackground(request: ScriptRequest<AcquireReply>): Promise<void> | undefined;
-  /** Rejects the call. No request of the call can still take effect. */
+  /** The call rejects. No request of the call can still take effect. */
   protected abstract onRejected(error: unknown): void;
   /** Called when the try has ended: the client has granted what the try acquired, or has started its release. */
   onTryOver(): void {
@@ -205,7 +205,10 @@ export abstract class Waiter {
     this.#unwatchSignal = onAbort(signal, () => leave(abortedBy(signal, this.name)));
   }
 
-  /** Calls `leave` when the time limit passes. A first try needs no timer, because its command deadline ends it. */
+  /**
+   * Calls `leave` when the time limit passes. The call has no timer before its first try is answered, so it may last one
+   * command deadline even with a shorter time limit.
+   */
   watchTime(leave: (reason: LockError) => void): void {
     const { until, waitTime } = this.limit;
     if (until === undefined || this.#timer !== undefined) return;
@@ -220,8 +223,8 @@ export abstract class Waiter {
   }
 
   /**
-   * Whether the call still accepts a grant. A call whose time limit has passed does. An aborted call, or a call of a
-   * closed client, does not.
+   * Whether the call still accepts a grant. A call whose time limit has passed does, because Redis has given it the lock
+   * already. An aborted call, or a call of a closed client, does not.
    */
   get wantsGrant(): boolean {
     return !(this.#reason instanceof LockAbortedError || this.#reason instanceof ClientClosedError);
@@ -249,7 +252,7 @@ export abstract class Waiter {
   /** The call is granted. If a try is pending, its grant is surplus. */
   protected settle(): void {
     this.unwatch();
-    this.#become(this.#try === undefined ? 'settled' : 'served');
+    this.#become(this.#try === undefined ? 'settled' : 'granted');
     this.abandonTry();
   }
 }

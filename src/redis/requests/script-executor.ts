@@ -15,6 +15,7 @@ export class ScriptExecutor implements RequestTerms {
     readonly attemptMs: number,
   ) {}
 
+  /** Sends the operation, and returns its pending request. */
   run<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
     operation: Operation<Keys, Args, Reply>,
     keys: Keys,

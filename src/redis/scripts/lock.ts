@@ -80,6 +80,7 @@ export const renew = defineScript<string[], (string | number)[], RenewalReply[]>
   source: renewSource,
   notAfter: 'first',
   reply: replyRenewals,
-  // The caller continues with one key at a time. A single key is on one node, so its TRYAGAIN has another cause.
+  // A migrating slot keeps the keys on two nodes: the caller continues with one key at a time. With a single key Redis
+  // replies TRYAGAIN for another reason, which passes.
   ifSplit: (keys) => (keys.length > 1 ? 'fail' : 'retry'),
 });

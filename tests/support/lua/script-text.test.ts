@@ -65,6 +65,13 @@ describe('issue 21: an include', () => {
     expect(() => included(`-- include: ${file}\n`)).toThrow('not "-- include: lib/<name>.lua"');
   });
 
+  test('names the variable that its file defines', () => {
+    const files = { 'lib/a.lua': '-- lib/a: reads it\n-- Defines  x  what it read\n\nlocal x = 1\n' };
+    expect(included('-- include: lib/a.lua (defines x)\nreturn x\n', files)).toContain('local x = 1\nreturn x');
+    expect(() => included('-- include: lib/a.lua\n', files)).toThrow('name what it defines');
+    expect(() => included('-- include: lib/a.lua (defines y)\n', files)).toThrow('name what it defines');
+  });
+
   test('of a file that does not exist is refused', () => {
     expect(() => scriptText('-- include: lib/none.lua\n')).toThrow('ENOENT');
   });

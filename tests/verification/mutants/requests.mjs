@@ -132,8 +132,8 @@ export const REQUESTS = [
   without(
     'a grant that comes too late',
     grants,
-    "if (request.reply?.kind === 'granted' && now < grantDeadline(sentAt, waiter.terms.leaseMs)) {",
-    "if (request.reply?.kind === 'granted') {",
+    "if (reply?.kind !== 'granted' || now >= grantDeadline(sentAt, waiter.terms.leaseMs)) return false;",
+    "if (reply?.kind !== 'granted') return false;",
     LOSS,
     PROPERTIES,
   ),

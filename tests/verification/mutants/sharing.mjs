@@ -1,6 +1,6 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { PROPERTIES, WAKING, grants, waiter } from './names.mjs';
+import { PROPERTIES, WAKING, grants, sharedGrants, waiter } from './names.mjs';
 
 /** Hand-offs (tests/verification/model/HandOff.tla), permits and their lanes. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const SHARING = [
@@ -29,35 +29,35 @@ export const SHARING = [
   ),
   without(
     'permits for the first waiter, even while its try is pending',
-    grants,
-    '        // Redis may be granting a pending try of this waiter. Serve the waiter all the same: no other may overtake it.\n',
+    sharedGrants,
+    '        // Redis may be granting a pending try of this waiter. Grant the waiter all the same: no other may overtake it.\n',
     '        if (waiter.isBusy) continue;\n',
     'tests/integration/semaphore',
   ),
   without(
-    'a grant of Redis to a served waiter goes back',
+    'what a waiter acquires after its grant goes back',
     waiter,
-    "this.#become(this.#try === undefined ? 'settled' : 'served');",
+    "this.#become(this.#try === undefined ? 'settled' : 'granted');",
     "this.#become('settled');",
     'tests/integration/semaphore',
   ),
   without(
     'permits go back to Redis after a streak',
-    'src/waiting/grants.ts',
+    sharedGrants,
     '        if (this.#streak.pastFairShare()) {',
     '        if (false) {',
     'tests/integration/semaphore',
   ),
   without(
     'permits that no waiter takes go to Redis',
-    'src/waiting/grants.ts',
+    sharedGrants,
     '    if (permits <= this.#permits) {',
     '    if (true) {',
     'tests/integration/semaphore',
   ),
   without(
     'a waiter for more permits is not overtaken',
-    'src/waiting/grants.ts',
+    sharedGrants,
     'waiter.passablePermits === 0 || waiter.passablePermits > left) break;',
     'waiter.passablePermits === 0 || waiter.passablePermits > left) continue;',
     'tests/integration/semaphore',
@@ -121,7 +121,7 @@ export const SHARING = [
   ),
   without(
     'a read for each call: no call resolves by a reply from before it',
-    grants,
+    sharedGrants,
     ' || waiter.cameAfter >= sequence) continue;',
     ') continue;',
     'tests/integration/semaphore',
@@ -135,9 +135,9 @@ export const SHARING = [
   ),
   without(
     'one read for all waiters at a latch',
-    grants,
-    '      waiter.grant(undefined);\n    }\n    return open',
-    '    }\n    return open',
+    sharedGrants,
+    '      waiter.grant(undefined);\n    }\n    return isOpen',
+    '    }\n    return isOpen',
     'tests/integration/semaphore',
   ),
   without(
@@ -163,7 +163,7 @@ export const SHARING = [
   ),
   without(
     '20.24: a hold of another client counts only if Redis has it',
-    'src/waiting/long-wait.ts',
+    'src/diagnostics/long-wait.ts',
     'const held = holds.find(({ owner }) => fields.some((field) => `:${field}:`.includes(`:${owner}:`)));',
     'const [held] = holds;\n      void fields;',
     'tests/integration/warnings',

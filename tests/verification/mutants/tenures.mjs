@@ -88,7 +88,7 @@ export const TENURES = [
   without(
     'room for readers beside writers that pass the lock on',
     'src/waiting/grants.ts',
-    ' && !this.host.othersWait(successor.protocol)',
+    ' && !this.host.othersWait(protocol)',
     '',
     'tests/integration/write-hand-off',
   ),
@@ -215,14 +215,7 @@ export const TENURES = [
     '',
     PROPERTIES,
   ),
-  without(
-    'a fresh owner after a hand-off',
-    grants,
-    'successor.owner = this.services.newOwner();',
-    '',
-    PROPERTIES,
-    LATE,
-  ),
+  without('a fresh owner after a hand-off', grants, 'waiter.owner = this.services.newOwner();', '', PROPERTIES, LATE),
   without(
     'one request at a time',
     turns,

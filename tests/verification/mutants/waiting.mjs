@@ -69,8 +69,8 @@ export const WAITING = [
   without(
     'a second try after the subscription',
     entry,
-    'if (!this.isSubscribed && !(head instanceof LockWaiter',
-    'if (false && !(head instanceof LockWaiter',
+    'if (!this.isSubscribed && !polls) this.#wakeUps.begin();',
+    '',
     WAKING,
     PROPERTIES,
   ),
@@ -85,7 +85,7 @@ export const WAITING = [
   without(
     'the end of the lease as a wake-up',
     look,
-    'this.wakeAt(Math.min(this.#lookAt ?? Infinity, this.#unheardUntil));',
+    'this.wakeAt(Math.min(this.#lookAt ?? Infinity, this.#probeAt));',
     '',
     'tests/integration/waiting',
     PROPERTIES,
@@ -93,8 +93,8 @@ export const WAITING = [
   without(
     'a wake-up by the loss of a local hold',
     grants,
-    "if (how !== 'freed') this.schedule.wakeUpPending = true;\n    else if (",
-    "if (how !== 'freed') return;\n    if (",
+    "if (how !== 'freed') this.schedule.wakeUpPending = true;\n      // The script",
+    "if (how !== 'freed') return this.host.changed();\n      // The script",
     WAKING,
     LOSS,
     PROPERTIES,
@@ -186,7 +186,7 @@ export const WAITING = [
   without(
     'R18: a head that looks while it hears nothing',
     look,
-    'if (now >= this.#unheardUntil) {',
+    'if (now >= this.#probeAt) {',
     'if (now < 0) {',
     SUBSCRIPTIONS,
   ),
@@ -215,22 +215,22 @@ export const WAITING = [
   without(
     'R18: a head that sends no probes while messages can arrive',
     entry,
-    'this.queue !== undefined || this.#wakeUps.isConfirmed;',
-    'this.queue !== undefined;',
+    'this.queue === undefined && !this.#wakeUps.isConfirmed;',
+    'this.queue === undefined;',
     SUBSCRIPTIONS,
   ),
   without(
     'R18: a spin lock that listens to nothing',
     entry,
-    '!this.isSubscribed || this.queue !== undefined || this.#wake',
-    'this.queue !== undefined || this.#wake',
+    'const needsProbes = this.isSubscribed && this.queue',
+    'const needsProbes = this.queue',
     SUBSCRIPTIONS,
   ),
   without(
     'R18: a fair waiter that relies on its refreshes',
     entry,
-    '!this.isSubscribed || this.queue !== undefined || this.#wake',
-    '!this.wanted || this.#wake',
+    'this.isSubscribed && this.queue === undefined && !this.#wake',
+    'this.isSubscribed && !this.#wake',
     SUBSCRIPTIONS,
   ),
   without(

@@ -5,7 +5,7 @@
 import type { LeaseClock, Timer, LeaseClockMs } from '../clock.js';
 import { supportsBoundPromises } from '../ownership/bound-promise.js';
 import type { CallSite } from '../ownership/call-site.js';
-import type { LockProtocol } from '../protocols/lock-protocol.js';
+import type { LockedParts } from '../ownership/lock-context.js';
 import { processHolds, warned, type ProcessHold } from '../ownership/process-holds.js';
 
 export const LONG_WAIT_MS = 5_000;
@@ -13,7 +13,8 @@ export const LONG_WAIT_MS = 5_000;
 const TOGETHER_MS = 100;
 
 export interface WaitingCall {
-  readonly protocol: LockProtocol;
+  /** What the call asks for. `lockedValues`: the values of a group; absent for a kind that locks its whole key. */
+  readonly protocol: { readonly name: string; readonly key: string; readonly lockedValues?: LockedParts };
   /** The call site. */
   readonly site: CallSite | undefined;
 }
