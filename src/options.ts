@@ -8,6 +8,9 @@ export interface HandOffOptions {
   maxTime?: number | undefined;
 }
 
+/** What the release of a hold waits for. See `release` in {@link AcquireOptions}. */
+export type ReleaseMode = 'awaited' | 'background';
+
 /** How many replicas confirm a grant. See `replicas` in {@link ClientOptions}. */
 export interface ReplicasOptions {
   /**
@@ -63,6 +66,14 @@ export interface ClientOptions {
    */
   handOff?: HandOffOptions | false | undefined;
   /**
+   * What the end of `withLock`, `hold.release()` and an `await using` block waits for, if the call does not say it:
+   * `'awaited'`, for the reply of Redis; `'background'`, until the release has been written to the connection. A failed
+   * release in the background causes the event `releaseFailed`. `unlock()` always waits for the reply.
+   *
+   * @defaultValue `'awaited'`
+   */
+  release?: ReleaseMode | undefined;
+  /**
    * Number of replicas that must have the lock before it is granted (`WAIT`). If too few confirm in time, the client
    * releases the lock, and the call rejects with `NotReplicatedError`.
    *
@@ -112,6 +123,7 @@ export interface ResolvedOptions {
   readonly attemptMs: number;
   readonly keyPrefix: string;
   readonly handOff: { readonly maxSections: number; readonly maxTimeMs: number } | undefined;
+  readonly release: ReleaseMode;
   readonly replicas: ReplicaOptions | undefined;
   readonly shardedSubscriptions: boolean | 'auto';
   readonly callSites: boolean;
@@ -138,6 +150,7 @@ const CLIENT_OPTIONS: Record<keyof ClientOptions | 'url' | 'redis', true> = {
   commandTimeout: true,
   keyPrefix: true,
   handOff: true,
+  release: true,
   replicas: true,
   shardedSubscriptions: true,
   callSites: true,
@@ -202,11 +215,17 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string, name
     attemptMs: Math.floor(commandTimeout / 3),
     keyPrefix,
     handOff: resolveHandOff(given.handOff),
+    release: checkReleaseMode(given.release) ?? 'awaited',
     replicas: resolveReplicas(given.replicas),
     shardedSubscriptions,
     callSites,
     clientName,
   };
+}
+
+export function checkReleaseMode(given: unknown): ReleaseMode | undefined {
+  if (given === undefined || given === 'awaited' || given === 'background') return given;
+  throw new InvalidArgumentError('release', `'awaited' or 'background'`, given);
 }
 
 function resolveHandOff(given: ClientOptions['handOff']): ResolvedOptions['handOff'] {

@@ -3,6 +3,7 @@ import { logToNodeDebug } from '../diagnostics/log.js';
 import { Reports } from '../diagnostics/reports.js';
 import { createEvents } from '../events.js';
 import { runOutside } from '../ownership/flow.js';
+import { BackgroundReleases } from '../waiting/hand-overs/background-releases.js';
 import { Compensations } from '../holding/compensations.js';
 import { Watchdog } from '../holding/watchdog.js';
 import type { LockServices } from '../locks/single-lock.js';
@@ -74,8 +75,12 @@ export function mechanismsOf({
   const callSite = (above: (...args: never[]) => unknown): CallSite | undefined =>
     options.callSites ? CallSite.capture(above) : undefined;
   const longWaits = new LongWaits(clientId, clock, fieldsOf);
-  const tenures = { clock, options, reports, watchdog, compensations };
-  const waiting = { client, clock, options, reports, compensations, longWaits, tenures, newOwner };
+  const backgroundReleases = new BackgroundReleases();
+  const tenures = { clock, options, reports, watchdog, compensations, backgroundReleases };
+  const { routes } = executor;
+  const isOneConnection = (key: string): boolean =>
+    routes.connectionFor(key, true) === routes.connectionFor(key, false);
+  const waiting = { isOneConnection, client, clock, options, reports, compensations, longWaits, tenures, newOwner };
   const lines = new WaitLines(waiting, subscriber);
   return {
     client,

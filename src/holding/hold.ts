@@ -2,7 +2,7 @@ import { asyncDispose } from '../async-dispose.js';
 import type { HoldTrace, TracedGrant } from '../diagnostics/traces.js';
 import { boundRejection } from '../ownership/bound-promise.js';
 import { runInside } from '../ownership/flow.js';
-import { InvalidArgumentError } from '../errors.js';
+import { ClientClosedError, InvalidArgumentError, LockLostError } from '../errors.js';
 import { refuseUnknown } from '../options.js';
 import { showAs } from '../summary.js';
 
@@ -21,6 +21,9 @@ export interface ReleaseOptions {
 /** One hold of a lock. `acquire()` and `tryAcquire()` resolve with it, and `withLock()` passes it to its body. */
 export abstract class Hold implements AsyncDisposable {
   #trace: HoldTrace | undefined;
+  /** Reports a failed release. Present if the release of this hold is to continue in the background. */
+  #releaseFailed: ((cause: unknown) => void) | undefined;
+  #leaving: Promise<void> | undefined;
 
   /** The name of the lock, without the key prefix. A hold of several locks has their names, separated by commas. */
   abstract get lockName(): string;
@@ -66,6 +69,10 @@ export abstract class Hold implements AsyncDisposable {
    * late, the hold may end up to `commandTimeout` later. A `close()` of the client does not shorten the time. Use it
    * for a job that several machines start at the same time by clocks that differ.
    *
+   * If the hold was acquired with `release: 'background'`, the promise resolves when the release has been written to the
+   * connection, and a release that fails later causes the event `releaseFailed`. While the connection is down, or an
+   * earlier request of the hold is pending, the promise resolves when the release has settled.
+   *
    * @param options - see {@link ReleaseOptions}.
    * @throws {LockLostError} `ERR_LOCK_LOST`: the hold was lost before.
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply. The release continues in the
@@ -78,11 +85,30 @@ export abstract class Hold implements AsyncDisposable {
    */
   release(options?: ReleaseOptions): Promise<void> {
     try {
-      const released = this.free(checkAfter(options));
-      return this.#trace === undefined ? released : this.#trace.releasing(released);
+      const after = checkAfter(options);
+      if (this.#releaseFailed !== undefined && after === 0) return (this.#leaving ??= this.#leave(this.#releaseFailed));
+      return this.#free(after);
     } catch (error) {
       return boundRejection(error);
     }
+  }
+
+  #free(after: number): Promise<void> {
+    const released = this.free(after);
+    return this.#trace === undefined ? released : this.#trace.releasing(released);
+  }
+
+  #leave(releaseFailed: (cause: unknown) => void): Promise<void> {
+    const released = this.#free(0);
+    if (this.leave(released)) {
+      released.catch(releaseFailed);
+      return Promise.resolve();
+    }
+    return released.catch((cause: unknown) => {
+      // The caller still waits, so it gets a loss. `close()` ends a hold as a loss does.
+      if (cause instanceof LockLostError || cause instanceof ClientClosedError) throw cause;
+      releaseFailed(cause);
+    });
   }
 
   /**
@@ -104,6 +130,17 @@ export abstract class Hold implements AsyncDisposable {
 
   /** @internal Releases the hold, `after` milliseconds from now. Every call returns the promise of the first call. */
   protected abstract free(after: number): Promise<void>;
+
+  /**
+   * @internal The caller does not wait for `released`, the outcome of the release. Returns `false` if the release has
+   * not been written yet: the caller then has to wait.
+   */
+  protected abstract leave(released: Promise<void>): boolean;
+
+  /** @internal The release continues in the background from the moment at which it was written. */
+  leavesInBackground(releaseFailed: (cause: unknown) => void): void {
+    this.#releaseFailed = releaseFailed;
+  }
 
   /** @internal What the diagnostics channels say of the grant. */
   abstract get grant(): Required<TracedGrant>;

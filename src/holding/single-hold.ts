@@ -70,6 +70,19 @@ export class SingleHold extends Hold {
   }
 
   /** @internal */
+  protected override leave(released: Promise<void>): boolean {
+    const tenure = this.#tenure;
+    tenure.isLeaving = tenure.state === 'releasing' && tenure.lastRequest?.isWritten === true;
+    if (tenure.isLeaving) tenure.services.backgroundReleases.add(tenure.protocol.key, released);
+    return tenure.isLeaving;
+  }
+
+  /** @internal As a member of several locks: see {@link Hold.leave}. */
+  leaveAsMember(released: Promise<void>): boolean {
+    return this.leave(released);
+  }
+
+  /** @internal */
   override get grant(): Required<TracedGrant> {
     const { owner, holds } = this.#tenure;
     return { owner, holdCount: countOpen(holds), handedOff: isHandedOff(this.#tenure, this.#record) };

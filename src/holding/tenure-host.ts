@@ -48,4 +48,9 @@ export interface ServicesOf<T> {
   readonly reports: Reports;
   readonly watchdog: TenureWatch<T>;
   readonly compensations: Compensations;
+  /** The pending releases that no caller waits for. */
+  readonly backgroundReleases: {
+    add(key: string, released: Promise<void>): void;
+    of(key: string): Promise<unknown> | undefined;
+  };
 }

@@ -36,6 +36,10 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   #releases: ReleasesInTurn | undefined;
   /** Holds that have ended for their callers, but whose release is unknown. The next reply of Redis reports them. */
   #unreported: HoldRecord[] | undefined;
+  /** The request that releases the last hold or hands the lock over. */
+  lastRequest: { readonly isWritten: boolean } | undefined;
+  /** The release of the last hold has been written, and no caller waits for its reply. */
+  isLeaving = false;
   /** The release that continues in the background. */
   #backgroundRelease: Promise<void> | undefined;
 
@@ -184,7 +188,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
 
   #sendRelease(owners: readonly string[], hold: HoldRecord | undefined, deadline: LeaseClockMs): Promise<void> {
     // Send the request first. The client does the rest of its work while Redis runs the release.
-    const request = this.protocol.release(owners, hold?.protocol);
+    const request = (this.lastRequest = this.protocol.release(owners, hold?.protocol));
     this.services.watchdog.remove(this);
     return whenFreed(request, (end) => this.#settleEnd(end, hold, deadline));
   }
@@ -252,7 +256,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     void releaseLeft(this, [this.owner]);
   }
 
-  /** This client forced the release. `isUnanswered`: it may not have run, so a release in the background follows. */
+  /** This client forced the release. `isUnanswered`: it may not have run, so the client releases once more. */
   force(isUnanswered: boolean): void {
     if (this.state !== 'held') return;
     this.lose('forced');

@@ -2,7 +2,7 @@
 import { checkLease } from '../lease-time.js';
 import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
-import { checkWellFormed, refuseUnknown } from '../options.js';
+import { checkReleaseMode, checkWellFormed, refuseUnknown, type ReleaseMode } from '../options.js';
 
 /** The options of an acquiring call. */
 export interface AcquireOptions {
@@ -22,10 +22,21 @@ export interface AcquireOptions {
   signal?: AbortSignal | undefined;
   /** The owner of the hold, regardless of the calling code. No flow enters such a hold. */
   context?: LockContext | undefined;
+  /**
+   * What the release of the hold waits for: `'awaited'`, for the reply of Redis; `'background'`, until the release has
+   * been written to the connection. A failed release in the background causes the event `releaseFailed`. A loss that is
+   * known when the hold is released still rejects.
+   *
+   * @defaultValue the option `release` of the client
+   */
+  release?: ReleaseMode | undefined;
 }
 
+/** The options of `tryLock()`. Its holds are released by `unlock()`, which waits for the reply of Redis. */
+export type TryLockOptions = Omit<AcquireOptions, 'release'>;
+
 /** The options of `lock()`, which waits without limit. */
-export type LockOptions = Omit<AcquireOptions, 'waitTime'>;
+export type LockOptions = Omit<TryLockOptions, 'waitTime'>;
 
 /** The options of a handle. */
 export interface ContextOptions {
@@ -98,7 +109,8 @@ export function checkOptions<T extends AcquireOptions>(value: T | undefined, kno
   // A Date or a Map has no option as an own property, so it would pass for an empty object.
   if (!isPlain(value)) throw new InvalidArgumentError('options', 'a plain object; times are milliseconds', value);
   refuseUnknown('options', value, known);
-  const { signal, context } = value;
+  const { signal, context, release } = value;
+  checkReleaseMode(release);
   if (signal !== undefined && !isAbortSignal(signal)) {
     throw new InvalidArgumentError('signal', 'an AbortSignal', signal);
   }

@@ -3,7 +3,7 @@ import type { FencedLockProtocol } from '../protocols/fenced-lock-protocol.js';
 import { SingleHold, type MakeHold } from '../holding/single-hold.js';
 import { InvalidArgumentError } from '../errors.js';
 import * as reads from '../redis/scripts/reads.js';
-import type { AcquireOptions, ContextOptions, LockOptions } from './arguments.js';
+import type { ContextOptions, LockOptions, TryLockOptions } from './arguments.js';
 import type { TokenSource } from '../redis/scripts/fenced-lock.js';
 import type { CallOptions } from './lock-call.js';
 import { SingleLock } from './single-lock.js';
@@ -83,8 +83,8 @@ export class FencedLock extends SingleLock<FencedHold> {
    *   `waitTime` the call tries once, where Redisson waits without limit.
    */
   tryLockAndGetToken(waitTime?: number, leaseTime?: number, options?: CallOptions): Promise<bigint | null>;
-  tryLockAndGetToken(options: AcquireOptions): Promise<bigint | null>;
-  tryLockAndGetToken(first?: number | AcquireOptions, leaseTime?: number, third?: CallOptions): Promise<bigint | null> {
+  tryLockAndGetToken(options: TryLockOptions): Promise<bigint | null>;
+  tryLockAndGetToken(first?: number | TryLockOptions, leaseTime?: number, third?: CallOptions): Promise<bigint | null> {
     try {
       const call = this.tryLockCall(first, leaseTime, third, this.tryLockAndGetToken);
       return this.takeForUnlock<bigint | null>('tryLockAndGetToken', call, tokenOf, null);

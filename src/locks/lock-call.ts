@@ -3,6 +3,7 @@ import type { CallSite } from '../ownership/call-site.js';
 import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { LockTimeoutError } from '../errors.js';
+import type { ReleaseMode } from '../options.js';
 import {
   checkAlone,
   checkContext,
@@ -11,12 +12,14 @@ import {
   checkWaitTime,
   type AcquireOptions,
   type LockOptions,
+  type TryLockOptions,
 } from './arguments.js';
 
 const LOCK_OPTIONS = ['leaseTime', 'signal', 'context'] as const;
 const CALL_OPTIONS = ['signal', 'context'] as const;
 /** @internal */
-export const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context'] as const;
+export const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context', 'release'] as const;
+const TRY_LOCK_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context'] as const;
 
 /** The options of `lock()` and `tryLock()` when the call passes its times as separate arguments. */
 export type CallOptions = Pick<AcquireOptions, 'signal' | 'context'>;
@@ -34,6 +37,8 @@ export interface LockCall {
   /** Whether `unlock()` releases the hold. */
   readonly byUnlock: boolean;
   readonly site: CallSite | undefined;
+  /** What the release of the hold waits for; `undefined`: what the client says. */
+  readonly release: ReleaseMode | undefined;
 }
 
 /** @internal Receives the outcome of a call, once. */
@@ -75,6 +80,7 @@ export const lockCallOf = (
   context: checkContext(options.context) ?? context,
   byUnlock,
   site,
+  release: options.release,
 });
 
 /** @internal Returns the options of a `lock()` call. It takes an options object, or the lease as an argument. */
@@ -86,7 +92,7 @@ export function lockOptions(first: number | LockOptions | undefined, second: unk
 
 /** @internal Returns the options of a `tryLock()` call. It takes an options object, or the times as arguments. */
 export function tryLockOptions(
-  first: number | AcquireOptions | undefined,
+  first: number | TryLockOptions | undefined,
   leaseTime: number | undefined,
   third: unknown,
 ): AcquireOptions {
@@ -94,7 +100,7 @@ export function tryLockOptions(
     return { ...checkOptions(third as CallOptions, CALL_OPTIONS), waitTime: first, leaseTime };
   }
   checkAlone(leaseTime, third);
-  return checkOptions(first, ACQUIRE_OPTIONS);
+  return checkOptions(first, TRY_LOCK_OPTIONS);
 }
 
 /** @internal */

@@ -9,7 +9,9 @@ import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { showAs } from '../summary.js';
 import { ClientClosedError, LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
-import { checkBody, checkOptions, type AcquireOptions, type ContextOptions, type LockOptions } from './arguments.js';
+import type { ReleaseMode } from '../options.js';
+import { checkBody, checkOptions } from './arguments.js';
+import type { AcquireOptions, ContextOptions, LockOptions, TryLockOptions } from './arguments.js';
 import {
   ACQUIRE_OPTIONS,
   isThenable,
@@ -117,8 +119,8 @@ export abstract class Lock<H extends Hold = Hold> {
    *   milliseconds.
    */
   tryLock(waitTime?: number, leaseTime?: number, options?: CallOptions): Promise<boolean>;
-  tryLock(options: AcquireOptions): Promise<boolean>;
-  tryLock(first?: number | AcquireOptions, leaseTime?: number, third?: CallOptions): Promise<boolean> {
+  tryLock(options: TryLockOptions): Promise<boolean>;
+  tryLock(first?: number | TryLockOptions, leaseTime?: number, third?: CallOptions): Promise<boolean> {
     try {
       const call = this.tryLockCall(first, leaseTime, third, this.tryLock);
       return this.takeForUnlock('tryLock', call, () => true, false);
@@ -265,6 +267,7 @@ export abstract class Lock<H extends Hold = Hold> {
    *   `fn`.
    * - `fn` succeeds, but the client was closed: the call rejects with a `ClientClosedError` whose `result` is the value
    *   of `fn`.
+   * - With `release: 'background'`, the call settles when the release has been written. See {@link AcquireOptions}.
    *
    * @param fn - receives the hold. Pass `hold.signal` to the work that must stop when the lock is lost.
    * @returns the value of `fn`.
@@ -289,7 +292,7 @@ export abstract class Lock<H extends Hold = Hold> {
     const { options, fn } = checkBody(first, second);
     const call = this.call(checkOptions(options, ACQUIRE_OPTIONS), Infinity, false, this.withLock);
     const hold = await new Promise<H>((granted, failed) =>
-      this.#take(call, { granted: granted as (taken: Hold) => void, failed }, true),
+      this.#take(call, { granted: (taken) => granted(this.#leaving(taken as H, call)), failed }, true),
     );
     let result: T;
     try {
@@ -322,7 +325,7 @@ export abstract class Lock<H extends Hold = Hold> {
 
   /** @internal */
   protected tryLockCall(
-    first: number | AcquireOptions | undefined,
+    first: number | TryLockOptions | undefined,
     leaseTime: number | undefined,
     third: unknown,
     method: Method,
@@ -358,9 +361,15 @@ export abstract class Lock<H extends Hold = Hold> {
     const deferred = boundDeferred<T>();
     this.#take(
       call,
-      settleWith(deferred, call, (hold) => hold as T, busy),
+      settleWith(deferred, call, (hold) => this.#leaving(hold as H, call) as Hold as T, busy),
     );
     return deferred.promise;
+  }
+
+  /** Prepares the hold for a release in the background, if the call or the client asks for that. */
+  #leaving(hold: H, { release = this.releaseMode }: LockCall): H {
+    if (release === 'background') hold.leavesInBackground((cause) => this.releaseFailed(hold, cause));
+    return hold;
   }
 
   #take(call: LockCall, settle: LockSettle, hasBody = false): void {
@@ -368,6 +377,8 @@ export abstract class Lock<H extends Hold = Hold> {
     takeTraced(this.tracedAs(call.context), call, settle, hasBody, (traced) => this.take(call, traced));
   }
 
+  /** @internal What the release of a hold waits for, if the call does not say it. */
+  abstract get releaseMode(): ReleaseMode;
   /** @internal The lock, as the diagnostics channels name it. */
   protected abstract tracedAs(context: LockContext | undefined): TracedLock;
   /** @internal Acquires the lock. Fails with `LockTimeoutError` if the lock stays busy. */

@@ -10,6 +10,7 @@ import { SingleHold, singleHold, type MakeHold } from '../holding/single-hold.js
 import type { LongWaits } from '../diagnostics/long-wait.js';
 import { waitLimitOf, type Settle } from '../waiting/waiter.js';
 import { ClientClosedError, InvalidArgumentError, RefusedError } from '../errors.js';
+import type { ReleaseMode } from '../options.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
 import type { LockCall, LockSettle, Method } from './lock-call.js';
@@ -19,7 +20,7 @@ import { Lock } from './lock.js';
 import { isForeign } from '../protocols/plain-lock-protocol.js';
 
 /** @internal The call that acquires a lock as a member of a lock over several locks. */
-export interface MemberCall extends Omit<LockCall, 'byUnlock'> {
+export interface MemberCall extends Omit<LockCall, 'byUnlock' | 'release'> {
   readonly owner: string;
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
@@ -31,6 +32,7 @@ export interface LockServices extends AcquireServices {
   readonly options: AcquireServices['options'] & {
     readonly attemptMs: number;
     readonly lockWatchdogTimeout: number;
+    readonly release: ReleaseMode;
   };
   readonly longWaits: LongWaits;
   /** The server or cluster, as far as the configuration names it. */
@@ -141,7 +143,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   /** @internal Acquires the lock as a member of a lock over several locks. No flow enters the hold. */
   takeAsMember(member: MemberCall, settle: Settle): void {
     const { owner, drift } = member;
-    this.#acquire({ ...member, byUnlock: false }, { owner, drift }, settle);
+    this.#acquire({ ...member, byUnlock: false, release: undefined }, { owner, drift }, settle);
   }
 
   #acquire(call: LockCall, member: Pick<HoldTerms, 'owner' | 'drift'>, settle: Settle): void {
@@ -166,7 +168,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     const { protocol } = this;
     if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(protocol);
     const line = this.runtime.lines.lineFor(protocol);
-    return line.waiterCount > 0 || (!protocol.concurrent && line.holders.size > 0);
+    return line.waiterCount > 0 || (!protocol.concurrent && [...line.holders].some(({ isLeaving }) => !isLeaving));
   }
 
   /**
@@ -231,6 +233,11 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   /** @internal */
   protected override releaseFailed({ owner }: Hold, cause: unknown): void {
     this.runtime.reports.releaseFailed(this.protocol, owner, cause);
+  }
+
+  /** @internal */
+  override get releaseMode(): ReleaseMode {
+    return this.runtime.options.release;
   }
 
   /** @internal */

@@ -100,6 +100,13 @@ export class MultiHold extends Hold {
     return this.#released;
   }
 
+  /** @internal The releases of enough members have been written. */
+  protected override leave(released: Promise<void>): boolean {
+    let written = 0;
+    for (const member of this.#members) if (member.leaveAsMember(released)) written += 1;
+    return written >= this.terms.quorum;
+  }
+
   /**
    * Releases all members at the same time. The release of a RedLock settles when a majority has replied, and the other
    * releases continue in the background.

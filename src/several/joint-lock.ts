@@ -5,7 +5,7 @@ import { acquireUnder, holdsUnder, isLockContext, type LockContext } from '../ow
 import { MultiHold } from './joint-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
 import { ClientClosedError, InvalidArgumentError, LockAbortedError } from '../errors.js';
-import { refuseUnknown } from '../options.js';
+import { refuseUnknown, type ReleaseMode } from '../options.js';
 import type { LockCall, LockSettle, Method } from '../locks/lock-call.js';
 import type { TracedLock } from '../locks/lock-trace.js';
 import { Lock } from '../locks/lock.js';
@@ -167,6 +167,11 @@ export abstract class JointLock extends Lock<MultiHold> {
     const taken = (): Promise<MultiHold> =>
       new Promise((granted, failed) => this.takeMembers(call, { granted: granted as (taken: Hold) => void, failed }));
     return acquireUnder(context, contextCall, taken);
+  }
+
+  /** @internal As the client of the first member says. */
+  override get releaseMode(): ReleaseMode {
+    return this.members[0].releaseMode;
   }
 
   /** @internal */

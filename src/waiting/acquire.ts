@@ -67,7 +67,11 @@ function startWaiter(services: AcquireServices, acquisition: Acquisition, settle
   const { lines } = services;
   const { ownChannel, protocol } = waiter;
   const line = ownChannel === undefined ? lines.lineFor(protocol) : lines.ownLine(ownChannel, protocol);
-  line.join(waiter);
+  // A release that its caller does not wait for is ahead of this call. A single try could overtake it, because Redis may
+  // ask for the script of the release again.
+  const release = services.tenures.backgroundReleases.of(protocol.key);
+  if (release !== undefined && acquisition.limit.kind === 'one try') void release.then(() => line.join(waiter));
+  else line.join(waiter);
 }
 
 function acquireOutermost(services: AcquireServices, acquisition: Acquisition): Promise<SingleHold> {

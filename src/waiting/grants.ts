@@ -10,7 +10,7 @@ import type { OwnSubscribers } from '../redis/scripts/script.js';
 import type { LeaseClock, JumpedMs, LeaseClockMs } from '../clock.js';
 import { latestEnd, type Compensations } from '../holding/compensations.js';
 import type { WakeUps } from './wake-ups.js';
-import { HandOffStreak } from './hand-off-streak.js';
+import { HandOffStreak } from './hand-overs/hand-off-streak.js';
 import { grantDeadline } from '../holding/hold-record.js';
 import type { LocalLine } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -143,7 +143,9 @@ export class Grants implements TenureHost<Tenure> {
     const ours = this.#streak.pastFairShare() ? this.#ownSubscribers(waiter) : 'not counted';
     waiter.receive();
     this.successors.add(waiter);
-    const request = await waiter.protocol.handOff(tenure.owner, waiter.owner, leaseMs, ours).done;
+    const sent = waiter.protocol.handOff(tenure.owner, waiter.owner, leaseMs, ours);
+    tenure.lastRequest = sent;
+    const request = await sent.done;
     waiter.received();
     this.successors.delete(waiter);
     const { reply } = request;
@@ -199,9 +201,12 @@ export class Grants implements TenureHost<Tenure> {
     this.line.removeHolder(tenure);
     if (how !== 'handed') {
       this.#streak.reset();
+      // The pending try of the head followed this release on the same connection, so its reply describes the time after.
+      const isFollowed = tenure.isLeaving && this.line.head?.isBusy === true;
       if (how !== 'freed') this.schedule.wakeUpPending = true;
       // The script has published a message. Let the other clients try first: they get it a round trip later.
-      else if (this.line.waiterCount > 0 && this.line.holders.size === 0 && !this.concurrent) this.schedule.yield();
+      else if (!isFollowed && this.line.waiterCount > 0 && this.line.holders.size === 0 && !this.concurrent)
+        this.schedule.yield();
     }
     this.host.changed();
   }

@@ -40,6 +40,12 @@ export class LocalLine {
     return this.#waiters.first;
   }
 
+  /** Whether a tenure of this client has the lock, and no release in the background is on its way to Redis. */
+  get isHeld(): boolean {
+    for (const { isLeaving } of this.holders) if (!isLeaving) return true;
+    return false;
+  }
+
   /** The head, if the head waits for a lock. */
   get first(): LockWaiter | undefined {
     const { head } = this;

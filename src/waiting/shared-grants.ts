@@ -8,7 +8,7 @@ import type { LeaseClockMs } from '../clock.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { GrantServices } from './grants.js';
-import { HandOffStreak } from './hand-off-streak.js';
+import { HandOffStreak } from './hand-overs/hand-off-streak.js';
 import type { LocalLine } from './line.js';
 import type { RetrySchedule } from './retry-schedule.js';
 import { SharedWaiter } from './shared-waiter.js';

@@ -16,6 +16,7 @@ import { ClientClosedError, type LockError } from '../errors.js';
 import type { ChannelSource } from '../redis/connections/channel-source.js';
 import { WakeUps } from './wake-ups.js';
 import { FailedTries } from './failed-tries.js';
+import { FollowingTries, type FollowingServices } from './hand-overs/following-tries.js';
 import { Grants, type GrantingLine, type GrantServices } from './grants.js';
 import { LightSet } from '../light-set.js';
 import { LocalLine, type LineServices } from './line.js';
@@ -29,7 +30,7 @@ import { LockWaiter } from './lock-waiter.js';
 import type { Try, Waiter } from './waiter.js';
 
 /** The services of the client that its lines use. */
-export interface WaitServices extends LineServices, GrantServices {
+export interface WaitServices extends LineServices, GrantServices, FollowingServices {
   readonly client: { readonly closed: boolean };
   readonly options: GrantServices['options'] & { readonly lockWatchdogTimeout: number };
 }
@@ -57,6 +58,7 @@ export class WaitLine implements GrantingLine {
   readonly #wakeUps: WakeUps;
   /** Waiters with a pending try. */
   readonly #trying = new LightSet<Waiter>();
+  readonly #following: FollowingTries;
   #onIdle: (() => void) | undefined;
 
   constructor(
@@ -81,6 +83,7 @@ export class WaitLine implements GrantingLine {
     });
     const { clock, options } = services;
     this.#line = line;
+    this.#following = new FollowingTries(services, line);
     this.#schedule = new RetrySchedule(clock, options.lockWatchdogTimeout, line, () => this.step());
     this.#wakeUps = new WakeUps(subscriber, channel, line, this.#schedule, this);
     this.#grants = new Grants(services, this, line, this.#schedule, this.#wakeUps, concurrent);
@@ -161,7 +164,7 @@ export class WaitLine implements GrantingLine {
     // The reply to its try, or to the hand-over to it, causes the next step.
     if (head.isBusy) return;
     // No reply has said yet that the lock is busy.
-    if (schedule.isDue && (this.concurrent || this.holders.size === 0)) return this.#try(head);
+    if (schedule.isDue && (this.concurrent || this.#following.mayTry(this.#line.first))) return this.#try(head);
     const now = this.services.clock.now();
     schedule.advance(now);
     // Redis is unavailable, or the other clients try first.

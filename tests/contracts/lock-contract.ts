@@ -2,6 +2,7 @@ import { describe } from '@jest/globals';
 import { abortingContract } from './lock/aborting.js';
 import { acquiringContract } from './lock/acquiring.js';
 import { argumentsContract } from './lock/arguments.js';
+import { backgroundContract } from './lock/background.js';
 import { contextsContract } from './lock/contexts.js';
 import { eventsContract } from './lock/events.js';
 import { exclusionContract } from './lock/exclusion.js';
@@ -31,6 +32,7 @@ export function describeLockContract(
       readingContract(kind);
       holdsContract(kind);
       withLockContract(kind);
+      backgroundContract(kind);
       nestingContract(kind);
       leasesContract(kind);
       contextsContract(kind);

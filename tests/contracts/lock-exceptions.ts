@@ -101,5 +101,6 @@ export const LOCK_EXCEPTIONS = {
     ['keeps the caller, and the code that it starts beside, outside of the hold', SHARED],
     ['rejects with the error of a body that fails in a lost hold, and reports the loss as an event', BY_DEL],
     ['rejects with LockLostError and the result if the hold was lost before the body ended', BY_DEL],
+    ['reports a loss that only the reply of the release shows as events', BY_DEL],
   ]),
 };

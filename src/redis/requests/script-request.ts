@@ -89,6 +89,11 @@ export class ScriptRequest<Reply> {
     else this.#onDone = fn;
   }
 
+  /** At least one attempt has been written to a connection. */
+  get isWritten(): boolean {
+    return this.#written > 0;
+  }
+
   /** `undefined`: every attempt is answered, and the effect of the request is known. */
   get doubt(): Doubt | undefined {
     return this.#doubt.isOpen ? this.#doubt : undefined;

@@ -42,6 +42,7 @@ export const FOLDERS = [
   'synchronizers',
   'locks',
   'waiting',
+  'waiting/hand-overs',
   'holding',
   'protocols',
   'diagnostics',

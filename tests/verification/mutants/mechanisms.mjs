@@ -1,5 +1,6 @@
 // @ts-check
 import { CLOCKS } from './clocks.mjs';
+import { HOT_LOCKS } from './hot-locks.mjs';
 import { LANES_AND_QUEUES } from './models.mjs';
 import { SABOTAGES } from './nemesis.mjs';
 import { PROMISES } from './promises.mjs';
@@ -19,5 +20,6 @@ export const MECHANISMS = [
   ...LANES_AND_QUEUES,
   ...PROMISES,
   ...RED_LOCKS,
+  ...HOT_LOCKS,
   ...SABOTAGES,
 ];

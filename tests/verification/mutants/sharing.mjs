@@ -6,7 +6,7 @@ import { PROPERTIES, WAKING, grants, sharedGrants, waiter } from './names.mjs';
 export const SHARING = [
   without(
     'R33: a bound of the hand-off',
-    'src/waiting/hand-off-streak.ts',
+    'src/waiting/hand-overs/hand-off-streak.ts',
     'return this.#sections >= this.limit.maxSections || this.#lastedMs() >= this.limit.maxTimeMs;',
     'return false;',
     PROPERTIES,

@@ -1,5 +1,5 @@
-import type { LeaseClock } from '../clock.js';
-import type { ResolvedOptions } from '../options.js';
+import type { LeaseClock } from '../../clock.js';
+import type { ResolvedOptions } from '../../options.js';
 
 /**
  * Limits of every streak. In a cluster without sharded pub/sub, the script does not see subscribers at other nodes.

@@ -1,0 +1,46 @@
+import type { LeaseClock } from '../../clock.js';
+import type { ResolvedOptions } from '../../options.js';
+import { HandOffStreak } from './hand-off-streak.js';
+
+/** The services of the client that such tries use. */
+export interface FollowingServices {
+  readonly clock: LeaseClock;
+  readonly options: { readonly handOff: ResolvedOptions['handOff'] };
+  /** Whether acquires and releases of this key take the same connection, so that Redis runs them in order. */
+  isOneConnection(key: string): boolean;
+}
+
+/** The tenures of this client that have the lock. */
+interface Holders {
+  readonly holders: { readonly size: number };
+  /** Whether one of them has not been released in the background. */
+  readonly isHeld: boolean;
+}
+
+/**
+ * Tries that are sent right behind a release in the background, before its reply. Such a try is ahead of all other
+ * clients, so as many of them may follow one another as sections by hand-over.
+ */
+export class FollowingTries {
+  readonly #inARow: HandOffStreak;
+
+  constructor(
+    private readonly services: FollowingServices,
+    private readonly line: Holders,
+  ) {
+    this.#inARow = new HandOffStreak(services.options.handOff, services.clock);
+  }
+
+  /** Whether no tenure of this client keeps the head out. If so, the head tries now. */
+  mayTry(head: { readonly protocol: { readonly key: string } } | undefined): boolean {
+    if (this.line.holders.size === 0) {
+      this.#inARow.reset();
+      return true;
+    }
+    if (head === undefined || this.line.isHeld || !this.services.isOneConnection(head.protocol.key)) return false;
+    this.#inARow.start();
+    if (this.#inARow.pastFairShare()) return false;
+    this.#inARow.count();
+    return true;
+  }
+}
