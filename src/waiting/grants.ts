@@ -203,10 +203,10 @@ export class Grants implements TenureHost<Tenure> {
       this.#streak.reset();
       // The pending try of the head followed this release on the same connection, so its reply describes the time after.
       const isFollowed = tenure.isLeaving && this.line.head?.isBusy === true;
+      const waits = this.line.waiterCount > 0 && !isFollowed;
       if (how !== 'freed') this.schedule.wakeUpPending = true;
       // The script has published a message. Let the other clients try first: they get it a round trip later.
-      else if (!isFollowed && this.line.waiterCount > 0 && this.line.holders.size === 0 && !this.concurrent)
-        this.schedule.yield();
+      else if (waits && this.line.holders.size === 0 && !this.concurrent) this.schedule.yield();
     }
     this.host.changed();
   }

@@ -35,7 +35,7 @@ export const HOT_LOCKS = [
     '',
     BACKGROUND,
   ),
-  without('no second wake-up by a release that a try has followed', grants, '!isFollowed && ', '', BACKGROUND),
+  without('no second wake-up by a release that a try has followed', grants, ' && !isFollowed', '', BACKGROUND),
   without(
     'a known loss that a release in the background rejects with',
     'src/holding/hold.ts',
