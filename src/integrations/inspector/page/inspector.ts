@@ -1,40 +1,214 @@
-import type { Row, ServerEvents } from '../messages.js';
+import type { OwnerView } from '../messages.js';
+import { byId, named, setText, visible, within } from './parts/dom.js';
+import { count, counted } from './parts/format.js';
+import { Model } from './parts/model.js';
+import { routeOf, VIEWS, type Route } from './parts/route.js';
+import { Stream, type Connection } from './parts/stream.js';
+import { ContentionView } from './views/contention.js';
+import { DoctorView } from './views/doctor.js';
+import { isSemaphore, LocksView, ROWS } from './views/locks.js';
+import { LockView } from './views/lock.js';
+import { ProcessView } from './views/process.js';
+import { SemaphoresView } from './views/semaphores.js';
+import { UnlockDialog } from './views/unlock-dialog.js';
 
-const status = document.querySelector('#status') as HTMLElement;
-const table = document.querySelector('#rows') as HTMLElement;
-const rows = new Map<string, Row>();
+/* The page: one stream of events, a model of what they told, and views that show it. */
 
-function draw(): void {
-  table.replaceChildren(
-    ...[...rows.values()].map(({ name, kind, waiters }) => {
-      const line = document.createElement('tr');
-      for (const text of [name, kind, String(waiters ?? '?')]) {
-        const cell = document.createElement('td');
-        cell.textContent = text;
-        line.append(cell);
-      }
-      return line;
-    }),
+const TICK_MS = 250;
+const CALM_TICK_MS = 1_000;
+const SEARCH_DELAY_MS = 250;
+
+const model = new Model();
+let route: Route = routeOf(location.hash);
+let search = '';
+let rows = ROWS;
+let version: string | undefined;
+let isDrawing = false;
+let announceSearch = false;
+
+const locks = new LocksView(model, (wanted) => {
+  rows = wanted;
+  openStream();
+});
+const dialog = new UnlockDialog(model, (name) => {
+  announce(`${visible(name)} was freed.`);
+  lock.focus();
+});
+const lock = new LockView(model, (name: string, owner: OwnerView) => dialog.ask(name, owner));
+const semaphores = new SemaphoresView(model);
+const contention = new ContentionView(model);
+const ownProcess = new ProcessView(model);
+const doctor = new DoctorView(model);
+
+const stream = new Stream({
+  onEvent(event) {
+    model.take(event);
+    const { name } = event;
+    if (name === 'hello') onHello();
+    if (name === 'summary' && announceSearch) announceMatches();
+    draw();
+  },
+  onConnection: showConnection,
+});
+
+function openStream(): void {
+  stream.open({ search, rows: String(rows), ...(route.name !== undefined && { select: route.name }) });
+}
+
+function onHello(): void {
+  const { hello } = model;
+  if (hello === undefined) return;
+  // Another version has another page.
+  if (version !== undefined && version !== hello.version) location.reload();
+  version = hello.version;
+  const { name, host, pid } = hello.client;
+  byId('client').replaceChildren(
+    named(`${name === '' ? '' : `${name} · `}${host} · ${pid}${hello.user === null ? '' : ` · ${hello.user}`}`),
   );
 }
 
-const events = new EventSource('events');
-function on<Name extends keyof ServerEvents>(name: Name, listener: (payload: ServerEvents[Name]) => void): void {
-  events.addEventListener(name, ({ data }: MessageEvent<string>) => listener(JSON.parse(data) as ServerEvents[Name]));
+const announce = (text: string): void => setText(byId('announcer'), text);
+
+function announceMatches(): void {
+  announceSearch = false;
+  announce(search === '' ? '' : counted(model.summary?.matching ?? 0, 'name matches', 'names match'));
 }
 
-on('hello', ({ client }) => {
-  status.textContent = `Connected to ${client.name} ${client.host}:${client.pid}`;
-  rows.clear();
-  draw();
+const STATES: Readonly<Record<Connection['kind'], string>> = {
+  connecting: 'Connecting',
+  live: 'Live',
+  lost: 'Connection lost, trying again',
+  paused: 'Paused',
+  ended: 'Disconnected',
+};
+
+function showConnection(connection: Connection): void {
+  byId('connection').dataset['state'] = connection.kind;
+  document.body.classList.toggle('stale', connection.kind !== 'live' && connection.kind !== 'connecting');
+  setText(byId('state'), STATES[connection.kind]);
+  const trouble = byId('trouble');
+  trouble.hidden = connection.kind !== 'ended';
+  if (connection.kind !== 'ended') return;
+  setText(within(trouble, 'p'), visible(connection.message));
+  within(trouble, 'button').hidden = false;
+}
+
+function badge(name: string, value: number, isTrouble = false): void {
+  const node = within(document, `[data-badge=${name}]`);
+  setText(node, value === 0 ? '' : count(value));
+  node.classList.toggle('trouble', isTrouble && value > 0);
+}
+
+/** Draws once for all events of a frame. */
+function draw(): void {
+  if (isDrawing) return;
+  isDrawing = true;
+  requestAnimationFrame(() => {
+    isDrawing = false;
+    render();
+  });
+}
+
+function render(): void {
+  const rowsNow = [...model.rows.values()].map(({ value }) => value);
+  const semaphoreCount = rowsNow.filter(isSemaphore).length;
+  badge('locks', rowsNow.length - semaphoreCount + Math.max(0, (model.summary?.matching ?? 0) - rowsNow.length));
+  badge('semaphores', semaphoreCount);
+  badge(
+    'waits',
+    model.waits.value.reduce((sum, edge) => sum + edge.count, 0),
+  );
+  badge('process', model.own?.value.holdCount ?? 0);
+  badge('doctor', doctor.urgent(), true);
+  const problems = byId('problems');
+  problems.hidden = model.problems.length === 0;
+  const texts = model.problems.map(({ what, message }) => `${what}: ${visible(message)}`);
+  if (problems.textContent !== texts.join('')) {
+    problems.replaceChildren(
+      ...texts.map((text) => Object.assign(document.createElement('li'), { textContent: text })),
+    );
+  }
+  ({
+    locks: () => locks.render(),
+    lock: () => {
+      locks.render();
+      lock.render();
+    },
+    semaphores: () => semaphores.render(),
+    waits: () => contention.render(),
+    process: () => ownProcess.render(),
+    doctor: () => doctor.render(),
+  })[route.view]();
+}
+
+function tick(): void {
+  if (document.visibilityState === 'hidden') return;
+  if (route.view === 'locks' || route.view === 'lock') locks.tick();
+  if (route.view === 'lock') lock.tick();
+  if (route.view === 'semaphores') semaphores.tick();
+  if (route.view === 'waits') contention.tick();
+  if (route.view === 'process') ownProcess.tick();
+}
+
+function showRoute(): void {
+  document.body.dataset['view'] = route.view;
+  for (const view of [...VIEWS, 'lock'] as const) {
+    byId(`view-${view}`).hidden = view !== route.view && !(view === 'locks' && route.view === 'lock');
+  }
+  for (const link of document.querySelectorAll('nav a')) {
+    const isHere = link.getAttribute('href') === `#${route.view === 'lock' ? 'locks' : route.view}`;
+    if (isHere) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  lock.select(route.name);
+  document.title = `${route.name === undefined ? 'Locks' : visible(route.name)} · Holdfast`;
+}
+
+window.addEventListener('hashchange', () => {
+  const before = route;
+  route = routeOf(location.hash);
+  showRoute();
+  if (before.name !== route.name) {
+    model.deselect();
+    openStream();
+  }
+  render();
+  if (route.view === 'lock') lock.focus();
+  else if (before.view === 'lock' && route.view === 'locks') locks.focus(before.name);
 });
-on('rows', ({ changed, removed }) => {
-  for (const row of changed) rows.set(row.name, row);
-  for (const name of removed) rows.delete(name);
-  draw();
+
+byId('view-lock').addEventListener('keydown', ({ key }) => {
+  if (key === 'Escape' && !byId('unlock', HTMLDialogElement).open) location.hash = 'locks';
 });
-on('bye', () => {
-  events.close();
-  status.textContent = 'Disconnected';
+
+byId('skip').addEventListener('click', (event) => {
+  // The fragment of the address names the view.
+  event.preventDefault();
+  byId('content').focus();
 });
-events.addEventListener('error', () => (status.textContent = 'Disconnected'));
+
+within(byId('trouble'), 'button').addEventListener('click', () => {
+  showConnection({ kind: 'connecting' });
+  stream.open();
+});
+
+let typing: ReturnType<typeof setTimeout> | undefined;
+for (const id of ['search-locks', 'search-semaphores']) {
+  const input = byId(id, HTMLInputElement);
+  input.form?.addEventListener('submit', (event) => event.preventDefault());
+  input.addEventListener('input', () => {
+    for (const other of document.querySelectorAll<HTMLInputElement>('.search input')) other.value = input.value;
+    clearTimeout(typing);
+    typing = setTimeout(() => {
+      search = input.value.trim();
+      rows = ROWS;
+      announceSearch = true;
+      openStream();
+    }, SEARCH_DELAY_MS);
+  });
+}
+
+const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+setInterval(tick, isCalm ? CALM_TICK_MS : TICK_MS);
+showRoute();
+openStream();

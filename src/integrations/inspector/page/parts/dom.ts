@@ -1,0 +1,66 @@
+/* Elements from text alone: no text that comes from a server is ever read as HTML. */
+
+type Child = Node | string | undefined | false;
+
+/** Creates an element with attributes and children. Strings become text. */
+export function element<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Readonly<Record<string, string>> = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[Tag] {
+  const created = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, value);
+  created.append(...children.filter((child) => child !== undefined && child !== false));
+  return created;
+}
+
+/** Creates an element of a drawing. */
+export function shape(tag: string, attributes: Readonly<Record<string, string | number>>, text?: string): SVGElement {
+  const created = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) created.setAttribute(name, String(value));
+  if (text !== undefined) created.textContent = text;
+  return created;
+}
+
+/** The element of the page with an id. It is of the given class. */
+export function byId<Type extends HTMLElement = HTMLElement>(id: string, type?: new () => Type): Type {
+  const found = document.getElementById(id);
+  if (!(found instanceof (type ?? HTMLElement))) throw new Error(`the page has no element ${id}`);
+  return found as Type;
+}
+
+export function within(parent: ParentNode, selector: string): HTMLElement {
+  const found = parent.querySelector<HTMLElement>(selector);
+  if (found === null) throw new Error(`the page has no element ${selector}`);
+  return found;
+}
+
+/** Sets the text of an element. An unchanged text is left alone: a screen reader would read it again. */
+export function setText(target: Element, text: string): void {
+  if (target.textContent !== text) target.textContent = text;
+}
+
+/** Control characters, and format characters such as those that reverse the direction of text. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u;
+const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+const escaped = (char: string): string => SHORT[char] ?? `\\u{${(char.codePointAt(0) as number).toString(16)}}`;
+
+/** A text in which each invisible character is written as an escape, as the command `holdfast` does. */
+export const visible = (text: string): string =>
+  Array.from(text, (char) => (INVISIBLE.test(char) ? escaped(char) : char)).join('');
+
+/** A name as an element of its own direction, in which escapes look different from the same characters in the name. */
+export function named(text: string, name = 'name'): HTMLElement {
+  const created = element('bdi', { class: name });
+  let plain = '';
+  for (const char of text) {
+    if (!INVISIBLE.test(char)) {
+      plain += char;
+      continue;
+    }
+    created.append(plain, element('span', { class: 'escape' }, escaped(char)));
+    plain = '';
+  }
+  created.append(plain);
+  return created;
+}

@@ -1,0 +1,140 @@
+import type { OwnerView, QueuedView, Row, TimelineEntry } from '../../messages.js';
+import { byId, element, named, setText, visible } from '../parts/dom.js';
+import { counted, elapsed, KINDS, timeOfDay } from '../parts/format.js';
+import { KeyedList, type Item } from '../parts/keyed-list.js';
+import { LeaseBar } from '../parts/lease.js';
+import type { Model, Read } from '../parts/model.js';
+import { holdTags, processNode } from '../parts/owners.js';
+import { isSemaphore } from './locks.js';
+import { PermitList } from './permits.js';
+import { Timeline } from './timeline.js';
+
+const MAX_ENTRIES = 60;
+const MAX_PERMITS = 100;
+
+/** One lock: its lease, its owners, its queue, and what happened to it. */
+export class LockView {
+  readonly #title = byId('title-lock');
+  readonly #kind = element('p', { class: 'kind' });
+  readonly #lease = new LeaseBar();
+  readonly #permits = new PermitList(MAX_PERMITS);
+  readonly #owners = element('ul', { class: 'owners-list' });
+  readonly #waiting = element('p');
+  readonly #queue = element('ol', { class: 'queue' });
+  readonly #entries = element('ol', { class: 'log' });
+  readonly #timeline: Timeline;
+  readonly #ownerList: KeyedList<OwnerView>;
+  readonly #queueList: KeyedList<QueuedView>;
+  readonly #entryList: KeyedList<TimelineEntry>;
+  readonly #parts: Readonly<Record<'owners' | 'permits' | 'waiting' | 'entries', HTMLElement>>;
+  #name: string | undefined;
+
+  constructor(
+    private readonly model: Model,
+    private readonly askToFree: (name: string, owner: OwnerView) => void,
+  ) {
+    this.#timeline = new Timeline(model);
+    this.#ownerList = new KeyedList(
+      this.#owners,
+      ({ owner }) => owner,
+      (owner) => this.#owner(owner),
+    );
+    this.#queueList = new KeyedList(this.#queue, ({ owner }) => owner, queued);
+    this.#entryList = new KeyedList(this.#entries, ({ id }) => String(id), entry);
+    const part = (title: string, ...nodes: HTMLElement[]): HTMLElement =>
+      element('div', { class: 'part' }, element('h3', {}, title), ...nodes);
+    this.#parts = {
+      owners: part('Held by', this.#owners),
+      permits: part('Taken permits', this.#permits.node),
+      waiting: part('Waiting', this.#waiting, this.#queue),
+      entries: part('What happened', this.#entries),
+    };
+    const { owners, permits, waiting, entries } = this.#parts;
+    const timeline = part('Timeline', this.#timeline.node);
+    byId('lock').append(this.#kind, this.#lease.node, owners, permits, waiting, timeline, entries);
+  }
+
+  /** Shows another lock, of which nothing is known yet. */
+  select(name: string | undefined): void {
+    if (name === this.#name) return;
+    this.#name = name;
+    this.#timeline.forget();
+    if (name !== undefined) this.#title.replaceChildren(named(name));
+    setText(this.#kind, 'Loading');
+    for (const part of Object.values(this.#parts)) part.hidden = true;
+  }
+
+  focus(): void {
+    this.#title.focus({ preventScroll: false });
+  }
+
+  render(): void {
+    const { selected } = this.model;
+    if (selected === undefined || selected.value.name !== this.#name) return;
+    const { row } = selected.value;
+    const { owners, permits, waiting, entries } = this.#parts;
+    setText(this.#kind, row.kind === 'free' ? 'Nothing is locked under this name.' : KINDS[row.kind]);
+    this.#lease.node.hidden = row.kind === 'free' || isSemaphore(row);
+    this.#lease.show(row.remaining, selected.at, row.lease);
+    owners.hidden = row.owners.length === 0;
+    this.#ownerList.show(row.owners);
+    permits.hidden = !isSemaphore(row);
+    this.#showPermits(row, selected);
+    waiting.hidden = row.waiters === 0 && row.queue.length === 0;
+    setText(
+      this.#waiting,
+      row.waiters === null ? 'Redis does not tell how many wait.' : counted(row.waiters, 'client'),
+    );
+    this.#queueList.show(row.queue);
+    entries.hidden = this.model.entries.length === 0;
+    this.#entryList.show(this.model.entries.slice(-MAX_ENTRIES).reverse());
+    this.tick();
+  }
+
+  tick(): void {
+    this.#lease.tick();
+    this.#permits.tick();
+    this.#timeline.draw();
+    for (const node of this.#owners.querySelectorAll<HTMLElement>('[data-since]')) {
+      setText(node, `for at least ${elapsed(this.model.serverNow() - Number(node.dataset['since']))}`);
+    }
+  }
+
+  #showPermits(row: Row, { at }: Read<unknown>): void {
+    this.#permits.show(row.permits, row.permitCount, at);
+    if (!isSemaphore(row)) return;
+    const value =
+      row.kind === 'permits' ? `${row.value ?? 0} free, ${row.permitCount} taken` : `stands at ${row.value ?? 0}`;
+    setText(this.#kind, `${KINDS[row.kind]}: ${value}`);
+    this.#parts.permits.hidden = row.permitCount === 0;
+  }
+
+  #owner(owner: OwnerView): Item<OwnerView> {
+    const tags = element('span');
+    const since = element('span', { class: 'at', 'data-since': String(owner.since) });
+    const free = element('button', { type: 'button', class: 'danger quiet' }, 'Free this lock…');
+    free.setAttribute('aria-label', `Free this lock of ${visible(owner.process?.clientName || owner.owner)}`);
+    let latest = owner;
+    free.addEventListener('click', () => this.askToFree(this.#name as string, latest));
+    const known = owner.process !== null && named(`${owner.process.address} · ${owner.owner}`, 'owner');
+    const head = element('span', { class: 'line' }, processNode(owner.process, owner.owner, owner.isThisClient), tags);
+    const node = element('li', {}, head, known, element('span', { class: 'line' }, since, free));
+    const update = (next: OwnerView): void => {
+      latest = next;
+      free.hidden = this.model.hello?.actions !== true;
+      tags.replaceChildren(...holdTags(next));
+    };
+    return { node, update };
+  }
+}
+
+function queued({ process, owner, isThisClient }: QueuedView): Item<QueuedView> {
+  return { node: element('li', {}, processNode(process, owner, isThisClient)), update: () => undefined };
+}
+
+function entry({ at, what, text, source }: TimelineEntry): Item<TimelineEntry> {
+  const time = element('time', {}, timeOfDay(at));
+  const node = element('li', { class: `entry ${what.replace(' ', '-')}` }, time, named(text, 'text'));
+  if (source === 'seen') node.append(element('span', { class: 'at' }, 'seen'));
+  return { node, update: () => undefined };
+}

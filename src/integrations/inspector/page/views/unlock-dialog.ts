@@ -1,0 +1,97 @@
+import type { ErrorReply, OwnerView, UnlockReply, UnlockRequest } from '../../messages.js';
+import { byId, element, named, setText, visible } from '../parts/dom.js';
+import type { Model } from '../parts/model.js';
+import { processNode } from '../parts/owners.js';
+
+interface Asked {
+  readonly name: string;
+  readonly owner: OwnerView;
+}
+
+/** Asks before it frees a lock: the user types the name of the lock again. */
+export class UnlockDialog {
+  readonly #dialog = byId('unlock', HTMLDialogElement);
+  readonly #input = byId('unlock-name', HTMLInputElement);
+  readonly #confirm = byId('unlock-confirm', HTMLButtonElement);
+  readonly #outcome = byId('unlock-outcome');
+  #asked: Asked | undefined;
+  #state: 'asking' | 'sending' | 'answered' = 'asking';
+
+  constructor(
+    private readonly model: Model,
+    /** Called when the dialog has closed after it freed the lock. */
+    private readonly onFreed: (name: string) => void,
+  ) {
+    this.#input.addEventListener('input', () => this.#show());
+    byId('unlock-cancel').addEventListener('click', () => this.#dialog.close());
+    this.#dialog.addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.#send();
+    });
+  }
+
+  ask(name: string, owner: OwnerView): void {
+    this.#asked = { name, owner };
+    this.#state = 'asking';
+    this.#input.value = '';
+    setText(this.#outcome, '');
+    byId('unlock-facts').replaceChildren(
+      element('dt', {}, 'Lock'),
+      element('dd', {}, named(name)),
+      element('dt', {}, 'Owner'),
+      element('dd', {}, processNode(owner.process, owner.owner, owner.isThisClient), named(owner.owner, 'owner')),
+    );
+    this.#show();
+    this.#dialog.showModal();
+    this.#input.focus();
+  }
+
+  /** A name with control characters cannot be typed: it is typed as the page shows it. */
+  #isConfirmed(): boolean {
+    const name = this.#asked?.name ?? '';
+    return this.#input.value === name || this.#input.value === visible(name);
+  }
+
+  #show(): void {
+    this.#confirm.disabled = this.#state !== 'asking' || !this.#isConfirmed();
+    setText(this.#confirm, this.#state === 'sending' ? 'Freeing' : 'Free the lock');
+    setText(byId('unlock-cancel'), this.#state === 'answered' ? 'Close' : 'Cancel');
+    this.#input.readOnly = this.#state !== 'asking';
+  }
+
+  async #send(): Promise<void> {
+    const asked = this.#asked;
+    if (asked === undefined || this.#state !== 'asking' || !this.#isConfirmed()) return;
+    this.#become('sending');
+    const { name, owner } = asked;
+    const body: UnlockRequest = { name, owner: owner.owner, confirm: name };
+    const headers = { 'content-type': 'application/json', 'holdfast-csrf': this.model.hello?.csrf ?? '' };
+    let outcome: string | undefined;
+    try {
+      const response = await fetch('unlock', { method: 'POST', headers, body: JSON.stringify(body) });
+      const reply = (await response.json()) as UnlockReply | ErrorReply;
+      if ('error' in reply) outcome = refusal(reply);
+      else if (!reply.freed) outcome = 'Not freed: this owner no longer has the lock. Look who has it now.';
+    } catch {
+      outcome = 'No answer: the lock may be free or not. Look at it before you try again.';
+    }
+    if (this.#asked !== asked) return;
+    if (outcome === undefined) {
+      this.#dialog.close();
+      this.onFreed(name);
+      return;
+    }
+    this.#become('answered');
+    setText(this.#outcome, outcome);
+    byId('unlock-cancel').focus();
+  }
+
+  #become(state: 'asking' | 'sending' | 'answered'): void {
+    this.#state = state;
+    this.#show();
+  }
+}
+
+/** Why a lock was not freed, or that the outcome is unknown. */
+const refusal = ({ error: { code, message } }: ErrorReply): string =>
+  code === 'unknown outcome' ? message : `Not freed: ${message}`;
