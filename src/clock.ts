@@ -1,3 +1,5 @@
+import { CLOCK_JUMP_MS } from './timing.js';
+
 /**
  * A moment in milliseconds of the monotonic clock. The property is never set: it keeps moments of the two clocks apart.
  * A plain number, such as a sum, counts as a moment of either clock.
@@ -55,12 +57,6 @@ export function systemClock(outside: (fn: () => void) => void): Clock {
 }
 
 /**
- * A larger difference between the two clocks, in milliseconds, is a sleep of the machine or a correction of the wall
- * clock. A smaller one comes from reading the clocks one after the other.
- */
-const JUMP_MS = 50;
-
-/**
  * The clock that leases are counted in: the monotonic or the wall clock, whichever has moved further. A machine that
  * slept must not trust a lease that ended during the sleep.
  */
@@ -77,15 +73,15 @@ export class LeaseClock {
   now(): LeaseClockMs {
     let monotonic: number = this.clock.monotonic();
     let drift = this.clock.wall() - monotonic - this.#base;
-    if (drift > JUMP_MS) {
+    if (drift > CLOCK_JUMP_MS) {
       // The process may have paused between the two reads. If the wall clock was set, a second read shows it again.
       monotonic = this.clock.monotonic();
       drift = this.clock.wall() - monotonic - this.#base;
     }
-    if (drift > JUMP_MS) {
+    if (drift > CLOCK_JUMP_MS) {
       this.#jumped += drift;
       this.#base += drift;
-    } else if (drift < -JUMP_MS) {
+    } else if (drift < -CLOCK_JUMP_MS) {
       this.#base += drift;
     }
     return monotonic + this.#jumped;

@@ -1,7 +1,6 @@
 import { InvalidArgumentError } from './errors.js';
+import { MIN_LEASE_MS } from './timing.js';
 
-/** The client ends a hold at least 5 ms before its lease ends in Redis, so a shorter lease could never be used. */
-const MIN_MS = 10;
 const MAX_MS = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -10,10 +9,10 @@ const MAX_MS = Number.MAX_SAFE_INTEGER;
  * @param alternative - a value that is allowed instead, as the end of the error message
  */
 export function checkLease(value: unknown, alternative = ''): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < MIN_MS || value > MAX_MS) {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < MIN_LEASE_MS || value > MAX_MS) {
     throw new InvalidArgumentError(
       'leaseTime',
-      `an integer of at least ${MIN_MS} (ms) and at most 2^53 - 1${alternative}`,
+      `an integer of at least ${MIN_LEASE_MS} (ms) and at most 2^53 - 1${alternative}`,
       value,
     );
   }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from './errors.js';
+import { FAIR_REFRESH_MS } from './timing.js';
 
 /** Limits of local hand-overs. See `handOff` in {@link ClientOptions}. */
 export interface HandOffOptions {
@@ -130,9 +131,6 @@ export interface ResolvedOptions {
   /** The empty string if there is none. */
   readonly clientName: string;
 }
-
-/** Longest pause between two refreshes of fair waiters. Three refreshes must fit into `fairWaiterTimeout`. */
-const FAIR_REFRESH_MS = 1_000;
 
 const DEFAULTS = Object.freeze({
   lockWatchdogTimeout: 30_000,

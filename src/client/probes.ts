@@ -5,6 +5,7 @@ import { runOutside as outside } from '../ownership/flow.js';
 import type { PermitExpirableSemaphore } from '../synchronizers/expirable-semaphore.js';
 import type { CountDownLatch } from '../synchronizers/latch.js';
 import type { Semaphore } from '../synchronizers/semaphore.js';
+import { PROBE_LEASE_MS, PROBE_WAIT_MS } from '../timing.js';
 
 interface Probed {
   getLock(name: string): Lock;
@@ -18,19 +19,16 @@ interface Probed {
   getCountDownLatch(name: string): CountDownLatch;
 }
 
-/** A probe that Redis refuses half-way leaves a key that ends by itself. */
-const LEASE_MS = 2_000;
-/** Time that a probe waits for a busy lock: long enough to subscribe. */
-const WAIT_MS = 100;
-
 /** Each kind by the call that makes it, with a function that uses it on a name. */
 const USES: Readonly<Record<string, (client: Probed, name: string) => Promise<unknown>>> = {
   getLock: (client, name) => use(client.getLock(name)),
   'a waiter': async (client, name) => {
     // In an async function of its own: the code here must not be inside the hold.
-    const held = await outside(async () => ({ hold: await client.getLock(name).acquire({ leaseTime: LEASE_MS }) }));
+    const held = await outside(async () => ({
+      hold: await client.getLock(name).acquire({ leaseTime: PROBE_LEASE_MS }),
+    }));
     try {
-      await client.getLock(name).tryAcquire({ waitTime: WAIT_MS, leaseTime: LEASE_MS });
+      await client.getLock(name).tryAcquire({ waitTime: PROBE_WAIT_MS, leaseTime: PROBE_LEASE_MS });
     } finally {
       await held.hold.release();
     }
@@ -45,15 +43,15 @@ const USES: Readonly<Record<string, (client: Probed, name: string) => Promise<un
   getMultiLock: (client, name) => use(client.getMultiLock(name, ['a'])),
   getSemaphore: async (client, name) => {
     const semaphore = client.getSemaphore(name);
-    await semaphore.trySetPermits(1, LEASE_MS);
-    await semaphore.acquire(1, { waitTime: WAIT_MS });
+    await semaphore.trySetPermits(1, PROBE_LEASE_MS);
+    await semaphore.acquire(1, { waitTime: PROBE_WAIT_MS });
     await semaphore.release();
   },
   getPermitExpirableSemaphore: async (client, name) => {
     // Its own calls set no expiry, and keep one that is there.
-    await client.getSemaphore(name).trySetPermits(1, LEASE_MS);
+    await client.getSemaphore(name).trySetPermits(1, PROBE_LEASE_MS);
     const semaphore = client.getPermitExpirableSemaphore(name);
-    await semaphore.release(await semaphore.acquire(LEASE_MS, { waitTime: WAIT_MS }));
+    await semaphore.release(await semaphore.acquire(PROBE_LEASE_MS, { waitTime: PROBE_WAIT_MS }));
   },
   getCountDownLatch: async (client, name) => {
     const latch = client.getCountDownLatch(name);
@@ -70,6 +68,6 @@ export function probesOf(client: Probed, id: string): (readonly [string, () => P
 }
 
 async function use(lock: Lock): Promise<void> {
-  const hold = await lock.acquire({ leaseTime: LEASE_MS, waitTime: WAIT_MS });
+  const hold = await lock.acquire({ leaseTime: PROBE_LEASE_MS, waitTime: PROBE_WAIT_MS });
   await hold.release();
 }

@@ -7,10 +7,7 @@ import { supportsBoundPromises } from '../ownership/bound-promise.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { LockedParts } from '../ownership/lock-context.js';
 import { processHolds, warned, type ProcessHold } from '../ownership/process-holds.js';
-
-export const LONG_WAIT_MS = 5_000;
-/** Lines that are due within this time, in ms, are checked together, because a check walks all holds of the process. */
-const TOGETHER_MS = 100;
+import { LONG_WAIT_MS, LONG_WAITS_TOGETHER_MS } from '../timing.js';
 
 export interface WaitingCall {
   /** What the call asks for. `lockedValues`: the values of a group; absent for a kind that locks its whole key. */
@@ -94,7 +91,7 @@ export class LongWaits {
         this.#lines.delete(line);
         continue;
       }
-      if (due < now + TOGETHER_MS) {
+      if (due < now + LONG_WAITS_TOGETHER_MS) {
         byKey ??= holdsByKey();
         next = now + this.look(first, byKey.get(first.protocol.key) ?? []);
         this.#lines.set(line, next);
@@ -102,7 +99,7 @@ export class LongWaits {
       earliest = Math.min(earliest, next);
     }
     if (this.#lines.size === 0) this.#timer = undefined;
-    else this.#lookIn(Math.max(earliest - now, TOGETHER_MS));
+    else this.#lookIn(Math.max(earliest - now, LONG_WAITS_TOGETHER_MS));
   }
 
   #lookIn(ms: number): void {

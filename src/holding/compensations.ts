@@ -1,6 +1,8 @@
 import type { LeaseClock, MonotonicMs } from '../clock.js';
 import { Gate } from '../gate.js';
 import { RedisUnavailableError, RefusedError, type LockError } from '../errors.js';
+import { BackOff } from '../back-off.js';
+import { RELEASE_PAUSES } from '../timing.js';
 
 /** A pending request. `done` resolves when it has settled. */
 export interface SentRequest {
@@ -46,9 +48,6 @@ export const releaseGoesOn = (error: LockError): LockError =>
     ? new RedisUnavailableError(error.message, 'unknown', { cause: error.cause })
     : error;
 
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
-
 /**
  * Releases, in the background, owners that no caller still has. The client repeats each release until Redis replies
  * or the last possible lease has ended.
@@ -79,12 +78,13 @@ export class Compensations {
     const dropped = (): boolean => this.#closed || (optional && this.#hurried);
     while (clock.monotonic() <= notBefore && !dropped()) await this.#pause(notBefore - clock.monotonic() + 1);
     if (dropped()) return;
-    for (let pauseMs = FIRST_PAUSE_MS; !this.#closed; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    const pauses = new BackOff(RELEASE_PAUSES);
+    while (!this.#closed) {
       const request = await send().done;
       if (request.error === undefined || clock.monotonic() >= until) return;
       // close() does not wait until a missing permission is granted: Redis would refuse the next attempt, too.
       if (this.#hurried && request.error instanceof RefusedError) return;
-      await this.#pause(this.#hurried ? FIRST_PAUSE_MS : pauseMs);
+      await this.#pause(this.#hurried ? RELEASE_PAUSES.first : pauses.next());
     }
   }
 

@@ -4,9 +4,10 @@ import type { CallSite } from '../ownership/call-site.js';
 import type { Side, LockProtocol } from '../protocols/lock-protocol.js';
 import type { LightSet } from '../light-set.js';
 import { runOutside } from '../ownership/flow.js';
+import { MIN_MARGIN_MS } from '../timing.js';
 
 /** Time, in ms, by which the client ends a hold before its lease ends in Redis: 1 % of the lease, at least 5 ms. */
-const marginMs = (leaseMs: number): number => Math.max(5, leaseMs / 100);
+const marginMs = (leaseMs: number): number => Math.max(MIN_MARGIN_MS, leaseMs / 100);
 
 /** The terms of one acquisition. */
 export interface HoldTerms {

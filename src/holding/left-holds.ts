@@ -10,12 +10,7 @@ import type { HoldRecord } from './hold-record.js';
 import { wholeMs } from '../lease-time.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HeldReply } from '../redis/scripts/replies.js';
-
-/**
- * Time, in ms, by which the lease in Redis outlasts the hold. A lease that ended first would leave nothing to release, so
- * the release at the end of the hold would publish no message.
- */
-export const LEASE_BEYOND_MS = 1_000;
+import { LEASE_BEYOND_MS } from '../timing.js';
 
 /** The holds of a tenure, for the request that keeps them in Redis. */
 interface KeptTenure {

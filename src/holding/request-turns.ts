@@ -2,6 +2,7 @@ import type { LeaseClock, LeaseClockMs, MonotonicMs } from '../clock.js';
 import { RedisUnavailableError, type LockError } from '../errors.js';
 import type { Doubt } from '../redis/requests/doubt.js';
 import type { HoldRecord } from './hold-record.js';
+import { WHOLE_DEADLINE_MS } from '../timing.js';
 
 /** The clock and the options, in ms, that the requests of a client's tenures share. */
 export interface TurnServices {
@@ -27,9 +28,6 @@ interface FailedRequest {
   readonly error: LockError | undefined;
   readonly doubt: Doubt | undefined;
 }
-
-/** A call that has waited for less than 5 ms keeps its whole command deadline. */
-const ROUNDING_MS = 5;
 
 /**
  * The requests that change a tenure while it is held. The client sends them one after the other, and none while an
@@ -128,7 +126,7 @@ export class RequestTurns {
     settleBy: LeaseClockMs,
   ): Promise<R> {
     const { clock, options } = this.services;
-    if (clock.now() + options.commandTimeout < settleBy + ROUNDING_MS) return request.done;
+    if (clock.now() + options.commandTimeout < settleBy + WHOLE_DEADLINE_MS) return request.done;
     // The attempt that is pending at that time is the last one.
     const last = clock.setTimer(settleBy - options.attemptMs, () => request.abandon());
     const done = await request.done;

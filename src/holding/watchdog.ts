@@ -11,13 +11,11 @@ import { LightSet } from '../light-set.js';
 import type { Renewal, RenewalScript } from '../protocols/lock-protocol.js';
 import { watchForLeak } from './single-hold.js';
 import type { Tenure } from './tenure.js';
+import { DEADLINES_TOGETHER_MS, RENEWAL_RETRY_MS } from '../timing.js';
 
 const BATCH = 100;
 /** A client with 100,000 locks sends their renewals over more than 100 turns of the event loop. */
 const BATCHES_A_TURN = 8;
-const RETRY_MS = 1_000;
-/** The watchdog checks deadlines within 2 ms of each other together. */
-const SLACK_MS = 2;
 
 export class Watchdog {
   readonly #tenures = new LightSet<Tenure>();
@@ -80,7 +78,7 @@ export class Watchdog {
   }
 
   #arm(): void {
-    const at = Math.min(this.#nextTick, this.#nextRetry, this.#nextDeadline - SLACK_MS);
+    const at = Math.min(this.#nextTick, this.#nextRetry, this.#nextDeadline - DEADLINES_TOGETHER_MS);
     if (at === Infinity || this.#closed) return;
     // A timer does not follow a jump of the clock: a timer that was set before the jump fires too late by the lease
     // clock.
@@ -96,7 +94,7 @@ export class Watchdog {
     this.#firesAt = Infinity;
     const now = this.clock.now();
     // Report losses first. After a blocked event loop a renewal must not delay the report to a caller.
-    if (now >= this.#nextDeadline - SLACK_MS) this.#checkDeadlines(now);
+    if (now >= this.#nextDeadline - DEADLINES_TOGETHER_MS) this.#checkDeadlines(now);
     if (now >= this.#nextTick) {
       const watched = [...this.#tenures].filter((tenure) => tenure.lease.watched);
       this.#nextTick = watched.length > 0 ? now + this.everyMs : Infinity;
@@ -117,9 +115,10 @@ export class Watchdog {
     const notAfter = (deadline: number): number => (this.#nextDeadline = Math.min(this.#nextDeadline, deadline));
     for (const tenure of [...this.#tenures]) {
       const deadline = tenure.lease.deadline;
-      if (deadline > now + SLACK_MS) notAfter(deadline);
+      if (deadline > now + DEADLINES_TOGETHER_MS) notAfter(deadline);
       // The confirmation moves the deadline or ends the tenure. Check again when the lease has ended by any clock.
-      else if (tenure.lease.checkAtDeadline() === 'unconfirmed') notAfter(tenure.lease.deadlineByAnyClock + SLACK_MS);
+      else if (tenure.lease.checkAtDeadline() === 'unconfirmed')
+        notAfter(tenure.lease.deadlineByAnyClock + DEADLINES_TOGETHER_MS);
     }
   }
 
@@ -193,7 +192,7 @@ export class Watchdog {
   #retry(tenure: Tenure): void {
     this.#retries.add(tenure);
     if (this.#nextRetry !== Infinity) return;
-    this.#nextRetry = this.clock.now() + RETRY_MS;
+    this.#nextRetry = this.clock.now() + RENEWAL_RETRY_MS;
     this.#arm();
   }
 }

@@ -5,9 +5,7 @@ import type { Operation } from '../redis/scripts/script.js';
 import type { Topology } from '../redis/topologies/topology.js';
 import { clientsIn, type OwnerProcess } from './owner-process.js';
 import { connections, subscribers } from '../redis/scripts/server.js';
-
-/** Time, in ms, for which a list of the connections of a server stays valid. Large servers have tens of thousands. */
-const CONNECTIONS_MS = 2_000;
+import { CONNECTIONS_MS } from '../timing.js';
 
 /** One server that has keys, and the requests that go to it regardless of their keys. */
 export class Server {

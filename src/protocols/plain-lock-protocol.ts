@@ -50,6 +50,7 @@ export class PlainLockProtocol implements LockProtocol {
     return this.port.renewals.plain;
   }
 
+  /** Only a kind with a queue in Redis reads `_waits`. */
   acquire(owner: string, leaseMs: number, _waits: boolean): ScriptRequest<AcquireReply> {
     return this.port.executor.run(scripts.acquire, [this.key], [owner, leaseMs]);
   }

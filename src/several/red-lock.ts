@@ -1,7 +1,6 @@
 import { pause } from '../abort-watch.js';
 import { currentHolds, runAmong } from '../ownership/flow.js';
 import type { LockContext } from '../ownership/lock-context.js';
-import { LONG_WAIT_MS } from '../diagnostics/long-wait.js';
 import type { MultiHold } from './joint-hold.js';
 import {
   ClientClosedError,
@@ -23,6 +22,8 @@ import { PendingRequests } from './pending-requests.js';
 import { QuorumRound, type GateTerms } from './quorum-round.js';
 import type { ServerVote, VoteSummary } from './server-vote.js';
 import { isUnresponsive, noteUnanswered } from './unresponsive.js';
+import { pauseAfter } from '../back-off.js';
+import { LONG_WAIT_MS, ONE_SERVER_MS, OTHER_SERVERS_MS, OUTAGE_PAUSES, SPLIT_PAUSE_MS } from '../timing.js';
 
 /** Options of `getRedLock()`. */
 export interface RedLockOptions extends ContextOptions {
@@ -34,15 +35,6 @@ export interface RedLockOptions extends ContextOptions {
    */
   driftFactor?: number | undefined;
 }
-
-/** Time to wait at each other server after the first one: releases of the previous hold may still be pending there. */
-const OTHERS_MS = 100;
-/** Longest wait at one server: a minority may hold that server for long while a majority becomes free. */
-const GATE_MS = 2_000;
-/** Random pause between rounds that ended without a majority, so that two owners do not split the servers again. */
-const PAUSE_MS = { least: 5, most: 50 };
-/** Pauses after rounds with too few replies: the pause after the first such round in a row, and the longest one. */
-const OUTAGE_MS = { first: 100, longest: 1_000 };
 
 const ALL_AT_ONCE: GateTerms = {};
 /** The result of a round: a hold of a majority, or the vote of each server. */
@@ -153,12 +145,9 @@ export class RedLock extends JointLock {
       unavailable = this.#unavailable(round.votes);
       if (unavailable !== undefined && until === Infinity) throw unavailable;
       gate = this.#gateAmong(round.votes);
-      const { least, most } = PAUSE_MS;
+      const { least, most } = SPLIT_PAUSE_MS;
       outages = unavailable === undefined ? 0 : outages + 1;
-      const pauseMs =
-        outages === 0
-          ? least + Math.random() * (most - least)
-          : Math.min(OUTAGE_MS.first * 2 ** (outages - 1), OUTAGE_MS.longest);
+      const pauseMs = outages === 0 ? least + Math.random() * (most - least) : pauseAfter(OUTAGE_PAUSES, outages);
       const now = clock.now();
       if (now >= until) throw unavailable ?? new LockTimeoutError(this.name, waitTime);
       await pause(clock, Math.min(pauseMs, until - now), signal);
@@ -182,8 +171,8 @@ export class RedLock extends JointLock {
     until: number,
   ): Promise<Round | undefined> {
     const { clock } = this.#first.runtime;
-    const waitTime = Math.min(GATE_MS, Math.max(1, Math.ceil(until - clock.now())));
-    const terms = { gate: { member: gate, waitTime, othersMs: OTHERS_MS } };
+    const waitTime = Math.min(ONE_SERVER_MS, Math.max(1, Math.ceil(until - clock.now())));
+    const terms = { gate: { member: gate, waitTime, othersMs: OTHER_SERVERS_MS } };
     const round = await this.#run(call, requests, terms);
     const { stoppedAt } = round;
     if (stoppedAt === undefined || call.signal?.aborted === true) return this.#conclude(round, call);

@@ -1,6 +1,5 @@
 import type { Member } from './members.js';
-
-const UNRESPONSIVE_MS = 5_000;
+import { UNRESPONSIVE_MS } from '../timing.js';
 
 /** Lease-clock time, in ms, at which a server last left a request unanswered, by client. */
 const unansweredAt = new WeakMap<object, number>();
@@ -13,7 +12,7 @@ export function noteAnswer({ runtime }: Member): void {
   unansweredAt.delete(runtime);
 }
 
-/** Whether the server has left a request unanswered in the last 5 s and has answered none since. */
+/** Whether the server has left a request unanswered recently, and has answered none since. */
 export function isUnresponsive({ runtime }: Member): boolean {
   const since = unansweredAt.get(runtime);
   return since !== undefined && runtime.clock.now() < since + UNRESPONSIVE_MS;

@@ -10,12 +10,7 @@ import type { LeaseClock } from '../clock.js';
 import type { Lane } from '../protocols/ownerless-protocol.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import { releaseGoesOn, type Compensations, type SentRequest } from '../holding/compensations.js';
-
-/**
- * An hour in milliseconds: the time after its last use at which Redis deletes a lane. A later repeat could take effect
- * again.
- */
-const LANE_MS = 3_600_000;
+import { LANE_MS } from '../timing.js';
 
 /** The lane numbers of one hash. The client reuses free numbers, which keeps the hash in Redis small. */
 interface LaneNumbers {

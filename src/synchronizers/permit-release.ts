@@ -4,9 +4,7 @@ import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { ReleaseReply } from '../redis/scripts/permit-expirable-semaphore.js';
 import type { OwnerlessServices } from './ownerless-object.js';
 import type { PermitExpirableSemaphoreProtocol } from '../protocols/permit-expirable-semaphore-protocol.js';
-
-/** Time, in milliseconds, for which the client repeats a refused release. A missing permission may never be granted. */
-const REFUSED_MS = 3_600_000;
+import { REFUSED_RELEASE_MS } from '../timing.js';
 
 /**
  * Releases permits, all of them or none.
@@ -26,7 +24,7 @@ export async function releasePermits(
     // their lease has ended by now.
     return reply === 'released' || (reply === 'unknown' && doubt !== undefined && clock.now() < deadline);
   }
-  const allowedUntil = clock.clock.monotonic() + REFUSED_MS;
+  const allowedUntil = clock.clock.monotonic() + REFUSED_RELEASE_MS;
   const until = error instanceof RefusedError ? allowedUntil : Infinity;
   // The leases of some permits may end before the release succeeds. The other permits must be released all the same.
   const send = (): ScriptRequest<ReleaseReply> => protocol.release(ids, 'any');

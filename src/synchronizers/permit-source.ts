@@ -1,11 +1,11 @@
 import { holdChannel } from '../diagnostics/channels.js';
 import { HoldTrace } from '../diagnostics/traces.js';
 import type { Timer } from '../clock.js';
-import { LONG_WAIT_MS } from '../diagnostics/long-wait.js';
 import { ClientClosedError, LockLostError, UnknownPermitError } from '../errors.js';
 import { checkAnyPermits, checkPermits, checkSemaphoreOptions } from '../locks/arguments.js';
 import type { PermitsProtocol } from '../protocols/semaphore-protocol.js';
 import { OwnerlessObject, type Granted, type MakeWaiter, type OwnerlessServices } from './ownerless-object.js';
+import { LONG_WAIT_MS } from '../timing.js';
 
 /** The options of `getSemaphore` and `getPermitExpirableSemaphore`. */
 export interface SemaphoreOptions {

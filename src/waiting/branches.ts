@@ -5,8 +5,9 @@ import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
 import { LightSet } from '../light-set.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { abortedBy, onAbort } from '../abort-watch.js';
-import { LONG_WAIT_MS, warnLongWait } from '../diagnostics/long-wait.js';
+import { warnLongWait } from '../diagnostics/long-wait.js';
 import type { WaitLimit } from './waiter.js';
+import { LONG_WAIT_MS } from '../timing.js';
 
 interface BranchCall {
   readonly protocol: LockProtocol;

@@ -56,7 +56,7 @@ export class FailedTries {
     // Waiting calls without a time limit also fail after one command deadline in which Redis did not reply.
     for (const other of [...this.line]) {
       // Readers try at the same time. A pending try or hand-over settles its own call.
-      if (!other.unlimited || other.isBusy) continue;
+      if (other.limit.kind !== 'unlimited' || other.isBusy) continue;
       this.line.remove(other);
       other.reject(error);
     }
@@ -92,7 +92,7 @@ export class FailedTries {
     const now = this.services.clock.now();
     waiter.lateSince ??= now;
     this.#pause(waiter, answeredTooLate());
-    if (!waiter.unlimited || now - waiter.lateSince < this.services.options.commandTimeout) return;
+    if (waiter.limit.kind !== 'unlimited' || now - waiter.lateSince < this.services.options.commandTimeout) return;
     this.line.remove(waiter);
     waiter.reject(answeredTooLate());
   }

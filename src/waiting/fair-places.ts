@@ -5,9 +5,7 @@ import type { LongWaits } from '../diagnostics/long-wait.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { LockWaiter } from './lock-waiter.js';
 import type { Waiter } from './waiter.js';
-
-/** Extra wait after the TTL, in ms: Redis ends a lease at some moment of its last millisecond. */
-const AFTER_LEASE_MS = 2;
+import { AFTER_LEASE_MS } from '../timing.js';
 
 /**
  * The waiters of this client that have a place in the Redis queue of one lock. Each waiter has a line of its own. One

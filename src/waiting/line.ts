@@ -2,11 +2,11 @@ import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import { LightSet } from '../light-set.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
-import { YIELD_MS } from './retry-schedule.js';
 import type { QueuedLine } from './fair-places.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter } from './lock-waiter.js';
 import type { Waiter } from './waiter.js';
+import { YIELD_MS } from '../timing.js';
 
 /** The services that the lines of one client share. */
 export interface LineServices {

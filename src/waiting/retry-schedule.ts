@@ -1,25 +1,7 @@
 import type { LeaseClock, Timer, LeaseClockMs } from '../clock.js';
 import type { Busy } from '../redis/scripts/replies.js';
-
-/**
- * Extra wait after the TTL, in ms. Redis ends a lease at some moment of its last millisecond, and an earlier try would
- * find the lock busy once more.
- */
-const AFTER_LEASE_MS = 2;
-/** Wait after a TTL of 0, in ms: the key is in its last millisecond. */
-const TTL_ZERO_MS = 10;
-/**
- * Time, in ms, that the local head leaves to other clients after a published release. The time counts from the message,
- * or, with `YIELD_MS`, from the release.
- */
-const YIELD_AFTER_MESSAGE_MS = 2;
-export const YIELD_MS = 20;
-const PAUSE_MS = { first: 100, longest: 1_000 };
-/**
- * Time, in ms, between probes of a head that is not subscribed yet or is disconnected: no message can tell this head
- * that the lock is free.
- */
-const PROBE_MS = { least: 1_000, most: 2_000 };
+import { BackOff } from '../back-off.js';
+import { AFTER_LEASE_MS, PROBE_MS, TRY_PAUSES, TTL_ZERO_MS, YIELD_AFTER_MESSAGE_MS, YIELD_MS } from '../timing.js';
 
 /**
  * Decides when the head of a line tries again. The head tries at once while a wake-up is pending or the holder's TTL is
@@ -37,7 +19,7 @@ export class RetrySchedule {
   /** Sequence number of the newest try. */
   newestTry = 0;
   #pausedUntil: LeaseClockMs = 0;
-  #pauseMs = PAUSE_MS.first;
+  readonly #pauses = new BackOff(TRY_PAUSES);
   #yielding = false;
   /** End of the newest pause for other clients. If `#pausedUntil` differs, the current pause has another reason. */
   #yieldUntil: LeaseClockMs = 0;
@@ -101,7 +83,7 @@ export class RetrySchedule {
     this.next = 'head';
     if (sequence !== this.newestTry || this.line.waiterCount === 0) return;
     const waitMs = ttl === undefined ? this.unknownLeaseMs : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
-    this.#pauseMs = PAUSE_MS.first;
+    this.#pauses.reset();
     this.#lookAt = Math.max(sentAt + waitMs, this.clock.now() + 1);
   }
 
@@ -117,7 +99,6 @@ export class RetrySchedule {
   park(now: LeaseClockMs, needsProbes: boolean): boolean {
     const { least, most } = PROBE_MS;
     if (!needsProbes) this.#probeAt = Infinity;
-    // The random part spreads the probes of many heads that were disconnected together.
     else if (this.#probeAt === Infinity) this.#probeAt = now + least + Math.random() * (most - least);
     if (now >= this.#probeAt) {
       this.#probeAt = Infinity;
@@ -130,14 +111,13 @@ export class RetrySchedule {
   /** Called when a waiter was granted: the known TTL no longer applies. */
   granted(): void {
     this.#lookAt = undefined;
-    this.#pauseMs = PAUSE_MS.first;
+    this.#pauses.reset();
   }
 
   /** Pauses all tries: Redis is unavailable or replies too late. Each further pause is twice as long, up to 1 s. */
   pause(): void {
     this.next = 'head';
-    this.#pausedUntil = this.clock.now() + this.#pauseMs;
-    this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
+    this.#pausedUntil = this.clock.now() + this.#pauses.next();
   }
 
   /**

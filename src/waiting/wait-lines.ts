@@ -6,12 +6,8 @@ import { WaitLine, type LineRegistry, type WaitServices } from './wait-line.js';
 import type { LockProtocol, WaitQueue } from '../protocols/lock-protocol.js';
 import { QueuedLine } from './fair-places.js';
 import { LockWaiter } from './lock-waiter.js';
+import { LINGER_MS } from '../timing.js';
 
-/**
- * Time, in ms, for which a subscription outlives its last waiter. Otherwise a busy lock would subscribe once per
- * section.
- */
-const LINGER_MS = 500;
 const KEPT_IDLE = 1_024;
 
 /**

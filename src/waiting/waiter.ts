@@ -194,10 +194,6 @@ export abstract class Waiter {
     // By default, a waiter keeps nothing for a try.
   }
 
-  get unlimited(): boolean {
-    return this.limit.kind === 'unlimited';
-  }
-
   /** Calls `leave` when the signal aborts. */
   watchSignal(leave: (reason: LockError) => void): void {
     const { signal } = this.limit;

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
-import { LEASE_BEYOND_MS } from '../../src/holding/left-holds.js';
+import { LEASE_BEYOND_MS } from '../../src/timing.js';
 import type { Lock } from '../../src/locks/lock.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import * as scripts from '../../src/redis/scripts/lock.js';

@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { LockClient } from '../../src/client/create-client.js';
-import { YIELD_MS } from '../../src/waiting/retry-schedule.js';
+import { YIELD_MS } from '../../src/timing.js';
 import { elapsed } from '../support/time/elapsed.js';
 import { FakeClock } from '../support/time/fake-clock.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy, pause } from '../support/clients/lock-clients.js';

@@ -5,6 +5,7 @@ import { ifRefused } from '../describe.js';
 import type { Server, Servers } from '../servers.js';
 import { finding, ok, type Finding } from './finding.js';
 import { findingsIn, infoIn } from './server-info.js';
+import { CLOCK_DIFFERENCE_MS } from '../../timing.js';
 
 /** What the doctor needs of a client. */
 export interface Examined {
@@ -16,8 +17,6 @@ export interface Examined {
 
 /** Number of round trips that the latency is measured with. */
 const ROUND_TRIPS = 5;
-/** A difference between clocks, in ms, below which nothing is said: it is less than the time that a message may take. */
-const CLOCK_MS = 1_000;
 
 /** Looks at every server that has keys. */
 export async function examineServers(examined: Examined): Promise<Finding[]> {
@@ -62,7 +61,9 @@ async function clockFindings(server: Server, name: string, { clock, executor }: 
   const advice = 'no lock depends on it, but logs of the two machines will not agree: check NTP';
   return [
     ok('time', name, 'TIME is allowed'),
-    Math.abs(aheadMs) > CLOCK_MS ? finding('clock', 'note', name, difference, advice) : ok('clock', name, difference),
+    Math.abs(aheadMs) > CLOCK_DIFFERENCE_MS
+      ? finding('clock', 'note', name, difference, advice)
+      : ok('clock', name, difference),
     median > executor.commandTimeout / 30
       ? finding('latency', 'warning', name, latency, 'raise commandTimeout, or move the client closer to Redis')
       : ok('latency', name, latency),

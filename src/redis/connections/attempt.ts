@@ -1,5 +1,6 @@
 import type { Clock, Timer, MonotonicMs } from '../../clock.js';
 import type { LockError } from '../../errors.js';
+import { TIMER_SLACK_MS } from '../../timing.js';
 
 /** The part of a connection that requests use. */
 export interface CommandPort {
@@ -56,9 +57,6 @@ export class Notice implements Attempt {
     return false;
   }
 }
-
-/** Normal timer slack, in milliseconds. */
-const TIMER_MS = 1;
 
 /**
  * The deadlines of all attempts of a connection, behind one timer. A timer for each attempt would cost more than the
@@ -130,7 +128,7 @@ export class Deadlines {
    */
   #fired(): void {
     const now = this.clock.monotonic();
-    if (now - this.#firesAt <= TIMER_MS) return this.#look(now);
+    if (now - this.#firesAt <= TIMER_SLACK_MS) return this.#look(now);
     // Keep the immediate ref'd: the event loop would not run an unref'd one until another event wakes it up.
     const immediate = setImmediate(() => this.#look(now));
     this.#timer = { cancel: () => clearImmediate(immediate) };

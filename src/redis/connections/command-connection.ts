@@ -15,13 +15,10 @@ import {
   refusal,
   withoutArguments,
 } from '../server-error.js';
+import { LEAVE_EVERY_MS, SERVER_CLOCK_AGE_MS } from '../../timing.js';
 
-/** Age, in milliseconds, at which the estimate of the server clock is refreshed, because clocks drift. */
-const CLOCK_AGE_MS = 60_000;
 /** Largest number of commands in one system call. */
 const MAX_CORKED = 16;
-/** Shortest time, in milliseconds, between two reconnections because the server is not a master. */
-const LEAVE_EVERY_MS = 1_000;
 
 const never = (): null => null;
 
@@ -124,7 +121,7 @@ export class CommandConnection implements CommandPort {
    */
   notAfter(sentAt: number, deadline: number): { text: string; doubtUntil: number } {
     if (this.#clockOffset === undefined) return { text: '0', doubtUntil: deadline };
-    if (sentAt - this.#clockLookedAt > CLOCK_AGE_MS) {
+    if (sentAt - this.#clockLookedAt > SERVER_CLOCK_AGE_MS) {
       this.#clockLookedAt = sentAt;
       this.lookAtClock().catch(() => undefined); // the old estimate stays in use
     }

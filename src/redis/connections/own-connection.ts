@@ -2,17 +2,11 @@ import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredi
 import type { Clock, Timer } from '../../clock.js';
 import { detached } from './detached.js';
 import type { UserConnection } from './user-connection.js';
-
-const RECONNECT_MS = { first: 25, max: 500, jitter: 25 };
-/**
- * A connection that closes within this time, in milliseconds, after it became ready counts as rejected. A server that
- * has reached `maxclients` accepts the connection, sends an error and closes. ioredis counts that as a success. The
- * time is long because a busy process notices the close late.
- */
-const REJECTED_MS = 500;
+import { pauseAfter } from '../../back-off.js';
+import { RECONNECT_JITTER_MS, RECONNECT_PAUSES, REJECTED_MS } from '../../timing.js';
 
 const pauseBefore = (times: number): number =>
-  Math.min(RECONNECT_MS.first * 2 ** Math.min(times - 1, 10), RECONNECT_MS.max) + Math.random() * RECONNECT_MS.jitter;
+  pauseAfter(RECONNECT_PAUSES, times) + Math.random() * RECONNECT_JITTER_MS;
 
 /** What the connections of one client have in common. */
 export interface OwnTerms {

@@ -13,9 +13,7 @@ import type { ReplicaOptions } from '../../options.js';
 import type { Attempt, CommandPort } from './attempt.js';
 import { CommandConnection, type ConnectionReports } from './command-connection.js';
 import { isWithheld, NotSentError, refusal, withoutArguments } from '../server-error.js';
-
-/** Time, in milliseconds, for which the finding that a server has no replicas stays valid. */
-const LOOK_AGAIN_MS = 5_000;
+import { NO_REPLICAS_MS } from '../../timing.js';
 
 /** Scripts that one WAIT follows. Their grants are withheld until Redis replies to the WAIT. */
 interface Batch {
@@ -56,10 +54,10 @@ export class ReplicatedConnection implements CommandPort {
     return this.#connection.ready && !this.#waiting && (this.replicas.always || this.#knowsReplicas);
   }
 
-  /** A finding of no replicas is valid for LOOK_AGAIN_MS only, because a replica may connect later. */
+  /** A finding of no replicas is valid for NO_REPLICAS_MS only, because a replica may connect later. */
   get #knowsReplicas(): boolean {
     if (this.#hasReplicas !== false) return this.#hasReplicas ?? false;
-    return this.clock.monotonic() - this.#lookedAt < LOOK_AGAIN_MS;
+    return this.clock.monotonic() - this.#lookedAt < NO_REPLICAS_MS;
   }
 
   get unavailable(): boolean {
@@ -107,7 +105,8 @@ export class ReplicatedConnection implements CommandPort {
   #asksReplicas(): boolean {
     if (this.replicas.always) return true;
     // Refresh the finding before it becomes invalid, so that under load no call has to wait for it.
-    if (!this.#hasReplicas && this.clock.monotonic() - this.#lookedAt > LOOK_AGAIN_MS / 2) void this.#lookForReplicas();
+    if (!this.#hasReplicas && this.clock.monotonic() - this.#lookedAt > NO_REPLICAS_MS / 2)
+      void this.#lookForReplicas();
     return this.#hasReplicas ?? false;
   }
 

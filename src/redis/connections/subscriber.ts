@@ -4,6 +4,7 @@ import { redirectionIn, type Redirection } from '../cluster-slots.js';
 import type { ChannelListener, ChannelSource } from './channel-source.js';
 import { connect, keepTrying } from './own-connection.js';
 import { failureKind, isCredentialsError, refusal, withoutArguments } from '../server-error.js';
+import { PING_MS, RESUBSCRIBE_MS } from '../../timing.js';
 
 export interface SubscriberReports {
   error(cause: unknown): void;
@@ -21,12 +22,7 @@ interface Channel {
   confirmed: boolean;
 }
 
-/**
- * Interval, in ms, of PINGs while a call waits. Without them, a dead connection would look like a lock that stays busy.
- */
-const PING_MS = 5_000;
 const RESUBSCRIBE_BATCH = 100;
-const RETRY_MS = 250;
 
 /**
  * The connection that carries subscriptions. This class stores the wanted channels and subscribes again after every
@@ -229,7 +225,7 @@ export class Subscriber implements ChannelSource {
 
   #subscribeMissingSoon(): void {
     this.#retry?.cancel();
-    this.#retry = this.clock.setTimer(RETRY_MS, () => {
+    this.#retry = this.clock.setTimer(RESUBSCRIBE_MS, () => {
       if (this.#state === 'ready') this.#subscribeMissing();
     });
   }

@@ -64,7 +64,7 @@ export class ScriptRequest<Reply> {
     this.#doubt = new Doubt(executor.clock);
     const now = executor.clock.monotonic();
     this.#until = now + executor.commandTimeout;
-    const connection = executor.routes.connectionFor(keys[0] as string, operation.confirmed !== undefined);
+    const connection = executor.routes.connectionFor(keys[0] as string, operation.isGrant !== undefined);
     if (connection?.ready) this.#send(connection, now);
     else this.#retry(undefined);
   }
@@ -165,7 +165,7 @@ export class ScriptRequest<Reply> {
   isGrant({ operation }: RequestAttempt<Sent<Reply>>, raw: unknown): boolean {
     if (raw === TOO_LATE && operation.notAfter !== undefined) return false;
     try {
-      return operation.confirmed?.(operation.reply(raw)) ?? false;
+      return operation.isGrant?.(operation.reply(raw)) ?? false;
     } catch {
       return false; // `answered` decodes the reply again and reports the error
     }
@@ -199,7 +199,7 @@ export class ScriptRequest<Reply> {
     const kind = failureKind(error);
     const route =
       kind === 'not-executed'
-        ? this.executor.routes.redirected(error, attempt.connection, this.operation.confirmed !== undefined)
+        ? this.executor.routes.redirected(error, attempt.connection, this.operation.isGrant !== undefined)
         : undefined;
     const split = isSplitSlot(error) ? this.operation.ifSplit : undefined;
     const instead = split?.(this.keys, this.args) ?? 'retry';
@@ -230,7 +230,7 @@ export class ScriptRequest<Reply> {
     this.#useSource = false;
     this.#redirections = 0;
     const { routes } = this.executor;
-    const connection = routes.connectionFor(this.keys[0] as string, this.operation.confirmed !== undefined);
+    const connection = routes.connectionFor(this.keys[0] as string, this.operation.isGrant !== undefined);
     if (connection === undefined || this.#abandoned) this.#next(error);
     else this.#sendAlso({ connection, asking: false }, error);
   }
@@ -279,7 +279,7 @@ export class ScriptRequest<Reply> {
     try {
       connection = await executor.routes.connect(
         this.keys[0] as string,
-        this.operation.confirmed !== undefined,
+        this.operation.isGrant !== undefined,
         this.#until,
       );
     } catch (error) {

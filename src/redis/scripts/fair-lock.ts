@@ -26,7 +26,7 @@ export const acquire = defineScript<
   source: acquireSource,
   notAfter: 'last',
   reply: replyAcquire,
-  confirmed: isGrant,
+  isGrant,
 });
 
 export const release = defineScript<

@@ -27,7 +27,7 @@ export const acquire = defineScript<
   source: acquireSource,
   notAfter: 'last',
   reply: replyFencedAcquire,
-  confirmed: isGrant,
+  isGrant,
 });
 
 export const acquireNested = defineScript<
@@ -62,7 +62,7 @@ export const handOff = defineScript<
   source: handOffSource,
   notAfter: 'last',
   reply: replyFencedHandOff,
-  confirmed: isGrant,
+  isGrant,
   publishedPayload: freedPayload,
   // The script cannot generate a token, so the client frees the lock instead.
   ifSplit: ([lock], [from, to, , publish, channel]) => ({

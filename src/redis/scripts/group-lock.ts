@@ -34,7 +34,7 @@ export const acquire = defineScript<
   source: acquireSource,
   notAfter: 'first',
   reply: replyAcquire,
-  confirmed: isGrant,
+  isGrant,
 });
 
 export const acquireNested = defineScript<

@@ -25,7 +25,7 @@ export const acquire = defineScript<[lock: string], [owner: string, leaseMs: num
   source: acquireSource,
   notAfter: 'last',
   reply: replyAcquire,
-  confirmed: isGrant,
+  isGrant,
 });
 
 export const acquireNested = defineScript<
@@ -70,7 +70,7 @@ export const handOff = defineScript<
   source: handOffSource,
   notAfter: 'last',
   reply: replyHandOff,
-  confirmed: isGrant,
+  isGrant,
   publishedPayload: freedPayload,
 });
 

@@ -14,7 +14,7 @@ export const acquire = defineScript<Keys, readonly (string | number)[], AcquireR
   source: acquireSource,
   notAfter: 'first',
   reply: replyExpirablePermits,
-  confirmed: isGrant,
+  isGrant,
 });
 
 /** `mixed`: some of the permits are not taken, and no permit was released. `unknown`: none of the permits is taken. */

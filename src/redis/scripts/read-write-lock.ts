@@ -28,7 +28,7 @@ export const acquireRead = defineScript<[lock: string], [base: string, owner: st
   source: acquireReadSource,
   notAfter: 'last',
   reply: replyAcquire,
-  confirmed: isGrant,
+  isGrant,
 });
 
 export const acquireWrite = defineScript<[lock: string], [writer: string, leaseMs: number], AcquireReply>({
@@ -36,7 +36,7 @@ export const acquireWrite = defineScript<[lock: string], [writer: string, leaseM
   source: acquireWriteSource,
   notAfter: 'last',
   reply: replyAcquire,
-  confirmed: isGrant,
+  isGrant,
 });
 
 export const nestRead = defineScript<
@@ -88,7 +88,7 @@ export const handOff = defineScript<
   source: handOffSource,
   notAfter: 'last',
   reply: replyHandOff,
-  confirmed: isGrant,
+  isGrant,
 });
 
 /** One reply for each lock. */

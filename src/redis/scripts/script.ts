@@ -13,7 +13,7 @@ export interface Operation<Keys extends readonly string[], Args extends readonly
   readonly notAfter?: 'first' | 'last' | undefined;
   reply(raw: unknown): Reply;
   /** Whether the reply is a grant, which replicas may have to confirm. Absent if no reply is a grant. */
-  readonly confirmed?: ((reply: Reply) => boolean) | undefined;
+  readonly isGrant?: ((reply: Reply) => boolean) | undefined;
   /** The payload that the script has published if it sends this reply. Absent if no waiter depends on the message. */
   readonly publishedPayload?: ((reply: Reply) => string | undefined) | undefined;
   /** What to do instead of another attempt if a migrating slot keeps the keys on two nodes. */
@@ -39,7 +39,7 @@ interface ScriptDefinition<Keys extends readonly string[], Args extends readonly
   source: string;
   notAfter?: number extends Args['length'] ? 'first' : 'last';
   reply(raw: unknown): Reply;
-  confirmed?: (reply: Reply) => boolean;
+  isGrant?: (reply: Reply) => boolean;
   publishedPayload?: (reply: Reply) => string | undefined;
   ifSplit?(keys: Keys, args: Args): IfSplit<Reply>;
 }

@@ -16,7 +16,7 @@ export const acquire = defineScript<
   source: acquireSource,
   notAfter: 'last',
   reply: replyPermits,
-  confirmed: isGrant,
+  isGrant,
 });
 
 export type ReleaseReply = 'none' | 'released' | 'unheard';

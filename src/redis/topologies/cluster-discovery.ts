@@ -5,6 +5,7 @@ import { within, type Clock, type Timer } from '../../clock.js';
 import { addressText, slotRanges, type NodeAddress, type SlotRange } from '../cluster-slots.js';
 import { nodeOptions, openNodeConnection, startupNodesOf, type OwnTerms } from '../connections/own-connection.js';
 import { failureKind, withoutArguments } from '../server-error.js';
+import { NEWER_MAP_MS } from '../../timing.js';
 
 /** The view that one node has of its cluster. */
 export interface ClusterView {
@@ -19,8 +20,6 @@ export interface ClusterView {
  * Number of nodes that get a request in parallel. A few of them may be down, and a cluster may have hundreds of nodes.
  */
 const ASKED_AT_ONCE = 5;
-/** Time, in ms, that other nodes get to reply after the first reply, because they may have a newer view. */
-const GRACE_MS = 50;
 /** The DNS lookups may take as long as this many attempts. Three attempts fit into a command deadline. */
 const LOOKUP_ATTEMPTS = 3;
 
@@ -176,7 +175,7 @@ function newest(asked: Promise<ClusterView>[], clock: Clock): Promise<ClusterVie
         (view) => {
           unsettled -= 1;
           if (best === undefined || view.epoch > best.epoch) best = view;
-          grace ??= clock.setTimer(GRACE_MS, finish);
+          grace ??= clock.setTimer(NEWER_MAP_MS, finish);
           if (unsettled === 0) finish();
         },
         (failure: unknown) => {

@@ -25,11 +25,8 @@ import { isCredentialsError, NotSentError, refusal } from '../server-error.js';
 import type { OwnTerms } from '../connections/own-connection.js';
 import type { Subscriber } from '../connections/subscriber.js';
 import type { Route, Topology } from './topology.js';
-
-/** Pause, in ms, between two requests for the map. It grows from `first` to `max` while the map does not help. */
-const LOOK_EVERY_MS = { first: 100, max: 1_000 };
-/** Time, in ms, for which the client keeps a server that a redirection named, even if the map does not list it. */
-const KEPT_MS = 10_000;
+import { BackOff } from '../../back-off.js';
+import { MAP_PAUSES, REDIRECTED_NODE_MS } from '../../timing.js';
 
 interface Node {
   readonly address: NodeAddress;
@@ -52,7 +49,7 @@ export class ClusterTopology implements Topology {
   #lookTimer: Timer | undefined;
   #looking = false;
   #lookAgain = false;
-  #pauseMs = LOOK_EVERY_MS.first;
+  readonly #pauses = new BackOff(MAP_PAUSES);
   #lastError: Error | undefined;
   #closed = false;
   readonly #change: Gate;
@@ -198,9 +195,8 @@ export class ClusterTopology implements Topology {
     } finally {
       this.#looking = false;
     }
-    const troubled = this.#lookAgain || this.#troubled();
-    this.#pauseMs = troubled ? Math.min(1.5 * this.#pauseMs, LOOK_EVERY_MS.max) : LOOK_EVERY_MS.first;
-    this.#lookIn(this.#pauseMs);
+    if (!this.#lookAgain && !this.#troubled()) this.#pauses.reset();
+    this.#lookIn(this.#pauses.next());
   }
 
   /** A server is unavailable or a slot has no server, so the map may change soon. */
@@ -239,7 +235,7 @@ export class ClusterTopology implements Topology {
     const named = host ?? from;
     if (named === undefined || this.#closed) return undefined;
     const node = this.#node(this.#discovery.reachable({ host: named, port }));
-    node.keptUntil = this.clock.monotonic() + KEPT_MS;
+    node.keptUntil = this.clock.monotonic() + REDIRECTED_NODE_MS;
     if (kind === 'MOVED' && this.#owners[slot] !== node) {
       this.#owners[slot] = node;
       this.subscriber.follow();

@@ -1,11 +1,9 @@
 import type { LeaseClock } from '../../clock.js';
 import type { ResolvedOptions } from '../../options.js';
+import { STREAK_MS } from '../../timing.js';
 
-/**
- * Limits of every streak. In a cluster without sharded pub/sub, the script does not see subscribers at other nodes.
- * Without these limits, a streak could then last forever.
- */
-const HARD_LIMIT = { sections: 256, ms: 1_000 };
+/** Sections of every streak at most: see {@link STREAK_MS}. */
+const STREAK_SECTIONS = 256;
 
 /** Counts the sections, and the time, for which hand-overs keep the lock in this process. */
 export class HandOffStreak {
@@ -35,7 +33,7 @@ export class HandOffStreak {
   /** Whether the streak may continue at all. */
   withinHardLimit(): boolean {
     if (this.limit === undefined) return false;
-    return this.#sections < HARD_LIMIT.sections && this.#lastedMs() < HARD_LIMIT.ms;
+    return this.#sections < STREAK_SECTIONS && this.#lastedMs() < STREAK_MS;
   }
 
   /** Whether the streak may continue only if no other client waits: it has had the option's share of the lock. */

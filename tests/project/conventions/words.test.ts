@@ -35,6 +35,22 @@ test('the code above the bindings reads the words of a reply and not its type', 
   expect(linesOfSource(types, (path) => path.startsWith('src/redis/scripts/'))).toEqual([]);
 });
 
+/** Limits of a type or of a rounding, and durations of subpaths and of the inspector's page, which import only the root. */
+const NO_CHOICES =
+  /^src\/(?:clock\.ts:\d+: const MAX_TIMER_MS|options\.ts:\d+: const MAX_MS|lease-time\.ts:\d+: const (?:MAX|ROUNDING)_MS|locks\/arguments\.ts:\d+: const MAX_MS|integrations\/)/;
+
+test('every duration that the client chooses is in timing.ts, with its reason', () => {
+  const durations = /^(?:export )?const (?:[A-Z]+_)*(?:MS|PAUSES)\b.*=/;
+  const choices = linesOfSource(durations).filter((line) => !NO_CHOICES.test(line));
+  const [inTiming, elsewhere] = [true, false].map((is) =>
+    choices.filter((line) => line.startsWith('src/timing.ts:') === is),
+  );
+  expect(inTiming!.length).toBeGreaterThan(30);
+  expect(elsewhere).toEqual([]);
+  const unexplained = /^(?!export const|.*\*\/$).*\nexport const (\w+)/m.exec(readProjectFile('src/timing.ts'));
+  expect(unexplained?.[1]).toBeUndefined();
+});
+
 type Field = ts.PropertyDeclaration | ts.ParameterDeclaration;
 
 /** Whether a field can change and holds a boolean, by its type or its first value. */

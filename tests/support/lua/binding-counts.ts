@@ -12,7 +12,7 @@ export function bindingCounts(): ReadonlyMap<string, BindingCounts> {
   const paths = projectFiles('src/redis/scripts', '.ts');
   const { config } = ts.readConfigFile('tsconfig.json', (path) => ts.sys.readFile(path)) as { config: object };
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, '.');
-  const program = ts.createProgram([...paths, 'src/lua.d.ts'], options);
+  const program = ts.createProgram([...paths, 'src/redis/lua.d.ts'], options);
   const checker = program.getTypeChecker();
   const counts = new Map<string, BindingCounts>();
   for (const path of paths) {

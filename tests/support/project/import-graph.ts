@@ -68,7 +68,8 @@ const LEAVES = new Set(
     'async-dispose',
     'light-set',
     'abort-watch',
-    'lua.d',
+    'back-off',
+    'timing',
   ].map((name) => `src/${name}.ts`),
 );
 

@@ -7,7 +7,7 @@ export const CLOCKS = [
   without(
     'losses reported by the deadline',
     watchdog,
-    'if (now >= this.#nextDeadline - SLACK_MS) this.#checkDeadlines(now);',
+    'if (now >= this.#nextDeadline - DEADLINES_TOGETHER_MS) this.#checkDeadlines(now);',
     '',
     LOSS,
   ),
@@ -62,7 +62,7 @@ export const CLOCKS = [
   without(
     'a doubt that ends with the lease',
     watchdog,
-    'notAfter(tenure.lease.deadlineByAnyClock + SLACK_MS);',
+    'notAfter(tenure.lease.deadlineByAnyClock + DEADLINES_TOGETHER_MS);',
     'continue;',
     'tests/faults/clock-jumps',
     'tests/verification/properties/found',

@@ -302,7 +302,7 @@ export const TENURES = [
   without(
     'a margin before the lease ends',
     'src/holding/hold-record.ts',
-    'Math.max(5, leaseMs / 100)',
+    'Math.max(MIN_MARGIN_MS, leaseMs / 100)',
     '0',
     CONTRACT,
     LOSS,

@@ -78,8 +78,8 @@ export const WAITING = [
   without(
     'a pause while Redis is unavailable',
     look,
-    'this.#pausedUntil = this.clock.now() + this.#pauseMs;\n    this.#pauseMs',
-    'this.#pauseMs',
+    'this.#pausedUntil = this.clock.now() + this.#pauses.next();',
+    'this.#pauses.next();',
     'tests/integration/waiting',
   ),
   without(
@@ -144,9 +144,9 @@ export const WAITING = [
   ),
   without(
     'a subscription that lingers',
-    'src/waiting/wait-lines.ts',
-    'const LINGER_MS = 500;',
-    'const LINGER_MS = 0;',
+    'src/timing.ts',
+    'export const LINGER_MS = 500;',
+    'export const LINGER_MS = 0;',
     'tests/integration/waiting',
     'tests/integration/leftovers',
     CONTRACT,

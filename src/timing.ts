@@ -1,0 +1,138 @@
+/*
+ * Every duration that the client chooses itself, in milliseconds, with its reason. The options (options.ts) set the
+ * others. Counts and sizes are beside their mechanisms.
+ */
+import type { Pauses } from './back-off.js';
+
+const HOUR_MS = 3_600_000;
+
+/* ---- Clocks ---- */
+
+/**
+ * A larger difference between the monotonic and the wall clock is a sleep of the machine or a correction of the wall
+ * clock. A smaller one comes from reading the clocks one after the other.
+ */
+export const CLOCK_JUMP_MS = 50;
+/** Normal slack of a timer. */
+export const TIMER_SLACK_MS = 1;
+
+/* ---- How a call gets a lock ---- */
+
+/**
+ * Extra wait after a TTL. Redis ends a lease at some moment of its last millisecond, and an earlier try would find the
+ * lock busy once more.
+ */
+export const AFTER_LEASE_MS = 2;
+/** Wait after a TTL of 0: the key is in its last millisecond. */
+export const TTL_ZERO_MS = 10;
+/**
+ * The head of a local line leaves this time to other clients after a release of its own client, which it knows of one
+ * round trip before them.
+ */
+export const YIELD_MS = 20;
+/** The same, counted from the message of the release: the other clients get it at about the same time. */
+export const YIELD_AFTER_MESSAGE_MS = 2;
+/** Pauses of the tries of a line while Redis is unavailable, or replies too late. */
+export const TRY_PAUSES: Pauses = { first: 100, longest: 1_000, factor: 2 };
+/**
+ * Between two probes of a head that is not subscribed yet or is disconnected: no message can tell this head that the
+ * lock is free. The random part spreads the probes of many heads that were disconnected together.
+ */
+export const PROBE_MS = { least: 1_000, most: 2_000 };
+/** A subscription outlives its last waiter. Otherwise a busy lock would subscribe once per section. */
+export const LINGER_MS = 500;
+/**
+ * Limit of every series of hand-overs. In a cluster without sharded pub/sub, the script does not see subscribers at other
+ * nodes. Without a limit, a series could last forever.
+ */
+export const STREAK_MS = 1_000;
+/** Longest pause between two refreshes of fair waiters. Three refreshes must fit into `fairWaiterTimeout`. */
+export const FAIR_REFRESH_MS = 1_000;
+
+/* ---- How a lock is held and released ---- */
+
+/** The client ends a hold at least this time before its lease ends in Redis. Of a long lease, it takes 1 %. */
+export const MIN_MARGIN_MS = 5;
+/** A shorter lease could never be used, because of {@link MIN_MARGIN_MS}. */
+export const MIN_LEASE_MS = 10;
+/** The watchdog repeats a renewal that got no reply. */
+export const RENEWAL_RETRY_MS = 1_000;
+/** The watchdog checks deadlines that are no further apart together. */
+export const DEADLINES_TOGETHER_MS = 2;
+/** A call that has waited for a shorter time keeps its whole command deadline. */
+export const WHOLE_DEADLINE_MS = 5;
+/**
+ * The lease in Redis outlasts a hold that was released with `after`. A lease that ended first would leave nothing to
+ * release, so the release at the end of the hold would publish no message.
+ */
+export const LEASE_BEYOND_MS = 1_000;
+/** Pauses of a release in the background. A closing client makes only the first one. */
+export const RELEASE_PAUSES: Pauses = { first: 100, longest: 5_000, factor: 2 };
+
+/* ---- Permits and latches ---- */
+
+/** Redis deletes a lane this time after its last use. A later repeat could take effect again. */
+export const LANE_MS = HOUR_MS;
+/** The client repeats a refused release of permits. A missing permission may never be granted. */
+export const REFUSED_RELEASE_MS = HOUR_MS;
+
+/* ---- Several servers ---- */
+
+/** A RedLock waits at each other server after the first one: releases of the previous hold may be pending there. */
+export const OTHER_SERVERS_MS = 100;
+/** Longest wait at one server: a minority may hold that server for long while a majority becomes free. */
+export const ONE_SERVER_MS = 2_000;
+/** Random pause between rounds that ended without a majority, so that two owners do not split the servers again. */
+export const SPLIT_PAUSE_MS = { least: 5, most: 50 };
+/** Pauses after rounds with too few replies. */
+export const OUTAGE_PAUSES: Pauses = { first: 100, longest: 1_000, factor: 2 };
+/** A server that has left a request unanswered is not waited for in this time, unless it replies. */
+export const UNRESPONSIVE_MS = 5_000;
+/** Assumed drift between the clocks of independent servers, in addition to a share of the lease. */
+export const MIN_DRIFT_MS = 2;
+
+/* ---- Connections ---- */
+
+/** Pauses before a reconnection, and a random part, so that many clients do not reconnect together. */
+export const RECONNECT_PAUSES: Pauses = { first: 25, longest: 500, factor: 2 };
+export const RECONNECT_JITTER_MS = 25;
+/**
+ * A connection that closes within this time after it became ready counts as rejected. A server that has reached
+ * `maxclients` accepts the connection, sends an error and closes. ioredis counts that as a success. The time is long
+ * because a busy process notices the close late.
+ */
+export const REJECTED_MS = 500;
+/** Age at which the estimate of the server clock is refreshed, because clocks drift. */
+export const SERVER_CLOCK_AGE_MS = 60_000;
+/** Shortest time between two reconnections because the server is not a master. */
+export const LEAVE_EVERY_MS = 1_000;
+/** Between two PINGs while a call waits. Without them, a dead connection would look like a lock that stays busy. */
+export const PING_MS = 5_000;
+/** The client repeats a SUBSCRIBE that the server refused. */
+export const RESUBSCRIBE_MS = 250;
+/** The finding that a server has no replicas stays valid. */
+export const NO_REPLICAS_MS = 5_000;
+
+/* ---- Clusters ---- */
+
+/** Pauses between two requests for the map while it does not help. */
+export const MAP_PAUSES: Pauses = { first: 100, longest: 1_000, factor: 1.5 };
+/** Other nodes get this time after the first reply, because they may have a newer view. */
+export const NEWER_MAP_MS = 50;
+/** The client keeps a server that a redirection named, even if the map does not list it. */
+export const REDIRECTED_NODE_MS = 10_000;
+
+/* ---- Reports and checks ---- */
+
+/** A call that waits this long behind a hold of its own process may wait for itself. */
+export const LONG_WAIT_MS = 5_000;
+/** Long waits that are due within this time are checked together, because a check walks all holds of the process. */
+export const LONG_WAITS_TOGETHER_MS = 100;
+/** A list of the connections of a server stays valid. Large servers have tens of thousands. */
+export const CONNECTIONS_MS = 2_000;
+/** A smaller difference between two clocks is no finding: it is less than the time that a message may take. */
+export const CLOCK_DIFFERENCE_MS = 1_000;
+/** Lease of a probe. A probe that Redis refuses half-way leaves a key that ends by itself. */
+export const PROBE_LEASE_MS = 2_000;
+/** A probe waits for a busy lock: long enough to subscribe. */
+export const PROBE_WAIT_MS = 100;
