@@ -3,6 +3,7 @@ import { takenPermitsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/permit-expirable-semaphore.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
+import { subscribersArg, type OwnSubscribers } from '../redis/scripts/script.js';
 import type { Lane } from './ownerless-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
 import { PermitsProtocol } from './semaphore-protocol.js';
@@ -29,6 +30,22 @@ export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
   release(ids: readonly string[], which: 'all' | 'any'): ScriptRequest<scripts.ReleaseReply> {
     const { executor, publish } = this.port;
     return executor.run(scripts.release, this.#keys, [publish, this.channel, which === 'any' ? 1 : 0, ...ids]);
+  }
+
+  /**
+   * Releases permits, all of them or none, and takes new ones with their own lease for the next waiter of this client.
+   * `ours`: number of subscribers of the channel that belong to this client. If the channel has more subscribers, the
+   * script only releases the permits. The request needs no lane: a repeat finds the new ids.
+   */
+  handOff(
+    ids: readonly string[],
+    next: readonly string[],
+    leaseMs: number | undefined,
+    ours: OwnSubscribers,
+  ): ScriptRequest<scripts.HandOffReply> {
+    const { executor, publish } = this.port;
+    const args = [publish, this.channel, subscribersArg(ours), leaseMs ?? -1, next.length, ...next, ...ids];
+    return executor.run(scripts.handOff, this.#keys, args);
   }
 
   updateLease(id: string, leaseMs: number | undefined): ScriptRequest<boolean> {

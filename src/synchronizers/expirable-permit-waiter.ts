@@ -1,19 +1,12 @@
-import type { JumpedMs, LeaseClockMs } from '../clock.js';
-import { randomBytes } from 'node:crypto';
+import type { JumpedMs } from '../clock.js';
 import { latestEnd } from '../holding/compensations.js';
-import { SharedWaiter } from '../waiting/shared-waiter.js';
+import { newPermitIds } from '../waiting/permit-hand-overs.js';
+import { SharedWaiter, type TakenPermits } from '../waiting/shared-waiter.js';
 import type { WaitLimit } from '../waiting/waiter.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { OwnerlessServices } from './ownerless-object.js';
 import type { PermitExpirableSemaphoreProtocol } from '../protocols/permit-expirable-semaphore-protocol.js';
-
-/** The permits that one request acquired. */
-export interface Taken {
-  readonly ids: readonly string[];
-  /** A moment before the client sent the request. */
-  readonly sentAt: LeaseClockMs;
-}
 
 /**
  * A call that waits for permits of a permit-expirable semaphore. The waiter generates the permit ids before it sends
@@ -32,14 +25,14 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     private readonly services: Pick<OwnerlessServices, 'clock' | 'options' | 'compensations'>,
     waiting: WaitLimit,
     leaseMs: number | undefined,
-    private readonly resolve: (value: Taken) => void,
+    private readonly resolve: (value: TakenPermits, handedOff?: boolean) => void,
     fail: (error: unknown) => void,
   ) {
     super(services.clock, protocol, waiting, leaseMs, undefined, fail);
   }
 
   protected send(): ScriptRequest<AcquireReply> {
-    this.#ids ??= Array.from({ length: this.permits }, () => randomBytes(16).toString('hex'));
+    this.#ids ??= newPermitIds(this.permits);
     this.#jumped = this.clock.jumped;
     return this.protocol.acquire(this.#ids, this.leaseMs);
   }
@@ -58,7 +51,16 @@ export class ExpirablePermitWaiter extends SharedWaiter {
   }
 
   protected onGranted(request: ScriptRequest<AcquireReply>): void {
-    this.resolve({ ids: this.#ids as readonly string[], sentAt: this.clock.at(request.sentAt, this.#jumped) });
+    this.resolve(this.takenBy(request));
+  }
+
+  override takenBy(request: ScriptRequest<AcquireReply>): TakenPermits {
+    return { ids: this.#ids as readonly string[], sentAt: this.clock.at(request.sentAt, this.#jumped) };
+  }
+
+  override takeOver(permits: TakenPermits): void {
+    this.settle();
+    this.resolve(permits, true);
   }
 
   releaseInBackground(request: ScriptRequest<AcquireReply>): Promise<void> {

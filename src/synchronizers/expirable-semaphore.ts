@@ -10,7 +10,8 @@ import {
   checkPermits,
   checkWaitTime,
 } from '../locks/arguments.js';
-import { ExpirablePermitWaiter, type Taken } from './expirable-permit-waiter.js';
+import { ExpirablePermitWaiter } from './expirable-permit-waiter.js';
+import type { TakenPermits } from '../waiting/shared-waiter.js';
 import { PermitSource } from './permit-source.js';
 import { releasePermits } from './permit-release.js';
 import { Permit } from './permit.js';
@@ -335,10 +336,9 @@ export class PermitExpirableSemaphore extends PermitSource {
     await this.change((lane) => this.protocol.setPermits(count, lane));
   }
 
-  async #release(ids: readonly string[], deadline?: number): Promise<boolean> {
-    const released = await releasePermits(this.services, this.protocol, ids, deadline);
-    if (released) this.services.reports.permitsReleased(this.protocol, ids.length);
-    return released;
+  #release(ids: readonly string[], deadline = Infinity): Promise<boolean> {
+    const released = (): void => this.services.reports.permitsReleased(this.protocol, ids.length);
+    return releasePermits(this.services, { ids, deadline, protocol: this.protocol, released });
   }
 
   async #acquireOrThrow(permits: number, leaseTime?: number, waitTime?: number, signal?: AbortSignal): Promise<Permit> {
@@ -356,7 +356,7 @@ export class PermitExpirableSemaphore extends PermitSource {
     this.checkOpen();
     if (count === 0) return new Permit(this, this.services.clock, { ids: [], sentAt: 0 }, -Infinity);
     if (this.declared !== undefined) await this.setUp(this.declared);
-    const granted = await this.wait<Taken>(
+    const granted = await this.wait<TakenPermits>(
       (resolve, fail) =>
         new ExpirablePermitWaiter(this.protocol, count, this.services, waiting, leaseMs, resolve, fail),
     );

@@ -3,7 +3,7 @@ import { grantDeadline } from '../holding/hold-record.js';
 import type { LeaseClock } from '../clock.js';
 import { UnknownPermitError } from '../errors.js';
 import { checkLeaseTime } from '../locks/arguments.js';
-import type { Taken } from './expirable-permit-waiter.js';
+import type { TakenPermits } from '../waiting/shared-waiter.js';
 
 /** The calls of a permit to its semaphore. */
 export interface PermitIssuer {
@@ -31,7 +31,7 @@ export class Permit implements AsyncDisposable {
   readonly ids: readonly string[];
 
   /** @internal `sentAt`: lease-clock time, in milliseconds, before the client sent the request. */
-  constructor(issuer: PermitIssuer, clock: LeaseClock, { ids, sentAt }: Taken, leaseMs: number | undefined) {
+  constructor(issuer: PermitIssuer, clock: LeaseClock, { ids, sentAt }: TakenPermits, leaseMs: number | undefined) {
     this.ids = ids;
     this.#issuer = issuer;
     this.#clock = clock;

@@ -10,6 +10,7 @@ import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { GrantServices } from './grants.js';
 import { HandOffStreak } from './hand-overs/hand-off-streak.js';
 import type { LocalLine } from './line.js';
+import type { PermitHandOvers } from './permit-hand-overs.js';
 import type { RetrySchedule } from './retry-schedule.js';
 import { SharedWaiter } from './shared-waiter.js';
 import type { Try } from './waiter.js';
@@ -23,6 +24,7 @@ export class SharedGrants {
     private readonly services: Pick<GrantServices, 'clock' | 'options'>,
     private readonly line: LocalLine,
     private readonly schedule: RetrySchedule,
+    private readonly handOvers: PermitHandOvers,
   ) {
     this.#streak = new HandOffStreak(services.options.handOff, services.clock);
   }
@@ -103,8 +105,10 @@ export class SharedGrants {
    * Passes on permits that a try acquired for a waiter that had been granted meanwhile. The head of the line gets the
    * permits as if by a try of its own. Returns `false` if the head cannot take them.
    */
-  passSurplus({ passablePermits: permits }: SharedWaiter): boolean {
+  passSurplus(waiter: SharedWaiter, request: ScriptRequest<AcquireReply>): boolean {
+    const { passablePermits: permits } = waiter;
     const { head } = this.line;
+    if (this.handOvers.giveSurplus(waiter, request)) return true;
     if (permits === 0 || !(head instanceof SharedWaiter) || head.passablePermits !== permits) return false;
     this.#permits += permits;
     return this.passOn(permits) === 0;

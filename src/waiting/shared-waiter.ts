@@ -2,8 +2,15 @@ import type { LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { CallSite } from '../ownership/call-site.js';
-import type { LeaseClock } from '../clock.js';
+import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import { Waiter, type WaiterName, type WaitLimit } from './waiter.js';
+
+/** The permits that one request acquired. */
+export interface TakenPermits {
+  readonly ids: readonly string[];
+  /** A moment before the client sent the request. */
+  readonly sentAt: LeaseClockMs;
+}
 
 interface WaitWatch {
   waitBegins(): void;
@@ -61,6 +68,15 @@ export abstract class SharedWaiter extends Waiter {
     this.settle();
     this.onGranted(request);
   }
+
+  /**
+   * Resolves the call with permits that another request of this client acquired. Absent for permits without ids, and for
+   * a latch.
+   */
+  takeOver?(permits: TakenPermits): void;
+
+  /** The permits that the try acquired. Absent like {@link takeOver}. */
+  takenBy?(request: ScriptRequest<AcquireReply>): TakenPermits;
 
   /** Called with the `request` of {@link grant}. */
   protected abstract onGranted(request: ScriptRequest<AcquireReply> | undefined): void;

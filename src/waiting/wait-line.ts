@@ -22,6 +22,7 @@ import { LightSet } from '../light-set.js';
 import { LocalLine, type LineServices } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { RetrySchedule } from './retry-schedule.js';
+import { PermitHandOvers } from './permit-hand-overs.js';
 import type { QueuedLine } from './fair-places.js';
 import { SharedGrants } from './shared-grants.js';
 import { SharedWaiter, asksForFewer } from './shared-waiter.js';
@@ -52,6 +53,7 @@ export interface LineRegistry {
 export class WaitLine implements GrantingLine {
   readonly #grants: Grants;
   readonly #shared: SharedGrants;
+  readonly permits: PermitHandOvers;
   readonly #failures: FailedTries;
   readonly #line: LocalLine;
   readonly #schedule: RetrySchedule;
@@ -87,7 +89,8 @@ export class WaitLine implements GrantingLine {
     this.#schedule = new RetrySchedule(clock, options.lockWatchdogTimeout, line, () => this.step());
     this.#wakeUps = new WakeUps(subscriber, channel, line, this.#schedule, this);
     this.#grants = new Grants(services, this, line, this.#schedule, this.#wakeUps, concurrent);
-    this.#shared = new SharedGrants(services, line, this.#schedule);
+    this.permits = new PermitHandOvers(services, line, this.#schedule, this.#wakeUps, () => this.changed());
+    this.#shared = new SharedGrants(services, line, this.#schedule, this.permits);
     this.#failures = new FailedTries(services, this, line, this.#schedule);
   }
 
@@ -104,7 +107,7 @@ export class WaitLine implements GrantingLine {
   }
 
   get isUnused(): boolean {
-    return this.#line.waiterCount === 0 && this.holders.size === 0 && this.#trying.size === 0;
+    return this.#line.waiterCount === 0 && this.holders.size === 0 && !this.hasPending;
   }
 
   /** Waiters with a pending try or a pending hand-over. */
@@ -113,7 +116,7 @@ export class WaitLine implements GrantingLine {
   }
 
   get hasPending(): boolean {
-    return this.#trying.size > 0 || this.#grants.successors.size > 0;
+    return this.#trying.size > 0 || this.#grants.successors.size > 0 || this.permits.isPending;
   }
 
   get isSubscribed(): boolean {
@@ -218,7 +221,7 @@ export class WaitLine implements GrantingLine {
     // A release, or another try, has granted the call meanwhile. What its own try acquired is surplus.
     const isSurplus = waiter.state === 'granted';
     if (!isSurplus && this.#grantIfTaken(waiter, sent, taken)) return;
-    const isPassed = isSurplus && taken && waiter instanceof SharedWaiter && this.#shared.passSurplus(waiter);
+    const isPassed = isSurplus && taken && waiter instanceof SharedWaiter && this.#shared.passSurplus(waiter, request);
     if (!isPassed) this.#failures.releaseTaken(waiter, sent, taken);
     if (reply?.kind === 'busy') this.#schedule.learn(reply, this.services.clock.at(request.sentAt, jumped), sequence);
     if (!isSurplus) this.#failures.failed(waiter, sent);
@@ -239,8 +242,7 @@ export class WaitLine implements GrantingLine {
   /** Passes released permits to the waiters of this line. Returns the number that remains to be released in Redis. */
   passOn(permits: number): number {
     const left = this.#shared.passOn(permits);
-    this.step();
-    this.#scheduleRemoval();
+    this.changed();
     return left;
   }
 
@@ -286,7 +288,7 @@ export class WaitLine implements GrantingLine {
   }
 
   #notifyIdle(): void {
-    if (this.#onIdle === undefined || this.#trying.size > 0) return;
+    if (this.#onIdle === undefined || this.#trying.size > 0 || this.permits.isPending) return;
     for (const tenure of this.holders) if (tenure.isReleasing) return;
     this.#onIdle();
   }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
+import { semaphoreChannel } from '../../src/redis/keys.js';
 import * as latches from '../../src/redis/scripts/latch.js';
 import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import * as semaphores from '../../src/redis/scripts/semaphore.js';
@@ -320,6 +321,41 @@ test.each(['publish', 'hset', 'pexpire', 'set', 'del'])(
   },
 );
 
+/** The number of ids that a hand-over releases: more than the waiter wants, so that some become free. */
+const HANDED = 2;
+const HAND_OVER_WRITES = ['publish', 'zrem', 'incrby', 'zadd'];
+
+test.each(HAND_OVER_WRITES)(
+  'issue 20.29: a hand-over of permits without +%s changes nothing, and the permits are released once',
+  async (command) => {
+    await allow();
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url: Object.assign(new URL(url), user.credentials).href });
+    const name = freshName();
+    await admin().set(name, HANDED);
+    const ids = await expirable(client, name).acquireMany(HANDED);
+    const waits = outcome(expirable(client, name).acquire());
+    await until(async () => (await admin().pubsub('NUMSUB', semaphoreChannel(name)))[1] === 1, 'it waits');
+    await expirable(client, name).availablePermits();
+    await allow(command);
+    const handedOver = proxy.observe({ sha: permits.handOff.script!.sha });
+    const released = await outcome(expirable(client, name).release(ids));
+    await handedOver.executed;
+    if (command === 'zadd') {
+      // Without this command nobody can acquire permits.
+      expect([released, await waits]).toEqual(['ok', 'ERR_LOCK_REFUSED']);
+    } else {
+      expect(released).toBe('ERR_LOCK_REFUSED');
+      expect(await counts(name)).toEqual(['0', HANDED]);
+      await allow();
+      expect(await waits).toBe('ok');
+    }
+    await allow();
+    await client.close();
+    expect(await counts(name)).toEqual(command === 'zadd' ? ['2', 0] : ['1', 1]);
+  },
+);
+
 test('issue 20.29: a semaphore whose value is a text for a while gets its permits back once', async () => {
   await allow();
   const client = await openClient();
@@ -344,9 +380,10 @@ test('issue 20.29: permits stay unchanged while the key of their ids has another
 });
 
 test('the cases refuse each write of each of these scripts', () => {
-  const READS = /^(exists|get|hget|pttl|zcard|zcount|zrange|zscore|time)$/;
+  const READS = /^(exists|get|hget|pttl|zcard|zcount|zrange|zscore|time|pubsub)$/;
   const refused = new Map<string, Set<string>>([
     [semaphores.cancel.name, new Set(['publish', 'hset', 'pexpire', 'incrby'])],
+    [permits.handOff.name, new Set(HAND_OVER_WRITES)],
   ]);
   for (const { script, commands } of [...Object.values(REFUSED), ...Object.values(RELEASES)]) {
     refused.set(script.name, new Set([...(refused.get(script.name) ?? []), ...commands]));

@@ -3,6 +3,7 @@ import { requestsKey, semaphoreChannel, takenPermitsKey } from '../../src/redis/
 import {
   acquire,
   count,
+  handOff,
   lease,
   release,
   set,
@@ -169,6 +170,132 @@ describeScript(release, {
       expect(await free(bench)).toBe('1');
       expect(await left(bench, 'b')).toBe(Infinity);
       expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+  },
+});
+
+/** Releases the permits of `digits`, and takes those of `next` for the next waiter. */
+const handing = (bench: ScriptBench, digits: string, next: string, leaseMs = 20_000, ours = -1) =>
+  run(
+    handOff,
+    keys(bench),
+    'PUBLISH',
+    channel(bench),
+    ours,
+    leaseMs,
+    next.length,
+    ...Array.from(next, id),
+    ...Array.from(digits, id),
+  );
+describeScript(handOff, {
+  '1': {
+    'the next permit has its own lease, the old one is released, and nothing is published': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', 10_000);
+      expect(await handing(bench, 'a', 'b')).toBe(1);
+      expect(await left(bench, 'a')).toBeUndefined();
+      expect(await left(bench, 'b')).toEqual(between(19_000, 20_000));
+      expect(await free(bench)).toBe('0');
+      expect(await bench.published()).toEqual([]);
+    },
+    'R1: a repeat writes nothing, and the lease counts from the first run': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', 10_000);
+      await handing(bench, 'a', 'b', 15_000);
+      expect(await handing(bench, 'a', 'b', 60_000)).toBe(1);
+      expect(await left(bench, 'b')).toEqual(between(14_000, 15_000));
+      expect(await free(bench)).toBe('0');
+      expect(await bench.published()).toEqual([]);
+    },
+    'permits that the next waiter does not want become free, and are published': async (bench) => {
+      await admin().set(bench.name, '1');
+      for (const digit of 'abc') await has(bench, digit, 10_000);
+      expect(await handing(bench, 'abc', 'd')).toBe(1);
+      expect(await free(bench)).toBe('3');
+      expect(await left(bench, 'd')).toEqual(between(19_000, 20_000));
+      expect(await admin().zcard(takenPermitsKey(bench.name))).toBe(1);
+      expect(await bench.published()).toEqual(message(bench, '3'));
+    },
+    'permits without a lease are passed on without one': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', Infinity);
+      expect(await handing(bench, 'a', 'b', -1)).toBe(1);
+      expect(await left(bench, 'b')).toBe(Infinity);
+      expect(await bench.published()).toEqual([]);
+    },
+    'R21: a lease that ends sooner than the old one is published': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', 60_000);
+      expect(await handing(bench, 'a', 'b', 5_000)).toBe(1);
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+    'with only the own number of subscribers the permit is passed on': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', 10_000);
+      const own = admin().duplicate();
+      await own.subscribe(channel(bench));
+      expect(await handing(bench, 'a', 'b', 20_000, 1)).toBe(1);
+      await own.quit();
+      expect(await left(bench, 'b')).toEqual(between(19_000, 20_000));
+    },
+    'taken permits keep the expiry of the semaphore': async (bench) => {
+      await admin().set(bench.name, '0', 'PX', 60_000);
+      await has(bench, 'a', 10_000);
+      await admin().pexpire(takenPermitsKey(bench.name), 60_000);
+      expect(await handing(bench, 'a', 'b')).toBe(1);
+      expect(await admin().pttl(takenPermitsKey(bench.name))).toEqual(between(59_000, 60_000));
+    },
+  },
+  '2': {
+    'with one more subscriber than the own ones the permit is released and published': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', 10_000);
+      const another = admin().duplicate();
+      await another.subscribe(channel(bench));
+      expect(await handing(bench, 'a', 'b', 20_000, 0)).toBe(2);
+      await another.quit();
+      expect(await left(bench, 'a')).toBeUndefined();
+      expect(await left(bench, 'b')).toBeUndefined();
+      expect(await free(bench)).toBe('1');
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+    'while the number is negative the permit is released, and nothing is published': async (bench) => {
+      await admin().set(bench.name, '-2');
+      await has(bench, 'a', 10_000);
+      expect(await handing(bench, 'a', 'b')).toBe(2);
+      expect(await left(bench, 'b')).toBeUndefined();
+      expect(await free(bench)).toBe('-1');
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+  '0': {
+    'a permit that is not taken, or has expired: nothing is passed on': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', -1);
+      expect(await handing(bench, 'a', 'b')).toBe(0);
+      expect(await handing(bench, 'c', 'd')).toBe(0);
+      expect(await left(bench, 'b')).toBeUndefined();
+      expect(await free(bench)).toBe('0');
+      expect(await bench.published()).toEqual([]);
+    },
+    'R1: a copy that comes after the next permit was released passes nothing on': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', 10_000);
+      await handing(bench, 'a', 'b');
+      await giving(bench, 'b');
+      expect(await handing(bench, 'a', 'b')).toBe(0);
+      expect(await left(bench, 'b')).toBeUndefined();
+      expect(await free(bench)).toBe('1');
+    },
+  },
+  '3': {
+    'with an id that is not taken none is released, and nothing is passed on': async (bench) => {
+      await admin().set(bench.name, '0');
+      await has(bench, 'a', Infinity);
+      expect(await handing(bench, 'ab', 'cd')).toBe(3);
+      expect(await left(bench, 'a')).toBe(Infinity);
+      expect(await left(bench, 'c')).toBeUndefined();
+      expect(await bench.published()).toEqual([]);
     },
   },
 });

@@ -1,5 +1,6 @@
 import acquireSource from '../../../lua/permit-expirable-semaphore/acquire.lua';
 import countSource from '../../../lua/permit-expirable-semaphore/count.lua';
+import handOffSource from '../../../lua/permit-expirable-semaphore/hand-off.lua';
 import leaseSource from '../../../lua/permit-expirable-semaphore/lease.lua';
 import releaseSource from '../../../lua/permit-expirable-semaphore/release.lua';
 import setSource from '../../../lua/permit-expirable-semaphore/set.lua';
@@ -25,6 +26,21 @@ export const release = defineScript<Keys, readonly (string | number)[], ReleaseR
   file: 'permit-expirable-semaphore/release',
   source: releaseSource,
   reply: (raw) => RELEASED[replyInt(raw)] ?? 'unknown',
+  publishedPayload: (reply) => (reply === 'released' ? '1' : undefined),
+});
+
+/**
+ * `handed`: the permits were released, and the next waiter has new ones. `released`: other clients wait, so the permits
+ * were only released. `mixed` and `unknown`: as in {@link ReleaseReply}, and nothing has changed.
+ */
+export type HandOffReply = 'handed' | ReleaseReply;
+const HANDED_OFF: Readonly<Record<number, HandOffReply>> = { 1: 'handed', 2: 'released', 3: 'mixed' };
+
+export const handOff = defineScript<Keys, readonly (string | number)[], HandOffReply>({
+  file: 'permit-expirable-semaphore/hand-off',
+  source: handOffSource,
+  reply: (raw) => HANDED_OFF[replyInt(raw)] ?? 'unknown',
+  isGrant: (reply) => reply === 'handed',
   publishedPayload: (reply) => (reply === 'released' ? '1' : undefined),
 });
 

@@ -15,6 +15,7 @@ export const wakeUps = 'src/waiting/wake-ups.ts';
 export const failedTries = 'src/waiting/failed-tries.ts';
 export const look = 'src/waiting/retry-schedule.ts';
 export const grants = 'src/waiting/grants.ts';
+export const handOvers = 'src/waiting/permit-hand-overs.ts';
 export const sharedGrants = 'src/waiting/shared-grants.ts';
 export const tenure = 'src/holding/tenure.ts';
 export const releases = 'src/holding/release-in-turn.ts';

@@ -1,6 +1,84 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { PROPERTIES, WAKING, grants, sharedGrants, waiter } from './names.mjs';
+import { PROPERTIES, WAKING, entry, grants, handOvers, sharedGrants, waiter } from './names.mjs';
+
+const HAND_OVERS = 'tests/integration/permit-hand-overs';
+
+/** Hand-overs of permits with ids. @type {readonly import('./mechanism.mjs').Mechanism[]} */
+const HANDED_PERMITS = [
+  without(
+    'a repeated hand-over of permits that finds the new ids',
+    'lua/permit-expirable-semaphore/hand-off.lua',
+    "  if tonumber(redis.call('ZSCORE', taken, ids[1]) or '-1') > now then return 1 end\n",
+    '',
+    'tests/lua/permit-expirable-semaphore',
+    HAND_OVERS,
+  ),
+  without(
+    'R21: a message about a lease that a hand-over has made shorter',
+    'lua/permit-expirable-semaphore/hand-off.lua',
+    'elseif ends < first then',
+    'elseif false then',
+    'tests/lua/permit-expirable-semaphore',
+  ),
+  without(
+    'permits that go to Redis while there are too many',
+    'lua/permit-expirable-semaphore/hand-off.lua',
+    'not others and free >= 0',
+    'not others',
+    'tests/lua/permit-expirable-semaphore',
+    HAND_OVERS,
+  ),
+  without(
+    'R33: a bound of the hand-overs of permits with ids',
+    handOvers,
+    'this.#streak.pastFairShare() ?',
+    'false ?',
+    HAND_OVERS,
+  ),
+  without(
+    'R21: an own try is no reason to overtake a waiter for permits with ids',
+    handOvers,
+    'if (!(waiter instanceof SharedWaiter) || waiter.takeOver === undefined) return undefined;',
+    'if (!(waiter instanceof SharedWaiter) || waiter.takeOver === undefined || waiter.isBusy) return undefined;',
+    HAND_OVERS,
+  ),
+  without(
+    'R21: a waiter for more permits with ids is not overtaken',
+    handOvers,
+    'if (waiter.permits > released || !isFor(waiter, first)) return undefined;',
+    'if (waiter.permits > released || !isFor(waiter, first)) continue;',
+    HAND_OVERS,
+  ),
+  without(
+    'surplus permits with ids for the next waiter',
+    handOvers,
+    'return taken !== undefined && this.#give(taken, waiter);',
+    'return taken === null;',
+    HAND_OVERS,
+  ),
+  without(
+    'the release of handed permits that no waiter wants',
+    handOvers,
+    'this.#takeBack(permits.protocol, ids, terms);',
+    'terms.permits;',
+    HAND_OVERS,
+  ),
+  without(
+    'the release of both the old and the new ids after a hand-over of unknown outcome',
+    handOvers,
+    'ids: [...ids, ...next] };',
+    'ids };',
+    HAND_OVERS,
+  ),
+  without(
+    'a close that waits for a hand-over of permits',
+    entry,
+    'this.#trying.size > 0 || this.permits.isPending) return;',
+    'this.#trying.size > 0) return;',
+    HAND_OVERS,
+  ),
+];
 
 /** Hand-offs (tests/verification/model/HandOff.tla), permits and their lanes. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const SHARING = [
@@ -95,7 +173,7 @@ export const SHARING = [
     'a refused release of permits with leases that goes on',
     'src/synchronizers/permit-release.ts',
     'void compensations.add(',
-    'if (doubt !== undefined) void compensations.add(',
+    'if (!(error instanceof RefusedError)) void compensations.add(',
     'tests/integration/permit-expirable-semaphore',
   ),
   without(
@@ -105,6 +183,7 @@ export const SHARING = [
     "protocol.release(ids, 'all')",
     'tests/integration/permit-expirable-semaphore',
   ),
+  ...HANDED_PERMITS,
   without(
     'a refused release of permits that ends after an hour',
     'src/timing.ts',
