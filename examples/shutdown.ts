@@ -21,7 +21,14 @@ const server = createServer((request, response) => {
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 
-/** In this order: no new requests, the end of those that run, and then the client, with the locks of what is left. */
+/** Work that no request waits for. It begins a nested section although the client drains. */
+const report = client.getLock('example:shutdown:report').withLock(async () => {
+  await once(process, 'SIGTERM');
+  await pause(400);
+  await stock.withLock({ waitTime: 5_000 }, () => console.log('the report is written'));
+});
+
+/** In this order: no new requests, the end of those that run, the end of other sections, and then the client. */
 async function shutDown(): Promise<void> {
   const answered = once(server, 'close');
   server.close();
@@ -32,8 +39,8 @@ async function shutDown(): Promise<void> {
   clearInterval(idle);
   clearTimeout(limit);
   console.log('the server is closed');
-  await client.close({ releaseHolds: true });
-  console.log('the client is closed');
+  const { drained, holds } = await client.close({ drain: LIMIT_MS, releaseHolds: true });
+  console.log(`the client is closed, drained: ${drained}, left: ${holds.length}`);
 }
 
 const stopped = once(process, 'SIGTERM').then(shutDown);
@@ -41,7 +48,7 @@ const { port } = server.address() as AddressInfo;
 const running = fetch(`http://127.0.0.1:${port}`).then((response) => response.text());
 while (!(await stock.isLocked())) await pause(5);
 process.kill(process.pid, 'SIGTERM');
-await stopped;
+await Promise.all([stopped, report]);
 console.log(`the request that ran: ${await running}`);
 
 await using other = createClient({ url: redis.url });

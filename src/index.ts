@@ -1,6 +1,6 @@
 export { createClient } from './client/create-client.js';
 export type { Connection, CreateClientOptions, LockClient } from './client/create-client.js';
-export type { CloseOptions } from './client/closing.js';
+export type { CloseOptions, CloseResult } from './client/closing.js';
 export { lockName } from './lock-name.js';
 export type { LockName, LockNameValue } from './lock-name.js';
 export { lockContext, LockContext } from './ownership/lock-context.js';

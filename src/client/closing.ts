@@ -1,6 +1,7 @@
 import { within } from '../clock.js';
 import { ClientClosedError } from '../errors.js';
-import { tenuresOf } from './hold-info.js';
+import { drain } from './drain.js';
+import { holdsOf, tenuresOf, type HoldInfo } from './hold-info.js';
 import type { Wiring } from './wiring.js';
 
 /** The options of `client.close()`. */
@@ -12,11 +13,33 @@ export interface CloseOptions {
    * @defaultValue `false`
    */
   releaseHolds?: boolean | undefined;
+  /**
+   * Time, in milliseconds, for which `close()` waits until the open holds are released and the bodies of `withPermits` and
+   * `withPermit` have ended. Meanwhile the client rejects new and waiting calls with `ClientClosedError`, except those
+   * from inside an open hold or such a body: the work there can still acquire what it needs to end.
+   *
+   * @defaultValue 0: `close()` does not wait for them
+   */
+  drain?: number | undefined;
+}
+
+/** The result of `client.close()`. */
+export interface CloseResult {
+  /** Whether no hold was open and no body of `withPermits` or `withPermit` ran when the client closed. */
+  readonly drained: boolean;
+  /** The holds that were still open when the client closed, as `client.holds()` lists them. */
+  readonly holds: readonly HoldInfo[];
 }
 
 /** @internal Ends the mechanisms of a client, and then its connections. */
-export async function closeClient(wiring: Wiring, { releaseHolds = false }: CloseOptions): Promise<void> {
-  const { client, clock, options, lines, compensations, watchdog, executor, topology } = wiring;
+export async function closeClient(
+  wiring: Wiring,
+  { releaseHolds = false, drain: drainMs = 0 }: CloseOptions,
+): Promise<CloseResult> {
+  const { client, clock, options, lines, sections, compensations, watchdog, executor, topology } = wiring;
+  if (drainMs > 0) await drain(wiring, drainMs);
+  const holds = holdsOf(wiring);
+  const drained = holds.length === 0 && sections.running === 0;
   client.closed = true;
   const closed = new ClientClosedError();
   lines.rejectWaiters(closed);
@@ -34,6 +57,7 @@ export async function closeClient(wiring: Wiring, { releaseHolds = false }: Clos
   compensations.close();
   executor.closed = true;
   topology.close();
+  return { drained, holds };
 }
 
 async function whenReleased({ lines, compensations }: Wiring): Promise<void> {

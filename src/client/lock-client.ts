@@ -1,7 +1,7 @@
 /* Longer than 300 lines because half of it is doc comments: this class is the contract of the client. */
 import { asyncDispose } from '../async-dispose.js';
 import { randomUUID } from 'node:crypto';
-import { closeClient, type CloseOptions } from './closing.js';
+import { closeClient, type CloseOptions, type CloseResult } from './closing.js';
 import { holdsOf, tenuresOf, type HoldInfo } from './hold-info.js';
 import type { InspectOptions, ListEntry } from '../inspection/describe.js';
 import type { ForceUnlockOptions } from '../inspection/force-unlock.js';
@@ -71,7 +71,7 @@ export class LockClient implements AsyncDisposable {
   readonly #wiring: Wiring;
   readonly #inspector: Inspector;
   readonly #leaveProcess: () => void;
-  #closing: Promise<void> | undefined;
+  #closing: Promise<CloseResult> | undefined;
 
   private constructor(given: UserConnection, options: ResolvedOptions, clock: Clock) {
     this.#wiring = wire(this.id, given, options, clock);
@@ -363,14 +363,18 @@ export class LockClient implements AsyncDisposable {
 
   /**
    * Closes the client. Renewals stop, and waiters and open holds get a `ClientClosedError`. The call settles within one
-   * command deadline even if Redis is unavailable. Every call returns the promise of the first call.
+   * command deadline even if Redis is unavailable, and with `drain` within that time more. Every call returns the promise of
+   * the first call.
    *
+   * @returns with `drain`: whether all work had ended, and the holds that were still open.
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
    * @example
-   * process.once('SIGTERM', () => void client.close({ releaseHolds: true }));
+   * process.once('SIGTERM', () => void client.close({ drain: 10_000, releaseHolds: true }));
    * @redisson `RedissonClient#shutdown()`. Differs: with `releaseHolds` it releases the locks.
    */
-  close(options: CloseOptions = {}): Promise<void> {
+  close(options: CloseOptions & { drain: number }): Promise<CloseResult>;
+  close(options?: CloseOptions): Promise<void>;
+  close(options: CloseOptions = {}): Promise<CloseResult | void> {
     try {
       checkCloseOptions(options);
     } catch (error) {

@@ -21,6 +21,7 @@ import { ScriptExecutor } from '../redis/requests/script-executor.js';
 import * as reads from '../redis/scripts/reads.js';
 import { openTopology } from '../redis/topologies/open-topology.js';
 import type { Topology } from '../redis/topologies/topology.js';
+import { Sections } from '../ownership/sections.js';
 import { Lanes } from '../synchronizers/lanes.js';
 import type { OwnerlessServices } from '../synchronizers/ownerless-object.js';
 import { LongWaits } from '../diagnostics/long-wait.js';
@@ -44,13 +45,14 @@ export interface ClientParts {
 
 /** The mechanisms of one client, and the services for its locks and for its objects without an owner. */
 export interface Mechanisms {
-  readonly client: { closed: boolean };
+  readonly client: { closed: boolean; draining: boolean };
   readonly options: ResolvedOptions;
   readonly clock: LeaseClock;
   readonly reports: Reports;
   readonly compensations: Compensations;
   readonly watchdog: Watchdog;
   readonly lines: WaitLines;
+  readonly sections: Sections;
   readonly locks: LockServices;
   readonly objects: OwnerlessServices;
 }
@@ -66,7 +68,8 @@ export function mechanismsOf({
   subscriber,
   fieldsOf,
 }: ClientParts): Mechanisms {
-  const client = { closed: false };
+  const client = { closed: false, draining: false };
+  const sections = new Sections();
   const clock = new LeaseClock(systemClock);
   const compensations = new Compensations(clock);
   const watchdog = new Watchdog(clock, reports, options.lockWatchdogTimeout, options.renewEveryMs);
@@ -90,8 +93,10 @@ export function mechanismsOf({
     compensations,
     watchdog,
     lines,
+    sections,
     locks: {
       client,
+      sections,
       clientId,
       server,
       clock,
@@ -106,7 +111,17 @@ export function mechanismsOf({
       newOwner,
       callSite,
     },
-    objects: { client, clock, options, reports, compensations, lanes: new Lanes(clock, compensations), lines },
+    objects: {
+      client,
+      clock,
+      options,
+      reports,
+      compensations,
+      lanes: new Lanes(clock, compensations),
+      lines,
+      tenures,
+      sections,
+    },
   };
 }
 

@@ -1,7 +1,8 @@
 /* Finds the hold of a lock that the calling code, or a context, is inside of. */
 import { LockUpgradeError } from '../errors.js';
 import { currentHolds, innermostOf, type FlowHold } from '../ownership/flow.js';
-import { holdsUnder, type LockContext } from '../ownership/lock-context.js';
+import { Section, type Sections } from '../ownership/sections.js';
+import { allHoldsUnder, holdsUnder, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { HoldRecord } from './hold-record.js';
 import { SingleHold } from './single-hold.js';
@@ -11,6 +12,19 @@ import type { TenureServices } from './tenure.js';
 export interface HoldOwner {
   readonly clientId: string;
   readonly tenures: TenureServices;
+}
+
+/** A client, as far as it decides which calls it still serves. */
+export interface ServingClient {
+  readonly client: { readonly closed: boolean; readonly draining: boolean };
+  readonly tenures: TenureServices;
+  readonly sections: Sections;
+}
+
+/** A call: the holds that its code is inside of, and its context. */
+export interface CallPlace {
+  readonly around: readonly FlowHold[];
+  readonly context: LockContext | undefined;
 }
 
 const notClosed = (record: HoldRecord): boolean => !record.isClosed;
@@ -80,3 +94,22 @@ export function checkHoldsAround(client: HoldOwner, protocol: LockProtocol, cont
       'use one kind of lock for one name',
   );
 }
+
+/**
+ * Whether the client serves the call. A client that drains serves the calls from inside an open hold, of any of its locks,
+ * and from inside a section of permits: without them the section around the call could not end as its code intends.
+ */
+export function serves(client: ServingClient, { around, context }: CallPlace): boolean {
+  const { closed, draining } = client.client;
+  if (!draining || closed) return !closed;
+  const isOpen = (hold: FlowHold): hold is FlowHold => hold.open && isOf(client, hold);
+  return (
+    innermostOf(around, isOpen) !== undefined ||
+    (context !== undefined && innermostOf(allHoldsUnder(context), isOpen) !== undefined)
+  );
+}
+
+const isOf = ({ tenures, sections }: ServingClient, hold: FlowHold): boolean =>
+  hold instanceof SingleHold
+    ? SingleHold.tenureOf(hold).services === tenures
+    : hold instanceof Section && hold.sections === sections;

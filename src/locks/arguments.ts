@@ -161,14 +161,17 @@ export function checkHandleOptions<T extends ContextOptions>(value: T | undefine
 /**
  * Checks the options of `close()`. With a misspelled `releaseHolds`, the locks would stay held until their leases end.
  */
-export function checkCloseOptions(value: { releaseHolds?: unknown }): void {
+export function checkCloseOptions(value: { releaseHolds?: unknown; drain?: unknown }): void {
   if (typeof value !== 'object' || (value as unknown) === null) {
     throw new InvalidArgumentError('options', 'an object', value);
   }
-  refuseUnknown('options', value, ['releaseHolds']);
-  const { releaseHolds } = value;
+  refuseUnknown('options', value, ['releaseHolds', 'drain']);
+  const { releaseHolds, drain } = value;
   if (releaseHolds !== undefined && typeof releaseHolds !== 'boolean') {
     throw new InvalidArgumentError('releaseHolds', 'true or false', releaseHolds);
+  }
+  if (drain !== undefined && !(Number.isSafeInteger(drain) && (drain as number) >= 0)) {
+    throw new InvalidArgumentError('drain', 'an integer of at least 0 (ms)', drain);
   }
 }
 

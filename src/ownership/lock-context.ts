@@ -65,6 +65,9 @@ export function isLockContext(value: unknown): value is LockContext {
 export const holdsUnder = (context: LockContext, list: string): readonly FlowHold[] =>
   context[FORMAT].holds.get(list) ?? [];
 
+/** All holds of the context, of any lock and client. */
+export const allHoldsUnder = (context: LockContext): readonly FlowHold[] => [...context[FORMAT].holds.values()].flat();
+
 export function forgetUnder(context: LockContext, list: string, hold: FlowHold): void {
   const { holds } = context[FORMAT];
   const others = holdsUnder(context, list).filter((other) => other !== hold);

@@ -2,6 +2,7 @@ import { currentHolds, innermostOf } from '../ownership/flow.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { Hold } from '../holding/hold.js';
 import { acquireUnder, holdsUnder, isLockContext, type LockContext } from '../ownership/lock-context.js';
+import { serves } from '../holding/innermost-hold.js';
 import { MultiHold } from './joint-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
 import { ClientClosedError, InvalidArgumentError, LockAbortedError } from '../errors.js';
@@ -152,6 +153,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   protected override take(call: LockCall, settle: LockSettle): void {
     const { signal, context } = call;
     if (signal?.aborted === true) return settle.failed(new LockAbortedError(this.name, signal.reason));
+    if (!this.isServed(context)) return settle.failed(new ClientClosedError());
     // Refuse to nest in a lost hold.
     const loss = this.innermost(context, (hold) => hold.current)?.findLoss();
     if (loss !== undefined) return settle.failed(loss);
@@ -248,6 +250,12 @@ export abstract class JointLock extends Lock<MultiHold> {
   protected override releaseFailed({ owner, lockName: name }: Hold, cause: unknown): void {
     const { members } = this;
     members[0].runtime.reports.releaseFailed({ name, group: groupsOf(members) }, owner, cause);
+  }
+
+  /** @internal Whether the clients of enough members serve a call that acquires. */
+  protected isServed(context: LockContext | undefined): boolean {
+    const place = { around: currentHolds(), context };
+    return this.members.filter(({ runtime }) => serves(runtime, place)).length >= this.quorum;
   }
 
   /** @internal */

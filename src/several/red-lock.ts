@@ -111,7 +111,7 @@ export class RedLock extends JointLock {
   async #afterFirst(round: QuorumRound, call: LockCall, requests: PendingRequests, until: number): Promise<MultiHold> {
     const { clock } = this.#first.runtime;
     const votes = await this.#giveUp(round, call);
-    this.checkOpen();
+    if (!this.isServed(call.context)) throw new ClientClosedError();
     const unavailable = this.#unavailable(votes);
     if (clock.now() >= until) throw unavailable ?? new LockTimeoutError(this.name, call.waitTime);
     if (unavailable !== undefined && until === Infinity) throw unavailable;
@@ -141,7 +141,7 @@ export class RedLock extends JointLock {
       const round = through ?? (await this.#askAll(call, requests));
       if ('hold' in round) return round.hold;
       this.#throwIfAborted(signal);
-      this.checkOpen();
+      if (!this.isServed(call.context)) throw new ClientClosedError();
       unavailable = this.#unavailable(round.votes);
       if (unavailable !== undefined && until === Infinity) throw unavailable;
       gate = this.#gateAmong(round.votes);

@@ -3,6 +3,9 @@ import type { AcquireMessage } from '../diagnostics/channels.js';
 import { modeOf, type Reports } from '../diagnostics/reports.js';
 import { isTraced, traceAcquire, type TracedGrant, type TracedSubject } from '../diagnostics/traces.js';
 import type { Compensations } from '../holding/compensations.js';
+import { serves } from '../holding/innermost-hold.js';
+import type { TenureServices } from '../holding/tenure.js';
+import type { Sections } from '../ownership/sections.js';
 import type { WaitLines } from '../waiting/wait-lines.js';
 import type { Lanes } from './lanes.js';
 import type { SharedWaiter } from '../waiting/shared-waiter.js';
@@ -19,7 +22,9 @@ export interface OwnerlessServices {
   readonly compensations: Compensations;
   readonly lanes: Lanes;
   readonly lines: WaitLines;
-  readonly client: { readonly closed: boolean };
+  readonly client: { readonly closed: boolean; readonly draining: boolean };
+  readonly tenures: TenureServices;
+  readonly sections: Sections;
 }
 
 /** @internal What a waiter got. */
@@ -114,6 +119,8 @@ export abstract class OwnerlessObject {
         const acquire = (): void => {
           const { signal } = waiter.limit;
           if (signal?.aborted === true) settle.failed(new LockAbortedError(this.name, signal.reason));
+          else if (!serves(this.services, { around: waiter.around, context: undefined }))
+            settle.failed(new ClientClosedError());
           else lines.line(protocol.key, protocol.channel).join(waiter);
         };
         if (!isTraced()) return acquire();

@@ -127,7 +127,16 @@ export abstract class PermitSource extends OwnerlessObject {
   }
 
   /** @internal Runs the body of `withPermits` or `withPermit`, and releases the permits. */
-  protected async within<T>(
+  protected within<T>(
+    permits: { release(): Promise<void> },
+    count: number,
+    owner: string,
+    body: () => T | PromiseLike<T>,
+  ): Promise<T> {
+    return this.services.sections.run(() => this.#run(permits, count, owner, body));
+  }
+
+  async #run<T>(
     permits: { release(): Promise<void> },
     count: number,
     owner: string,

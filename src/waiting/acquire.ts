@@ -5,10 +5,18 @@
 import type { Reports } from '../diagnostics/reports.js';
 import { ClientClosedError, LockAbortedError, LockUpgradeError, NonReentrantError } from '../errors.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
-import { checkHoldsAround, innermostHold, lockIdentity, type HoldOwner } from '../holding/innermost-hold.js';
+import {
+  checkHoldsAround,
+  innermostHold,
+  lockIdentity,
+  serves,
+  type HoldOwner,
+  type ServingClient,
+} from '../holding/innermost-hold.js';
 import { openNested } from '../holding/nested-hold.js';
 import { SingleHold, type MakeHold } from '../holding/single-hold.js';
 import type { Tenure } from '../holding/tenure.js';
+import { currentHolds } from '../ownership/flow.js';
 import { acquireUnder, forgetUnder, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { onAbort } from '../abort-watch.js';
@@ -18,9 +26,8 @@ import { LockWaiter, type LockWaiterServices } from './lock-waiter.js';
 import type { Settle, WaitLimit } from './waiter.js';
 
 /** The services of the client that an acquisition uses. */
-export interface AcquireServices extends LockWaiterServices, HoldOwner {
+export interface AcquireServices extends LockWaiterServices, HoldOwner, ServingClient {
   readonly reports: Reports;
-  readonly client: { readonly closed: boolean };
   readonly lines: WaitLines;
 }
 
@@ -42,6 +49,9 @@ export function acquire(services: AcquireServices, acquisition: Acquisition, cal
   const settle = services.reports.acquiring(protocol, terms.askedAt, caller);
   if (limit.signal?.aborted === true) {
     return settle.failed(new LockAbortedError(protocol.name, limit.signal.reason));
+  }
+  if (services.client.draining && !serves(services, { around: currentHolds(), context })) {
+    return settle.failed(new ClientClosedError());
   }
   if (context !== undefined) return settleWith(acquireForContext(services, acquisition, context), settle);
   const around = innermostHold(services, protocol);

@@ -4,6 +4,7 @@ import { latestEnd, type Compensations } from '../holding/compensations.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
 import type { MakeHold } from '../holding/single-hold.js';
 import type { Tenure } from '../holding/tenure.js';
+import type { LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { QueueReleases } from '../protocols/queue-releases.js';
 import type { Doubt } from '../redis/requests/doubt.js';
@@ -26,6 +27,7 @@ interface LockCallTerms {
   readonly protocol: LockProtocol;
   readonly terms: HoldTerms;
   readonly limit: WaitLimit;
+  readonly context: LockContext | undefined;
   readonly makeHold: MakeHold;
 }
 
@@ -38,6 +40,8 @@ const POSSIBLE_PLACE: QueuePlace = { kind: 'possible' };
 
 /** A call that waits for an outermost hold of a lock. */
 export class LockWaiter extends Waiter {
+  /** The owner that the caller named. */
+  readonly context: LockContext | undefined;
   readonly protocol: LockProtocol;
   readonly terms: HoldTerms;
   readonly #makeHold: MakeHold;
@@ -54,10 +58,11 @@ export class LockWaiter extends Waiter {
 
   constructor(
     private readonly services: LockWaiterServices,
-    { protocol, terms, limit, makeHold }: LockCallTerms,
+    { protocol, terms, limit, context, makeHold }: LockCallTerms,
     private readonly outcome: Settle,
   ) {
     super(services.clock, protocol, limit, terms.leaseMs, terms.site);
+    this.context = context;
     this.protocol = protocol;
     this.terms = terms;
     this.#makeHold = makeHold;

@@ -251,8 +251,8 @@ export class WaitLine implements GrantingLine {
     this.#schedule.noOtherSubscriber();
   }
 
-  rejectAll(error: LockError): void {
-    for (const waiter of [...this.#line]) this.#leave(waiter, error);
+  rejectAll(error: LockError, isKept: (waiter: Waiter) => boolean = () => false): void {
+    for (const waiter of [...this.#line]) if (!isKept(waiter)) this.#leave(waiter, error);
   }
 
   /** Moves the subscription to the channel of the waiter's new owner. */

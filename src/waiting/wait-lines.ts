@@ -6,6 +6,7 @@ import { WaitLine, type LineRegistry, type WaitServices } from './wait-line.js';
 import type { LockProtocol, WaitQueue } from '../protocols/lock-protocol.js';
 import { QueuedLine } from './fair-places.js';
 import { LockWaiter } from './lock-waiter.js';
+import type { Waiter } from './waiter.js';
 import { LINGER_MS } from '../timing.js';
 
 const KEPT_IDLE = 1_024;
@@ -160,8 +161,9 @@ export class WaitLines implements LineRegistry {
     this.#sweepAt = Math.max(KEPT_IDLE, 2 * this.#lines.size);
   }
 
-  rejectWaiters(error: LockError): void {
-    for (const line of [...this]) line.rejectAll(error);
+  /** Rejects the waiting calls, except those that are kept. */
+  rejectWaiters(error: LockError, isKept: (waiter: Waiter) => boolean = () => false): void {
+    for (const line of [...this]) line.rejectAll(error, isKept);
   }
 
   waitsBeside({ key, channel, otherLine }: LockProtocol): boolean {

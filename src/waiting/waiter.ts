@@ -7,6 +7,7 @@ import type { ScriptRequest } from '../redis/requests/script-request.js';
 import { isGrant, type AcquireReply } from '../redis/scripts/replies.js';
 import { abortedBy, onAbort } from '../abort-watch.js';
 import type { CallSite } from '../ownership/call-site.js';
+import { currentHolds, type FlowHold } from '../ownership/flow.js';
 import type { SingleHold } from '../holding/single-hold.js';
 
 /** The lock or synchronizer of a waiter. */
@@ -89,6 +90,8 @@ export abstract class Waiter {
   readonly #asCaller = isAnyObserved() ? callerContext() : undefined;
   #timer: Timer | undefined;
   #unwatchSignal: (() => void) | undefined;
+  /** The holds that the caller is inside of. */
+  readonly around: readonly FlowHold[] = currentHolds();
   /** The doubts about requests for this call. The call does not fail before they are settled. */
   #doubts: Doubt[] | undefined;
 

@@ -343,6 +343,19 @@ describe('the client', () => {
     await free();
   });
 
+  test('of the plugin drains before it closes: a section without a request ends with its lock', async () => {
+    const app = fastify();
+    await app.register(holdfastFastify, { url: testRedisUrl(), close: { drain: 60_000, releaseHolds: true } });
+    const { locks } = app;
+    const hold = await holdElsewhere(locks.getLock(key));
+    const closed = app.close();
+    await until(async () => (await outcome(locks.getLock(key).acquire())) === 'ERR_LOCK_CLIENT_CLOSED', 'it drains');
+    expect(hold.signal.aborted).toBe(false);
+    await hold.release();
+    await closed;
+    await free();
+  });
+
   test('of the application stays open', async () => {
     const app = await application();
     expect(app.locks).toBe(client);

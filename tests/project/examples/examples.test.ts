@@ -108,7 +108,8 @@ const FACTS: Record<string, readonly RegExp[]> = {
   semaphore: [/^made: true$/, /^at once: 3$/, /^taken: 2$/, /^two more: false$/, /^free: 3$/],
   shutdown: [
     /^the server is closed$/,
-    /^the client is closed$/,
+    /^the report is written$/,
+    /^the client is closed, drained: true, left: 0$/,
     /^the request that ran: taken$/,
     /^locked afterwards: false$/,
   ],

@@ -1,0 +1,196 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { LockClient } from '../../src/client/create-client.js';
+import { ClientClosedError } from '../../src/errors.js';
+import { lockContext, LockContext } from '../../src/ownership/lock-context.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  outcome,
+  TestClock,
+} from '../support/clients/lock-clients.js';
+import { admin, freshName } from '../support/redis.js';
+import { until } from '../support/time/until.js';
+
+afterEach(() => closeClients());
+
+/** Longer than any test lasts: a drain that ends by its time limit fails the test. */
+const LONG_MS = 60_000;
+
+/** A promise that a test settles. */
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
+const isWaiting = (client: LockClient, waits: number): Promise<void> =>
+  until(() => client.stats().waits === waits, 'a call waits');
+
+describe('issue 23.5: close({ drain })', () => {
+  test('waits for an open hold, whose section can acquire it again and acquire other locks', async () => {
+    const clock = new TestClock();
+    const client = await openClient({ clock });
+    const other = await openClient();
+    const [name, second] = [freshName(), freshName()];
+    const elsewhere = await holdElsewhere(other.getLock(second));
+    const { opened, open } = gate();
+    const section = client.getLock(name).withLock(async ({ signal }) => {
+      await opened;
+      await client.getLock(name).withLock(() => undefined);
+      await client.getFairLock(second).withLock(() => undefined);
+      const both = client.getMultiLock(client.getLock(freshName()), client.getLock(freshName()));
+      await both.withLock(() => undefined);
+      await client.getRedLock(client.getLock(freshName())).withLock({ waitTime: 1_000 }, () => undefined);
+      return signal.aborted;
+    });
+    await until(() => client.holds().length === 1, 'the section runs');
+    const closed = client.close({ drain: LONG_MS });
+    open();
+    await isWaiting(client, 1);
+    await elsewhere.release();
+    expect(await section).toBe(false);
+    expect(await closed).toEqual({ drained: true, holds: [] });
+    expect(clock.timers).toBe(0);
+  });
+
+  test.each<[call: string, make: (client: LockClient, name: string) => Promise<unknown>]>([
+    ['lock()', (client, name) => client.getLock(name).lock()],
+    ['tryLock()', (client, name) => client.getFairLock(name).tryLock()],
+    ['acquire() for a context', (client, name) => client.getLock(name).acquire({ context: new LockContext() })],
+    ['lock() of a multi-lock', (client, name) => client.getMultiLock(client.getLock(name)).lock()],
+    ['tryLock() of a RedLock', (client, name) => client.getRedLock(client.getLock(name)).tryLock(1_000)],
+    ['acquirePermits()', (client, name) => client.getSemaphore(name).acquirePermits()],
+    ['tryAcquirePermit()', (client, name) => client.getPermitExpirableSemaphore(name).tryAcquirePermit()],
+    ['await() of a latch', (client, name) => client.getCountDownLatch(name).await()],
+  ])('rejects a new %s outside of every hold at once, and reads go on', async (_call, make) => {
+    const client = await openClient();
+    const hold = await holdElsewhere(client.getLock(freshName()));
+    const closed = client.close({ drain: LONG_MS });
+    const failed: unknown[] = [];
+    client.events.on('notAcquired', ({ cause }) => failed.push(cause));
+    await expect(make(client, freshName())).rejects.toBeInstanceOf(ClientClosedError);
+    for (const cause of failed) expect(cause).toBeInstanceOf(ClientClosedError);
+    expect(await client.getLock(hold.lockName).isLocked()).toBe(true);
+    expect(await client.inspect(hold.lockName)).toMatchObject({ kind: 'lock' });
+    await hold.release();
+    expect(await closed).toEqual({ drained: true, holds: [] });
+  });
+
+  test('rejects the calls that wait outside of every hold, and keeps those that wait inside one', async () => {
+    const client = await openClient();
+    const other = await openClient();
+    const busy = freshName();
+    const elsewhere = await holdElsewhere(other.getLock(busy));
+    const queue = freshName();
+    const head = await holdElsewhere(other.getFairLock(queue));
+    const inside = inFlow(() =>
+      client.getLock(freshName()).withLock(() => client.getLock(busy).withLock(() => 'done')),
+    );
+    await isWaiting(client, 1);
+    const context = new LockContext();
+    const outer = await client.getLock(freshName()).acquire({ context });
+    const inContext = inFlow(() => client.getLock(busy).acquire({ context }));
+    await isWaiting(client, 2);
+    const outside = [
+      outcome(client.getLock(busy).lock()),
+      outcome(client.getFairLock(queue).lock()),
+      outcome(client.getLock(busy).acquire({ context: new LockContext() })),
+      outcome(client.getMultiLock(client.getLock(freshName()), client.getLock(busy)).lock()),
+      outcome(client.getRedLock(client.getLock(busy)).tryLock(LONG_MS)),
+    ];
+    await isWaiting(client, 7);
+    const closed = client.close({ drain: LONG_MS });
+    expect(await Promise.all(outside)).toEqual(Array(5).fill('ERR_LOCK_CLIENT_CLOSED'));
+    expect(client.holds()).toHaveLength(2);
+    await head.release();
+    await elsewhere.release();
+    expect(await inside).toBe('done');
+    await (await inContext).release();
+    await outer.release();
+    expect(await closed).toEqual({ drained: true, holds: [] });
+    expect(await other.getFairLock(queue).tryLock()).toBe(true);
+    await other.getFairLock(queue).unlock();
+  });
+
+  test.each(['withPermits', 'withPermit'] as const)(
+    'waits for a body of %s and the release, and the body can acquire locks and permits',
+    async (kind) => {
+      const client = await openClient();
+      const [name, locked] = [freshName(), freshName()];
+      const semaphore = client.getSemaphore(name);
+      const licenses = client.getPermitExpirableSemaphore(name);
+      await (kind === 'withPermits' ? semaphore : licenses).trySetPermits(2);
+      const { opened, open } = gate();
+      const body = async (): Promise<string> => {
+        await opened;
+        await (kind === 'withPermits' ? semaphore.withPermits(() => undefined) : licenses.withPermit(() => undefined));
+        return client.getLock(locked).withLock(() => 'done');
+      };
+      const running = kind === 'withPermits' ? semaphore.withPermits(body) : licenses.withPermit(body);
+      await until(
+        () =>
+          client.stats().acquisitions[kind === 'withPermits' ? 'semaphore' : 'permit-expirable-semaphore']?.granted ===
+          1,
+        'it runs',
+      );
+      const closed = client.close({ drain: LONG_MS });
+      await expect(lockContext.run(() => client.getLock(locked).tryLock())).rejects.toBeInstanceOf(ClientClosedError);
+      open();
+      expect(await running).toBe('done');
+      expect(await closed).toEqual({ drained: true, holds: [] });
+      expect(Number(await admin().get(name))).toBe(2);
+      await admin().del(name);
+    },
+  );
+
+  test('closes at the end of its time, lists what is open, and can release it', async () => {
+    const client = await openClient();
+    const hold = await holdElsewhere(client.getLock(freshName()));
+    const began = performance.now();
+    const { drained, holds } = await client.close({ drain: 50, releaseHolds: true });
+    expect(performance.now() - began).toBeGreaterThanOrEqual(49);
+    expect(drained).toBe(false);
+    expect(holds).toMatchObject([{ lockName: hold.lockName, owner: hold.owner, holdCount: 1 }]);
+    expect(hold.signal.aborted).toBe(true);
+    expect(await admin().exists(hold.lockName)).toBe(0);
+  });
+
+  test('does not wait for a hold that was lost, or released with `after`', async () => {
+    const client = await openClient();
+    const lost = await holdElsewhere(client.getLock(freshName()));
+    await client.getLock(lost.lockName).forceUnlock();
+    const left = await holdElsewhere(client.getLock(freshName()));
+    await left.release({ after: LONG_MS });
+    expect(await client.close({ drain: LONG_MS })).toEqual({ drained: true, holds: [] });
+    expect(await admin().del(left.lockName)).toBe(1);
+  });
+
+  test('waits for the section of a try that was pending', async () => {
+    const client = await openClient();
+    const name = freshName();
+    const { opened, open } = gate();
+    const section = client.getLock(name).withLock({ waitTime: 0 }, () => opened);
+    const closed = client.close({ drain: LONG_MS });
+    await until(() => client.holds().length === 1, 'the section runs');
+    open();
+    await section;
+    expect(await closed).toEqual({ drained: true, holds: [] });
+  });
+
+  test('every call of close() returns the promise of the first', async () => {
+    const client = await openClient();
+    const hold = await holdElsewhere(client.getLock(freshName()));
+    const closed = client.close({ drain: LONG_MS });
+    expect(client.close()).toBe(closed);
+    await hold.release();
+    await closed;
+  });
+
+  test.each([-1, 1.5, Infinity, '5', null])('drain: %p is refused, and the client stays open', async (drain) => {
+    const client = await openClient();
+    expect(await outcome(client.close({ drain: drain as number }))).toBe('ERR_LOCK_INVALID_ARGUMENT');
+    expect(await client.getLock(freshName()).isLocked()).toBe(false);
+  });
+});
