@@ -124,6 +124,8 @@ export const REDIRECTED_NODE_MS = 10_000;
 
 /* ---- Reports and checks ---- */
 
+/** Between two looks at the open holds of a client that drains. */
+export const DRAIN_LOOK_MS = 10;
 /** A call that waits this long behind a hold of its own process may wait for itself. */
 export const LONG_WAIT_MS = 5_000;
 /** Long waits that are due within this time are checked together, because a check walks all holds of the process. */

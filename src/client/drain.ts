@@ -2,10 +2,8 @@ import { ClientClosedError } from '../errors.js';
 import { serves } from '../holding/innermost-hold.js';
 import { holdsOf } from './hold-info.js';
 import { LockWaiter } from '../waiting/lock-waiter.js';
+import { DRAIN_LOOK_MS } from '../timing.js';
 import type { Wiring } from './wiring.js';
-
-/** Time, in ms, between two looks at the open holds of a client that drains. */
-const LOOK_MS = 10;
 
 /**
  * Waits until the sections of a client have ended, for at most `ms`. Rejects the waiting calls that are outside of every
@@ -22,7 +20,7 @@ export async function drain(wiring: Wiring, ms: number): Promise<void> {
   for (;;) {
     const left = until - clock.clock.monotonic();
     if (left <= 0 || !isWorking(wiring)) return;
-    await new Promise<void>((resolve) => void clock.clock.setTimer(Math.min(LOOK_MS, left), resolve, true));
+    await new Promise<void>((resolve) => void clock.clock.setTimer(Math.min(DRAIN_LOOK_MS, left), resolve, true));
   }
 }
 
