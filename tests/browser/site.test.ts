@@ -76,6 +76,29 @@ test.each([
   await page.waitForFunction(() => document.querySelector('h1')?.textContent?.includes('stop a holder'));
 });
 
+test.each([
+  ['nest', 'Recipes'],
+  ['express', 'Recipes'],
+  ['redlock', 'Coming from redlock'],
+  ['process does not exit', 'Troubleshooting'],
+  ['ERR_LOCK_LOST', 'Errors'],
+  ['test my code', 'Testing your code'],
+  ['what is locked', 'What is locked'],
+])('the search for "%s" lists the page "%s" among its first three results', async (query, name) => {
+  const page = await openPage();
+  await visit(page, 'index.html');
+  await page.click('#tsd-search-trigger');
+  await page.type('#tsd-search-input', query);
+  await page.waitForFunction(
+    (wanted) => {
+      const results = [...document.querySelectorAll('#tsd-search-results li')].slice(0, 3);
+      return results.some((result) => result.textContent === wanted);
+    },
+    {},
+    name,
+  );
+});
+
 test('the button of a code block copies its code', async () => {
   const page = await openPage();
   await page.browserContext().setPermission(site, { permission: { name: 'clipboard-read' }, state: 'granted' });
