@@ -114,7 +114,7 @@ test('no waiter gets a permit of an id that is not taken', async () => {
 });
 
 describe('the order of the waiters', () => {
-  test('R21: a waiter whose try is pending is not overtaken', async () => {
+  test('R21: a permit is handed over although the first waiter has a pending try, and no waiter is overtaken', async () => {
     const on = await stage(1);
     const { semaphore, other, proxy, client } = on;
     const id = await semaphore.acquire();
@@ -125,6 +125,7 @@ describe('the order of the waiters', () => {
     await other.addPermits(1);
     await until(() => sent(on, before, ACQUIRE) === 1, 'the first waiter tries');
     const released = semaphore.release(id);
+    await until(() => sent(on, before, HAND_OFF) === 1, 'the permit is handed over');
     stalled.lift();
     await Promise.all([released, one, two]);
     expect(order).toEqual(['one', 'two']);
@@ -143,15 +144,17 @@ describe('the order of the waiters', () => {
       return permit;
     });
     await parked(on);
-    const stalled = proxy.stall({ direction: 'to-client', kind: 'command' });
+    const [handedOver, tried] = [proxy.holdReply({ sha: HAND_OFF }), proxy.holdReply({ sha: ACQUIRE })];
     const before = proxy.log.length;
     const released = semaphore.release(id);
     await until(() => sent(on, before, HAND_OFF) === 1, 'the permit is handed over');
     await other.addPermits(1);
     await until(async () => (await other.acquiredPermits()) === 2, 'the first waiter tries and is granted');
-    stalled.lift();
+    handedOver.lift();
     await released;
-    const permits = await Promise.all([one!, two!]);
+    const first = await one!;
+    tried.lift();
+    const permits = [first, await two!];
     expect(order).toEqual(['one', 'two']);
     expect(sent(on, before, RELEASE)).toBe(0);
     for (const permit of permits) await permit.release();
@@ -160,13 +163,15 @@ describe('the order of the waiters', () => {
 
   test('R21: a waiter for more permits is not overtaken', async () => {
     const on = await stage(2);
-    const { semaphore } = on;
+    const { semaphore, proxy } = on;
     const [first, second] = await semaphore.acquireMany(2);
     const order: string[] = [];
     const more = semaphore.acquireMany(2).then((ids) => (order.push('more'), ids));
     await parked(on);
     const less = semaphore.acquireMany(1).then((ids) => (order.push('less'), ids));
+    const before = proxy.log.length;
     await semaphore.release(first!);
+    expect(sent(on, before, HAND_OFF)).toBe(0);
     await semaphore.release(second!);
     await semaphore.release(await more);
     await semaphore.release(await less);

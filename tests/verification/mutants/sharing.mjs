@@ -37,17 +37,17 @@ const HANDED_PERMITS = [
     HAND_OVERS,
   ),
   without(
-    'R21: an own try is no reason to overtake a waiter for permits with ids',
+    'a hand-over of permits to a waiter whose try is pending',
     handOvers,
     'if (!(waiter instanceof SharedWaiter) || waiter.takeOver === undefined) return undefined;',
     'if (!(waiter instanceof SharedWaiter) || waiter.takeOver === undefined || waiter.isBusy) return undefined;',
     HAND_OVERS,
   ),
   without(
-    'R21: a waiter for more permits with ids is not overtaken',
+    'no hand-over of permits to a waiter for more than were released',
     handOvers,
     'if (waiter.permits > released || !isFor(waiter, first)) return undefined;',
-    'if (waiter.permits > released || !isFor(waiter, first)) continue;',
+    'if (!isFor(waiter, first)) return undefined;',
     HAND_OVERS,
   ),
   without(
