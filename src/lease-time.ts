@@ -19,6 +19,12 @@ export function checkLease(value: unknown, alternative = ''): number {
   return value;
 }
 
+/** The time, in ms, until a key expires, or until the lease of a permit ends. */
+export type TimeLeft = number | 'no expiry' | 'missing';
+
+/** The number that the public calls return for it, as Redis does: -1 without an expiry, -2 without a key. */
+export const timeLeftNumber = (left: TimeLeft): number => (left === 'missing' ? -2 : left === 'no expiry' ? -1 : left);
+
 /** Rounding errors of sums of fractional milliseconds are smaller than this. */
 const ROUNDING_MS = 1e-6;
 

@@ -1,5 +1,6 @@
 import { isForeign, isOwner } from '../protocols/plain-lock-protocol.js';
 import type { InspectReply } from '../redis/scripts/object.js';
+import { timeLeftNumber } from '../lease-time.js';
 
 /** An owner of a lock, as {@link LockClient.inspect} found it in Redis. */
 export interface OwnerInspection {
@@ -61,13 +62,13 @@ export interface Inspection {
 
 /** Builds the inspection from the reply of the script. */
 export function inspectionOf(name: string, clientId: string, reply: InspectReply): Inspection {
-  const { type, pttl, content, queue, token } = reply;
+  const { type, left, content, queue, token } = reply;
   const permits: PermitInspection[] = [];
   for (let i = 0; i + 1 < reply.permits.length; i += 2) {
     permits.push({ id: String(reply.permits[i]), remaining: Number(reply.permits[i + 1]) });
   }
   const found = (kind: Inspection['kind'], owners: readonly OwnerInspection[] = [], value?: string): Inspection => {
-    return { name, kind, type, owners, queue, remaining: pttl, value, permits };
+    return { name, kind, type, owners, queue, remaining: timeLeftNumber(left), value, permits };
   };
   if (permits.length > 0) return found('permits', [], content[0]);
   if (type === 'none') return found(queue.length > 0 ? 'fair' : 'free');

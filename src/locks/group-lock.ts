@@ -1,6 +1,7 @@
 import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
 import { GroupLockProtocol } from '../protocols/group-lock-protocol.js';
+import type { TimeLeft } from '../lease-time.js';
 import * as reads from '../redis/scripts/reads.js';
 import { SingleLock } from './single-lock.js';
 
@@ -64,8 +65,13 @@ export class GroupMultiLock extends SingleLock {
    * @returns milliseconds until the last value is free; -2 if all are free, -1 if a key has no expiry.
    */
   override async remainTimeToLive(): Promise<number> {
+    return super.remainTimeToLive();
+  }
+
+  /** @internal */
+  override async timeLeft(): Promise<TimeLeft> {
     this.checkOpen();
-    return (await this.protocol.state()).leftMs;
+    return (await this.protocol.state()).left;
   }
 
   /**

@@ -8,10 +8,12 @@ import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { SingleHold, singleHold, type MakeHold } from '../holding/single-hold.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
-import { waitLimitOf, type Settle } from '../waiting/waiter.js';
+import { waitLimitOf } from '../wait-limit.js';
+import type { Settle } from '../waiting/waiter.js';
 import { ClientClosedError, InvalidArgumentError, RefusedError } from '../errors.js';
 import type { ReleaseMode } from '../options.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
+import { timeLeftNumber, type TimeLeft } from '../lease-time.js';
 import * as reads from '../redis/scripts/reads.js';
 import type { LockCall, LockSettle, Method } from './lock-call.js';
 import { notOwnerText } from './not-owner-text.js';
@@ -106,6 +108,11 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   }
 
   override async remainTimeToLive(): Promise<number> {
+    return timeLeftNumber(await this.timeLeft());
+  }
+
+  /** @internal */
+  async timeLeft(): Promise<TimeLeft> {
     this.checkOpen();
     return this.runtime.executor.ask(reads.pttl, [this.protocol.key], []);
   }

@@ -2,6 +2,8 @@ import type { Named } from '../lock-name.js';
 import { takenPermitsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/permit-expirable-semaphore.js';
+import { leaseArg } from '../redis/scripts/script.js';
+import type { TimeLeft } from '../lease-time.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import { subscribersArg, type OwnSubscribers } from '../redis/scripts/script.js';
 import type { Lane } from './ownerless-protocol.js';
@@ -20,7 +22,7 @@ export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
 
   acquire(ids: readonly string[], leaseMs: number | undefined): ScriptRequest<AcquireReply> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.acquire, this.#keys, [leaseMs ?? -1, publish, this.channel, ...ids]);
+    return executor.run(scripts.acquire, this.#keys, [leaseArg(leaseMs), publish, this.channel, ...ids]);
   }
 
   /**
@@ -50,11 +52,11 @@ export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
 
   updateLease(id: string, leaseMs: number | undefined): ScriptRequest<boolean> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.updateLease, this.#keys, [id, leaseMs ?? -1, publish, this.channel]);
+    return executor.run(scripts.updateLease, this.#keys, [id, leaseArg(leaseMs), publish, this.channel]);
   }
 
-  /** Milliseconds until the lease ends; -1 if the permit has no lease, -2 if it is not taken. */
-  lease(id: string): Promise<number> {
+  /** Until the lease ends; `missing`: the permit is not taken. */
+  lease(id: string): Promise<TimeLeft> {
     return this.port.executor.ask(scripts.lease, this.#keys, [id, this.port.publish, this.channel]);
   }
 

@@ -2,6 +2,7 @@ import type { Named } from '../lock-name.js';
 import { semaphoreChannel } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
+import { cancelledArg, leaseArg } from '../redis/scripts/script.js';
 import * as scripts from '../redis/scripts/semaphore.js';
 import { OwnerlessProtocol, type Lane } from './ownerless-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
@@ -15,9 +16,10 @@ export abstract class PermitsProtocol extends OwnerlessProtocol {
     this.countKeys = [this.key, this.requests];
   }
 
-  /** `timeToLive`: milliseconds after which Redis deletes the semaphore; -1 if it does not expire. */
-  trySetPermits(permits: number, lane: Lane, timeToLive = -1): ScriptRequest<boolean> {
-    return this.port.executor.run(scripts.trySet, this.countKeys, [permits, timeToLive, ...this.lastArgs(lane)]);
+  /** `timeToLive`: milliseconds after which Redis deletes the semaphore; absent if it does not expire. */
+  trySetPermits(permits: number, lane: Lane, timeToLive?: number): ScriptRequest<boolean> {
+    const args = [permits, leaseArg(timeToLive), ...this.lastArgs(lane)] as const;
+    return this.port.executor.run(scripts.trySet, this.countKeys, args);
   }
 
   addPermits(permits: number, lane: Lane): ScriptRequest<boolean> {
@@ -37,9 +39,10 @@ export class SemaphoreProtocol extends PermitsProtocol {
     return this.port.executor.run(scripts.drain, this.countKeys, [number, sequence]);
   }
 
-  /** Releases the permits that an acquire took or will take. -1: those that a drain took. */
-  cancelAcquire(permits: number, lane: Lane): ScriptRequest<boolean> {
-    return this.port.executor.run(scripts.cancel, this.countKeys, [permits, ...this.lastArgs(lane)]);
+  /** Releases the permits that an acquire, or a drain, took or will take. */
+  cancelAcquire(permits: number | 'drained', lane: Lane): ScriptRequest<boolean> {
+    const args = [cancelledArg(permits), ...this.lastArgs(lane)] as const;
+    return this.port.executor.run(scripts.cancel, this.countKeys, args);
   }
 
   release(permits: number, create: boolean, lane: Lane): ScriptRequest<scripts.ReleaseReply> {

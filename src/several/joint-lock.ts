@@ -13,6 +13,7 @@ import { Lock } from '../locks/lock.js';
 import { clientIdsOf, groupsOf, identityOf, type Member, type Members } from './members.js';
 import { notOwnerText } from '../locks/not-owner-text.js';
 import type { MemberCall } from '../locks/single-lock.js';
+import { timeLeftNumber, type TimeLeft } from '../lease-time.js';
 
 /** The list of a context with its holds of several locks. */
 const SEVERAL = 'several';
@@ -84,12 +85,11 @@ export abstract class JointLock extends Lock<MultiHold> {
    */
   override async remainTimeToLive(): Promise<number> {
     this.checkOpen();
-    const order = (left: number): number => (left === -1 ? Infinity : left);
-    const enough = (lefts: readonly number[]): number => {
-      const left = lefts.map(order).sort((a, b) => a - b)[this.quorum - 1] ?? Infinity;
-      return left === Infinity ? -1 : left;
-    };
-    return this.ask((member) => member.remainTimeToLive(), enough, [-2, -1]);
+    // A missing key is free now, so it comes before every other.
+    const freeIn = (left: TimeLeft): number => (left === 'no expiry' ? Infinity : left === 'missing' ? -1 : left);
+    const enough = (lefts: readonly TimeLeft[]): TimeLeft =>
+      [...lefts].sort((a, b) => (freeIn(a) === freeIn(b) ? 0 : freeIn(a) - freeIn(b)))[this.quorum - 1] ?? 'no expiry';
+    return timeLeftNumber(await this.ask((member) => member.timeLeft(), enough, ['missing', 'no expiry']));
   }
 
   /**

@@ -1,4 +1,4 @@
-import { pause } from '../abort-watch.js';
+import { pause, waitLimitOf, waitTimeLeft, type WaitLimit } from '../wait-limit.js';
 import { within } from '../clock.js';
 import { answeredTooLate } from '../holding/hold-record.js';
 import type { LockContext } from '../ownership/lock-context.js';
@@ -50,24 +50,24 @@ export class MultiLock extends JointLock {
 
   async #acquireMembers(call: LockCall): Promise<MultiHold> {
     const { clock } = this.members[0].runtime;
-    const { waitTime } = call;
     const now = clock.now();
-    const until = waitTime > 0 ? now + waitTime : -Infinity;
-    const settleBy = Math.max(now, until) + longestDeadline(this.members);
+    const limit = waitLimitOf(clock, call.waitTime, call.signal);
+    const settleBy = now + waitTimeLeft(limit, now) + longestDeadline(this.members);
     // Without a wait time, limit the round that tries all members at once to one command deadline.
     const atOnceBy = settleBy === Infinity ? now + longestDeadline(this.members) : settleBy;
     if (this.members.length > 1 && !this.members.some((member) => member.wouldHaveToWait(call.context))) {
-      const hold = await this.#atOnce(call, until, atOnceBy);
+      const hold = await this.#atOnce(call, limit, atOnceBy);
       if (hold !== undefined) return hold;
     }
-    if (this.members.length > 1 && clock.now() >= until) throw new LockTimeoutError(this.name, waitTime);
+    const isOver = (): boolean => waitTimeLeft(limit, clock.now()) <= 0;
+    if (this.members.length > 1 && isOver()) throw new LockTimeoutError(this.name, call.waitTime);
     for (let lateMs = 0; ;) {
-      const hold = await this.#inOrder(call, until, settleBy);
+      const hold = await this.#inOrder(call, limit, settleBy);
       if (hold instanceof MultiHold) return hold;
       lateMs += hold;
       // Leases that ended before their replies for a whole command deadline are too short for the way to Redis.
-      const limit = until === Infinity ? lateMs >= longestDeadline(this.members) : clock.now() >= until;
-      if (hold > 0 && limit) throw answeredTooLate();
+      const gaveUp = limit.kind === 'unlimited' ? lateMs >= longestDeadline(this.members) : isOver();
+      if (hold > 0 && gaveUp) throw answeredTooLate();
     }
   }
 
@@ -75,7 +75,7 @@ export class MultiLock extends JointLock {
    * Tries all members at the same time: one round trip if all are free. Returns `undefined`, and holds nothing, if some
    * members are busy or a lease ended before the last grant arrived.
    */
-  async #atOnce(call: LockCall, until: number, settleBy: number): Promise<MultiHold | undefined> {
+  async #atOnce(call: LockCall, limit: WaitLimit, settleBy: number): Promise<MultiHold | undefined> {
     const owner = this.owners();
     const results = await Promise.allSettled(
       this.members.map((member) => this.takeMember(member, { ...call, waitTime: 0, owner: owner(member) })),
@@ -84,7 +84,7 @@ export class MultiLock extends JointLock {
     const all = taken.length === this.members.length;
     if (all && taken.every((hold) => hold.validFor() > 0)) return this.hold(taken, call);
     await releaseHolds(taken, settleBy);
-    if (all && this.members[0].runtime.clock.now() >= until) throw answeredTooLate();
+    if (all && waitTimeLeft(limit, this.members[0].runtime.clock.now()) <= 0) throw answeredTooLate();
     const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     const failure = errors.find(isMisuse) ?? errors.find((error) => !(error instanceof LockTimeoutError));
     if (failure !== undefined) throw this.#named(failure, call);
@@ -96,7 +96,7 @@ export class MultiLock extends JointLock {
    * lost while the call waited for another one, or the time, in ms, after which all leases had begun and one had
    * already ended.
    */
-  async #inOrder(call: LockCall, until: number, settleBy: number): Promise<MultiHold | number> {
+  async #inOrder(call: LockCall, limit: WaitLimit, settleBy: number): Promise<MultiHold | number> {
     const { clock } = this.members[0].runtime;
     const owner = this.owners();
     const taken: SingleHold[] = [];
@@ -107,7 +107,7 @@ export class MultiLock extends JointLock {
     const lateMs = (): number => Math.max(0, clock.now() - begunAt);
     try {
       for (const member of this.members) {
-        const waitTime = until === -Infinity ? call.waitTime : Math.ceil(until - clock.now());
+        const waitTime = limit.kind === 'one try' ? call.waitTime : Math.ceil(waitTimeLeft(limit, clock.now()));
         if (taken.length > 0 && waitTime <= 0) throw new LockTimeoutError(this.name, call.waitTime);
         taken.push(await this.takeMember(member, { ...call, waitTime, leaseTime, owner: owner(member) }));
       }

@@ -1,4 +1,4 @@
-import { pause } from '../abort-watch.js';
+import { pause, waitLimitOf, waitTimeLeft, type WaitLimit } from '../wait-limit.js';
 import { currentHolds, runAmong } from '../ownership/flow.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import type { MultiHold } from './joint-hold.js';
@@ -78,14 +78,14 @@ export class RedLock extends JointLock {
   protected override takeMembers(call: LockCall, settle: LockSettle): void {
     const { clock } = this.#first.runtime;
     const { context, waitTime } = call;
-    const until = waitTime > 0 ? clock.now() + waitTime : -Infinity;
+    const limit = waitLimitOf(clock, waitTime, call.signal);
     const requests = new PendingRequests();
     // If calls of this client want a majority already, stand in line: concurrent rounds would only split the servers.
     let wanted = 0;
     for (const member of this.members) if (member.mightHaveToWait(context)) wanted += 1;
-    if (until !== -Infinity && wanted > this.members.length - this.quorum) {
+    if (limit.kind !== 'one try' && wanted > this.members.length - this.quorum) {
       const gate = this.members.find((member) => !isUnresponsive(member)) ?? this.#first;
-      this.#settle(this.#standInLine(call, requests, until, gate, undefined), call, requests, settle);
+      this.#settle(this.#waitAtServers(call, requests, limit, gate, undefined), call, requests, settle);
       return;
     }
     // Most calls end with this round, so it uses callbacks: promises would add latency to each of these calls.
@@ -94,7 +94,7 @@ export class RedLock extends JointLock {
       const hold = this.#holdOf(round, call);
       if (hold !== undefined) return settle.granted(hold);
       // Later requests must nest in the holds around the caller, too.
-      const later = runAmong(around, () => this.#afterFirst(round, call, requests, until));
+      const later = runAmong(around, () => this.#afterFirst(round, call, requests, limit));
       this.#settle(later, call, requests, settle);
     });
   }
@@ -108,21 +108,26 @@ export class RedLock extends JointLock {
     });
   }
 
-  async #afterFirst(round: QuorumRound, call: LockCall, requests: PendingRequests, until: number): Promise<MultiHold> {
+  async #afterFirst(
+    round: QuorumRound,
+    call: LockCall,
+    requests: PendingRequests,
+    limit: WaitLimit,
+  ): Promise<MultiHold> {
     const { clock } = this.#first.runtime;
     const votes = await this.#giveUp(round, call);
     if (!this.isServed(call.context)) throw new ClientClosedError();
     const unavailable = this.#unavailable(votes);
-    if (clock.now() >= until) throw unavailable ?? new LockTimeoutError(this.name, call.waitTime);
-    if (unavailable !== undefined && until === Infinity) throw unavailable;
-    return this.#standInLine(call, requests, until, this.#gateAmong(votes), unavailable);
+    if (waitTimeLeft(limit, clock.now()) <= 0) throw unavailable ?? new LockTimeoutError(this.name, call.waitTime);
+    if (unavailable !== undefined && limit.kind === 'unlimited') throw unavailable;
+    return this.#waitAtServers(call, requests, limit, this.#gateAmong(votes), unavailable);
   }
 
   /** Waits at one server after the other. `failed` is the error of the previous round, if it had one. */
-  async #standInLine(
+  async #waitAtServers(
     call: LockCall,
     requests: PendingRequests,
-    until: number,
+    limit: WaitLimit,
     first: Member,
     failed: Error | undefined,
   ): Promise<MultiHold> {
@@ -135,22 +140,23 @@ export class RedLock extends JointLock {
     for (;;) {
       // The call stands in each line for less time than what counts as long there.
       if (clock.now() >= longAt) longAt = clock.now() + gate.waitedLong(call.site);
-      const through = await this.#throughGate(gate, call, requests, until);
+      const through = await this.#throughGate(gate, call, requests, limit);
       // The gate stayed busy, so the newest result of the other servers is that of the previous round.
-      if (through === undefined && clock.now() >= until) throw unavailable ?? new LockTimeoutError(this.name, waitTime);
+      if (through === undefined && waitTimeLeft(limit, clock.now()) <= 0)
+        throw unavailable ?? new LockTimeoutError(this.name, waitTime);
       const round = through ?? (await this.#askAll(call, requests));
       if ('hold' in round) return round.hold;
       this.#throwIfAborted(signal);
       if (!this.isServed(call.context)) throw new ClientClosedError();
       unavailable = this.#unavailable(round.votes);
-      if (unavailable !== undefined && until === Infinity) throw unavailable;
+      if (unavailable !== undefined && limit.kind === 'unlimited') throw unavailable;
       gate = this.#gateAmong(round.votes);
       const { least, most } = SPLIT_PAUSE_MS;
       outages = unavailable === undefined ? 0 : outages + 1;
       const pauseMs = outages === 0 ? least + Math.random() * (most - least) : pauseAfter(OUTAGE_PAUSES, outages);
-      const now = clock.now();
-      if (now >= until) throw unavailable ?? new LockTimeoutError(this.name, waitTime);
-      await pause(clock, Math.min(pauseMs, until - now), signal);
+      const leftMs = waitTimeLeft(limit, clock.now());
+      if (leftMs <= 0) throw unavailable ?? new LockTimeoutError(this.name, waitTime);
+      await pause(clock, Math.min(pauseMs, leftMs), signal);
       this.#throwIfAborted(signal);
     }
   }
@@ -168,10 +174,10 @@ export class RedLock extends JointLock {
     gate: Member,
     call: LockCall,
     requests: PendingRequests,
-    until: number,
+    limit: WaitLimit,
   ): Promise<Round | undefined> {
     const { clock } = this.#first.runtime;
-    const waitTime = Math.min(ONE_SERVER_MS, Math.max(1, Math.ceil(until - clock.now())));
+    const waitTime = Math.min(ONE_SERVER_MS, Math.max(1, Math.ceil(waitTimeLeft(limit, clock.now()))));
     const terms = { gate: { member: gate, waitTime, othersMs: OTHER_SERVERS_MS } };
     const round = await this.#run(call, requests, terms);
     const { stoppedAt } = round;
@@ -182,7 +188,7 @@ export class RedLock extends JointLock {
     // The server is unavailable, or has lost its part: send requests to the others.
     if (!(error instanceof LockLostError)) noteUnanswered(gate);
     // Start no further round: it could take one more command deadline.
-    if (clock.now() >= until) return this.#conclude(round, call);
+    if (waitTimeLeft(limit, clock.now()) <= 0) return this.#conclude(round, call);
     return this.#askAll(call, requests, { member: gate, error });
   }
 

@@ -1,5 +1,5 @@
 /* Longer than 300 lines because half of it is doc comments: this class is the contract of these permits. */
-import { waitLimitOf } from '../waiting/waiter.js';
+import { waitLimitOf } from '../wait-limit.js';
 import { InvalidArgumentError, LockTimeoutError, UnknownPermitError } from '../errors.js';
 import type { PermitCount } from '../redis/scripts/permit-expirable-semaphore.js';
 import {
@@ -20,6 +20,7 @@ import {
   type PermitExpirableSemaphoreProtocol,
 } from '../protocols/permit-expirable-semaphore-protocol.js';
 import type { ExpirablePermitOptions, WaitOptions } from './ownerless-object.js';
+import { timeLeftNumber } from '../lease-time.js';
 
 const OPTIONS = ['permits', 'waitTime', 'leaseTime', 'signal'] as const;
 /** Each permit has its own id in the request and in Redis, so the work of the server grows with the number. */
@@ -283,9 +284,9 @@ export class PermitExpirableSemaphore extends PermitSource {
   async getLeaseTime(id: string): Promise<number> {
     const checked = checkPermitIds(id);
     this.checkOpen();
-    const left = arePermitIds(checked) ? await this.protocol.lease(checked[0] as string) : -2;
-    if (left === -2) throw new UnknownPermitError(this.name, checked);
-    return left;
+    const left = arePermitIds(checked) ? await this.protocol.lease(checked[0] as string) : 'missing';
+    if (left === 'missing') throw new UnknownPermitError(this.name, checked);
+    return timeLeftNumber(left);
   }
 
   override async availablePermits(): Promise<number> {

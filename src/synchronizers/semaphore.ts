@@ -1,5 +1,5 @@
 import { PermitWaiter } from './permit-waiter.js';
-import { waitLimitOf, type WaitLimit } from '../waiting/waiter.js';
+import { waitLimitOf, type WaitLimit } from '../wait-limit.js';
 import { InvalidArgumentError, LockTimeoutError } from '../errors.js';
 import type { SemaphoreProtocol } from '../protocols/semaphore-protocol.js';
 import type { ReleaseReply } from '../redis/scripts/semaphore.js';
@@ -202,7 +202,7 @@ export class Semaphore extends PermitSource {
     const permits = await lanes.once(
       this.protocol.requests,
       (lane) => this.protocol.drain(lane),
-      (lane) => this.protocol.cancelAcquire(-1, lane),
+      (lane) => this.protocol.cancelAcquire('drained', lane),
     );
     if (permits > 0) reports.permitsAcquired(this.protocol, permits, false, askedAt);
     return permits;

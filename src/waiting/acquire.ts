@@ -19,11 +19,11 @@ import type { Tenure } from '../holding/tenure.js';
 import { currentHolds } from '../ownership/flow.js';
 import { acquireUnder, forgetUnder, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import { onAbort } from '../abort-watch.js';
+import { onAbort, type WaitLimit } from '../wait-limit.js';
 import { mayEnter, waitForBranch } from './branches.js';
 import type { WaitLines } from './wait-lines.js';
 import { LockWaiter, type LockWaiterServices } from './lock-waiter.js';
-import type { Settle, WaitLimit } from './waiter.js';
+import type { Settle } from './waiter.js';
 
 /** The services of the client that an acquisition uses. */
 export interface AcquireServices extends LockWaiterServices, HoldOwner, ServingClient {

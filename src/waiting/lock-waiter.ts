@@ -10,7 +10,8 @@ import type { QueueReleases } from '../protocols/queue-releases.js';
 import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
-import { Waiter, type Settle, type WaitLimit } from './waiter.js';
+import type { WaitLimit } from '../wait-limit.js';
+import { Waiter, type Settle } from './waiter.js';
 
 /** The services that the lock waiters of one client share. */
 export interface LockWaiterServices {

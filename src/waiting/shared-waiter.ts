@@ -3,7 +3,8 @@ import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { LeaseClock, LeaseClockMs } from '../clock.js';
-import { Waiter, type WaiterName, type WaitLimit } from './waiter.js';
+import type { WaitLimit } from '../wait-limit.js';
+import { Waiter, type WaiterName } from './waiter.js';
 
 /** The permits that one request acquired. */
 export interface TakenPermits {

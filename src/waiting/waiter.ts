@@ -5,7 +5,7 @@ import { isAnyObserved } from '../redis/connections/observed.js';
 import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import { isGrant, type AcquireReply } from '../redis/scripts/replies.js';
-import { abortedBy, onAbort } from '../abort-watch.js';
+import { abortedBy, onAbort, type WaitLimit } from '../wait-limit.js';
 import type { CallSite } from '../ownership/call-site.js';
 import { currentHolds, type FlowHold } from '../ownership/flow.js';
 import type { SingleHold } from '../holding/single-hold.js';
@@ -14,22 +14,6 @@ import type { SingleHold } from '../holding/single-hold.js';
 export interface WaiterName {
   readonly name: string;
   readonly group: string | undefined;
-}
-
-/** How long a call waits, and the signal that ends the wait earlier. */
-export type WaitLimit = {
-  /** The wait time that the caller passed, in ms. */
-  readonly waitTime: number;
-  readonly signal: AbortSignal | undefined;
-} & (
-  | { readonly kind: 'one try' | 'unlimited'; readonly until: undefined }
-  /** `until`: when the wait ends. */
-  | { readonly kind: 'limited'; readonly until: LeaseClockMs }
-);
-
-export function waitLimitOf(clock: LeaseClock, waitTime: number, signal: AbortSignal | undefined): WaitLimit {
-  if (waitTime > 0 && waitTime < Infinity) return { kind: 'limited', until: clock.now() + waitTime, waitTime, signal };
-  return { kind: waitTime > 0 ? 'unlimited' : 'one try', until: undefined, waitTime, signal };
 }
 
 /**

@@ -16,11 +16,12 @@ import {
   type ReleaseReply,
   type RenewalReply,
 } from './replies.js';
-import { defineScript, replyInt } from './script.js';
+import type { TimeLeft } from '../../lease-time.js';
+import { defineScript, replyInt, replyTimeLeft } from './script.js';
 
 export interface GroupState {
-  /** Time, in ms, until the last of the values is free; -2: all values are free. */
-  readonly leftMs: number;
+  /** Until the last of the values is free; `missing`: all values are free. */
+  readonly left: TimeLeft;
   readonly holdCount: number;
   readonly owners: readonly string[];
 }
@@ -83,7 +84,7 @@ export const state = defineScript<[group: string], [owner: string, ...values: st
   file: 'group-lock/state',
   source: stateSource,
   reply(raw) {
-    const [leftMs, holdCount, ...owners] = raw as [unknown, unknown, ...string[]];
-    return { leftMs: replyInt(leftMs), holdCount: replyInt(holdCount), owners };
+    const [left, holdCount, ...owners] = raw as [unknown, unknown, ...string[]];
+    return { left: replyTimeLeft(left), holdCount: replyInt(holdCount), owners };
   },
 });

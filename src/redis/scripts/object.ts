@@ -2,11 +2,12 @@ import forceUnlockSource from '../../../lua/object/force-unlock.lua';
 import inspectSource from '../../../lua/object/inspect.lua';
 import inspectAllSource from '../../../lua/object/inspect-all.lua';
 import { replyDone } from './replies.js';
-import { defineScript, replyInt } from './script.js';
+import type { TimeLeft } from '../../lease-time.js';
+import { defineScript, replyTimeLeft } from './script.js';
 
 export interface InspectReply {
   readonly type: string;
-  readonly pttl: number;
+  readonly left: TimeLeft;
   /** Fields and values in turn, or the value of a string key. */
   readonly content: readonly string[];
   readonly queue: readonly string[];
@@ -54,6 +55,6 @@ export const forceUnlock = defineScript<
 });
 
 function replyInspect(raw: unknown): InspectReply {
-  const [type, pttl, content, queue, token, permits] = raw as [string, unknown, string[], string[], string, string[]];
-  return { type, pttl: replyInt(pttl), content, queue, token, permits };
+  const [type, left, content, queue, token, permits] = raw as [string, unknown, string[], string[], string, string[]];
+  return { type, left: replyTimeLeft(left), content, queue, token, permits };
 }

@@ -6,7 +6,8 @@ import releaseSource from '../../../lua/permit-expirable-semaphore/release.lua';
 import setSource from '../../../lua/permit-expirable-semaphore/set.lua';
 import updateLeaseSource from '../../../lua/permit-expirable-semaphore/update-lease.lua';
 import { isGrant, replyDone, replyExpirablePermits, type AcquireReply } from './replies.js';
-import { defineScript, replyInt, replyInts } from './script.js';
+import type { TimeLeft } from '../../lease-time.js';
+import { defineScript, replyInt, replyInts, replyTimeLeft } from './script.js';
 
 type Keys = [semaphore: string, taken: string];
 
@@ -81,9 +82,9 @@ export const updateLease = defineScript<Keys, [id: string, leaseMs: number, publ
   },
 );
 
-/** Remaining time, in ms. -1: the permit has no lease. -2: the permit is no longer taken. */
-export const lease = defineScript<Keys, [id: string, publish: string, channel: string], number>({
+/** `missing`: the permit is no longer taken. */
+export const lease = defineScript<Keys, [id: string, publish: string, channel: string], TimeLeft>({
   file: 'permit-expirable-semaphore/lease',
   source: leaseSource,
-  reply: replyInt,
+  reply: replyTimeLeft,
 });

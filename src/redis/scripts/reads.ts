@@ -1,8 +1,8 @@
-import { defineRead, replyInt } from './script.js';
+import type { TimeLeft } from '../../lease-time.js';
+import { defineRead, replyInt, replyTimeLeft } from './script.js';
 
 export const exists = defineRead<[], boolean>('exists', (raw) => replyInt(raw) === 1);
-/** Remaining time, in ms. -1: the key does not expire. -2: the key does not exist. */
-export const pttl = defineRead<[], number>('pttl', replyInt);
+export const pttl = defineRead<[], TimeLeft>('pttl', replyTimeLeft);
 export const hexists = defineRead<[field: string], boolean>('hexists', (raw) => replyInt(raw) === 1);
 /** A counter in a hash; 0 if the field does not exist. */
 export const hgetCount = defineRead<[field: string], number>('hget', (raw) => (raw === null ? 0 : replyInt(raw)));

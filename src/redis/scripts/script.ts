@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { TimeLeft } from '../../lease-time.js';
 
 /** A script or a plain read: how to send it, and how to decode its reply. */
 export interface Operation<Keys extends readonly string[], Args extends readonly (string | number)[], Reply> {
@@ -78,6 +79,19 @@ export function replyInt(raw: unknown): number {
   if (!Number.isInteger(n)) throw new TypeError(`expected an integer from Redis, got ${JSON.stringify(raw)}`);
   return n;
 }
+
+/** Decodes the reply of PTTL, and of scripts that reply like it. */
+export function replyTimeLeft(raw: unknown): TimeLeft {
+  const left = replyInt(raw);
+  if (left === -1) return 'no expiry';
+  return left === -2 ? 'missing' : left;
+}
+
+/** The argument for the permits that a cancelled request took. */
+export const cancelledArg = (permits: number | 'drained'): number => (permits === 'drained' ? -1 : permits);
+
+/** The argument for a lease or an expiry; -1 if there is none. */
+export const leaseArg = (leaseMs: number | undefined): number => leaseMs ?? -1;
 
 export function replyInts(raw: unknown): number[] {
   if (!Array.isArray(raw)) throw new TypeError(`expected an array from Redis, got ${JSON.stringify(raw)}`);

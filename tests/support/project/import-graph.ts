@@ -67,7 +67,7 @@ const LEAVES = new Set(
     'summary',
     'async-dispose',
     'light-set',
-    'abort-watch',
+    'wait-limit',
     'back-off',
     'timing',
   ].map((name) => `src/${name}.ts`),

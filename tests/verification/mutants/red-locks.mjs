@@ -60,8 +60,8 @@ export const RED_LOCKS = [
   without(
     'a RedLock whose later rounds are nested where its caller is',
     'src/several/red-lock.ts',
-    'runAmong(around, () => this.#afterFirst(round, call, requests, until))',
-    'runAmong([], () => this.#afterFirst(round, call, requests, until))',
+    'runAmong(around, () => this.#afterFirst(round, call, requests, limit))',
+    'runAmong([], () => this.#afterFirst(round, call, requests, limit))',
     RED,
     ANSWERS,
     'tests/integration/red-lock-turns',

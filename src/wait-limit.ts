@@ -1,5 +1,28 @@
-import type { LeaseClock } from './clock.js';
+/* How long a call waits: its time limit, and the signal that ends the wait earlier. */
+import type { LeaseClock, LeaseClockMs } from './clock.js';
 import { LockAbortedError } from './errors.js';
+
+/** How long a call waits, and the signal that ends the wait earlier. */
+export type WaitLimit = {
+  /** The wait time that the caller passed, in ms. */
+  readonly waitTime: number;
+  readonly signal: AbortSignal | undefined;
+} & (
+  | { readonly kind: 'one try' | 'unlimited'; readonly until: undefined }
+  /** `until`: when the wait ends. */
+  | { readonly kind: 'limited'; readonly until: LeaseClockMs }
+);
+
+export function waitLimitOf(clock: LeaseClock, waitTime: number, signal: AbortSignal | undefined): WaitLimit {
+  if (waitTime > 0 && waitTime < Infinity) return { kind: 'limited', until: clock.now() + waitTime, waitTime, signal };
+  return { kind: waitTime > 0 ? 'unlimited' : 'one try', until: undefined, waitTime, signal };
+}
+
+/** The rest of the wait time, in ms; 0 or less if the wait is over. */
+export function waitTimeLeft({ kind, until }: WaitLimit, now: LeaseClockMs): number {
+  if (kind === 'limited') return until - now;
+  return kind === 'unlimited' ? Infinity : 0;
+}
 
 /** The functions to call when a signal aborts. */
 type Calls = Set<() => void>;
