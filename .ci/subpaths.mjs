@@ -18,4 +18,5 @@ export const SUBPATHS = {
   nest: { peers: ['@nestjs/common', '@nestjs/core', 'rxjs'] },
   otel: { peers: ['@opentelemetry/api', '@opentelemetry/instrumentation'] },
   prometheus: { peers: ['prom-client'] },
+  inspector: { peers: [] },
 };

@@ -111,6 +111,19 @@ export type LockEvents = {
   latchCountedDown: { lockName: string; group: string | undefined };
   /** The release at the end of `withLock` failed. The lock is free at the latest when its lease ends. */
   releaseFailed: { lockName: string; group: string | undefined; owner: string; cause: unknown };
+  /**
+   * `client.forceUnlock()` of this client freed a lock, found that the owner no longer had it (`not the owner`), or
+   * failed. `by` and `address` are those of the options.
+   */
+  forceUnlocked: {
+    lockName: string;
+    group: string | undefined;
+    owner: string;
+    by: string | undefined;
+    address: string | undefined;
+    result: 'freed' | 'not the owner' | 'failed';
+    cause?: unknown;
+  };
   /** A connection to Redis failed. The client reconnects automatically. */
   connectionError: { connection: 'command' | 'subscriber'; cause: unknown };
   /** Redis refuses `TIME`, so a server cannot recognize a request that arrives too late. Emitted once per client. */
@@ -168,6 +181,7 @@ const TYPES: Record<keyof LockEvents, true> = {
   latchPassed: true,
   latchCountedDown: true,
   releaseFailed: true,
+  forceUnlocked: true,
   connectionError: true,
   clockUnavailable: true,
 };

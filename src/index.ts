@@ -32,6 +32,7 @@ export type { AcquisitionCounts, ClientStats } from './diagnostics/stats.js';
 export type {
   AcquireMessage,
   ConnectionErrorMessage,
+  ForceUnlockedMessage,
   HoldMessage,
   LeaseLostMessage,
   LeaseRenewedMessage,

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisUnavailableError } from '../index.js';
+import { changesBetween, type Change } from '../integrations/shared/changes.js';
 import { numberOption } from './arguments.js';
-import { changesBetween, type Change } from './changes.js';
 import { describe } from './inspect.js';
 import { EXIT, type Session } from './session.js';
 import { visible } from './terminal.js';
+import { changeText } from './words.js';
 
 const STYLES = {
   acquired: 'green',
@@ -41,7 +42,8 @@ export async function watch({ args, client, terminal, signal }: Session): Promis
       continue;
     }
     const now = performance.now();
-    for (const { what, text } of changesBetween(before, after, now - lookedAt)) {
+    for (const change of changesBetween(before, after, now - lookedAt)) {
+      const [what, text] = [change.what, changeText(change, after)];
       if (terminal.json) await terminal.object({ at, what, text, ...after });
       else
         await terminal.lines(`${at.slice(11, 23)}  ${terminal.style(STYLES[what], what.padEnd(11))}  ${visible(text)}`);

@@ -1,5 +1,6 @@
 /* How the commands put entries into words. */
 import type { ListedOwner, ListEntry } from '../index.js';
+import type { Change } from '../integrations/shared/changes.js';
 import { visible } from './terminal.js';
 
 /** `850 ms`, `12.4 s`, `3 min 5 s`, `2 h 10 min`. */
@@ -27,6 +28,25 @@ export function ownerText({ owner, process, mode, holdCount }: ListedOwner): str
 
 export function processText({ clientName, host, pid }: NonNullable<ListedOwner['process']>): string {
   return visible(`${clientName === '' ? '' : `${clientName} `}${host}:${pid}`);
+}
+
+/** A change of the entry that was read last. */
+export function changeText(change: Change, { remaining }: ListEntry): string {
+  switch (change.what) {
+    case 'handed over':
+      return `${ownerText(change.from)} -> ${ownerText(change.to)}`;
+    case 'acquired':
+      return `${ownerText(change.owner)}, lease ${leaseText(remaining)}`;
+    case 'released':
+    case 'expired':
+      return ownerText(change.owner);
+    case 'hold count':
+      return `${change.from} -> ${change.owner.holdCount} of ${ownerText(change.owner)}`;
+    case 'waiters':
+      return `${change.from ?? '?'} -> ${change.to ?? '?'}`;
+    case 'value':
+      return `${change.from ?? 'none'} -> ${change.to ?? 'none'}`;
+  }
 }
 
 /** Who has it, in one cell: owners of a lock, or what a counter stands at. */

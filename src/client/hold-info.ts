@@ -16,7 +16,8 @@ export interface HoldInfo {
   readonly callSite: string | undefined;
 }
 
-const holdInfoOf = ({ protocol, owner, holds }: Tenure, now: number): HoldInfo => {
+/** @internal */
+export const holdInfoOf = ({ protocol, owner, holds }: Tenure, now: number): HoldInfo => {
   const open = holds.filter(hasCaller);
   return {
     lockName: protocol.name,
@@ -32,10 +33,15 @@ export function* tenuresOf(lines: WaitLines): Iterable<Tenure> {
   for (const line of lines) yield* line.holders;
 }
 
-/** @internal The open locks of a client. */
-export function holdsOf({ clock, lines }: Pick<Mechanisms, 'clock' | 'lines'>): HoldInfo[] {
+/** @internal The tenures of a client with an open hold. Reports the losses that are due. */
+export function heldTenures({ clock, lines }: Pick<Mechanisms, 'clock' | 'lines'>): Tenure[] {
   const tenures = [...tenuresOf(lines)];
   const now = clock.now();
   for (const tenure of tenures) tenure.lease.check(now);
-  return tenures.filter(({ holds }) => countOpen(holds) > 0).map((tenure) => holdInfoOf(tenure, now));
+  return tenures.filter(({ holds }) => countOpen(holds) > 0);
+}
+
+/** @internal The open locks of a client. */
+export function holdsOf(mechanisms: Pick<Mechanisms, 'clock' | 'lines'>): HoldInfo[] {
+  return heldTenures(mechanisms).map((tenure) => holdInfoOf(tenure, mechanisms.clock.now()));
 }

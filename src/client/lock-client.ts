@@ -8,6 +8,8 @@ import type { ForceUnlockOptions } from '../inspection/force-unlock.js';
 import type { Inspection } from '../inspection/inspection.js';
 import { Inspector } from '../inspection/inspector.js';
 import type { ListOptions } from '../inspection/list.js';
+import type { Pace } from '../inspection/servers.js';
+import { Overview } from './overview.js';
 import { whenReady } from './ready.js';
 import { wire, type Wiring } from './wiring.js';
 import { keepWiring } from './wiring-of.js';
@@ -358,7 +360,12 @@ export class LockClient implements AsyncDisposable {
    * @redisson `RLock#forceUnlock()`. Differs: frees only the hold of the given owner.
    */
   async forceUnlock(name: string | LockName, options: ForceUnlockOptions): Promise<boolean> {
-    return this.#inspector.forceUnlock(nameOf(this.#checkName(name)), options);
+    return this.#inspector.forceUnlock(this.#checkName(name), options);
+  }
+
+  /** @internal */
+  overview(pace: Pace): Overview {
+    return new Overview(this.#wiring, pace);
   }
 
   /**

@@ -1,8 +1,8 @@
 /*
  * The messages that the package publishes through node:diagnostics_channel, for monitoring agents. The names and fields
  * follow Node's own channels of Web Locks (`name`, `mode`), and those of ioredis and undici
- * (`<package>:<subject>:<fact>`). The messages contain no argument of a command and no address: both may contain
- * credentials.
+ * (`<package>:<subject>:<fact>`). The messages contain no argument of a command and no address of a server: both
+ * may contain credentials.
  */
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { LossReason } from '../errors.js';
@@ -101,6 +101,23 @@ export interface LeaseLostMessage extends Subject {
   readonly error: unknown;
 }
 
+/** A message of `holdfast:forceUnlocked`: `client.forceUnlock()` freed a lock, or did not. */
+export interface ForceUnlockedMessage {
+  readonly name: string;
+  /** The group of the name, if `lockName` made it. */
+  readonly group: string | undefined;
+  readonly clientId: string;
+  /** The owner that should lose the lock. */
+  readonly owner: string;
+  /** The user, as the options of the call name it. */
+  readonly by: string | undefined;
+  /** The network address of the user, as the options of the call name it. */
+  readonly address: string | undefined;
+  readonly result: 'freed' | 'not the owner' | 'failed';
+  /** Present if the call failed. */
+  readonly error?: unknown;
+}
+
 /** A message of `holdfast:connection:error`. The client reconnects automatically. */
 export interface ConnectionErrorMessage {
   readonly clientId: string;
@@ -113,4 +130,5 @@ export const holdChannel = tracingChannel<unknown, HoldMessage>('holdfast:hold')
 export const leaseRenewed = channel('holdfast:lease:renewed');
 export const renewFailed = channel('holdfast:lease:renewFailed');
 export const leaseLost = channel('holdfast:lease:lost');
+export const forceUnlocked = channel('holdfast:forceUnlocked');
 export const connectionError = channel('holdfast:connection:error');

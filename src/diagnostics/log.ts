@@ -48,6 +48,11 @@ const ENTRIES: { readonly [K in keyof LockEvents]: Entry<K> } = {
   latchPassed: ['debug', ({ lockName }) => `passed latch "${lockName}"`],
   latchCountedDown: ['debug', ({ lockName }) => `counted down latch "${lockName}"`],
   releaseFailed: ['warn', ({ lockName }) => `could not release "${lockName}"; the release continues in the background`],
+  forceUnlocked: [
+    'warn',
+    ({ lockName, owner, by = 'an unnamed user', result }) =>
+      `${by} wanted to free "${lockName}" of ${owner}: ${result}`,
+  ],
   connectionError: ['warn', ({ connection }) => `the ${connection} connection failed; the client connects again`],
   clockUnavailable: ['warn', () => 'Redis refuses TIME, so it cannot recognize a request that arrives too late'],
 };
@@ -56,7 +61,7 @@ const TYPES = Object.keys(ENTRIES) as (keyof LockEvents)[];
 
 /**
  * Writes the events of a client to a logger: a lost lock as `error`; failed renewals, releases, connections and
- * acquisitions as `warn`; everything else as `debug`. The entry has the fields of the event, with its error as `err`.
+ * acquisitions, and forced unlocks, as `warn`; everything else as `debug`. The entry has the fields of the event, with its error as `err`.
  *
  * @returns a function that stops the logging.
  * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the logger lacks `error`, `warn` or `debug`.

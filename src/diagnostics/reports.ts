@@ -4,7 +4,7 @@
  */
 import type { Clock, LeaseClock } from '../clock.js';
 import { LockAbortedError, LockTimeoutError, type LockLostError } from '../errors.js';
-import type { EventSource, LockKind, LockMode, MissOutcome } from '../events.js';
+import type { EventSource, LockEvents, LockKind, LockMode, MissOutcome } from '../events.js';
 import * as channels from './channels.js';
 import { Counters } from './stats.js';
 
@@ -127,6 +127,15 @@ export class Reports {
 
   releaseFailed({ name: lockName, group }: Named, owner: string, cause: unknown): void {
     this.events.emit('releaseFailed', { lockName, group, owner, cause });
+  }
+
+  forceUnlocked(event: LockEvents['forceUnlocked']): void {
+    this.events.emit('forceUnlocked', event);
+    if (!channels.forceUnlocked.hasSubscribers) return;
+    const { lockName: name, group, owner, by, address, result, cause } = event;
+    const { clientId } = this;
+    const message: channels.ForceUnlockedMessage = { name, group, clientId, owner, by, address, result };
+    channels.forceUnlocked.publish(cause === undefined ? message : { ...message, error: cause });
   }
 
   connectionError(connection: 'command' | 'subscriber', error: unknown): void {

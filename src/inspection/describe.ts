@@ -13,7 +13,7 @@ import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import { inspect, inspectAll, type InspectReply } from '../redis/scripts/object.js';
 import { inspectionOf, type Inspection, type OwnerInspection } from './inspection.js';
 import { clientIdOf, type OwnerProcess } from './owner-process.js';
-import type { Server, Servers } from './servers.js';
+import type { Pace, Server, Servers } from './servers.js';
 
 /** An owner of a lock, with its process. */
 export interface ListedOwner extends OwnerInspection {
@@ -48,6 +48,8 @@ export interface Inspecting {
   readonly keyPrefix: string;
   readonly executor: ScriptExecutor;
   readonly servers: Servers;
+  /** Called before each command, also by `servers`. */
+  readonly pace?: Pace;
 }
 
 /** The keys that an inspection reads. */
@@ -105,7 +107,7 @@ const isInUse = ({ name, kind, type, owners, queue }: Inspection): boolean =>
     : kind === 'counter' || kind === 'permits' || owners.length > 0 || queue.length > 0;
 
 async function read(
-  { executor, keyPrefix }: Inspecting,
+  { executor, keyPrefix, pace }: Inspecting,
   server: Server,
   names: readonly string[],
 ): Promise<(InspectReply | undefined)[]> {
@@ -116,8 +118,11 @@ async function read(
   } catch (error) {
     if (error instanceof ClientClosedError) throw error;
     // A key may be forbidden, or its slot may have left this server. One name at a time, the others are read.
-    const each = names.map((name) => executor.ask(inspect, keysOf(keyPrefix + name), []));
-    return Promise.all(each.map((reply) => reply.catch(ifRefused(undefined))));
+    const each = names.map(async (name) => {
+      await pace?.();
+      return executor.ask(inspect, keysOf(keyPrefix + name), []).catch(ifRefused(undefined));
+    });
+    return Promise.all(each);
   }
 }
 

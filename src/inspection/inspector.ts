@@ -1,5 +1,7 @@
 import { refuseUnknown, type ResolvedOptions } from '../options.js';
 import { ClientClosedError, InvalidArgumentError } from '../errors.js';
+import type { Named } from '../lock-name.js';
+import type { Reports } from '../diagnostics/reports.js';
 import type { ProtocolPort } from '../protocols/protocol-port.js';
 import type { Topology } from '../redis/topologies/topology.js';
 import type { Lanes } from '../synchronizers/lanes.js';
@@ -15,6 +17,7 @@ interface InspectorServices {
   readonly client: { readonly closed: boolean };
   readonly options: Pick<ResolvedOptions, 'fairLockWaitTimeout'>;
   readonly port: ProtocolPort;
+  readonly reports: Reports;
   readonly topology: Topology;
   readonly lines: WaitLines;
   readonly objects: { readonly lanes: Lanes };
@@ -43,11 +46,11 @@ export class Inspector {
     return list(this.#inspecting, options);
   }
 
-  async forceUnlock(name: string, options: ForceUnlockOptions): Promise<boolean> {
+  async forceUnlock(name: Named, options: ForceUnlockOptions): Promise<boolean> {
     this.#checkOpen();
-    const { lines, objects, options: clientOptions, port } = this.services;
-    const forcing = { options: clientOptions, port, lanes: objects.lanes, lines };
-    return forceUnlock(forcing, port.keyPrefix + name, checkForceOptions(options));
+    const { lines, objects, options: clientOptions, port, reports } = this.services;
+    const forcing = { options: clientOptions, port, reports, lanes: objects.lanes, lines };
+    return forceUnlock(forcing, name, checkForceOptions(options));
   }
 
   #checkOpen(): void {

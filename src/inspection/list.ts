@@ -24,7 +24,7 @@ export interface ListOptions {
 /** Number of keys that one SCAN examines. Redis serves no other client during that time. */
 const PAGE = 250;
 /** Number of names that one script reads, for the same reason. */
-const BATCH = 100;
+export const BATCH = 125;
 
 /**
  * Checks the arguments and returns the list. The list sends no command before its first entry is requested.

@@ -7,6 +7,9 @@ import { clientsIn, type OwnerProcess } from './owner-process.js';
 import { connections, subscribers } from '../redis/scripts/server.js';
 import { CONNECTIONS_MS } from '../timing.js';
 
+/** Resolves when the next command may be sent. */
+export type Pace = () => Promise<void>;
+
 /** One server that has keys, and the requests that go to it regardless of their keys. */
 export class Server {
   readonly #executor: ScriptExecutor;
@@ -17,6 +20,7 @@ export class Server {
     private readonly client: ScriptExecutor,
     private readonly topology: Topology,
     connection: CommandPort,
+    private readonly pace: Pace | undefined,
   ) {
     const routes = {
       publish: topology.publish,
@@ -37,6 +41,7 @@ export class Server {
     keys: Keys,
     args: Args,
   ): Promise<Reply> {
+    await this.pace?.();
     try {
       return await this.#executor.ask(operation, keys, args);
     } catch (cause) {
@@ -68,6 +73,7 @@ export class Servers {
   constructor(
     private readonly executor: ScriptExecutor,
     private readonly topology: Topology,
+    private readonly pace?: Pace,
   ) {}
 
   /** Every server that has keys. Rejects like any request if one of them is unavailable. */
@@ -92,7 +98,7 @@ export class Servers {
   #at(connection: CommandPort): Server {
     let server = this.#servers.get(connection);
     if (server === undefined) {
-      server = new Server(this.executor, this.topology, connection);
+      server = new Server(this.executor, this.topology, connection, this.pace);
       this.#servers.set(connection, server);
     }
     return server;

@@ -38,13 +38,9 @@ export interface WaitServices extends LineServices, GrantServices, FollowingServ
 
 /** The registry of all lines of one client. */
 export interface LineRegistry {
-  /**
-   * Records whether a call waits in the line. The client checks the subscription connection only while a call waits.
-   */
+  /** Records whether a call waits in the line. The client checks the subscription connection only then. */
   attend(line: WaitLine, attended: boolean): void;
-  /**
-   * Schedules the end of the line's subscription, or the removal of a line for a Redis queue, once the line is idle.
-   */
+  /** Schedules the end of the subscription, or the removal of a line for a Redis queue, once the line is idle. */
   linger(line: WaitLine): void;
   /** Whether calls wait in the other line of this lock. */
   waitsBeside(protocol: LockProtocol): boolean;
@@ -96,6 +92,10 @@ export class WaitLine implements GrantingLine {
 
   get waiterCount(): number {
     return this.#line.waiterCount;
+  }
+
+  get waiters(): Iterable<Waiter> {
+    return this.#line;
   }
 
   get holders(): LightSet<Tenure> {

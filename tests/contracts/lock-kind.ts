@@ -80,6 +80,7 @@ function heard(client: LockClient): Bench['events'] {
     latchPassed: [],
     latchCountedDown: [],
     releaseFailed: [],
+    forceUnlocked: [],
     connectionError: [],
     clockUnavailable: [],
   };

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { readArguments, UsageError } from '../../src/cli/arguments.js';
-import { changesBetween } from '../../src/cli/changes.js';
+import { changesBetween } from '../../src/integrations/shared/changes.js';
 import { Terminal, visible } from '../../src/cli/terminal.js';
 import { Sightings } from '../../src/cli/top.js';
 import { duration, leaseText, table } from '../../src/cli/words.js';

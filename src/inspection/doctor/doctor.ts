@@ -17,11 +17,26 @@ export interface Examined {
 
 /** Number of round trips that the latency is measured with. */
 const ROUND_TRIPS = 5;
+/** Number of commands that one server gets: INFO, PUBSUB, CLIENT and the round trips. */
+const COMMANDS = ROUND_TRIPS + 3;
 
 /** Looks at every server that has keys. */
 export async function examineServers(examined: Examined): Promise<Finding[]> {
   const servers = await examined.servers.all();
   return (await Promise.all(servers.map((server) => examineServer(server, examined)))).flat();
+}
+
+/** Looks at one server after the other. `ready` is called before each, with the number of commands that it gets. */
+export async function examineSlowly(
+  examined: Examined,
+  ready: (commands: number) => Promise<void>,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const server of await examined.servers.all()) {
+    await ready(COMMANDS);
+    findings.push(...(await examineServer(server, examined)));
+  }
+  return findings;
 }
 
 async function examineServer(server: Server, examined: Examined): Promise<Finding[]> {

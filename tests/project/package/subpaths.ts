@@ -51,4 +51,9 @@ export const ROWS: Readonly<Record<string, SubpathRow>> = {
     prints: { holding: 1, refused: true },
     withoutPeer: { 'prom-client': /Cannot find (?:package|module) 'prom-client'/ },
   },
+  inspector: {
+    packages: [],
+    prints: { visitor: 403, types: ['text/html', 'text/css', 'text/javascript'], refused: true },
+    withoutPeer: {},
+  },
 };

@@ -127,7 +127,10 @@ function offence(path: string, { specifier, typeOnly }: ImportLine, sources: Sou
   }
   if (!sources.has(target)) return 'there is no such file';
   if (path.startsWith('src/cli/')) {
-    return target === ENTRY || target.startsWith('src/cli/') ? undefined : 'the command imports the root alone';
+    const isOfPackage = target === ENTRY || /^src\/integrations\/(\w+\/index\.ts$|shared\/)/.test(target);
+    return isOfPackage || target.startsWith('src/cli/')
+      ? undefined
+      : 'the command imports the root, the index of subpaths and integrations/shared';
   }
   const [subpath, other] = [subpathOf(path), subpathOf(target)];
   if (subpath !== undefined) {

@@ -17,6 +17,7 @@ const EVENTS: readonly ServerEvent['name'][] = [
 ];
 const BYE: Readonly<Record<Bye['reason'], string>> = {
   'client closed': 'The client of this page was closed: its process ends.',
+  'server closed': 'The server of this page was closed.',
   slow: 'The server closed the connection, because this page did not keep up.',
   'not allowed': 'You are no longer allowed to see this page. Sign in again.',
 };

@@ -1,11 +1,13 @@
-import type { ListEntry } from '../index.js';
-import { leaseText, ownerText } from './words.js';
+import type { ListedOwner, ListEntry } from '../../index.js';
 
 /** What changed between two looks at one name. */
-export interface Change {
-  readonly what: 'acquired' | 'handed over' | 'released' | 'expired' | 'hold count' | 'waiters' | 'value';
-  readonly text: string;
-}
+export type Change =
+  | { readonly what: 'handed over'; readonly from: ListedOwner; readonly to: ListedOwner }
+  | { readonly what: 'acquired'; readonly owner: ListedOwner }
+  | { readonly what: 'released' | 'expired'; readonly owner: ListedOwner }
+  | { readonly what: 'hold count'; readonly owner: ListedOwner; readonly from: number }
+  | { readonly what: 'waiters'; readonly from: number | undefined; readonly to: number | undefined }
+  | { readonly what: 'value'; readonly from: string | undefined; readonly to: string | undefined };
 
 /**
  * Compares two looks at one name. Redis keeps no history, so a section that began and ended between the looks is not
@@ -22,24 +24,18 @@ export function changesBetween(before: ListEntry, after: ListEntry, elapsedMs: n
   const [to, ...othersCome] = come;
   const one = othersGone.length === 0 && othersCome.length === 0;
   if (from !== undefined && to !== undefined && one && from.mode !== 'read' && to.mode !== 'read' && !expired) {
-    changes.push({ what: 'handed over', text: `${ownerText(from)} -> ${ownerText(to)}` });
+    changes.push({ what: 'handed over', from, to });
   } else {
-    for (const owner of gone) changes.push({ what: expired ? 'expired' : 'released', text: ownerText(owner) });
-    for (const owner of come) {
-      changes.push({ what: 'acquired', text: `${ownerText(owner)}, lease ${leaseText(after.remaining)}` });
-    }
+    for (const owner of gone) changes.push({ what: expired ? 'expired' : 'released', owner });
+    for (const owner of come) changes.push({ what: 'acquired', owner });
   }
   for (const owner of after.owners) {
     const earlier = had.get(owner.owner)?.holdCount;
     if (earlier !== undefined && earlier !== owner.holdCount) {
-      changes.push({ what: 'hold count', text: `${earlier} -> ${owner.holdCount} of ${ownerText(owner)}` });
+      changes.push({ what: 'hold count', owner, from: earlier });
     }
   }
-  if (before.waiters !== after.waiters) {
-    changes.push({ what: 'waiters', text: `${before.waiters ?? '?'} -> ${after.waiters ?? '?'}` });
-  }
-  if (before.value !== after.value) {
-    changes.push({ what: 'value', text: `${before.value ?? 'none'} -> ${after.value ?? 'none'}` });
-  }
+  if (before.waiters !== after.waiters) changes.push({ what: 'waiters', from: before.waiters, to: after.waiters });
+  if (before.value !== after.value) changes.push({ what: 'value', from: before.value, to: after.value });
   return changes;
 }

@@ -1,5 +1,5 @@
 /* The timeline of one lock, as the server sends it to the page. */
-import type { ProcessView } from './row-messages.js';
+import type { ProcessView } from './rows.js';
 
 /** The part of a hold that the timeline can draw. A later bar with the same `id` replaces the one before. */
 export interface TimelineBar {

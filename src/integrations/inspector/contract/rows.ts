@@ -1,5 +1,5 @@
 /* The table of locks, as the server sends it to the page. */
-import type { OwnerProcess } from '../../index.js';
+import type { OwnerProcess } from '../../../index.js';
 
 /** A process that has named its connections. Any program can give its connections any name. */
 export type ProcessView = OwnerProcess;

@@ -1,0 +1,40 @@
+/* The request that frees a lock, and the errors of all requests. */
+
+/** The body of `POST ./unlock`, as `application/json` of at most 8 kB. */
+export interface UnlockRequest {
+  readonly name: string;
+  /** The owner that may lose the lock, as the page showed it. */
+  readonly owner: string;
+  /** The name of the lock, as the user has typed it again. */
+  readonly confirm: string;
+}
+
+export interface UnlockReply {
+  /** `false`: this owner no longer has the lock. */
+  readonly freed: boolean;
+}
+
+export interface ErrorReply {
+  readonly error: {
+    readonly code:
+      | 'forbidden'
+      | 'not found'
+      | 'method not allowed'
+      | 'wrong host'
+      | 'cross-site'
+      | 'csrf'
+      | 'actions off'
+      | 'not confirmed'
+      | 'invalid'
+      | 'too large'
+      | 'not JSON'
+      | 'too many pages'
+      | 'unavailable'
+      | 'unknown outcome'
+      | 'refused'
+      | 'closed'
+      | 'internal';
+    /** What is wrong and what to do. */
+    readonly message: string;
+  };
+}

@@ -1,0 +1,78 @@
+import { ClientClosedError, InvalidArgumentError, RedisUnavailableError, RefusedError } from '../../../index.js';
+import type { LockClient } from '../../../index.js';
+import type { UnlockReply, UnlockRequest } from '../contract/messages.js';
+import { Refusal } from './refusal.js';
+import { isSameSecret, type MountedRequest } from './requests.js';
+
+const MAX_BODY_BYTES = 8_192;
+/** The longest `by` and `address` that the client accepts. */
+const MAX_LABEL = 200;
+
+/**
+ * Frees a lock, as the user has confirmed it.
+ *
+ * @throws {Refusal} The request is refused, or Redis does not answer it.
+ */
+export async function unlock(
+  client: LockClient,
+  request: MountedRequest,
+  csrf: string,
+  user: string | null,
+): Promise<UnlockReply> {
+  if (!isSameSecret(request.headers['holdfast-csrf'], csrf)) {
+    throw new Refusal(403, 'csrf', 'the token of the page is missing or old: reload the page');
+  }
+  const { name, owner } = checkBody(await bodyOf(request));
+  const by = (user ?? 'a user of the inspector').slice(0, MAX_LABEL);
+  const address = request.socket.remoteAddress?.slice(0, MAX_LABEL);
+  try {
+    return { freed: await client.forceUnlock(name, { ifOwner: owner, by, address }) };
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+async function bodyOf(request: MountedRequest): Promise<unknown> {
+  if (!/^application\/json *(;|$)/i.test(request.headers['content-type'] ?? '')) {
+    throw new Refusal(415, 'not JSON', 'the body must be application/json');
+  }
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  // A parser in front of the inspector has read the body.
+  if (request.body !== undefined) return request.body;
+  if (request.readableEnded || request.readableDidRead) {
+    throw new Refusal(400, 'invalid', 'the body was already read: mount the inspector before parsers of bodies');
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw tooLarge();
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    throw new Refusal(400, 'not JSON', 'the body is no JSON');
+  }
+}
+
+const tooLarge = (): Refusal =>
+  new Refusal(413, 'too large', `the body has more than ${MAX_BODY_BYTES} bytes`, { connection: 'close' });
+
+function checkBody(body: unknown): UnlockRequest {
+  const { name, owner, confirm } = (body ?? {}) as Partial<Record<keyof UnlockRequest, unknown>>;
+  if (typeof name !== 'string' || typeof owner !== 'string' || typeof confirm !== 'string') {
+    throw new Refusal(400, 'invalid', 'the body must have the strings name, owner and confirm');
+  }
+  if (confirm !== name) throw new Refusal(400, 'not confirmed', 'this is not the name of the lock');
+  return { name, owner, confirm };
+}
+
+function refusalOf(error: unknown): unknown {
+  if (error instanceof InvalidArgumentError) return new Refusal(400, 'invalid', error.message);
+  if (error instanceof ClientClosedError) return new Refusal(503, 'closed', error.message);
+  if (error instanceof RefusedError) return new Refusal(502, 'refused', error.message);
+  if (!(error instanceof RedisUnavailableError)) return error;
+  const code = error.outcome === 'unknown' ? 'unknown outcome' : 'unavailable';
+  return new Refusal(503, code, error.message);
+}
