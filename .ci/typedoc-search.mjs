@@ -12,13 +12,15 @@ const PAGE_BOOST = 3;
 const FOR_CONTRIBUTORS = ['How it is made', 'Decisions', 'For contributors', 'The project'];
 
 /**
- * The first heading of a page, and the others.
+ * The first heading of a page, and the others. Under a heading with the code of an error stands the name of its class.
  *
  * @param {string} text
  */
 function headingsOf(text) {
   const prose = text.replace(/^```[^]*?^```$/gm, '');
-  const [title = '', ...headings] = [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
+  const [title = '', ...headings] = [...prose.matchAll(/^#+ (.+)(?:\n\n`(\w+Error)`)?/gm)].map(
+    ([, heading = '', error = '']) => `${heading} ${error}`,
+  );
   return { title, headings: headings.join('\n') };
 }
 

@@ -82,6 +82,7 @@ test.each([
   ['redlock', 'Coming from redlock'],
   ['process does not exit', 'Troubleshooting'],
   ['ERR_LOCK_LOST', 'Errors'],
+  ['LockTimeoutError', 'Errors'],
   ['test my code', 'Testing your code'],
   ['what is locked', 'What is locked'],
 ])('the search for "%s" lists the page "%s" among its first three results', async (query, name) => {
