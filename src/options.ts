@@ -7,6 +7,15 @@ export interface HandOffOptions {
   maxSections?: number | undefined;
   /** Time, in milliseconds, that a row of sections may last while other clients wait. @defaultValue 100 */
   maxTime?: number | undefined;
+  /**
+   * Time, in milliseconds, after the client asked Redis for the lock, for which sections of this process may follow one
+   * another without a request to Redis. From 0 to `lockWatchdogTimeout`. If the lock is lost in Redis meanwhile, by a
+   * forced unlock elsewhere, `DEL`, a restart or a failover, sections may still begin for this time. The crash of a holder
+   * delays other clients by up to this time. Not for fair, fenced, spin and group locks.
+   *
+   * @defaultValue 0: Redis confirms every section
+   */
+  local?: number | undefined;
 }
 
 /** What the release of a hold waits for. See `release` in {@link AcquireOptions}. */
@@ -112,6 +121,16 @@ export interface ReplicaOptions {
   readonly always: boolean;
 }
 
+/** Resolved {@link HandOffOptions}. */
+export interface ResolvedHandOff {
+  /** After so many sections in a row, the next request of the streak asks whether other clients wait. */
+  readonly maxSections: number;
+  /** So many sections in a row may follow one another before such a request. */
+  readonly maxLocalSections: number;
+  readonly maxTimeMs: number;
+  readonly localMs: number;
+}
+
 /** The options of a client with every default filled in. */
 export interface ResolvedOptions {
   readonly lockWatchdogTimeout: number;
@@ -123,7 +142,7 @@ export interface ResolvedOptions {
   /** Time for one attempt, in milliseconds. Three attempts fit into a command deadline. */
   readonly attemptMs: number;
   readonly keyPrefix: string;
-  readonly handOff: { readonly maxSections: number; readonly maxTimeMs: number } | undefined;
+  readonly handOff: ResolvedHandOff | undefined;
   readonly release: ReleaseMode;
   readonly replicas: ReplicaOptions | undefined;
   readonly shardedSubscriptions: boolean | 'auto';
@@ -156,7 +175,7 @@ const CLIENT_OPTIONS: Record<keyof ClientOptions | 'url' | 'redis', true> = {
   fairLockWaitTimeout: true,
   fairWaiterTimeout: true,
 };
-const HAND_OFF_OPTIONS: Record<keyof HandOffOptions, true> = { maxSections: true, maxTime: true };
+const HAND_OFF_OPTIONS: Record<keyof HandOffOptions, true> = { maxSections: true, maxTime: true, local: true };
 const REPLICAS_OPTIONS: Record<keyof ReplicasOptions, true> = { acks: true, timeout: true };
 
 /** A misspelled option would silently leave its default in force. */
@@ -212,7 +231,7 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string, name
     commandTimeout,
     attemptMs: Math.floor(commandTimeout / 3),
     keyPrefix,
-    handOff: resolveHandOff(given.handOff),
+    handOff: resolveHandOff(given.handOff, lockWatchdogTimeout),
     release: checkReleaseMode(given.release) ?? 'awaited',
     replicas: resolveReplicas(given.replicas),
     shardedSubscriptions,
@@ -226,7 +245,7 @@ export function checkReleaseMode(given: unknown): ReleaseMode | undefined {
   throw new InvalidArgumentError('release', `'awaited' or 'background'`, given);
 }
 
-function resolveHandOff(given: ClientOptions['handOff']): ResolvedOptions['handOff'] {
+function resolveHandOff(given: ClientOptions['handOff'], longestMs: number): ResolvedHandOff | undefined {
   if (given === false) return undefined;
   if (given !== undefined && (typeof given !== 'object' || given === null)) {
     throw new InvalidArgumentError('handOff', 'an object or false', given);
@@ -234,7 +253,9 @@ function resolveHandOff(given: ClientOptions['handOff']): ResolvedOptions['handO
   refuseUnknown('handOff', given ?? {}, Object.keys(HAND_OFF_OPTIONS));
   return {
     maxSections: integer(given ?? {}, 'maxSections', DEFAULTS.handOff.maxSections, 1, 'handOff.'),
+    maxLocalSections: given?.maxSections ?? Infinity,
     maxTimeMs: integer(given ?? {}, 'maxTime', DEFAULTS.handOff.maxTime, 0, 'handOff.'),
+    localMs: integer(given ?? {}, 'local', 0, 0, 'handOff.', longestMs),
   };
 }
 
@@ -258,10 +279,11 @@ function integer<K extends string>(
   defaultValue: number,
   min: number,
   path = '',
+  max = MAX_MS,
 ): number {
   const value = from[option] ?? defaultValue;
-  if (!Number.isInteger(value) || value < min || value > MAX_MS) {
-    throw new InvalidArgumentError(path + option, `an integer from ${min} to ${MAX_MS}`, value);
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw new InvalidArgumentError(path + option, `an integer from ${min} to ${max}`, value);
   }
   return value;
 }

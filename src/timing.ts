@@ -46,6 +46,8 @@ export const LINGER_MS = 500;
  * nodes. Without a limit, a series could last forever.
  */
 export const STREAK_MS = 1_000;
+/** Sections without a request may follow one another for so long before other events of the process get their turn. */
+export const LOCAL_TURN_MS = 2;
 /** Longest pause between two refreshes of fair waiters. Three refreshes must fit into `fairWaiterTimeout`. */
 export const FAIR_REFRESH_MS = 1_000;
 

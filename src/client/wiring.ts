@@ -3,6 +3,7 @@ import { logToNodeDebug } from '../diagnostics/log.js';
 import { Reports } from '../diagnostics/reports.js';
 import { createEvents } from '../events.js';
 import { runOutside } from '../ownership/flow.js';
+import { LocalHandOvers } from '../waiting/hand-overs/local-hand-over.js';
 import { BackgroundReleases } from '../waiting/hand-overs/background-releases.js';
 import { Compensations } from '../holding/compensations.js';
 import { Watchdog } from '../holding/watchdog.js';
@@ -83,7 +84,20 @@ export function mechanismsOf({
   const { routes } = executor;
   const isOneConnection = (key: string): boolean =>
     routes.connectionFor(key, true) === routes.connectionFor(key, false);
-  const waiting = { isOneConnection, client, clock, options, reports, compensations, longWaits, tenures, newOwner };
+  const sessionOf = (key: string): object | undefined => routes.connectionFor(key, false)?.session;
+  const localHandOvers = new LocalHandOvers({ clock, options, sessionOf });
+  const waiting = {
+    isOneConnection,
+    localHandOvers,
+    client,
+    clock,
+    options,
+    reports,
+    compensations,
+    longWaits,
+    tenures,
+    newOwner,
+  };
   const lines = new WaitLines(waiting, subscriber);
   return {
     client,
@@ -109,6 +123,7 @@ export function mechanismsOf({
       lines,
       longWaits,
       newOwner,
+      localHandOvers,
       callSite,
     },
     objects: {

@@ -9,6 +9,13 @@ import { MIN_MARGIN_MS } from '../timing.js';
 /** Time, in ms, by which the client ends a hold before its lease ends in Redis: 1 % of the lease, at least 5 ms. */
 const marginMs = (leaseMs: number): number => Math.max(MIN_MARGIN_MS, leaseMs / 100);
 
+const marginOf = (leaseMs: number, drift: HoldTerms['drift']): number =>
+  drift === undefined ? marginMs(leaseMs) : Math.max(marginMs(leaseMs), drift(leaseMs));
+
+/** When the client ends a lease that a request sent at `sentAt` has set. */
+export const deadlineOf = (sentAt: LeaseClockMs, leaseMs: number, drift?: HoldTerms['drift']): LeaseClockMs =>
+  sentAt + leaseMs - marginOf(leaseMs, drift);
+
 /** The terms of one acquisition. */
 export interface HoldTerms {
   readonly leaseMs: number;
@@ -110,8 +117,7 @@ export class HoldRecord extends LossSignal {
 
   /** When this hold expires. Other holds of the tenure may last longer. */
   get deadline(): LeaseClockMs {
-    const margin = marginMs(this.longestLeaseMs);
-    return this.leaseEnd - (this.drift === undefined ? margin : Math.max(margin, this.drift(this.longestLeaseMs)));
+    return this.leaseEnd - marginOf(this.longestLeaseMs, this.drift);
   }
 
   /**
@@ -272,8 +278,7 @@ export function forgetWhenReleased(hold: HoldRecord, released: Promise<void>, fo
 }
 
 /** Until when a grant counts, for an acquire that was sent at `sentAt`. */
-export const grantDeadline = (sentAt: LeaseClockMs, leaseMs: number): LeaseClockMs =>
-  sentAt + leaseMs - marginMs(leaseMs);
+export const grantDeadline = (sentAt: LeaseClockMs, leaseMs: number): LeaseClockMs => deadlineOf(sentAt, leaseMs);
 
 export const answeredTooLate = (): RedisUnavailableError =>
   new RedisUnavailableError('Redis replied after the requested lease had ended; use a longer leaseTime', 'none');

@@ -53,6 +53,8 @@ export class Lease {
   /** Number of begun plus ended partial releases. A renewal that was pending during one confirms no deadline. */
   #partials = 0;
   #lastEnd: MonotonicMs = 0;
+  /** A renewal was sent. Its attempts may run late. */
+  hasRenewed = false;
   #confirmedAtJump: JumpedMs;
   #confirming: Promise<LockError | undefined> | undefined;
 
@@ -195,6 +197,7 @@ export class Lease {
 
   /** The caller takes the ticket right before it sends a renewal of this tenure. */
   renewalTicket(leaseMs: number): RenewalTicket {
+    this.hasRenewed = true;
     this.mayLast(leaseMs);
     const partialOpen = this.#partials % 2 === 1 || this.tenure.isDoubtful;
     return { partials: this.#partials, confirms: !partialOpen, jumped: this.services.clock.jumped };

@@ -1,4 +1,4 @@
-import type { LeaseClock, LeaseClockMs } from '../clock.js';
+import type { JumpedMs, LeaseClock, LeaseClockMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import type { Compensations } from './compensations.js';
 import type { TenureEnd } from './tenure-end.js';
@@ -13,6 +13,16 @@ interface Successor {
  * time after the release.
  */
 export type Ended = 'freed' | 'handed' | 'lost' | 'unknown' | 'left';
+
+/** The request by which Redis last confirmed the owner of a tenure, for sections that follow without a request. */
+export interface Confirmation {
+  readonly sentAt: LeaseClockMs;
+  /** The lease that the request asked for, in ms. */
+  readonly leaseMs: number;
+  readonly jumped: JumpedMs;
+  /** The connection that was up when Redis replied. */
+  readonly session: object;
+}
 
 /** The line of waiters, as a tenure uses it. */
 export interface TenureHost<T> {

@@ -1,3 +1,4 @@
+/* Longer than 300 lines because every state of a tenure, and every way out of it, is here. */
 /*
  * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Its
  * requests take turns (request-turns.ts) and set its lease (lease.ts). The tenure ends when the count is 0, the
@@ -13,7 +14,7 @@ import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { ReleasesInTurn, type ReleasingTenure } from './release-in-turn.js';
 import { failedEnd, isRefused, whenFreed, type FailedEnd, type TenureEnd } from './tenure-end.js';
 import { lossOf, loseHolds, tellLoss, tellReleased } from './tenure-events.js';
-import type { ServicesOf, TenureHost } from './tenure-host.js';
+import type { Confirmation, ServicesOf, TenureHost } from './tenure-host.js';
 import { RequestTurns, type TurnsTenure } from './request-turns.js';
 
 /** The parts of a client that its tenures share. */
@@ -31,6 +32,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   readonly lease: Lease;
   /** The newest fencing token of all holds of the tenure, open or not. */
   token: bigint | undefined;
+  /** Absent: no section may follow this tenure under the same owner. */
+  confirmation?: Confirmation | undefined;
   #abandoned: ClientClosedError | undefined;
   #turns: RequestTurns | undefined;
   #releases: ReleasesInTurn | undefined;
@@ -65,6 +68,12 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   /** Created for the first request that others may wait for: most tenures send only an acquire and a release. */
   get turns(): RequestTurns {
     return (this.#turns ??= new RequestTurns(this.services, this));
+  }
+
+  /** The owner has sent nothing but the request that granted the tenure, and no attempt of that can still run. */
+  get hasOnlyAcquired(): boolean {
+    if (this.#turns !== undefined || this.#releases !== undefined || this.lease.hasRenewed) return false;
+    return !this.acquireIsDoubtful;
   }
 
   get busy(): boolean {

@@ -7,6 +7,7 @@ import type { Topology } from '../redis/topologies/topology.js';
 import type { Lanes } from '../synchronizers/lanes.js';
 import type { WaitLines } from '../waiting/wait-lines.js';
 import { describeName, inspectName, type Inspecting, type InspectOptions, type ListEntry } from './describe.js';
+import type { LocalHandOvers } from '../waiting/hand-overs/local-hand-over.js';
 import { checkForceOptions, forceUnlock, type ForceUnlockOptions } from './force-unlock.js';
 import type { Inspection } from './inspection.js';
 import { list, type ListOptions } from './list.js';
@@ -21,6 +22,7 @@ interface InspectorServices {
   readonly topology: Topology;
   readonly lines: WaitLines;
   readonly objects: { readonly lanes: Lanes };
+  readonly locks: { readonly localHandOvers: LocalHandOvers };
 }
 
 /** Shows and frees the locks and synchronizers of every program that uses this Redis, with any client. */
@@ -48,9 +50,10 @@ export class Inspector {
 
   async forceUnlock(name: Named, options: ForceUnlockOptions): Promise<boolean> {
     this.#checkOpen();
-    const { lines, objects, options: clientOptions, port, reports } = this.services;
+    const { lines, locks, objects, options: clientOptions, port, reports } = this.services;
     const forcing = { options: clientOptions, port, reports, lanes: objects.lanes, lines };
-    return forceUnlock(forcing, name, checkForceOptions(options));
+    const owner = checkForceOptions(options);
+    return locks.localHandOvers.whileForcing(name.key, () => forceUnlock(forcing, name, owner));
   }
 
   #checkOpen(): void {

@@ -7,6 +7,7 @@ import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
 import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { SingleHold, singleHold, type MakeHold } from '../holding/single-hold.js';
+import type { LocalHandOvers } from '../waiting/hand-overs/local-hand-over.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
 import { waitLimitOf } from '../wait-limit.js';
 import type { Settle } from '../waiting/waiter.js';
@@ -37,6 +38,7 @@ export interface LockServices extends AcquireServices {
     readonly release: ReleaseMode;
   };
   readonly longWaits: LongWaits;
+  readonly localHandOvers: LocalHandOvers;
   /** The server or cluster, as far as the configuration names it. */
   readonly server: string;
   /** Returns the line that called `above`, if the client keeps call sites. */
@@ -65,6 +67,10 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   override async forceUnlock(): Promise<boolean> {
     this.checkOpen();
+    return this.runtime.localHandOvers.whileForcing(this.protocol.key, () => this.#forceUnlock());
+  }
+
+  async #forceUnlock(): Promise<boolean> {
     const until = this.oneDeadline();
     for (;;) {
       // Release only the owners that this read found: a repeat after a lost reply must not free the hold of the next

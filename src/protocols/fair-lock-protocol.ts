@@ -16,6 +16,7 @@ export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
   override readonly kind = 'fair';
   // The next owner is the head of the queue, which may wait in another process.
   override readonly handsOff = false;
+  override readonly followsLocally = false;
   readonly #keys: readonly [lock: string, queue: string, timeouts: string, alive: string];
 
   constructor(

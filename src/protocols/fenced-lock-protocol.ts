@@ -11,6 +11,7 @@ import type { ProtocolPort } from './protocol-port.js';
 /** The plain lock with a counter. The script of every acquisition increments the counter. */
 export class FencedLockProtocol extends PlainLockProtocol {
   override readonly kind = 'fenced';
+  override readonly followsLocally = false;
   readonly tokenKey: string;
 
   constructor(

@@ -78,6 +78,7 @@ export class GroupLockProtocol implements LockProtocol {
    * pass it.
    */
   readonly handsOff = false;
+  readonly followsLocally = false;
   readonly family = 'group multi-lock';
   readonly side = undefined;
   readonly concurrent = false;

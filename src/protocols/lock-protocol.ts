@@ -80,6 +80,11 @@ export interface LockProtocol {
   readonly reentrant: boolean;
   /** Whether the release of a last hold may hand the lock directly to a waiter of this client. */
   readonly handsOff: boolean;
+  /**
+   * Whether sections of this client may follow one another under the same owner in Redis. Not if each hold has a token of
+   * its own, or a place in a queue.
+   */
+  readonly followsLocally: boolean;
   readonly renewal: RenewalScript;
   readonly family: LockFamily;
   readonly side: Side;

@@ -31,6 +31,7 @@ export class PlainLockProtocol implements LockProtocol {
   readonly kind: LockKind = 'lock';
   readonly reentrant: boolean = true;
   readonly handsOff: boolean = true;
+  readonly followsLocally: boolean = true;
   readonly family = 'hash of one owner';
   readonly side = undefined;
   readonly concurrent = false;

@@ -23,6 +23,7 @@ abstract class SideProtocol implements LockProtocol {
   readonly reentrant = true;
   readonly family = 'read-write lock';
   abstract readonly handsOff: boolean;
+  abstract readonly followsLocally: boolean;
   abstract readonly side: Side;
   abstract readonly concurrent: boolean;
 
@@ -78,6 +79,7 @@ export class ReadProtocol extends SideProtocol {
   readonly line = 'read';
   /** Readers do not wait for one another, so a reader has nothing to hand over. */
   readonly handsOff = false;
+  readonly followsLocally = false;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
     return this.port.executor.run(scripts.acquireRead, [this.key], [this.base, owner, leaseMs]);
@@ -108,6 +110,7 @@ export class WriteProtocol extends SideProtocol {
   readonly line = 'write';
   readonly otherLine = 'read';
   readonly handsOff = true;
+  readonly followsLocally = true;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
     return this.port.executor.run(scripts.acquireWrite, [this.key], [this.fieldOf(owner), leaseMs]);

@@ -15,6 +15,7 @@ export type Pauses = (before: number, failures: number) => number;
 export class SpinLockProtocol extends PlainLockProtocol {
   override readonly kind = 'spin';
   override readonly handsOff = false;
+  override readonly followsLocally = false;
   /** A line of its own. Other kinds of locks with the same name wait for messages in another line. */
   override readonly line = 'spin';
   readonly polls: Pauses;

@@ -103,11 +103,13 @@ export abstract class JointLock extends Lock<MultiHold> {
       throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
     }
     const owners = typeof owner === 'string' ? owner.split(', ') : [];
-    const isHeld = (member: Member): Promise<boolean> => {
+    const isHeld = async (member: Member): Promise<boolean> => {
       if (typeof owner !== 'string') return member.isHeldBy(owner);
-      // `hold.owner` of several clients has one part for each client: look for the part of this member's client.
-      const own = owners.find((part) => part.startsWith(`${member.runtime.clientId}:`)) ?? owner;
-      return member.isHeldBy(own);
+      // `hold.owner` has a part for each client, and several if members have owners of their own. Look for those of this
+      // member's client.
+      const own = owners.filter((part) => part.startsWith(`${member.runtime.clientId}:`));
+      if (own.length <= 1) return member.isHeldBy(own[0] ?? owner);
+      return (await Promise.all(own.map((part) => member.isHeldBy(part)))).includes(true);
     };
     return this.ask(isHeld, (held) => held.filter(Boolean).length >= this.quorum, [false, true]);
   }

@@ -11,6 +11,7 @@ import type { LeaseClock, JumpedMs, LeaseClockMs } from '../clock.js';
 import { latestEnd, type Compensations } from '../holding/compensations.js';
 import type { WakeUps } from './wake-ups.js';
 import { HandOffStreak } from './hand-overs/hand-off-streak.js';
+import { extraLeaseMs, type LocalHandOvers } from './hand-overs/local-hand-over.js';
 import { grantDeadline } from '../holding/hold-record.js';
 import type { LocalLine } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -29,6 +30,7 @@ export interface GrantServices {
   readonly options: { readonly commandTimeout: number; readonly handOff: ResolvedOptions['handOff'] };
   readonly tenures: TenureServices;
   readonly compensations: Compensations;
+  readonly localHandOvers: LocalHandOvers;
   newOwner(): string;
 }
 
@@ -40,10 +42,12 @@ export interface GrantingLine {
   othersWait(protocol: LockProtocol): boolean;
 }
 
-/** A request that gave the lock to the owner of a waiter. */
+/** What gave the lock to the owner of a waiter. */
 interface Grant {
   readonly waiter: LockWaiter;
-  readonly request: ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
+  /** Absent: the waiter follows `before` under the same owner, without a request. */
+  readonly request?: ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
+  readonly before?: Tenure;
   readonly reply: Granted | Handed;
   /** The lease counts from this moment. */
   readonly sentAt: LeaseClockMs;
@@ -87,11 +91,16 @@ export class Grants implements TenureHost<Tenure> {
    * Creates the tenure of the waiter's owner, which has the lock now. If the waiter no longer wants the lock, the
    * tenure ends and the lock goes on to the next waiter.
    */
-  #grant({ waiter, request, reply, sentAt, jumped, now }: Grant): void {
-    const { protocol, owner } = waiter;
-    const doubtUntil = waiter.doubtUntil(request.doubt);
+  #grant({ waiter, request, before, reply, sentAt, jumped, now }: Grant): void {
+    const { protocol, owner, terms } = waiter;
+    const doubtUntil = request === undefined ? 0 : waiter.doubtUntil(request.doubt);
     const handedOff = reply.kind === 'handed';
     const tenure = new Tenure(this.services.tenures, this, protocol, owner, doubtUntil, jumped, handedOff);
+    tenure.lease.mayLast(waiter.requestedMs);
+    tenure.confirmation =
+      before === undefined
+        ? this.services.localHandOvers.confirmed(protocol, sentAt, terms.leaseMs, jumped)
+        : before.confirmation;
     waiter.hasLock();
     this.line.remove(waiter);
     this.line.addHolder(tenure);
@@ -99,14 +108,14 @@ export class Grants implements TenureHost<Tenure> {
     // A granted reader lets all other readers of the line try at once.
     this.schedule.next = this.concurrent ? 'all' : 'head';
     if (!waiter.wantsGrant) {
-      tenure.releaseUnclaimed(waiter.terms.leaseMs);
-      waiter.addDoubt(request.doubt);
+      tenure.releaseUnclaimed(terms.leaseMs);
+      waiter.addDoubt(request?.doubt);
       waiter.reject(waiter.reason as LockError);
       return;
     }
-    const record = tenure.open(waiter.terms, sentAt, now);
+    const record = tenure.open(terms, sentAt, now);
     record.token = tenure.token = reply.token;
-    tellAcquired(tenure, record, waiter.terms.askedAt);
+    tellAcquired(tenure, record, terms.askedAt);
     // A forced unlock named this owner while the reply was pending. It may have run between two attempts of this
     // request: release the field that the second attempt created.
     if (waiter.forced === waiter.owner) tenure.force(true);
@@ -140,10 +149,12 @@ export class Grants implements TenureHost<Tenure> {
     const { jumped } = clock;
     const { leaseMs } = waiter.terms;
     this.#streak.start();
+    if (this.#mayFollow(tenure, waiter) && (await this.#followLocally(tenure, waiter, released)))
+      return { kind: 'handed' };
     const ours = this.#streak.pastFairShare() ? this.#ownSubscribers(waiter) : 'not counted';
     waiter.receive();
     this.successors.add(waiter);
-    const sent = waiter.protocol.handOff(tenure.owner, waiter.owner, leaseMs, ours);
+    const sent = waiter.protocol.handOff(tenure.owner, waiter.owner, waiter.requestedMs, ours);
     tenure.lastRequest = sent;
     const request = await sent.done;
     waiter.received();
@@ -155,9 +166,44 @@ export class Grants implements TenureHost<Tenure> {
       return this.#notHanded(waiter, request, ours);
     this.line.holders.delete(tenure);
     this.#streak.count();
+    // From here on, sections may follow without a request again: Redis has just seen that no other client waits.
+    if (ours !== 'not counted' && extraLeaseMs(this.services.options.handOff, waiter.protocol) > 0)
+      this.#streak.noOthers();
     released();
     this.#grant({ waiter, request, reply, sentAt, jumped, now });
     return { kind: 'handed' };
+  }
+
+  #mayFollow(tenure: Tenure, { protocol, terms }: LockWaiter): boolean {
+    return this.#streak.withinLocalLimit() && this.services.localHandOvers.mayFollow(tenure, protocol, terms);
+  }
+
+  /**
+   * Gives the lock to the waiter without a request, under the owner of the tenure. Returns `false` if the rules of
+   * local hand-overs forbid that meanwhile.
+   */
+  async #followLocally(tenure: Tenure, waiter: LockWaiter, released: () => void): Promise<boolean> {
+    const unused = waiter.owner;
+    // A forced unlock that names the owner means this waiter from now on.
+    waiter.owner = tenure.owner;
+    waiter.receive();
+    this.successors.add(waiter);
+    await this.services.localHandOvers.takeTurn();
+    this.successors.delete(waiter);
+    if (!this.#mayFollow(tenure, waiter)) {
+      waiter.received();
+      waiter.owner = unused;
+      return false;
+    }
+    this.line.holders.delete(tenure);
+    this.#streak.countLocal();
+    released();
+    waiter.received();
+    const { clock } = this.services;
+    const now = clock.now();
+    const reply = { kind: 'handed', token: undefined } as const;
+    this.#grant({ waiter, before: tenure, reply, sentAt: now, jumped: clock.jumped, now });
+    return true;
   }
 
   /** How many subscribers of the channel no other client needs: none, if a waiter of this client needs a message. */
@@ -178,7 +224,7 @@ export class Grants implements TenureHost<Tenure> {
     const { owner, protocol } = waiter;
     const { error, reply, doubt } = request;
     const doubtUntil = doubt?.until ?? 0;
-    const leaseEnd = latestEnd(this.services, waiter.terms.leaseMs);
+    const leaseEnd = latestEnd(this.services, waiter.requestedMs);
     waiter.owner = this.services.newOwner();
     waiter.addDoubt(doubt);
     if (waiter.reason !== undefined) waiter.reject(waiter.reason);

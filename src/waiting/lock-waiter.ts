@@ -6,17 +6,23 @@ import type { MakeHold } from '../holding/single-hold.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
+import type { ResolvedOptions } from '../options.js';
 import type { QueueReleases } from '../protocols/queue-releases.js';
 import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { WaitLimit } from '../wait-limit.js';
+import { extraLeaseMs } from './hand-overs/local-hand-over.js';
 import { Waiter, type Settle } from './waiter.js';
 
 /** The services that the lock waiters of one client share. */
 export interface LockWaiterServices {
   readonly clock: LeaseClock;
-  readonly options: { readonly commandTimeout: number; readonly fairWaiterTimeout: number };
+  readonly options: {
+    readonly commandTimeout: number;
+    readonly fairWaiterTimeout: number;
+    readonly handOff: ResolvedOptions['handOff'];
+  };
   readonly compensations: Compensations;
   readonly queueReleases: QueueReleases;
   /** Returns `<client id>:<number>`, never the same twice. */
@@ -70,6 +76,11 @@ export class LockWaiter extends Waiter {
     this.owner = terms.owner ?? services.newOwner();
   }
 
+  /** The lease that a request for this waiter asks for, in ms. The hold ends after its own lease, `terms.leaseMs`. */
+  get requestedMs(): number {
+    return this.terms.leaseMs + extraLeaseMs(this.services.options.handOff, this.protocol);
+  }
+
   /** When the client sent the try that gave the owner its place, if that time is known. */
   get queuedAt(): MonotonicMs | undefined {
     return this.#place.kind === 'taken' ? this.#place.at : undefined;
@@ -86,7 +97,7 @@ export class LockWaiter extends Waiter {
     const waits = this.limit.kind !== 'one try';
     if (waits && this.protocol.queue !== undefined && this.#place.kind === 'none') this.#place = POSSIBLE_PLACE;
     this.forced = undefined;
-    return this.protocol.acquire(this.owner, this.terms.leaseMs, waits);
+    return this.protocol.acquire(this.owner, this.requestedMs, waits);
   }
 
   override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
@@ -107,7 +118,7 @@ export class LockWaiter extends Waiter {
     this.#doubtUntil = this.doubtUntil(request.doubt);
     // Keep the place and the owner id. If a late attempt acquires the lock, the next try of this owner gets the grant.
     if (this.#place.kind !== 'none' && request.reply?.kind === 'busy') return undefined;
-    const givenBack = this.#releaseOwner(this.#doubtUntil, this.terms.leaseMs);
+    const givenBack = this.#releaseOwner(this.#doubtUntil, this.requestedMs);
     this.#doubtUntil = 0;
     this.#place = NO_PLACE;
     this.owner = this.services.newOwner();
@@ -144,7 +155,7 @@ export class LockWaiter extends Waiter {
     // after `fairWaiterTimeout`, when every client treats the owner as dead. If a late attempt may acquire the lock,
     // the release continues for the lease, if that is longer.
     const { fairWaiterTimeout } = this.services.options;
-    const lastsMs = this.#doubtUntil > 0 ? Math.max(fairWaiterTimeout, this.terms.leaseMs) : fairWaiterTimeout;
+    const lastsMs = this.#doubtUntil > 0 ? Math.max(fairWaiterTimeout, this.requestedMs) : fairWaiterTimeout;
     if (this.#place.kind !== 'none') void this.#releaseOwner(0, lastsMs);
     this.outcome.failed(error);
   }

@@ -5,6 +5,8 @@ import { TIMER_SLACK_MS } from '../../timing.js';
 /** The part of a connection that requests use. */
 export interface CommandPort {
   readonly ready: boolean;
+  /** Identifies the connection from the moment when it is ready until it closes. `undefined`: it is not ready. */
+  readonly session: object | undefined;
   /**
    * `text`: the latest server time at which an attempt may take effect, as an argument of its script. `doubtUntil`: when
    * that server time has certainly passed.

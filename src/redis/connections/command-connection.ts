@@ -53,6 +53,7 @@ export class CommandConnection implements CommandPort {
   #leftAt = -Infinity;
   /** The socket is being closed. ioredis still reports `ready`, and every further `disconnect` would add a listener. */
   #leaving = false;
+  #session: object | undefined;
   #retired = false;
   #lastError: Error | undefined;
   readonly #readiness: Gate;
@@ -90,6 +91,10 @@ export class CommandConnection implements CommandPort {
 
   get ready(): boolean {
     return this.#state === 'ready';
+  }
+
+  get session(): object | undefined {
+    return this.#state === 'ready' ? this.#session : undefined;
   }
 
   /** The connection is needed but not ready. */
@@ -246,6 +251,7 @@ export class CommandConnection implements CommandPort {
     }
     if (this.#state === 'closed' || this.#redis.status !== 'ready') return;
     this.#state = 'ready';
+    this.#session = {};
     // From now on the deadlines of the attempts detect a silent server. A second timer for each command is not needed.
     delete this.#redis.options.socketTimeout;
     this.#lastError = undefined;

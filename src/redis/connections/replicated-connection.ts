@@ -54,6 +54,10 @@ export class ReplicatedConnection implements CommandPort {
     return this.#connection.ready && !this.#waiting && (this.replicas.always || this.#knowsReplicas);
   }
 
+  get session(): object | undefined {
+    return this.#connection.session;
+  }
+
   /** A finding of no replicas is valid for NO_REPLICAS_MS only, because a replica may connect later. */
   get #knowsReplicas(): boolean {
     if (this.#hasReplicas !== false) return this.#hasReplicas ?? false;

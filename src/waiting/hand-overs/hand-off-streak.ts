@@ -1,5 +1,5 @@
 import type { LeaseClock } from '../../clock.js';
-import type { ResolvedOptions } from '../../options.js';
+import type { ResolvedHandOff } from '../../options.js';
 import { STREAK_MS } from '../../timing.js';
 
 /** Sections of every streak at most: see {@link STREAK_MS}. */
@@ -7,16 +7,27 @@ const STREAK_SECTIONS = 256;
 
 /** Counts the sections, and the time, for which hand-overs keep the lock in this process. */
 export class HandOffStreak {
+  /** Sections since the client acquired the lock in Redis, or since Redis last knew of no other waiting client. */
   #sections = 0;
   #startedAt: number | undefined;
+  /** The requests of the streak, and when the first one was sent. */
+  #requests = 0;
+  #firstAt: number | undefined;
 
   constructor(
-    private readonly limit: ResolvedOptions['handOff'],
+    private readonly limit: ResolvedHandOff | undefined,
     private readonly clock: LeaseClock,
   ) {}
 
   /** Ends the streak: the client acquired the lock in Redis, or released the lock there. */
   reset(): void {
+    this.#requests = 0;
+    this.#firstAt = undefined;
+    this.noOthers();
+  }
+
+  /** Redis knew of no other waiting client. */
+  noOthers(): void {
     this.#sections = 0;
     this.#startedAt = undefined;
   }
@@ -24,16 +35,30 @@ export class HandOffStreak {
   /** Starts the time of the streak at its first hand-over. */
   start(): void {
     this.#startedAt ??= this.clock.now();
+    this.#firstAt ??= this.#startedAt;
   }
 
+  /** A section was handed over by a request. */
   count(): void {
     this.#sections += 1;
+    this.#requests += 1;
+  }
+
+  /** A section followed without a request. */
+  countLocal(): void {
+    this.#sections += 1;
+  }
+
+  /** Whether another section may follow without a request. */
+  withinLocalLimit(): boolean {
+    if (this.limit === undefined) return false;
+    return this.#sections < this.limit.maxLocalSections && this.#lastedMs() < this.limit.maxTimeMs;
   }
 
   /** Whether the streak may continue at all. */
   withinHardLimit(): boolean {
     if (this.limit === undefined) return false;
-    return this.#sections < STREAK_SECTIONS && this.#lastedMs() < STREAK_MS;
+    return this.#requests < STREAK_SECTIONS && this.#since(this.#firstAt) < STREAK_MS;
   }
 
   /** Whether the streak may continue only if no other client waits: it has had the option's share of the lock. */
@@ -43,6 +68,10 @@ export class HandOffStreak {
   }
 
   #lastedMs(): number {
-    return this.#startedAt === undefined ? 0 : this.clock.now() - this.#startedAt;
+    return this.#since(this.#startedAt);
+  }
+
+  #since(moment: number | undefined): number {
+    return moment === undefined ? 0 : this.clock.now() - moment;
   }
 }

@@ -1,11 +1,13 @@
 // @ts-check
 import { without } from './mechanism.mjs';
-import { grants } from './names.mjs';
+import { grants, lease, lockWaiter, tenure } from './names.mjs';
 
 const BACKGROUND = 'tests/faults/background-releases';
 const CONTRACT = 'tests/contracts/lock.test';
+const LOCAL = 'tests/integration/local-hand-over';
+const localHandOver = 'src/waiting/hand-overs/local-hand-over.ts';
 
-/** Releases in the background. @type {readonly import('./mechanism.mjs').Mechanism[]} */
+/** Releases in the background and local hand-overs. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const HOT_LOCKS = [
   without(
     'an event for a failed release in the background',
@@ -42,5 +44,57 @@ export const HOT_LOCKS = [
     'if (cause instanceof LockLostError || cause instanceof ClientClosedError) throw cause;',
     '',
     CONTRACT,
+  ),
+  without(
+    'local: a request after a nested hold',
+    tenure,
+    'if (this.#turns !== undefined || this.#releases !== undefined || this.lease.hasRenewed) return false;',
+    'if (this.lease.hasRenewed) return false;',
+    LOCAL,
+  ),
+  without('local: a request after a renewal', lease, '    this.hasRenewed = true;\n', '', LOCAL),
+  without(
+    'local: a request while an attempt of the acquire may run',
+    tenure,
+    'return !this.acquireIsDoubtful;',
+    'return true;',
+    LOCAL,
+  ),
+  without(
+    'local: a lease that Redis has confirmed',
+    localHandOver,
+    'deadlineOf(now, terms.leaseMs, terms.drift) <= deadlineOf(sentAt, leaseMs, terms.drift) &&',
+    '',
+    LOCAL,
+  ),
+  without(
+    'local: a longer lease that the request asks for',
+    lockWaiter,
+    'return this.terms.leaseMs + extraLeaseMs(this.services.options.handOff, this.protocol);',
+    'return this.terms.leaseMs;',
+    LOCAL,
+  ),
+  without('local: a request after a cut', localHandOver, 'sessionOf(protocol.key) === session &&', '', LOCAL),
+  without('local: an end of the streak', localHandOver, 'now < sentAt + localMs &&', '', LOCAL),
+  without(
+    'local: sections that count for the limit of hand-overs',
+    'src/waiting/hand-overs/hand-off-streak.ts',
+    'return this.#sections < this.limit.maxLocalSections && this.#lastedMs() < this.limit.maxTimeMs;',
+    'return true;',
+    LOCAL,
+  ),
+  without(
+    'local: a token for each hold of a fenced lock',
+    'src/protocols/fenced-lock-protocol.ts',
+    '  override readonly followsLocally = false;\n',
+    '',
+    LOCAL,
+  ),
+  without(
+    'local: an end of the streak by a forced unlock of this client',
+    localHandOver,
+    'this.#forcing.set(key, (this.#forcing.get(key) ?? 0) + 1);',
+    '',
+    LOCAL,
   ),
 ];

@@ -155,6 +155,18 @@ export const COUNTERPARTS = {
     // No line to take out: the words of a request are made once, for all of its attempts.
     repeatOther: [],
   },
+  LocalHandOver: {
+    afterRequest: ['local: a request after a nested hold', 'local: a request after a renewal'],
+    whileStray: ['local: a request while an attempt of the acquire may run'],
+    uncovered: ['local: a lease that Redis has confirmed'],
+    asksForLease: ['local: a longer lease that the request asks for'],
+    afterCut: ['local: a request after a cut'],
+    endless: ['local: an end of the streak'],
+    uncounted: ['local: sections that count for the limit of hand-overs'],
+    whileForcing: ['local: an end of the streak by a forced unlock of this client'],
+    fencedFollows: ['local: a token for each hold of a fenced lock'],
+    keepsOn: [],
+  },
   Waiting: {
     clearAtReply: ['a mark that the sending clears', 'a mark that the answer leaves alone'],
     noNaMark: ['a mark when what a try took late has gone back'],

@@ -163,7 +163,7 @@ export const WAITING = [
   without(
     'a grant without a caller that continues',
     grants,
-    'tenure.releaseUnclaimed(waiter.terms.leaseMs);',
+    'tenure.releaseUnclaimed(terms.leaseMs);',
     '',
     CONTRACT,
     PROPERTIES,

@@ -61,6 +61,7 @@ export class FakeConnection {
   routesFor(sender: Sender | undefined): CommandRoutes {
     const port: CommandPort = {
       ready: true,
+      session: this,
       notAfter: (sentAt, deadline) => {
         const ahead = AHEAD_MS - this.behindMs;
         const notAfter = Math.floor(ahead + sentAt + 0.9 * (deadline - sentAt));

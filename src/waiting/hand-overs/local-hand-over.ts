@@ -1,0 +1,96 @@
+/*
+ * Local hand-over (`handOff.local`): sections of one process follow one another under the same owner in Redis, without a
+ * request. A streak starts when Redis confirms an owner: with its reply to an acquire or to a scripted hand-over. That
+ * request asks for `local` ms more than the lease of its hold. Another section may follow under this owner
+ *
+ * 1. if the tenure before has sent nothing but the request that granted it, and no attempt of that can still run;
+ * 2. if its hold ends, by its own lease, no later than the lease that Redis has confirmed;
+ * 3. if the connection is the one that was up at the confirmation, and the clock has not jumped since;
+ * 4. for `local` ms after the request was sent, within the limits of hand-overs (hand-off-streak.ts);
+ * 5. for a kind that allows it (`followsLocally` of the protocol);
+ * 6. while no forced unlock by this client is pending.
+ *
+ * tests/verification/model/LocalHandOver.tla models these rules.
+ */
+import type { JumpedMs, LeaseClock, LeaseClockMs } from '../../clock.js';
+import { deadlineOf, type HoldTerms } from '../../holding/hold-record.js';
+import type { Confirmation } from '../../holding/tenure-host.js';
+import type { Tenure } from '../../holding/tenure.js';
+import type { ResolvedOptions } from '../../options.js';
+import { runOutside } from '../../ownership/flow.js';
+import type { LockProtocol } from '../../protocols/lock-protocol.js';
+import { LOCAL_TURN_MS } from '../../timing.js';
+
+/** The services of the client that local hand-overs use. */
+export interface LocalServices {
+  readonly clock: LeaseClock;
+  readonly options: { readonly handOff: ResolvedOptions['handOff'] };
+  /** Identifies the connection for this key from the moment when it is ready until it closes. */
+  sessionOf(key: string): object | undefined;
+}
+
+/** Time, in ms, by which a request that may start a streak asks for more than the lease of its hold. */
+export function extraLeaseMs(handOff: ResolvedOptions['handOff'], { followsLocally }: LockProtocol): number {
+  return followsLocally && handOff !== undefined ? handOff.localMs : 0;
+}
+
+/** The local hand-overs of one client. */
+export class LocalHandOvers {
+  /** Number of pending forced unlocks, by key. */
+  readonly #forcing = new Map<string, number>();
+  /** When the first hand-over of the current turn of the event loop came. */
+  #turnSince: number | undefined;
+
+  constructor(private readonly services: LocalServices) {}
+
+  /** Redis confirmed the owner by its reply to a request that was sent at `sentAt`. */
+  confirmed(protocol: LockProtocol, sentAt: LeaseClockMs, leaseMs: number, jumped: JumpedMs): Confirmation | undefined {
+    const extraMs = extraLeaseMs(this.services.options.handOff, protocol);
+    const session = extraMs === 0 ? undefined : this.services.sessionOf(protocol.key);
+    return session === undefined ? undefined : { sentAt, leaseMs: leaseMs + extraMs, jumped, session };
+  }
+
+  /** Whether a hold with these terms may follow the tenure under the same owner now. */
+  mayFollow({ confirmation, hasOnlyAcquired, protocol }: Tenure, next: LockProtocol, terms: HoldTerms): boolean {
+    const { clock, options, sessionOf } = this.services;
+    if (confirmation === undefined || !hasOnlyAcquired) return false;
+    if (!next.followsLocally || next.side !== protocol.side) return false;
+    const now = clock.now();
+    const { sentAt, leaseMs, jumped, session } = confirmation;
+    const localMs = options.handOff?.localMs ?? 0;
+    return (
+      now < sentAt + localMs &&
+      deadlineOf(now, terms.leaseMs, terms.drift) <= deadlineOf(sentAt, leaseMs, terms.drift) &&
+      // Other clients sleep until the end of the lease. The next request must not end it sooner.
+      now + terms.leaseMs >= sentAt + leaseMs - localMs &&
+      clock.jumped === jumped &&
+      sessionOf(protocol.key) === session &&
+      !this.#forcing.has(protocol.key)
+    );
+  }
+
+  /**
+   * Resolves at once, or after the other events of the process had their turn. Sections that wait for nothing else would
+   * otherwise block the event loop for as long as a streak.
+   */
+  async takeTurn(): Promise<void> {
+    const now = this.services.clock.clock.monotonic();
+    if (this.#turnSince === undefined) {
+      this.#turnSince = now;
+      runOutside(() => setImmediate(() => (this.#turnSince = undefined)));
+    }
+    if (now - this.#turnSince >= LOCAL_TURN_MS) await new Promise(setImmediate);
+  }
+
+  /** Runs a forced unlock. Redis may free the lock before the reply arrives, so no section follows locally meanwhile. */
+  async whileForcing<T>(key: string, forceUnlock: () => Promise<T>): Promise<T> {
+    this.#forcing.set(key, (this.#forcing.get(key) ?? 0) + 1);
+    try {
+      return await forceUnlock();
+    } finally {
+      const left = (this.#forcing.get(key) ?? 0) - 1;
+      if (left > 0) this.#forcing.set(key, left);
+      else this.#forcing.delete(key);
+    }
+  }
+}
