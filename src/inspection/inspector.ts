@@ -1,6 +1,6 @@
 import { refuseUnknown, type ResolvedOptions } from '../options.js';
 import { ClientClosedError, InvalidArgumentError } from '../errors.js';
-import type { Named } from '../lock-name.js';
+import { nameOf, type Named } from '../lock-name.js';
 import type { Reports } from '../diagnostics/reports.js';
 import type { ProtocolPort } from '../protocols/protocol-port.js';
 import type { Topology } from '../redis/topologies/topology.js';
@@ -53,7 +53,7 @@ export class Inspector {
     const { lines, locks, objects, options: clientOptions, port, reports } = this.services;
     const forcing = { options: clientOptions, port, reports, lanes: objects.lanes, lines };
     const owner = checkForceOptions(options);
-    return locks.localHandOvers.whileForcing(name.key, () => forceUnlock(forcing, name, owner));
+    return locks.localHandOvers.whileForcing(port.keyPrefix + nameOf(name), () => forceUnlock(forcing, name, owner));
   }
 
   #checkOpen(): void {
