@@ -66,9 +66,11 @@ export async function openPage(options: PageOptions = {}): Promise<Page> {
   page.on('console', (message) => {
     if (message.type() === 'error') problems.push(`console: ${message.text()} ${message.location().url ?? ''}`);
   });
-  page.on('requestfailed', (request) =>
-    problems.push(`no response: ${request.url()} ${request.failure()?.errorText ?? 'cancelled'}`),
-  );
+  page.on('requestfailed', (request) => {
+    const reason = request.failure()?.errorText ?? 'cancelled';
+    // The page itself has ended the request.
+    if (reason !== 'net::ERR_ABORTED') problems.push(`no response: ${request.url()} ${reason}`);
+  });
   page.on('response', (response) => {
     if (response.status() >= 400) problems.push(`status ${response.status()}: ${response.url()}`);
   });

@@ -15,12 +15,14 @@ const EVENTS: readonly ServerEvent['name'][] = [
   ...(['hello', 'rows', 'summary', 'selected', 'timeline', 'own', 'waits', 'contended', 'doctor', 'problems'] as const),
   'bye',
 ];
-const BYE: Readonly<Record<Bye['reason'], string>> = {
-  'client closed': 'The client of this page was closed: its process ends.',
-  'server closed': 'The server of this page was closed.',
-  slow: 'The server closed the connection, because this page did not keep up.',
-  'not allowed': 'You are no longer allowed to see this page. Sign in again.',
+/** What the page says at the end of a stream, by the reason, and whether it opens another one by itself. */
+const BYE: Readonly<Record<Bye['reason'], { readonly message: string; readonly again: boolean }>> = {
+  'client closed': { message: 'The client of this page was closed: its process ends.', again: false },
+  'server closed': { message: 'The server of this page has ended its connections.', again: true },
+  slow: { message: 'The server closed the connection, because this page did not keep up.', again: true },
+  'not allowed': { message: 'You are no longer allowed to see this page. Sign in again.', again: false },
 };
+const UNKNOWN_END = { message: 'The server has ended the connection.', again: false };
 const RETRY_MS = 3_000;
 /** A page that is out of sight for this long costs Redis nothing. */
 const PAUSE_MS = 60_000;
@@ -58,10 +60,9 @@ export class Stream {
     const event = { name, payload: JSON.parse(data) as unknown } as ServerEvent;
     if (event.name === 'hello') this.#become({ kind: 'live' });
     this.listener.onEvent(event);
-    if (event.name === 'bye') {
-      const { reason } = event.payload;
-      this.#end(BYE[reason] ?? 'The server has ended the connection.', reason === 'slow');
-    }
+    if (event.name !== 'bye') return;
+    const { message, again } = BYE[event.payload.reason] ?? UNKNOWN_END;
+    this.#end(message, again);
   }
 
   #onError(source: EventSource): void {

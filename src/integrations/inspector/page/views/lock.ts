@@ -132,9 +132,20 @@ function queued({ process, owner, isThisClient }: QueuedView): Item<QueuedView> 
   return { node: element('li', {}, processNode(process, owner, isThisClient)), update: () => undefined };
 }
 
+/** Client ids with eight digits, as the command `holdfast` shows them. */
+const shortened = (text: string): string =>
+  text.replace(/\b([\da-f]{8})(?:-[\da-f]{4}){3}-[\da-f]{12}(?=:\d)/g, '$1').replaceAll(' -> ', ' → ');
+
 function entry({ at, what, text, source }: TimelineEntry): Item<TimelineEntry> {
   const time = element('time', {}, timeOfDay(at));
-  const node = element('li', { class: `entry ${what.replace(' ', '-')}` }, time, named(text, 'text'));
+  const words = element(
+    'span',
+    { class: 'words' },
+    element('span', { class: 'what' }, what),
+    ' ',
+    named(shortened(text), 'text'),
+  );
+  const node = element('li', { class: `entry ${what.replace(' ', '-')}` }, time, words);
   if (source === 'seen') node.append(element('span', { class: 'at' }, 'seen'));
   return { node, update: () => undefined };
 }

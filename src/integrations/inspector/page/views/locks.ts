@@ -69,8 +69,10 @@ export class LocksView {
   render(): void {
     const { summary } = this.model;
     const rows = this.#inOrder([...this.model.rows.values()].filter(({ value }) => !isSemaphore(value)));
+    const focusedAt = [...this.#body.children].findIndex((row) => row.contains(document.activeElement));
     this.#list.show(rows);
     this.#forgetRemoved();
+    if (focusedAt >= 0 && !this.#body.contains(document.activeElement)) this.#focusRow(focusedAt);
     const selected = this.model.selected?.value.name;
     for (const row of this.#body.children) row.classList.toggle('selected', row.getAttribute('data-name') === selected);
     this.#table.hidden = rows.length === 0;
@@ -91,8 +93,12 @@ export class LocksView {
 
   /** Moves the focus to the link of a lock. */
   focus(name: string | undefined): void {
-    const row = [...this.#body.children].find((each) => each.getAttribute('data-name') === name);
-    (row?.querySelector('a') ?? byId('search-locks')).focus();
+    this.#focusRow([...this.#body.children].findIndex((row) => row.getAttribute('data-name') === name));
+  }
+
+  /** Moves the focus to the row at a place, or to the search if there is none. */
+  #focusRow(at: number): void {
+    (this.#body.children[at]?.querySelector('a') ?? byId('search-locks')).focus();
   }
 
   #asked(): number {

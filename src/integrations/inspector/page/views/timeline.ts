@@ -78,6 +78,7 @@ function barShapes(bar: TimelineBar, x: (at: number) => number, now: number, y: 
   const shapes = [
     shape('rect', {
       class: `hold ${color} ${bar.mode}`,
+      'data-owner': bar.owner,
       x: from,
       y,
       width: Math.max(1.5, to - from - 0.5),
