@@ -8,6 +8,9 @@ import { join } from 'node:path';
 
 const rootDir = join(import.meta.dirname, '..');
 
+/** The client in the processes of the tests sends its commands as every user of ioredis does. */
+const PLAIN = process.env.HOLDFAST_PLAIN_TRANSPORT === '1';
+
 const common = {
   rootDir,
   testEnvironment: '<rootDir>/tests/support/jest/environment.mjs',
@@ -17,7 +20,13 @@ const common = {
     '\\.ts$': ['ts-jest', { useESM: true }],
     '\\.lua$': '<rootDir>/tests/support/lua/lua-transform.cjs',
   },
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', '^(\\.{1,2}/.*)\\?text$': '$1' },
+  moduleNameMapper: {
+    ...(PLAIN && { '/quick-transport\\.js$': '<rootDir>/tests/support/jest/plain-transport.ts' }),
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^(\\.{1,2}/.*)\\?text$': '$1',
+  },
+  // These tests look at what the quick transport saves.
+  testPathIgnorePatterns: PLAIN ? ['/unit/quick-transport', '/integration/cost'] : [],
 };
 
 /** @param {string} displayName @param {string[]} folders @param {string} testRegex */

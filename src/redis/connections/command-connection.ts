@@ -1,11 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.js';
 import { Gate } from '../../gate.js';
-import { AnsweredCommand, type Answers } from './answered-command.js';
 import { Deadlines, type Attempt, type CommandPort } from './attempt.js';
-import { detached } from './detached.js';
-import { isObserved } from './observed.js';
 import { connect, keepTrying } from './own-connection.js';
+import { QuickTransport } from './quick-transport.js';
+import type { Answers, Transport } from './transport.js';
 import {
   isCredentialsError,
   isLockedOut,
@@ -16,9 +15,6 @@ import {
   withoutArguments,
 } from '../server-error.js';
 import { LEAVE_EVERY_MS, SERVER_CLOCK_AGE_MS } from '../../timing.js';
-
-/** Largest number of commands in one system call. */
-const MAX_CORKED = 16;
 
 const never = (): null => null;
 
@@ -45,11 +41,7 @@ export class CommandConnection implements CommandPort {
   #clockLookedAt = -Infinity;
   #clockRefused = false;
   #answerCount = 0;
-  readonly #answersDirectly: boolean;
-  /** Number of commands written since the socket was corked; 0 while it is not corked. */
-  #corked = 0;
-  /** The last turn that corked the socket wrote more than one command. */
-  #crowded = false;
+  readonly #transport: Transport;
   #leftAt = -Infinity;
   /** The socket is being closed. ioredis still reports `ready`, and every further `disconnect` would add a listener. */
   #leaving = false;
@@ -71,7 +63,7 @@ export class CommandConnection implements CommandPort {
   ) {
     this.#redis = redis;
     this.#readiness = new Gate(clock);
-    this.#answersDirectly = AnsweredCommand.fits(redis);
+    this.#transport = new QuickTransport(redis);
     this.#deadlines = new Deadlines(clock, (attempt) => this.#overdue(attempt));
     redis.on('ready', () => void this.#becomeReady());
     redis.on('close', () => {
@@ -135,22 +127,11 @@ export class CommandConnection implements CommandPort {
   }
 
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void {
-    this.#cork();
-    if (asking) this.#write('asking', [], this.#askings, attempt);
+    this.#transport.begin(this.#deadlines.size);
+    if (asking) this.#transport.write('asking', [], this.#askings, attempt);
     attempt.answersBefore = this.#answerCount;
     this.#deadlines.add(attempt);
-    this.#write(name, args, this.#answers, attempt);
-  }
-
-  #write(name: string, args: string[], answers: Answers<Attempt>, attempt: Attempt): void {
-    if (this.#answersDirectly && !isObserved(this.#redis)) {
-      this.#redis.sendCommand(new AnsweredCommand(name, args, answers, attempt));
-    } else {
-      this.#redis.call(name, ...args).then(
-        (raw) => detached(() => answers.answered(attempt, raw)),
-        (error: unknown) => detached(() => answers.failed(attempt, error as Error)),
-      );
-    }
+    this.#transport.write(name, args, this.#answers, attempt);
   }
 
   readonly #answers: Answers<Attempt> = {
@@ -262,30 +243,5 @@ export class CommandConnection implements CommandPort {
   async #enterDatabase(): Promise<void> {
     const { db } = this.#redis.options; // ioredis treats null as database 0
     if (db) await this.#redis.select(db);
-  }
-
-  /**
-   * Under load, the commands of one turn share system calls. Each call carries at most MAX_CORKED commands, so that the
-   * server can begin while the client still writes. Without load, a command is written at once.
-   *
-   * Pending attempts are a sign of load. So is a last turn with more than one command: if one read brings all replies,
-   * no attempt is pending when the callers send their next commands.
-   */
-  #cork(): void {
-    if (this.#corked > 0) {
-      this.#corked += 1;
-      if (this.#corked % MAX_CORKED !== 0) return;
-      this.#redis.stream.uncork();
-      this.#redis.stream.cork();
-    } else if (this.#deadlines.size > 0 || this.#crowded) {
-      const { stream } = this.#redis;
-      this.#corked = 1;
-      stream.cork();
-      process.nextTick(() => {
-        this.#crowded = this.#corked > 1;
-        this.#corked = 0;
-        stream.uncork();
-      });
-    }
   }
 }

@@ -161,7 +161,7 @@ export const PROMISES = [
   ),
   without(
     'the first command of a turn that waits for the others',
-    'src/redis/connections/command-connection.ts',
+    'src/redis/connections/quick-transport.ts',
     ' || this.#crowded',
     '',
     'tests/integration/cost',

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Command } from 'ioredis';
-import { AnsweredCommand } from '../../src/redis/connections/answered-command.js';
+import { AnsweredCommand } from '../../src/redis/connections/quick-transport.js';
 
 const SHA = '0123456789abcdef0123456789abcdef01234567';
 const answers = { answered: () => undefined, failed: () => undefined };
