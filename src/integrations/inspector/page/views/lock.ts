@@ -21,7 +21,7 @@ export class LockView {
   readonly #owners = element('ul', { class: 'owners-list' });
   readonly #waiting = element('p');
   readonly #queue = element('ol', { class: 'queue' });
-  readonly #entries = element('ol', { class: 'log' });
+  readonly #entries = element('ol', { class: 'log', tabindex: '0', 'aria-label': 'What happened' });
   readonly #timeline: Timeline;
   readonly #ownerList: KeyedList<OwnerView>;
   readonly #queueList: KeyedList<QueuedView>;
