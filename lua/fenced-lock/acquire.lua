@@ -8,7 +8,6 @@
 -- Returns  text  taken, hold count 1: the token
 --          n     ms until the lease of the holder ends; -1 = no expiry
 --          -3    too late; nothing changed
---          WRONGTYPE  the hash of this name is not a lock; nothing changed
 
 local lock, token = KEYS[1], KEYS[2]
 local owner, lease, tokens, notAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -20,12 +19,7 @@ local held = redis.call('EXISTS', lock) == 1
 if held then
   if redis.call('HEXISTS', lock, owner) == 0 then
     local left = redis.call('PTTL', lock)
-    -- A lock has a lease. A hash that has none, and no field with an owner in it, is not a lock.
-    if left == -1 then
-      local client, isLock = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8), false
-      for _, field in ipairs(redis.call('HKEYS', lock)) do isLock = isLock or string.find(field, client .. ':%-?%d') end
-      if not isLock then return redis.error_reply('WRONGTYPE the hash of this name is not a lock') end
-    end
+    -- include: lib/foreign-hash.lua
     return left
   end
   -- On a repeat, no other owner can have drawn a token since the first run.

@@ -35,11 +35,8 @@ if done and closed then
 end
 if done then done = type(redis.pcall('DEL', latch)) == 'number' end
 if not done then
-  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
-  -- return its error.
+  -- include: lib/lane-undo.lua
   -- 0: no opening before. A waiter that reads the value before it expires must not take it for one.
-  redis.call('HSET', requests, lane, seen or '0:-4')
-  redis.call('PEXPIRE', requests, '3600000')
   if closed then redis.call('SET', opened, before or '0', 'PX', before and '3600000' or '1') end
   redis.call('DEL', latch)
 end

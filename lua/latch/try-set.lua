@@ -29,10 +29,7 @@ local set = redis.pcall('PEXPIRE', requests, '3600000')
 -- key.
 if type(set) == 'number' and closes then set = redis.pcall('SET', latch, count) end
 if type(set) == 'table' and set.err then
-  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
-  -- return its error.
-  redis.call('HSET', requests, lane, seen or '0:-4')
-  redis.call('PEXPIRE', requests, '3600000')
+  -- include: lib/lane-undo.lua
   redis.call('SET', latch, count)
 end
 if not closes then return 0 end

@@ -28,10 +28,7 @@ redis.call('HSET', requests, lane, sequence .. ':1')
 local set = redis.pcall('PEXPIRE', requests, '3600000')
 if type(set) == 'number' and changes then set = redis.pcall('INCRBY', semaphore, change) end
 if type(set) ~= 'number' then
-  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
-  -- return its error.
-  redis.call('HSET', requests, lane, seen or '0:-4')
-  redis.call('PEXPIRE', requests, '3600000')
+  -- include: lib/lane-undo.lua
   redis.call('INCRBY', semaphore, change)
 end
 return 1

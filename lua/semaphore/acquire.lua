@@ -23,10 +23,7 @@ redis.call('HSET', requests, lane, sequence .. ':' .. answer)
 local taken = redis.pcall('PEXPIRE', requests, '3600000')
 if type(taken) == 'number' and answer >= 0 then taken = redis.pcall('DECRBY', semaphore, permits) end
 if type(taken) ~= 'number' then
-  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
-  -- return its error.
-  redis.call('HSET', requests, lane, seen or '0:-4')
-  redis.call('PEXPIRE', requests, '3600000')
+  -- include: lib/lane-undo.lua
   redis.call('DECRBY', semaphore, permits)
 end
 if answer < 0 then return -1 end

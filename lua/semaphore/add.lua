@@ -22,10 +22,7 @@ redis.call('HSET', requests, lane, sequence .. ':1')
 local added = redis.pcall('PEXPIRE', requests, '3600000')
 if type(added) == 'number' then added = redis.pcall('INCRBY', semaphore, permits) end
 if type(added) ~= 'number' then
-  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
-  -- return its error.
-  redis.call('HSET', requests, lane, seen or '0:-4')
-  redis.call('PEXPIRE', requests, '3600000')
+  -- include: lib/lane-undo.lua
   redis.call('INCRBY', semaphore, permits)
 end
 return 1

@@ -21,10 +21,7 @@ redis.call('HSET', requests, lane, sequence .. ':' .. string.format('%.0f', free
 local taken = redis.pcall('PEXPIRE', requests, '3600000')
 if type(taken) == 'number' and free > 0 then taken = redis.pcall('DECRBY', semaphore, free) end
 if type(taken) ~= 'number' then
-  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
-  -- return its error.
-  redis.call('HSET', requests, lane, seen or '0:-4')
-  redis.call('PEXPIRE', requests, '3600000')
+  -- include: lib/lane-undo.lua
   redis.call('DECRBY', semaphore, free)
 end
 return free

@@ -24,10 +24,7 @@ redis.call('HSET', requests, lane, sequence .. ':' .. made)
 local set = redis.pcall('PEXPIRE', requests, '3600000')
 if type(set) == 'number' and made == 1 then set = redis.pcall('SETNX', semaphore, permits) end
 if type(set) ~= 'number' then
-  -- Redis refused a command halfway. Restore the lane, so that a repeat runs completely, and run the command again to
-  -- return its error.
-  redis.call('HSET', requests, lane, seen or '0:-4')
-  redis.call('PEXPIRE', requests, '3600000')
+  -- include: lib/lane-undo.lua
   redis.call('SETNX', semaphore, permits)
 end
 if made == 0 then return 0 end

@@ -1,5 +1,6 @@
 import { lockChannel } from '../../../src/redis/keys.js';
 import * as scripts from '../../../src/redis/scripts/lock.js';
+import { timeLeftNumber, type TimeLeft } from '../../../src/lease-time.js';
 import * as reads from '../../../src/redis/scripts/reads.js';
 import { Published } from '../../support/clients/published.js';
 import { admin } from '../../support/redis.js';
@@ -145,7 +146,8 @@ class ScriptReplay {
     const operation = operations[word];
     // The latch's DEL; and there are no waiters here that would subscribe.
     if (operation === undefined) return undefined;
-    const ours = await run(operation, [this.names.ours(key)], field === undefined ? [] : [this.#owners.ours(field)]);
+    const answer = await run(operation, [this.names.ours(key)], field === undefined ? [] : [this.#owners.ours(field)]);
+    const ours = word === 'PTTL' ? timeLeftNumber(answer as TimeLeft) : answer;
     const recorded = word === 'PTTL' ? reply : word === 'HGET' ? Number(reply ?? 0) : reply === 1;
     return { what: word, recorded, ours, key };
   }
