@@ -36,18 +36,7 @@ local spared = owner
 
 if free and (not head or head == owner) then
   if head then
-    redis.call('LPOP', queue)
-    redis.call('ZREM', timeouts, owner)
-    redis.call('ZREM', alive, owner)
-    local behind = redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES')
-    for from = 1, #behind, 1000 do
-      local lowered = {}
-      for i = from, math.min(from + 999, #behind), 2 do
-        lowered[#lowered + 1] = string.format('%.0f', behind[i + 1] - wait)
-        lowered[#lowered + 1] = behind[i]
-      end
-      redis.call('ZADD', timeouts, unpack(lowered))
-    end
+    -- include: lib/fair-leave-head.lua
   end
   redis.call('HSET', lock, owner, '1')
   redis.call('PEXPIRE', lock, lease)

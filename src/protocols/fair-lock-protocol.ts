@@ -3,7 +3,7 @@ import type { ResolvedOptions } from '../options.js';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/fair-lock.js';
-import type { AcquireReply, ReleaseReply } from '../redis/scripts/replies.js';
+import type { AcquireReply, HandOffReply, ReleaseReply } from '../redis/scripts/replies.js';
 import type { WaitQueue } from './lock-protocol.js';
 import { PlainLockProtocol } from './plain-lock-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
@@ -14,8 +14,6 @@ import type { ProtocolPort } from './protocol-port.js';
  */
 export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
   override readonly kind = 'fair';
-  // The next owner is the head of the queue, which may wait in another process.
-  override readonly handsOff = false;
   override readonly followsLocally = false;
   readonly #keys: readonly [lock: string, queue: string, timeouts: string, alive: string];
 
@@ -53,6 +51,13 @@ export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
       this.options.fairLockWaitTimeout,
       ...owners,
     ]);
+  }
+
+  /** The queue decides who is next, so subscribers of other clients do not count. */
+  override handOff(from: string, to: string, leaseMs: number): ScriptRequest<HandOffReply> {
+    const { executor, publish } = this.port;
+    const { fairLockWaitTimeout } = this.options;
+    return executor.run(scripts.handOff, this.#keys, [from, to, leaseMs, fairLockWaitTimeout, publish, this.channel]);
   }
 
   refresh(owners: readonly string[]): ScriptRequest<scripts.RefreshReply> {

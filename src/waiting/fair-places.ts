@@ -3,9 +3,19 @@ import { LightSet } from '../light-set.js';
 import type { WaitQueue } from '../protocols/lock-protocol.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
 import type { Tenure } from '../holding/tenure.js';
-import type { LockWaiter } from './lock-waiter.js';
+import type { Grant, LockWaiter } from './lock-waiter.js';
 import type { Waiter } from './waiter.js';
 import { AFTER_LEASE_MS } from '../timing.js';
+
+/** The line of one waiter. */
+export interface QueuedTurn {
+  /** Makes the waiter try. */
+  wake(): void;
+  /** The waiter no longer waits for a hand-over. A message may have come meanwhile. */
+  resume(): void;
+  /** Gives the waiter the lock that another line has handed over. */
+  grant(grant: Grant): void;
+}
 
 /**
  * The waiters of this client that have a place in the Redis queue of one lock. Each waiter has a line of its own. One
@@ -21,8 +31,8 @@ export class QueuedLine {
    * lines.
    */
   lines = 0;
-  /** The waiters in order of arrival. `wake` makes the waiter try. */
-  readonly #waiters = new Map<Waiter, { readonly waiter: LockWaiter; readonly wake: () => void }>();
+  /** The waiters in order of arrival. */
+  readonly #waiters = new Map<Waiter, { readonly waiter: LockWaiter; readonly turn: QueuedTurn }>();
   #timer: Timer | undefined;
   #refreshing = false;
 
@@ -54,8 +64,18 @@ export class QueuedLine {
     return false;
   }
 
-  join(waiter: LockWaiter, wake: () => void): void {
-    this.#waiters.set(waiter, { waiter, wake });
+  /** The waiter of this client that is the first in the Redis queue, if that is certain. */
+  get next(): LockWaiter | undefined {
+    const { first } = this;
+    return first === undefined || first.queuedAt === undefined || this.isBehind(first) ? undefined : first;
+  }
+
+  turnOf(waiter: LockWaiter): QueuedTurn | undefined {
+    return this.#waiters.get(waiter)?.turn;
+  }
+
+  join(waiter: LockWaiter, turn: QueuedTurn): void {
+    this.#waiters.set(waiter, { waiter, turn });
     if (this.#timer === undefined && !this.#refreshing) this.#refreshIn(this.refreshMs);
   }
 
@@ -84,7 +104,7 @@ export class QueuedLine {
     this.#refreshing = false;
     for (const at of reply?.toTry ?? []) {
       const told = asked[at];
-      if (told !== undefined && this.#waiters.has(told.waiter)) told.wake();
+      if (told !== undefined && this.#waiters.has(told.waiter)) told.turn.wake();
     }
     if (this.#waiters.size === 0) return;
     const lookInMs = reply?.lookInMs;

@@ -5,10 +5,10 @@
  */
 import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply, Granted, HandOffReply, Handed } from '../redis/scripts/replies.js';
+import type { HandOffReply } from '../redis/scripts/replies.js';
 import type { OwnSubscribers } from '../redis/scripts/script.js';
-import type { LeaseClock, JumpedMs, LeaseClockMs } from '../clock.js';
-import { latestEnd, type Compensations } from '../holding/compensations.js';
+import type { LeaseClock, LeaseClockMs } from '../clock.js';
+import { latestEnd, releaseGoesOn, type Compensations } from '../holding/compensations.js';
 import type { WakeUps } from './wake-ups.js';
 import { HandOffStreak } from './hand-overs/hand-off-streak.js';
 import { extraLeaseMs, type LocalHandOvers } from './hand-overs/local-hand-over.js';
@@ -17,11 +17,12 @@ import type { LocalLine } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { ResolvedOptions } from '../options.js';
 import type { RetrySchedule } from './retry-schedule.js';
-import type { TenureEnd } from '../holding/tenure-end.js';
+import { failedEnd, type TenureEnd } from '../holding/tenure-end.js';
 import { tellAcquired } from '../holding/tenure-events.js';
 import type { Ended, TenureHost } from '../holding/tenure-host.js';
 import { Tenure, type TenureServices } from '../holding/tenure.js';
-import { LockWaiter } from './lock-waiter.js';
+import type { QueuedTurn } from './fair-places.js';
+import { LockWaiter, type Grant } from './lock-waiter.js';
 import type { Try } from './waiter.js';
 
 /** The services that the grants of one client share. */
@@ -42,20 +43,7 @@ export interface GrantingLine {
   othersWait(protocol: LockProtocol): boolean;
 }
 
-/** What gave the lock to the owner of a waiter. */
-interface Grant {
-  readonly waiter: LockWaiter;
-  /** Absent: the waiter follows `before` under the same owner, without a request. */
-  readonly request?: ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
-  readonly before?: Tenure;
-  readonly reply: Granted | Handed;
-  /** The lease counts from this moment. */
-  readonly sentAt: LeaseClockMs;
-  readonly jumped: JumpedMs;
-  readonly now: LeaseClockMs;
-}
-
-export class Grants implements TenureHost<Tenure> {
+export class Grants implements TenureHost<Tenure>, QueuedTurn {
   /** Waiters with a pending hand-over. */
   readonly successors = new Set<LockWaiter>();
   readonly #streak: HandOffStreak;
@@ -83,7 +71,7 @@ export class Grants implements TenureHost<Tenure> {
     const now = clock.now();
     if (reply?.kind !== 'granted' || now >= grantDeadline(sentAt, waiter.terms.leaseMs)) return false;
     this.#streak.reset();
-    this.#grant({ waiter, request, reply, sentAt, jumped, now });
+    this.grant({ waiter, request, reply, sentAt, jumped, now });
     return true;
   }
 
@@ -91,7 +79,7 @@ export class Grants implements TenureHost<Tenure> {
    * Creates the tenure of the waiter's owner, which has the lock now. If the waiter no longer wants the lock, the
    * tenure ends and the lock goes on to the next waiter.
    */
-  #grant({ waiter, request, before, reply, sentAt, jumped, now }: Grant): void {
+  grant({ waiter, request, before, reply, sentAt, jumped, now }: Grant): void {
     const { protocol, owner, terms } = waiter;
     const doubtUntil = request === undefined ? 0 : waiter.doubtUntil(request.doubt);
     const handedOff = reply.kind === 'handed';
@@ -127,7 +115,7 @@ export class Grants implements TenureHost<Tenure> {
    * current lease of the key ends.
    */
   successorFor(leaseEnd: LeaseClockMs): LockWaiter | undefined {
-    const { head } = this.line;
+    const head = this.line.queue === undefined ? this.line.head : this.line.queue.next;
     if (!(head instanceof LockWaiter) || head.isBusy || !head.protocol.handsOff) return undefined;
     // Other clients sleep until the lease end that they know. If this process died, a successor's shorter lease would
     // end before that, and no message would wake those clients.
@@ -142,7 +130,7 @@ export class Grants implements TenureHost<Tenure> {
    *
    * - `handed` in time: the successor gets the lock.
    * - In every other case the successor stays in line with a new owner id, because an attempt may still write the old
-   *   one to Redis. `#notHanded()` names these outcomes.
+   *   one to Redis. `#notHanded()` names these outcomes. In a Redis queue the successor keeps its owner id and its place.
    */
   async handOff(tenure: Tenure, waiter: LockWaiter, released: () => void): Promise<TenureEnd> {
     const { clock } = this.services;
@@ -154,6 +142,8 @@ export class Grants implements TenureHost<Tenure> {
     const ours = this.#streak.pastFairShare() ? this.#ownSubscribers(waiter) : 'not counted';
     waiter.receive();
     this.successors.add(waiter);
+    // A waiter in a Redis queue has a line of its own. It may leave the queue before the reply.
+    const turn = this.line.queue?.turnOf(waiter);
     const sent = waiter.protocol.handOff(tenure.owner, waiter.owner, waiter.requestedMs, ours);
     tenure.lastRequest = sent;
     const request = await sent.done;
@@ -163,14 +153,16 @@ export class Grants implements TenureHost<Tenure> {
     const sentAt = clock.at(request.firstSentAt, jumped);
     const now = clock.now();
     if (reply?.kind !== 'handed' || now >= grantDeadline(sentAt, leaseMs))
-      return this.#notHanded(waiter, request, ours);
-    this.line.holders.delete(tenure);
+      return turn === undefined
+        ? this.#notHanded(waiter, request, ours)
+        : this.#notHandedInQueue(waiter, request, turn);
+    this.line.removeHolder(tenure);
     this.#streak.count();
     // From here on, sections may follow without a request again: Redis has just seen that no other client waits.
     if (ours !== 'not counted' && extraLeaseMs(this.services.options.handOff, waiter.protocol) > 0)
       this.#streak.noOthers();
     released();
-    this.#grant({ waiter, request, reply, sentAt, jumped, now });
+    (turn ?? this).grant({ waiter, request, reply, sentAt, jumped, now });
     return { kind: 'handed' };
   }
 
@@ -202,7 +194,7 @@ export class Grants implements TenureHost<Tenure> {
     const { clock } = this.services;
     const now = clock.now();
     const reply = { kind: 'handed', token: undefined } as const;
-    this.#grant({ waiter, before: tenure, reply, sentAt: now, jumped: clock.jumped, now });
+    this.grant({ waiter, before: tenure, reply, sentAt: now, jumped: clock.jumped, now });
     return true;
   }
 
@@ -241,6 +233,31 @@ export class Grants implements TenureHost<Tenure> {
     });
     this.schedule.wakeUpPending = true;
     return { kind: 'handed late' };
+  }
+
+  /**
+   * The successor keeps its owner id and its place in the Redis queue, also if an attempt is unanswered: no late attempt
+   * hands over once the client has released the old owner. If the successor may have the lock, its own try finds out.
+   */
+  #notHandedInQueue(waiter: LockWaiter, request: ScriptRequest<HandOffReply>, turn: QueuedTurn): TenureEnd {
+    const { error, reply, doubt } = request;
+    waiter.keepsPlace(doubt);
+    if (waiter.reason !== undefined) waiter.reject(waiter.reason);
+    if (reply?.kind === 'freed' || reply?.kind === 'gone') {
+      turn.resume();
+      return reply.kind === 'freed' ? { kind: 'freed' } : { kind: 'gone', doubt };
+    }
+    turn.wake();
+    if (error === undefined || error instanceof NotReplicatedError) return { kind: 'handed late' };
+    return { ...failedEnd(doubt === undefined ? error : releaseGoesOn(error)), doubtUntil: doubt?.until ?? 0 };
+  }
+
+  wake(): void {
+    this.schedule.wake();
+  }
+
+  resume(): void {
+    this.host.changed();
   }
 
   tenureEnded(tenure: Tenure, how: Ended): void {

@@ -2,7 +2,7 @@ import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import { LightSet } from '../light-set.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
-import type { QueuedLine } from './fair-places.js';
+import type { QueuedLine, QueuedTurn } from './fair-places.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter } from './lock-waiter.js';
 import type { Waiter } from './waiter.js';
@@ -64,9 +64,9 @@ export class LocalLine {
     this.#waiters.add(waiter);
   }
 
-  /** Called when the call starts to wait. `wake` makes the waiter try. */
-  waitBegins(waiter: Waiter, wake: () => void): void {
-    if (waiter instanceof LockWaiter) this.queue?.join(waiter, wake);
+  /** Called when the call starts to wait. `turn`: its line. */
+  waitBegins(waiter: Waiter, turn: QueuedTurn): void {
+    if (waiter instanceof LockWaiter) this.queue?.join(waiter, turn);
     this.services.longWaits.waiting(this.queue ?? this);
     this.services.reports.waiting(waiter.named, (this.queue ?? this).waiterCount);
   }

@@ -1,4 +1,4 @@
-import type { LeaseClock, MonotonicMs } from '../clock.js';
+import type { JumpedMs, LeaseClock, LeaseClockMs, MonotonicMs } from '../clock.js';
 import { RefusedError } from '../errors.js';
 import { latestEnd, type Compensations } from '../holding/compensations.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
@@ -10,7 +10,7 @@ import type { ResolvedOptions } from '../options.js';
 import type { QueueReleases } from '../protocols/queue-releases.js';
 import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply } from '../redis/scripts/replies.js';
+import type { AcquireReply, Granted, Handed, HandOffReply } from '../redis/scripts/replies.js';
 import type { WaitLimit } from '../wait-limit.js';
 import { extraLeaseMs } from './hand-overs/local-hand-over.js';
 import { Waiter, type Settle } from './waiter.js';
@@ -44,6 +44,19 @@ type QueuePlace =
 
 const NO_PLACE: QueuePlace = { kind: 'none' };
 const POSSIBLE_PLACE: QueuePlace = { kind: 'possible' };
+
+/** What gave the lock to the owner of a waiter. */
+export interface Grant {
+  readonly waiter: LockWaiter;
+  /** Absent: the waiter follows `before` under the same owner, without a request. */
+  readonly request?: ScriptRequest<AcquireReply> | ScriptRequest<HandOffReply>;
+  readonly before?: Tenure;
+  readonly reply: Granted | Handed;
+  /** The lease counts from this moment. */
+  readonly sentAt: LeaseClockMs;
+  readonly jumped: JumpedMs;
+  readonly now: LeaseClockMs;
+}
 
 /** A call that waits for an outermost hold of a lock. */
 export class LockWaiter extends Waiter {
@@ -128,6 +141,15 @@ export class LockWaiter extends Waiter {
   /** Until when an attempt for this owner may still acquire the lock. */
   doubtUntil(doubt: Doubt | undefined): MonotonicMs {
     return Math.max(doubt?.until ?? 0, this.#doubtUntil);
+  }
+
+  /**
+   * A hand-over to this owner had another outcome. The owner keeps its place in the Redis queue: a late attempt hands
+   * nothing over, once the old owner has left.
+   */
+  keepsPlace(doubt: Doubt | undefined): void {
+    this.#doubtUntil = this.doubtUntil(doubt);
+    this.addDoubt(doubt);
   }
 
   /** Called when the owner has the lock. With the grant, the owner left the queue. */

@@ -139,7 +139,7 @@ export class WaitLine implements GrantingLine {
   beginWait(waiter: Waiter): void {
     if (!waiter.startWaiting()) return;
     waiter.watchTime((reason) => this.#leave(waiter, reason));
-    this.#line.waitBegins(waiter, () => this.#schedule.wake());
+    this.#line.waitBegins(waiter, this.#grants);
   }
 
   /** Removes a waiter whose time limit has passed, whose signal has aborted, or whose line rejects all waiters. */

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../../src/redis/keys.js';
-import { acquire, refresh, release } from '../../src/redis/scripts/fair-lock.js';
+import { acquire, handOff, refresh, release } from '../../src/redis/scripts/fair-lock.js';
 import type { Message } from '../support/clients/published.js';
 import { Random } from '../support/random.js';
 import { admin } from '../support/redis.js';
@@ -32,6 +32,8 @@ const take = (bench: ScriptBench, owner: string, terms: Terms = {}): Promise<unk
 };
 const giveBack = (bench: ScriptBench, ...owners: string[]): Promise<unknown> =>
   bench.run(keysOf(bench), 'PUBLISH', bench.channel, W, ...owners);
+const handOver = (bench: ScriptBench, from: string, to: string, notAfter = 0): Promise<unknown> =>
+  bench.run(keysOf(bench), from, to, 20_000, W, 'PUBLISH', bench.channel, notAfter);
 const keep = (bench: ScriptBench, owners: string[], { wait = W, notAfter = 0 } = {}): Promise<unknown> =>
   bench.run(keysOf(bench), notAfter, wait, ALIVE_MS, 'PUBLISH', bench.channel, ...owners);
 
@@ -316,6 +318,91 @@ describeScript(acquire, {
       await given(bench, 'h', { owner: 'd', aliveFor: DEAD });
       expect(await take(bench, 'a', { notAfter })).toBe(-3);
       expect(Object.keys(await queue(bench))).toEqual(['d']);
+    },
+  },
+});
+
+describeScript(handOff, {
+  '1': {
+    'the head has the lock, hold count 1, for its own lease, and nothing is published': async (bench) => {
+      await given(bench, 'a', { owner: 'b', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE }, { owner: 'j' });
+      expect(await handOver(bench, 'a', 'b')).toBe(1);
+      expect(await bench.state()).toMatchObject({ [bench.name]: heldBy('b', 1, 20_000) });
+      // The waiters behind it come one wait sooner, as with an acquire.
+      expect(await queue(bench)).toEqual({ c: left(W), j: left(2 * W) });
+      expect(await alive(bench)).toEqual(['c']);
+      expect(await bench.published()).toEqual([]);
+    },
+    'R1: a repeat writes nothing, and the lease counts from the first run': async (bench) => {
+      await given(bench, 'a', { owner: 'b', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
+      await handOver(bench, 'a', 'b');
+      await admin().pexpire(bench.name, 5_000);
+      expect(await handOver(bench, 'a', 'b')).toBe(1);
+      expect(await bench.state()).toMatchObject({ [bench.name]: heldBy('b', 1, 5_000) });
+      expect(await queue(bench)).toEqual({ c: left(W) });
+    },
+    'dead waiters and stale waiters of Redisson before it are skipped': async (bench) => {
+      await given(
+        bench,
+        'a',
+        { owner: 'd', aliveFor: DEAD },
+        { owner: 'j', timeout: -1 },
+        { owner: 'b', aliveFor: LIVE },
+      );
+      expect(await handOver(bench, 'a', 'b')).toBe(1);
+      expect(await queue(bench)).toEqual({});
+      expect(await alive(bench)).toEqual([]);
+    },
+    'a client that was suspended does not remove its own waiter': async (bench) => {
+      await given(bench, 'a', { owner: 'b', timeout: -1, aliveFor: DEAD });
+      expect(await handOver(bench, 'a', 'b')).toBe(1);
+      expect(await queue(bench)).toEqual({});
+    },
+  },
+  '2': {
+    'behind another waiter, the lock is free, the head is woken, and the queue does not change': async (bench) => {
+      await given(bench, 'a', { owner: 'j' }, { owner: 'b', aliveFor: LIVE });
+      expect(await handOver(bench, 'a', 'b')).toBe(2);
+      expect(await admin().exists(bench.name)).toBe(0);
+      expect(await queue(bench)).toEqual({ j: left(W), b: left(2 * W) });
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'j'), payload: '0' }]);
+    },
+    'an owner without a place gets nothing': async (bench) => {
+      await given(bench, 'a');
+      expect(await handOver(bench, 'a', 'b')).toBe(2);
+      expect(await bench.state()).toEqual({});
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+  '0': {
+    "another owner's lock is not changed": async (bench) => {
+      await given(bench, 'h', { owner: 'b', aliveFor: LIVE });
+      expect(await handOver(bench, 'a', 'b')).toBe(0);
+      expect(await bench.state()).toMatchObject({ [bench.name]: heldBy('h', 1, 60_000) });
+      expect(await queue(bench)).toEqual({ b: left(W) });
+      expect(await bench.published()).toEqual([]);
+    },
+    'R1: a copy that comes after the next release hands nothing over': async (bench) => {
+      await given(bench, 'a', { owner: 'b', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
+      await handOver(bench, 'a', 'b');
+      await admin().del(bench.name);
+      expect(await handOver(bench, 'a', 'b')).toBe(0);
+      expect(await admin().exists(bench.name)).toBe(0);
+      expect(await queue(bench)).toEqual({ c: left(W) });
+    },
+    'the head of a lock that is gone is woken': async (bench) => {
+      await given(bench, undefined, { owner: 'b', aliveFor: LIVE });
+      expect(await handOver(bench, 'a', 'b')).toBe(0);
+      expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
+    },
+  },
+  '-3': {
+    'too late: nothing is handed over, freed or published': async (bench) => {
+      await given(bench, 'a', { owner: 'b', aliveFor: LIVE });
+      expect(await handOver(bench, 'a', 'b', await bench.notAfter(-1))).toBe(-3);
+      expect(await bench.state()).toMatchObject({ [bench.name]: heldBy('a', 1, 60_000) });
+      expect(await queue(bench)).toEqual({ b: left(W) });
+      expect(await bench.published()).toEqual([]);
     },
   },
 });

@@ -1,8 +1,20 @@
 import acquireSource from '../../../lua/fair-lock/acquire.lua';
+import handOffSource from '../../../lua/fair-lock/hand-off.lua';
 import refreshSource from '../../../lua/fair-lock/refresh.lua';
 import releaseSource from '../../../lua/fair-lock/release.lua';
+import releaseHashSource from '../../../lua/lock/release.lua';
 import { release as releaseHash } from './lock.js';
-import { isGrant, replyAcquire, replyRelease, type AcquireReply, type ReleaseReply } from './replies.js';
+import {
+  freedPayload,
+  isGrant,
+  replyAcquire,
+  replyFreed,
+  replyHandOff,
+  replyRelease,
+  type AcquireReply,
+  type HandOffReply,
+  type ReleaseReply,
+} from './replies.js';
 import { defineScript, replyInts } from './script.js';
 
 type FairKeys = [lock: string, queue: string, timeouts: string, alive: string];
@@ -42,6 +54,37 @@ export const release = defineScript<
     operation: releaseHash,
     keys: [lock],
     args: [publish, channel, ...owners],
+  }),
+});
+
+/** A release with the reply of a hand-over that freed the lock. */
+const releaseInstead = defineScript<
+  [lock: string],
+  [publish: string, channel: string, ...owners: string[]],
+  HandOffReply
+>({
+  file: 'lock/release',
+  source: releaseHashSource,
+  reply: replyFreed,
+  publishedPayload: freedPayload,
+});
+
+/** `freed`: the next owner was not the head of the queue. */
+export const handOff = defineScript<
+  FairKeys,
+  [from: string, to: string, leaseMs: number, waitMs: number, publish: string, channel: string],
+  HandOffReply
+>({
+  file: 'fair-lock/hand-off',
+  source: handOffSource,
+  notAfter: 'last',
+  reply: replyHandOff,
+  isGrant,
+  // The queue may be at the other node. The head of the queue tries again with its next refresh.
+  ifSplit: ([lock], [from, , , , publish, channel]) => ({
+    operation: releaseInstead,
+    keys: [lock],
+    args: [publish, channel, from],
   }),
 });
 

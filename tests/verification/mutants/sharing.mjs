@@ -80,6 +80,42 @@ const HANDED_PERMITS = [
   ),
 ];
 
+const FAIR_HAND_OVER = 'tests/faults/fair-hand-over';
+
+/** Hand-overs of fair locks. @type {readonly import('./mechanism.mjs').Mechanism[]} */
+const HANDED_FAIR_LOCKS = [
+  without(
+    'a hand-over of a fair lock only to the head of the queue',
+    'lua/fair-lock/hand-off.lua',
+    'if held and head == to then',
+    'if held then',
+    'tests/lua/fair-lock',
+    FAIR_HAND_OVER,
+  ),
+  without(
+    'a repeated hand-over of a fair lock that finds the next owner',
+    'lua/fair-lock/hand-off.lua',
+    "if redis.call('HEXISTS', lock, to) == 1 then return 1 end\n",
+    '',
+    'tests/lua/fair-lock',
+    FAIR_HAND_OVER,
+  ),
+  without(
+    'a wake-up of a fair lock that comes during a hand-over',
+    grants,
+    '      turn.resume();\n',
+    '',
+    FAIR_HAND_OVER,
+  ),
+  without(
+    'the place of a waiter after an unanswered hand-over of a fair lock',
+    grants,
+    'return turn === undefined\n',
+    'return turn !== null\n',
+    FAIR_HAND_OVER,
+  ),
+];
+
 /** Hand-offs (tests/verification/model/HandOff.tla), permits and their lanes. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const SHARING = [
   without(
@@ -184,6 +220,7 @@ export const SHARING = [
     'tests/integration/permit-expirable-semaphore',
   ),
   ...HANDED_PERMITS,
+  ...HANDED_FAIR_LOCKS,
   without(
     'a refused release of permits that ends after an hour',
     'src/timing.ts',

@@ -11,6 +11,7 @@ const TAKING = [
   'lock/acquire-nested',
   'lock/hand-off',
   'fair-lock/acquire',
+  'fair-lock/hand-off',
   'fenced-lock/acquire',
   'fenced-lock/acquire-nested',
   'fenced-lock/hand-off',
