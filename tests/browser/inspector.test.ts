@@ -374,6 +374,28 @@ describe('every view', () => {
     await look('dialog');
   }
 
+  test('each view shows what the server knows: permits, waits, own holds with their lines of code, findings', async () => {
+    const { page: openIt, name } = await fillViews();
+    const page = await openIt({});
+    const told: Readonly<Record<string, RegExp>> = {
+      semaphores: /2 free · 1 taken[^]*1 min \d+ s/,
+      // The call of this process waits for the other client, whose own call waits in a queue.
+      waits: /a call of this process\s+inspector\.test\.ts:\d+[^]*mailer[^]*Most contended locks[^]*xxx/,
+      process: /granted\s+\d+[^]*lock-clients\.ts:\d+[^]*renewed[^]*Waiting calls[^]*inspector\.test\.ts:\d+/,
+      doctor: /(ok|note)\s+version\s/,
+      lock: /mailer[^]*for at least \d+ s[^]*1 client/,
+    };
+    const seen: string[] = [];
+    await eachView(page, name, async (view) => {
+      const wanted = told[view];
+      if (wanted === undefined) return;
+      const isShown = async (): Promise<boolean> => wanted.test(await page.$eval('main', (main) => main.innerText));
+      await until(isShown, `${view} shows ${String(wanted)}`);
+      seen.push(view);
+    });
+    expect(seen).toEqual(Object.keys(told));
+  });
+
   test.each(['light', 'dark'] as const)(
     'axe finds nothing in any view in %s colours',
     async (colors) => {
