@@ -17,6 +17,9 @@ const OPTIONS = {
   count: { type: 'string' },
   owner: { type: 'string' },
   yes: { type: 'boolean' },
+  port: { type: 'string' },
+  open: { type: 'boolean' },
+  actions: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
@@ -34,6 +37,7 @@ const COMMANDS = {
   top: { operand: 'optional', options: ['interval', 'count', 'limit'] },
   unlock: { operand: 'required', options: ['owner', 'yes'] },
   doctor: { operand: 'none', options: [] },
+  ui: { operand: 'none', options: ['port', 'open', 'actions'] },
 } as const satisfies Record<string, { operand: 'none' | 'optional' | 'required'; options: readonly Option[] }>;
 
 export type CommandName = keyof typeof COMMANDS;

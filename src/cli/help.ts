@@ -9,6 +9,7 @@ Commands:
   top [pattern]     shows a live table: most waited for first, then held longest
   unlock <name>     frees a lock, after you have typed its name again
   doctor            checks the server, its settings and the permissions
+  ui                serves a live page on this machine
 
 Connection:
   --url <url>             redis:// or rediss://, without a password (default: redis://127.0.0.1:6379)
@@ -26,6 +27,9 @@ Other options:
   --count <n>             top: ends after so many tables
   --owner <id>            unlock: frees the lock only if this owner has it
   --yes                   unlock: does not ask; needs --owner
+  --port <port>           ui: the port (default: a free one)
+  --open                  ui: opens the page in the browser
+  --actions               ui: the page may free locks
   -h, --help              this text
   -v, --version           the version
 

@@ -19,6 +19,8 @@ const COMMANDS: Readonly<Record<CommandName, (session: Session) => Promise<numbe
   top,
   unlock,
   doctor,
+  // The page is the largest part of the command.
+  ui: async (session) => (await import('./ui.js')).ui(session),
 };
 
 /** Runs one command and resolves with its exit code. */

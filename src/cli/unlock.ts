@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { UsageError } from './arguments.js';
 import { describe } from './inspect.js';
 import { EXIT, type Session } from './session.js';
-import { ownerText } from './words.js';
+import { ownerText, userText } from './words.js';
 
 /** `holdfast unlock <name>`. Exits with 1 if the owner no longer has the lock, or the user does not confirm. */
 export async function unlock({ args, client, terminal, signal }: Session): Promise<number> {
@@ -38,7 +38,7 @@ export async function unlock({ args, client, terminal, signal }: Session): Promi
       return EXIT.no;
     }
   }
-  const freed = await client.forceUnlock(name, { ifOwner: owner.owner });
+  const freed = await client.forceUnlock(name, { ifOwner: owner.owner, by: userText() });
   await say(freed, freed ? 'freed' : 'not freed: this owner no longer has the lock');
   return freed ? EXIT.ok : EXIT.no;
 }

@@ -1,7 +1,18 @@
 /* How the commands put entries into words. */
+import { hostname, userInfo } from 'node:os';
 import type { ListedOwner, ListEntry } from '../index.js';
 import type { Change } from '../integrations/shared/changes.js';
 import { visible } from './terminal.js';
+
+/** The user of the command, for the event `forceUnlocked`: `alice@web-1`. */
+export function userText(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`.slice(0, 200);
+  } catch {
+    // A container may run as a user without a name.
+    return `user ${process.getuid?.() ?? ''}@${hostname()}`.slice(0, 200);
+  }
+}
 
 /** `850 ms`, `12.4 s`, `3 min 5 s`, `2 h 10 min`. */
 export function duration(ms: number): string {

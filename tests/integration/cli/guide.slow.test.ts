@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { HELP } from '../../../src/cli/help.js';
 import { closeClients, inFlow, openClient } from '../../support/clients/lock-clients.js';
-import { runCommand } from '../../support/processes/command.js';
+import { Command, runCommand } from '../../support/processes/command.js';
 import { snippets } from '../../support/project/guide.js';
 import { serverMajor } from '../../support/servers/server-version.js';
 import { startServer } from '../../support/servers/servers.js';
@@ -53,7 +53,13 @@ test('docs/cli.md shows what the command prints', async () => {
   expect(sortedRows(await run('ls')).map(numbered)).toEqual(sortedRows(shown[0]!).map(numbered));
   expect(numbered(plain(await run('inspect', 'printer')))).toBe(numbered(plain(shown[1]!)));
   if (serverMajor() >= 7) expect(plain(await run('doctor'))).toBe(plain(shown[2]!));
-  expect(shown[3]).toBe(`${HELP}\n`);
+  const page = new Command(['ui', '--url', url]);
+  await page.says('Ctrl-C ends the page.\n');
+  const link = (text: string) => text.replace(/127.0.0.1:\d+\/\?token=[\w-]{32}/, 'LINK');
+  expect(link(page.out)).toBe(link(shown[3]!));
+  page.interrupt();
+  expect(await page.ended).toBe(130);
+  expect(shown[4]).toBe(`${HELP}\n`);
   await closeClients();
   await server.stop();
 });

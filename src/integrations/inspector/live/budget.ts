@@ -2,11 +2,21 @@
 const COMMANDS_PER_SECOND = 18;
 const SLOT_MS = 1_000 / COMMANDS_PER_SECOND;
 
-/** The time slots in which the commands of all pages are sent, first come, first served. */
+interface Request {
+  readonly commands: number;
+  readonly grant: () => void;
+  readonly refuse: (reason: Error) => void;
+}
+
+/**
+ * The time slots in which the commands of all pages are sent, first come, first served. A slot begins when the one before
+ * was used, so that a late timer lets no commands pile up.
+ */
 export class Budget {
-  #nextAt = 0;
+  readonly #queue: Request[] = [];
+  #freeAt = 0;
+  #timer: NodeJS.Timeout | undefined;
   #stopped: Error | undefined;
-  readonly #timers = new Map<NodeJS.Timeout, (reason: Error) => void>();
 
   /**
    * Resolves when the next command may be sent. With `commands`, all of these may then be sent together: the slots
@@ -14,15 +24,9 @@ export class Budget {
    */
   take(commands = 1): Promise<void> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
-    const now = performance.now();
-    const at = Math.max(now, this.#nextAt) + (commands - 1) * SLOT_MS;
-    this.#nextAt = at + commands * SLOT_MS;
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#timers.delete(timer);
-        resolve();
-      }, at - now);
-      this.#timers.set(timer, reject);
+    return new Promise((grant, refuse) => {
+      this.#queue.push({ commands, grant, refuse });
+      this.#schedule();
     });
   }
 
@@ -33,10 +37,25 @@ export class Budget {
   /** Rejects the requests that wait for a slot, and all others until the next `start()`. */
   stop(reason: Error): void {
     this.#stopped = reason;
-    for (const [timer, reject] of this.#timers) {
-      clearTimeout(timer);
-      reject(reason);
-    }
-    this.#timers.clear();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const { refuse } of this.#queue.splice(0)) refuse(reason);
+  }
+
+  #schedule(): void {
+    const [next] = this.#queue;
+    if (next === undefined || this.#timer !== undefined) return;
+    const now = performance.now();
+    const at = Math.max(now, this.#freeAt) + (next.commands - 1) * SLOT_MS;
+    this.#timer = setTimeout(() => this.#grant(), at - now);
+  }
+
+  #grant(): void {
+    this.#timer = undefined;
+    const next = this.#queue.shift();
+    if (next === undefined) return;
+    this.#freeAt = performance.now() + next.commands * SLOT_MS;
+    next.grant();
+    this.#schedule();
   }
 }

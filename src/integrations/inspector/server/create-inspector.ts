@@ -66,8 +66,9 @@ class InspectorServer {
       if (response.headersSent || response.destroyed) return void response.destroy();
       if (error instanceof Refusal) return sendRefusal(response, error);
       if (next !== undefined) return next(error);
-      process.emitWarning(error instanceof Error ? error : String(error));
       sendRefusal(response, new Refusal(500, 'internal', 'the server has failed; it has written a warning'));
+      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      process.emitWarning(`the inspector failed to answer a request: ${reason}`, { code: 'HOLDFAST_INSPECTOR' });
     }
   }
 
