@@ -52,6 +52,7 @@ export const REASONS = {
   exactGiveUp: 'a waiter that gives up subtracts exactly what it had added from the waiters behind it (hazard 20)',
   tellsNobody: 'the one that the message is for has left the queue',
   tellsHead: 'a waiter that leaves the queue of a free lock wakes the head',
+  handedOver: 'a release hands a fair lock over to the next waiter of its client, without a message',
   looksAgain: 'the head of the queue learns within one second that the lock is free, also without a message',
 
   // Several locks

@@ -198,6 +198,7 @@ export const otherLocks: Deviations = {
     },
     later('queue', { '<A>:<t3>': 299_600, '<B>:<t4>': 594_600 }, 3, 4),
     later('queue', { '<B>:<t4>': 295_000 }, 5, 6, 7),
+    { scenario: 'queue', steps: [8], why: 'handedOver', published: [] },
   ],
   'fenced-lock': [
     {
