@@ -1,5 +1,5 @@
 // @ts-check
-import { copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pageText, TEXT } from './page-text.cjs';
@@ -44,6 +44,57 @@ const ownPackage = {
   },
 };
 
+/**
+ * A subpath imports its peers through files that say which package to install. These files are CommonJS, also for the ESM
+ * build: Node.js reports a missing package of a static import before any code runs.
+ *
+ * @param {string} subpath @param {Readonly<Record<string, readonly string[]>>} imports
+ */
+const throughPeerFiles = (subpath, imports) => ({
+  name: 'peer-files',
+  resolveId: {
+    order: 'pre',
+    /** @param {string} id @param {string | undefined} importer */
+    handler: (id, importer) => {
+      if (id.startsWith('./peers/')) return { id, external: true };
+      // The types import the package itself.
+      return id in imports && !/\.d\.[cm]?ts$/.test(importer ?? '') ? `\0peer:${id}` : null;
+    },
+  },
+  /** @param {string} id */
+  load: (id) => {
+    if (!id.startsWith('\0peer:')) return null;
+    const peer = id.slice('\0peer:'.length);
+    const names = (imports[peer] ?? []).join(', ');
+    return {
+      code: `import { load } from '${peerFile(subpath, peer)}';\nexport const { ${names} } = load();`,
+      moduleType: 'js',
+    };
+  },
+});
+
+/** @param {string} subpath @param {string} peer */
+const peerFile = (subpath, peer) => `./peers/${subpath}-${peer.replace('@', '').replace('/', '-')}.cjs`;
+
+/**
+ * Nest itself may be the first to need `rxjs`, so the file names whichever peer is missing.
+ *
+ * @param {string} subpath @param {string} peer @param {readonly string[]} peers
+ */
+const peerFileText = (subpath, peer, peers) => `'use strict';
+// A function: Node.js 20 reports an error of a CommonJS module that is imported as uncaught, also if the importer catches it.
+exports.load = () => {
+  try {
+    return require('${peer}');
+  } catch (cause) {
+    const [, missing] = /^Cannot find module '((?:@[^/']+\\/)?[^/']+)/.exec(cause.message) ?? [];
+    if (cause.code !== 'MODULE_NOT_FOUND' || !${JSON.stringify(peers)}.includes(missing)) throw cause;
+    const error = new Error(\`holdfast/${subpath} needs the package \${missing}: npm install \${missing}\`, { cause });
+    throw Object.assign(error, { code: 'MODULE_NOT_FOUND' });
+  }
+};
+`;
+
 const common = {
   cwd: root,
   platform: 'node',
@@ -81,7 +132,8 @@ export default [
     deps: { alwaysBundle: INLINED, onlyBundle: false },
   },
   { ...common, entry: { cli: 'src/cli/main.ts' }, format: 'esm', clean: false, dts: false, plugins: [ownPackage] },
-  ...Object.entries(SUBPATHS).flatMap(([name, { inlined = [] }]) => {
+  ...Object.entries(SUBPATHS).flatMap(([name, { inlined = [], imports = {} }]) => {
+    const plugins = [texts, ownPackage, throughPeerFiles(name, imports)];
     const subpath = {
       ...common,
       entry: { [name]: `src/integrations/${name}/index.ts` },
@@ -89,8 +141,8 @@ export default [
       deps: { alwaysBundle: [...inlined], onlyBundle: [...inlined] },
     };
     return [
-      { ...subpath, format: 'esm', plugins: [texts, ownPackage], onSuccess: () => copyTypes(name) },
-      { ...subpath, format: 'cjs', plugins: [texts, ownPackage], dts: false },
+      { ...subpath, format: 'esm', plugins, onSuccess: () => complete(name, Object.keys(imports)) },
+      { ...subpath, format: 'cjs', plugins, dts: false },
     ];
   }),
 ];
@@ -99,9 +151,11 @@ export default [
  * The types of a subpath are the same text for both formats: they import the root by the name of the package. For CJS,
  * tsdown would inline the types of the root, and its classes would not be those of the root.
  *
- * @param {string} name
+ * @param {string} name @param {readonly string[]} peers
  */
-function copyTypes(name) {
+function complete(name, peers) {
+  if (peers.length > 0) mkdirSync(join(root, 'dist/peers'), { recursive: true });
+  for (const peer of peers) writeFileSync(join(root, 'dist', peerFile(name, peer)), peerFileText(name, peer, peers));
   const types = join(root, 'dist', `${name}.d.mts`);
   // `--no-dts` makes no types.
   if (existsSync(types)) copyFileSync(types, join(root, 'dist', `${name}.d.cts`));

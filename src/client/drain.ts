@@ -25,7 +25,7 @@ export async function drain(wiring: Wiring, ms: number): Promise<void> {
 }
 
 /** Whether code of the application is inside a section, or a pending request may still begin one. */
-export function isWorking(wiring: Wiring): boolean {
+function isWorking(wiring: Wiring): boolean {
   if (wiring.sections.running > 0 || holdsOf(wiring).length > 0) return true;
   for (const line of wiring.lines) if (line.hasPending) return true;
   return false;

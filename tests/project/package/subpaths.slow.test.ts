@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { cpSync, renameSync, writeFileSync } from 'node:fs';
+import { cpSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SUBPATHS } from '../../../.ci/subpaths.mjs';
 import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
+import { readImports } from '../../support/project/import-graph.js';
 import { packPackage, type Packed } from '../../support/project/scratch-project.js';
 import { freshName, testRedisUrl } from '../../support/redis.js';
 import { ROWS } from './subpaths.js';
@@ -46,10 +47,22 @@ async function compile(project: string, file: string, compilerOptions: object): 
 const run = (project: string, file: string) =>
   exec(process.execPath, [file, testRedisUrl(), freshName()], { cwd: project, timeout: 60_000 });
 
+/** The error of the first use of a subpath in a process of its own. `holdfast/testing` needs its peer at the first call. */
+async function loaded(project: string, name: string, load: string): Promise<unknown> {
+  const use = name === 'testing' ? `await (${load}).startTestClient()` : load;
+  const program = `const run = async () => { ${use}; };
+    run().then(() => 'loaded', ({ message, code }) => ({ message, code })).then((facts) => console.log(JSON.stringify(facts)));`;
+  const { stdout } = await exec(process.execPath, ['-e', program], { cwd: project, timeout: 60_000 });
+  return JSON.parse(stdout);
+}
+
 describe.each(Object.entries(ROWS))('holdfast/%s, installed from the package', (name, row) => {
   let project: string;
   beforeAll(async () => {
     project = await pack.project(name, row.packages);
+    for (const linked of row.linked ?? []) {
+      symlinkSync(join(PROJECT_ROOT, 'node_modules', linked), join(project, 'node_modules', linked));
+    }
     for (const ending of ['mts', 'cts', 'ts']) {
       cpSync(join(PROJECT_ROOT, `tests/project/package/fixtures/subpaths/${name}.ts`), join(project, `use.${ending}`));
     }
@@ -71,14 +84,17 @@ describe.each(Object.entries(ROWS))('holdfast/%s, installed from the package', (
     expect(await compile(project, 'use.ts', { ...options, ...row.compilerOptions, noEmit: true })).toBe('');
   });
 
-  const peers = Object.entries(row.withoutPeer);
-  if (peers.length > 0) {
-    test.each(peers)('names the package %s if it is not installed', async (peer, message) => {
+  if (row.needs.length > 0) {
+    test.each(row.needs)('says that the package %s has to be installed', async (peer) => {
       const [folder, aside] = [join(project, 'node_modules', peer), join(project, 'aside')];
       renameSync(folder, aside);
       try {
-        for (const built of ['use.mjs', 'use.cjs']) {
-          await expect(run(project, built)).rejects.toMatchObject({ stderr: expect.stringMatching(message) });
+        const text = `holdfast/${name} needs the package ${peer}: npm install (--save-dev )?${peer}`;
+        for (const load of [`await import('holdfast/${name}')`, `require('holdfast/${name}')`]) {
+          expect(await loaded(project, name, load)).toEqual({
+            message: expect.stringMatching(new RegExp(`^${text}$`)),
+            code: 'MODULE_NOT_FOUND',
+          });
         }
       } finally {
         renameSync(aside, folder);
@@ -113,6 +129,29 @@ test('every peer besides ioredis is optional, belongs to a subpath, and has its 
   expect(manifest.peerDependenciesMeta ?? {}).toEqual(
     Object.fromEntries(peers.map((peer) => [peer, { optional: true }])),
   );
-  for (const name of names)
-    expect(Object.keys(ROWS[name]!.withoutPeer).sort()).toEqual([...SUBPATHS[name]!.peers].sort());
+  for (const name of names) {
+    const { peers, imports = {} } = SUBPATHS[name]!;
+    expect(peers).toEqual(expect.arrayContaining([...ROWS[name]!.needs]));
+    expect(ROWS[name]!.needs).toEqual(expect.arrayContaining(Object.keys(imports)));
+  }
+});
+
+/** The peer that a call loads. */
+const LATE = 'redis-memory-server';
+
+test('every value that a subpath imports of a peer comes from the file that names a missing peer', () => {
+  for (const [name, { peers, imports = {} }] of Object.entries(SUBPATHS)) {
+    const imported = projectFiles(`src/integrations/${name}`, '.ts').flatMap((path) =>
+      readImports(readProjectFile(path)),
+    );
+    const values = imported.filter(
+      ({ typeOnly, specifier }) => !typeOnly && peers.includes(specifier) && specifier !== LATE,
+    );
+    expect([...new Set(values.map(({ specifier }) => specifier))].sort()).toEqual(Object.keys(imports).sort());
+    for (const ending of ['mjs', 'cjs']) {
+      const built = readProjectFile(`dist/${name}.${ending}`);
+      for (const peer of peers.filter((each) => each !== LATE))
+        expect(built).not.toMatch(new RegExp(`(from |require\\()['"]${peer}['"]`));
+    }
+  }
 });

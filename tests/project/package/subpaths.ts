@@ -5,55 +5,59 @@ export interface SubpathRow {
    * the peers.
    */
   readonly packages: readonly string[];
+  /** Packages that the project links, because npm cannot install two versions of one dependency without its registry. */
+  readonly linked?: readonly string[];
   /** The output of `fixtures/subpaths/<name>.ts` as JSON. Its arguments are the URL of Redis and a new lock name. */
   readonly prints: object;
-  /** For each peer, the stderr output of the program in a project without that peer. */
-  readonly withoutPeer: Readonly<Record<string, RegExp>>;
+  /**
+   * The peers that the subpath itself needs: without one of them, an import of the subpath says which package to install.
+   */
+  readonly needs: readonly string[];
   /** Compiler options besides those of the module format. */
   readonly compilerOptions?: object;
 }
 
-/** One row for each subpath. A peer that is imported statically is named by the message of Node itself. */
+/** One row for each subpath. */
 export const ROWS: Readonly<Record<string, SubpathRow>> = {
-  decorators: { packages: [], prints: { doubled: 42, busy: true, refused: true }, withoutPeer: {} },
-  http: { packages: [], prints: { inside: 2, busy: 423, retryAfter: '1', refused: true }, withoutPeer: {} },
+  decorators: { packages: [], prints: { doubled: 42, busy: true, refused: true }, needs: [] },
+  http: { packages: [], prints: { inside: 2, busy: 423, retryAfter: '1', refused: true }, needs: [] },
   express: {
     packages: ['express', '@types/express'],
     prints: { inside: 2, busy: [409, '7'], named: true, refused: true },
-    withoutPeer: { express: /Cannot find (?:package|module) 'express'/ },
+    // The application imports it. The subpath needs only its types.
+    needs: [],
     compilerOptions: { esModuleInterop: true },
   },
   fastify: {
     packages: ['fastify'],
     prints: { inside: 2, injected: true, busy: [409, '7', 'ERR_LOCK_TIMEOUT'], refused: true, closed: true },
-    withoutPeer: { fastify: /Cannot find (?:package|module) 'fastify'/ },
+    needs: [],
   },
   nest: {
     packages: ['@nestjs/common', '@nestjs/core', '@nestjs/platform-express', 'reflect-metadata', 'rxjs'],
     prints: { paid: 'paid 7', busy: [409, '7'], health: 'up', closed: true },
-    withoutPeer: {
-      '@nestjs/common': /Cannot find (?:package|module) '@nestjs\/common/,
-      '@nestjs/core': /Cannot find (?:package|module) '@nestjs\/core/,
-      rxjs: /Cannot find (?:package|module) 'rxjs/,
-    },
+    needs: ['@nestjs/common', '@nestjs/core', 'rxjs'],
     compilerOptions: { experimentalDecorators: true, emitDecoratorMetadata: true },
   },
   otel: {
     packages: ['@opentelemetry/api', '@opentelemetry/instrumentation', '@opentelemetry/sdk-trace-node'],
     prints: { spans: ['holdfast.acquire', 'holdfast.hold'], refused: true },
-    withoutPeer: {
-      '@opentelemetry/instrumentation': /Cannot find (?:package|module) '@opentelemetry\/instrumentation'/,
-      '@opentelemetry/api': /Cannot find (?:package|module) '@opentelemetry\/api'/,
-    },
+    needs: ['@opentelemetry/api', '@opentelemetry/instrumentation'],
   },
   prometheus: {
     packages: ['prom-client'],
     prints: { holding: 1, refused: true },
-    withoutPeer: { 'prom-client': /Cannot find (?:package|module) 'prom-client'/ },
+    needs: ['prom-client'],
+  },
+  testing: {
+    packages: [],
+    linked: ['redis-memory-server'],
+    prints: { busy: true, oneServer: true, separate: true, kept: true },
+    needs: ['redis-memory-server'],
   },
   inspector: {
     packages: [],
     prints: { visitor: 403, types: ['text/html', 'text/css', 'text/javascript'], refused: true },
-    withoutPeer: {},
+    needs: [],
   },
 };
