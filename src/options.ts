@@ -1,3 +1,4 @@
+/* Longer than 300 lines because half of it is doc comments: this is the contract of the options. */
 import { InvalidArgumentError } from './errors.js';
 import { FAIR_REFRESH_MS } from './timing.js';
 
@@ -16,6 +17,14 @@ export interface HandOffOptions {
    * @defaultValue 0: Redis confirms every section
    */
   local?: number | undefined;
+  /**
+   * Time, in milliseconds, for which a lock that no call of this process waits for stays with this client after its last
+   * section, so that the next call enters without a request. From 0 to `local`: the lock is released at the latest `local`
+   * ms after the client asked Redis for it. Other clients wait for that time.
+   *
+   * @defaultValue 0: the lock is free after its last section
+   */
+  keep?: number | undefined;
 }
 
 /** What the release of a hold waits for. See `release` in {@link AcquireOptions}. */
@@ -129,6 +138,7 @@ export interface ResolvedHandOff {
   readonly maxLocalSections: number;
   readonly maxTimeMs: number;
   readonly localMs: number;
+  readonly keepMs: number;
 }
 
 /** The options of a client with every default filled in. */
@@ -175,7 +185,12 @@ const CLIENT_OPTIONS: Record<keyof ClientOptions | 'url' | 'redis', true> = {
   fairLockWaitTimeout: true,
   fairWaiterTimeout: true,
 };
-const HAND_OFF_OPTIONS: Record<keyof HandOffOptions, true> = { maxSections: true, maxTime: true, local: true };
+const HAND_OFF_OPTIONS: Record<keyof HandOffOptions, true> = {
+  maxSections: true,
+  maxTime: true,
+  local: true,
+  keep: true,
+};
 const REPLICAS_OPTIONS: Record<keyof ReplicasOptions, true> = { acks: true, timeout: true };
 
 /** A misspelled option would silently leave its default in force. */
@@ -251,11 +266,13 @@ function resolveHandOff(given: ClientOptions['handOff'], longestMs: number): Res
     throw new InvalidArgumentError('handOff', 'an object or false', given);
   }
   refuseUnknown('handOff', given ?? {}, Object.keys(HAND_OFF_OPTIONS));
+  const localMs = integer(given ?? {}, 'local', 0, 0, 'handOff.', longestMs);
   return {
     maxSections: integer(given ?? {}, 'maxSections', DEFAULTS.handOff.maxSections, 1, 'handOff.'),
     maxLocalSections: given?.maxSections ?? Infinity,
     maxTimeMs: integer(given ?? {}, 'maxTime', DEFAULTS.handOff.maxTime, 0, 'handOff.'),
-    localMs: integer(given ?? {}, 'local', 0, 0, 'handOff.', longestMs),
+    localMs,
+    keepMs: integer(given ?? {}, 'keep', 0, 0, 'handOff.', localMs),
   };
 }
 

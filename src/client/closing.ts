@@ -36,7 +36,7 @@ export async function closeClient(
   wiring: Wiring,
   { releaseHolds = false, drain: drainMs = 0 }: CloseOptions,
 ): Promise<CloseResult> {
-  const { client, clock, options, lines, sections, compensations, watchdog, executor, topology } = wiring;
+  const { client, clock, options, kept, lines, sections, compensations, watchdog, executor, topology } = wiring;
   if (drainMs > 0) await drain(wiring, drainMs);
   const holds = holdsOf(wiring);
   const drained = holds.length === 0 && sections.running === 0;
@@ -44,12 +44,13 @@ export async function closeClient(
   const closed = new ClientClosedError();
   lines.rejectWaiters(closed);
   lines.abandonTries();
+  kept.releaseAll();
   compensations.hurry();
   // A pending release is not abandoned: `close()` waits for it.
   const open = [...tenuresOf(lines)].filter((tenure) => !tenure.isReleasing);
   // Abort every section before the first lock is freed: from then on another owner can acquire that lock.
   for (const tenure of open) tenure.abandon(closed, releaseHolds);
-  if (releaseHolds) for (const tenure of open) tenure.releaseWithoutCaller();
+  if (releaseHolds) for (const tenure of open) void tenure.releaseWithoutCaller();
   await within(clock.clock, options.commandTimeout, whenReleased(wiring));
   for (const tenure of [...tenuresOf(lines)]) tenure.abandon(closed);
   watchdog.close();

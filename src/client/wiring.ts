@@ -3,6 +3,8 @@ import { logToNodeDebug } from '../diagnostics/log.js';
 import { Reports } from '../diagnostics/reports.js';
 import { createEvents } from '../events.js';
 import { runOutside } from '../ownership/flow.js';
+import { KeptLocks } from '../waiting/hand-overs/kept-locks.js';
+import type { LockWaiter } from '../waiting/lock-waiter.js';
 import { LocalHandOvers } from '../waiting/hand-overs/local-hand-over.js';
 import { BackgroundReleases } from '../waiting/hand-overs/background-releases.js';
 import { Compensations } from '../holding/compensations.js';
@@ -53,6 +55,7 @@ export interface Mechanisms {
   readonly compensations: Compensations;
   readonly watchdog: Watchdog;
   readonly lines: WaitLines;
+  readonly kept: KeptLocks<LockWaiter>;
   readonly sections: Sections;
   readonly locks: LockServices;
   readonly objects: OwnerlessServices;
@@ -86,7 +89,9 @@ export function mechanismsOf({
     routes.connectionFor(key, true) === routes.connectionFor(key, false);
   const sessionOf = (key: string): object | undefined => routes.connectionFor(key, false)?.session;
   const localHandOvers = new LocalHandOvers({ clock, options, sessionOf });
+  const kept = new KeptLocks<LockWaiter>(clock);
   const waiting = {
+    kept,
     isOneConnection,
     localHandOvers,
     client,
@@ -107,6 +112,7 @@ export function mechanismsOf({
     compensations,
     watchdog,
     lines,
+    kept,
     sections,
     locks: {
       client,
@@ -124,6 +130,7 @@ export function mechanismsOf({
       longWaits,
       newOwner,
       localHandOvers,
+      kept,
       callSite,
     },
     objects: {

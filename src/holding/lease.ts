@@ -24,7 +24,7 @@ export interface LeaseServices {
 export interface LeasedTenure {
   readonly protocol: LockProtocol;
   readonly owner: string;
-  readonly state: 'held' | 'releasing' | 'over';
+  readonly state: 'held' | 'kept' | 'releasing' | 'over';
   readonly loss: LockLostError | undefined;
   readonly holds: readonly HoldRecord[];
   readonly turns: RequestTurns;

@@ -12,7 +12,7 @@ import { unsent, type RequestTurns } from './request-turns.js';
 /** The tenure, as a release in turn uses it. */
 export interface ReleasingTenure {
   readonly services: { readonly clock: LeaseClock };
-  readonly state: 'held' | 'releasing' | 'over';
+  readonly state: 'held' | 'kept' | 'releasing' | 'over';
   holds: HoldRecord[];
   readonly lease: Lease;
   readonly turns: RequestTurns;

@@ -36,6 +36,8 @@ export interface TenureHost<T> {
    * before the client emits the acquisition of the successor.
    */
   handOff(tenure: T, successor: Successor, released: () => void): Promise<TenureEnd>;
+  /** Whether the lock stays with the owner for a while after its last hold, because no call of this client waits. */
+  keeps(tenure: T): boolean;
   /** Called when the tenure no longer has the lock. */
   tenureEnded(tenure: T, how: Ended): void;
 }

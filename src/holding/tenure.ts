@@ -27,7 +27,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
    * `held` -> `releasing` -> `over`, or `held` -> `over` when the lock is lost. The tenure is still `held` while the
    * releases of its holds wait for their turn, and `releasing` once the request that frees the lock is sent.
    */
-  state: 'held' | 'releasing' | 'over' = 'held';
+  state: 'held' | 'kept' | 'releasing' | 'over' = 'held';
   loss: LockLostError | undefined;
   readonly lease: Lease;
   /** The newest fencing token of all holds of the tenure, open or not. */
@@ -74,6 +74,11 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   get hasOnlyAcquired(): boolean {
     if (this.#turns !== undefined || this.#releases !== undefined || this.lease.hasRenewed) return false;
     return !this.acquireIsDoubtful;
+  }
+
+  /** A call that wants the lock has to wait for a caller of this tenure. */
+  get isInUse(): boolean {
+    return !this.isLeaving && this.state !== 'kept';
   }
 
   get busy(): boolean {
@@ -170,7 +175,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   /** Hands over or frees a lock that no hold uses: Redis granted it to a call that had already ended. */
   releaseUnclaimed(leaseMs: number): void {
     this.lease.mayLast(leaseMs);
-    this.releaseWithoutCaller(this.services.clock.now() + leaseMs);
+    void this.releaseWithoutCaller(this.services.clock.now() + leaseMs);
   }
 
   /**
@@ -184,6 +189,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     this.state = 'releasing';
     if (hold !== undefined) hold.state = 'releasing';
     const successor = (hold?.protocol ?? this.protocol).handsOff ? this.host.successorFor(leaseEnd) : undefined;
+    if (successor === undefined && hold !== undefined && this.host.keeps(this)) return this.#keep(hold);
     if (successor === undefined) return this.#sendRelease([this.owner], hold, deadline);
     const handed = this.host.handOff(this, successor, () => this.reportReleased(hold));
     this.services.watchdog.remove(this);
@@ -193,6 +199,16 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
       if (error !== undefined) throw error;
       return undefined;
     });
+  }
+
+  /** No request follows the release of the last hold for now. The caller gets no error of a later release. */
+  async #keep(hold: HoldRecord): Promise<void> {
+    this.state = 'kept';
+    hold.state = 'closed';
+    this.services.watchdog.remove(this);
+    // Listeners get the event after the caller of this method knows the promise of the release.
+    await Promise.resolve();
+    this.reportReleased(hold);
   }
 
   #sendRelease(owners: readonly string[], hold: HoldRecord | undefined, deadline: LeaseClockMs): Promise<void> {
@@ -267,7 +283,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
 
   /** This client forced the release. `isUnanswered`: it may not have run, so the client releases once more. */
   force(isUnanswered: boolean): void {
-    if (this.state !== 'held') return;
+    if (this.state !== 'held' && this.state !== 'kept') return;
     this.lose('forced');
     if (isUnanswered) void this.#compensate();
   }
@@ -283,10 +299,10 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   /** Releases the lock, and lets no caller wait for it. A failed release continues in the background. */
-  releaseWithoutCaller(leaseEnd = Infinity): void {
+  async releaseWithoutCaller(leaseEnd = Infinity): Promise<void> {
     // Holds that were left to end stay in Redis until then: only the release in the background knows of their end.
     if (this.holds.length > 0) this.#settleEnd(failedEnd(new ClientClosedError()), undefined, Infinity);
-    else this.releaseOrHandOver(undefined, Infinity, leaseEnd).catch(() => undefined);
+    else await this.releaseOrHandOver(undefined, Infinity, leaseEnd).catch(() => undefined);
   }
 
   throwIfLost(): void {

@@ -181,7 +181,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     const { protocol } = this;
     if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(protocol);
     const line = this.runtime.lines.lineFor(protocol);
-    return line.waiterCount > 0 || (!protocol.concurrent && [...line.holders].some(({ isLeaving }) => !isLeaving));
+    return line.waiterCount > 0 || (!protocol.concurrent && [...line.holders].some(({ isInUse }) => isInUse));
   }
 
   /**

@@ -19,7 +19,9 @@ import type { Tenure } from '../holding/tenure.js';
 import { currentHolds } from '../ownership/flow.js';
 import { acquireUnder, forgetUnder, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import { onAbort, type WaitLimit } from '../wait-limit.js';
+import { abortedBy, onAbort, type WaitLimit } from '../wait-limit.js';
+import type { KeptLocks } from './hand-overs/kept-locks.js';
+import type { LocalHandOvers } from './hand-overs/local-hand-over.js';
 import { mayEnter, waitForBranch } from './branches.js';
 import type { WaitLines } from './wait-lines.js';
 import { LockWaiter, type LockWaiterServices } from './lock-waiter.js';
@@ -29,6 +31,8 @@ import type { Settle } from './waiter.js';
 export interface AcquireServices extends LockWaiterServices, HoldOwner, ServingClient {
   readonly reports: Reports;
   readonly lines: WaitLines;
+  readonly kept: KeptLocks<LockWaiter>;
+  readonly localHandOvers: LocalHandOvers;
 }
 
 export interface Acquisition {
@@ -77,11 +81,28 @@ function startWaiter(services: AcquireServices, acquisition: Acquisition, settle
   const { lines } = services;
   const { ownChannel, protocol } = waiter;
   const line = ownChannel === undefined ? lines.lineFor(protocol) : lines.ownLine(ownChannel, protocol);
+  const join = (): void => {
+    const { signal } = acquisition.limit;
+    if (signal?.aborted === true) waiter.reject(abortedBy(signal, protocol.name));
+    else line.join(waiter);
+  };
+  if (services.kept.has(protocol.key)) return void followKept(services, waiter, join);
   // A release that its caller does not wait for is ahead of this call. A single try could overtake it, because Redis may
   // ask for the script of the release again.
   const release = services.tenures.backgroundReleases.of(protocol.key);
-  if (release !== undefined && acquisition.limit.kind === 'one try') void release.then(() => line.join(waiter));
-  else line.join(waiter);
+  if (release !== undefined && acquisition.limit.kind === 'one try') void release.then(join);
+  else join();
+}
+
+/** The lock is kept. The call enters it, or the client releases it. `join` makes the call join its line. */
+async function followKept({ kept, localHandOvers }: AcquireServices, waiter: LockWaiter, join: () => void) {
+  const { key } = waiter.protocol;
+  await localHandOvers.takeTurn();
+  if (waiter.limit.signal?.aborted !== true && kept.follow(key, waiter)) return;
+  // A call that waits gets the lock by a hand-over. A call that does not wait tries when the lock has been released.
+  if (waiter.limit.kind === 'one try') await kept.release(key);
+  join();
+  void kept.release(key);
 }
 
 function acquireOutermost(services: AcquireServices, acquisition: Acquisition): Promise<SingleHold> {

@@ -11,7 +11,8 @@ import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import { latestEnd, releaseGoesOn, type Compensations } from '../holding/compensations.js';
 import type { WakeUps } from './wake-ups.js';
 import { HandOffStreak } from './hand-overs/hand-off-streak.js';
-import { extraLeaseMs, type LocalHandOvers } from './hand-overs/local-hand-over.js';
+import type { KeptLocks } from './hand-overs/kept-locks.js';
+import { extraLeaseMs, FOLLOWED, type LocalHandOvers } from './hand-overs/local-hand-over.js';
 import { grantDeadline } from '../holding/hold-record.js';
 import type { LocalLine } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -32,6 +33,8 @@ export interface GrantServices {
   readonly tenures: TenureServices;
   readonly compensations: Compensations;
   readonly localHandOvers: LocalHandOvers;
+  readonly kept: KeptLocks<LockWaiter>;
+  readonly client: { readonly closed: boolean };
   newOwner(): string;
 }
 
@@ -171,8 +174,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
   }
 
   /**
-   * Gives the lock to the waiter without a request, under the owner of the tenure. Returns `false` if the rules of
-   * local hand-overs forbid that meanwhile.
+   * Gives the lock to the waiter under the owner of the tenure. Returns `false` if the rules forbid that meanwhile.
    */
   async #followLocally(tenure: Tenure, waiter: LockWaiter, released: () => void): Promise<boolean> {
     const unused = waiter.owner;
@@ -188,13 +190,34 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
       return false;
     }
     this.line.holders.delete(tenure);
-    this.#streak.countLocal();
     released();
     waiter.received();
-    const { clock } = this.services;
-    const now = clock.now();
-    const reply = { kind: 'handed', token: undefined } as const;
-    this.grant({ waiter, before: tenure, reply, sentAt: now, jumped: clock.jumped, now });
+    this.#grantLocally(waiter, tenure);
+    return true;
+  }
+
+  #grantLocally(waiter: LockWaiter, before: Tenure): void {
+    const now = this.services.clock.now();
+    this.#streak.countLocal();
+    this.grant({ waiter, before, reply: FOLLOWED, sentAt: now, jumped: this.services.clock.jumped, now });
+  }
+
+  keeps(tenure: Tenure): boolean {
+    const { client, kept, localHandOvers } = this.services;
+    if (client.closed || this.line.waiterCount > 0 || this.host.othersWait(tenure.protocol)) return false;
+    this.#streak.start();
+    const times = this.#streak.withinLocalLimit() ? localHandOvers.keepsUntil(tenure) : undefined;
+    if (times !== undefined) kept.add(tenure, times, (waiter) => this.#followKept(tenure, waiter));
+    return times !== undefined;
+  }
+
+  #followKept(tenure: Tenure, waiter: LockWaiter): boolean {
+    if (!this.#mayFollow(tenure, waiter)) return false;
+    this.services.kept.forget(tenure);
+    tenure.state = 'over';
+    this.line.removeHolder(tenure);
+    waiter.owner = tenure.owner;
+    this.#grantLocally(waiter, tenure);
     return true;
   }
 
@@ -262,6 +285,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
 
   tenureEnded(tenure: Tenure, how: Ended): void {
     this.line.removeHolder(tenure);
+    this.services.kept.forget(tenure);
     if (how !== 'handed') {
       this.#streak.reset();
       // The pending try of the head followed this release on the same connection, so its reply describes the time after.

@@ -19,6 +19,8 @@ import type { Tenure } from '../../holding/tenure.js';
 import type { ResolvedOptions } from '../../options.js';
 import { runOutside } from '../../ownership/flow.js';
 import type { LockProtocol } from '../../protocols/lock-protocol.js';
+import type { HandOffReply } from '../../redis/scripts/replies.js';
+import type { KeptTimes } from './kept-locks.js';
 import { LOCAL_TURN_MS } from '../../timing.js';
 
 /** The services of the client that local hand-overs use. */
@@ -34,6 +36,9 @@ export function extraLeaseMs(handOff: ResolvedOptions['handOff'], { followsLocal
   return followsLocally && handOff !== undefined ? handOff.localMs : 0;
 }
 
+/** In place of the reply of Redis, for a section that follows without a request. */
+export const FOLLOWED: HandOffReply & { kind: 'handed' } = { kind: 'handed', token: undefined };
+
 /** The local hand-overs of one client. */
 export class LocalHandOvers {
   /** Number of pending forced unlocks, by key. */
@@ -48,6 +53,18 @@ export class LocalHandOvers {
     const extraMs = extraLeaseMs(this.services.options.handOff, protocol);
     const session = extraMs === 0 ? undefined : this.services.sessionOf(protocol.key);
     return session === undefined ? undefined : { sentAt, leaseMs: leaseMs + extraMs, jumped, session };
+  }
+
+  /** Until when the tenure may stay without a hold. `undefined`: it has to be released. */
+  keepsUntil({ confirmation, hasOnlyAcquired, protocol }: Tenure): KeptTimes | undefined {
+    const { clock, options, sessionOf } = this.services;
+    const { localMs = 0, keepMs = 0 } = options.handOff ?? {};
+    if (keepMs === 0 || confirmation === undefined || !hasOnlyAcquired) return undefined;
+    const { sentAt, leaseMs, session } = confirmation;
+    if (sessionOf(protocol.key) !== session || this.#forcing.has(protocol.key)) return undefined;
+    const now = clock.now();
+    const until = Math.min(now + keepMs, sentAt + localMs);
+    return until > now ? { until, leaseEnd: sentAt + leaseMs - localMs } : undefined;
   }
 
   /** Whether a hold with these terms may follow the tenure under the same owner now. */

@@ -4,6 +4,8 @@ import { grants, lease, lockWaiter, tenure } from './names.mjs';
 
 const BACKGROUND = 'tests/faults/background-releases';
 const CONTRACT = 'tests/contracts/lock.test';
+const KEPT = 'tests/integration/kept-locks';
+const keptLocks = 'src/waiting/hand-overs/kept-locks.ts';
 const LOCAL = 'tests/integration/local-hand-over';
 const localHandOver = 'src/waiting/hand-overs/local-hand-over.ts';
 
@@ -96,5 +98,22 @@ export const HOT_LOCKS = [
     'this.#forcing.set(key, (this.#forcing.get(key) ?? 0) + 1);',
     '',
     LOCAL,
+  ),
+  without('local: a request after a jump of the clock', localHandOver, 'clock.jumped === jumped &&', '', KEPT),
+  without(
+    'keep: an end of the time',
+    keptLocks,
+    'setTimer(until, () => void this.release(tenure.protocol.key));',
+    'setTimer(until, () => undefined);',
+    KEPT,
+  ),
+  without('keep: a release at close()', 'src/client/closing.ts', '  kept.releaseAll();\n', '', KEPT),
+  without('keep: a release at the end of the process', keptLocks, "process.on('beforeExit', releaseAtExit);", '', KEPT),
+  without(
+    'keep: a release for a call that may not follow',
+    'src/waiting/acquire.ts',
+    '  join();\n  void kept.release(key);\n',
+    '  join();\n',
+    KEPT,
   ),
 ];

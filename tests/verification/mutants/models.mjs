@@ -165,7 +165,7 @@ export const COUNTERPARTS = {
     uncounted: ['local: sections that count for the limit of hand-overs'],
     whileForcing: ['local: an end of the streak by a forced unlock of this client'],
     fencedFollows: ['local: a token for each hold of a fenced lock'],
-    keepsOn: [],
+    keepsOn: ['keep: an end of the time'],
   },
   Waiting: {
     clearAtReply: ['a mark that the sending clears', 'a mark that the answer leaves alone'],

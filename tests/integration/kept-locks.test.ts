@@ -1,0 +1,151 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
+import { InvalidArgumentError } from '../../src/errors.js';
+import type { Lock } from '../../src/locks/lock.js';
+import * as scripts from '../../src/redis/scripts/lock.js';
+import {
+  answered,
+  clientUrl,
+  closeClients,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  TestClock,
+} from '../support/clients/lock-clients.js';
+import type { FaultProxy } from '../support/proxy/proxy.js';
+import { admin, freshName } from '../support/redis.js';
+import { elapsed } from '../support/time/elapsed.js';
+import { until } from '../support/time/until.js';
+
+/* `handOff.keep`: a lock that no call of the client waits for stays with the client after its last section. */
+
+const KEPT = { local: 5_000, keep: 5_000, maxTime: 60_000 };
+const BRIEF_MS = 300;
+const SLACK_MS = 250;
+const NAMES: Readonly<Record<string, string>> = {
+  [scripts.acquire.script!.sha]: 'acquire',
+  [scripts.handOff.script!.sha]: 'hand-off',
+  [scripts.release.script!.sha]: 'release',
+};
+
+afterEach(() => closeClients());
+
+interface Bench {
+  readonly proxy: FaultProxy;
+  readonly client: LockClient;
+  readonly clock: TestClock;
+  readonly lock: Lock;
+  readonly name: string;
+}
+
+/** A client that has kept a lock since a section. */
+async function kept(handOff = KEPT): Promise<Bench> {
+  const { proxy, url } = await openProxy();
+  const clock = new TestClock();
+  const client = await openClient({ url, clock, handOff });
+  const name = freshName();
+  const lock = client.getLock(name);
+  await inFlow(() => lock.withLock(() => undefined));
+  return { proxy, client, clock, lock, name };
+}
+
+async function sent({ proxy }: Bench, work: () => Promise<unknown>): Promise<string[]> {
+  const before = proxy.log.length;
+  await inFlow(work);
+  return proxy.log.slice(before).flatMap(({ name, args }) => (name === 'EVALSHA' ? (NAMES[args[0]!] ?? []) : []));
+}
+
+const isFree = (name: string): Promise<void> =>
+  until(async () => (await admin().exists(name)) === 0, 'the lock is free');
+
+describe('a kept lock', () => {
+  test('lets the next calls enter without a request, each with a hold and events of its own', async () => {
+    const on = await kept();
+    const { client, lock, name } = on;
+    const told: string[] = [];
+    client.events.on('acquired', ({ handedOff }) => told.push(`acquired ${handedOff}`));
+    client.events.on('released', () => told.push('released'));
+    const [owner] = await admin().hkeys(name);
+    const requests = await sent(on, async () => {
+      for (const section of [1, 2, 3]) {
+        const seen = await lock.withLock((hold) => [hold.owner, client.holds().length, hold.validFor() > 0, section]);
+        expect(seen).toEqual([owner, 1, true, section]);
+      }
+      expect(await lock.tryLock()).toBe(true);
+      await lock.unlock();
+    });
+    expect(requests).toEqual([]);
+    expect(told).toEqual(Array.from({ length: 4 }, () => ['acquired true', 'released']).flat());
+    expect(client.holds()).toEqual([]);
+  });
+
+  test('is released after `keep` ms, for a waiter of another client', async () => {
+    const on = await kept({ ...KEPT, keep: BRIEF_MS });
+    const other = await openClient();
+    const asked = performance.now();
+    await other.getLock(on.name).withLock(() => undefined);
+    expect(elapsed(asked)).toBeLessThan(BRIEF_MS + SLACK_MS);
+  });
+
+  test('is released `local` ms after the confirmation, however often calls come', async () => {
+    const on = await kept({ ...KEPT, local: BRIEF_MS, keep: BRIEF_MS });
+    const other = await openClient();
+    let done = false;
+    const loop = inFlow(async () => {
+      while (!done) await on.lock.withLock(() => new Promise((resume) => setTimeout(resume, 1)));
+    });
+    const asked = performance.now();
+    await other.getLock(on.name).withLock(() => undefined);
+    expect(elapsed(asked)).toBeLessThan(4 * (BRIEF_MS + SLACK_MS));
+    done = true;
+    await loop;
+  });
+
+  test.each<[string, (on: Bench) => unknown]>([
+    ['close()', ({ client }) => client.close()],
+    ['the end of the process', () => process.emit('beforeExit', 0)],
+    ['forceUnlock() of this client', ({ lock }) => lock.forceUnlock()],
+  ])('is released by %s', async (_, end) => {
+    const on = await kept();
+    await end(on);
+    await isFree(on.name);
+  });
+
+  test.each<[string, (on: Bench) => unknown]>([
+    [
+      'a cut connection',
+      async ({ client, proxy }) => {
+        proxy.cut({ kind: 'command' });
+        await until(async () => (await outcome(client.ready())) === 'ok', 'the client has connected again');
+        await answered(client);
+      },
+    ],
+    ['a jump of the clock', ({ clock }) => clock.jumpWall(100)],
+  ])('is not entered without a request after %s', async (_, fault) => {
+    const on = await kept();
+    await fault(on);
+    expect(await sent(on, () => on.lock.withLock(() => undefined))).not.toEqual([]);
+  });
+
+  test.each([{ waitTime: 1_000 }, { waitTime: 0 }])('is left for a longer lease by a request (%j)', async (call) => {
+    const on = await kept();
+    const hold = await inFlow(() => on.lock.tryAcquire({ ...call, leaseTime: 120_000 }));
+    expect(hold?.validFor()).toBeGreaterThan(100_000);
+    expect(await admin().pttl(on.name)).toBeGreaterThan(100_000);
+    await hold?.release();
+  });
+
+  test('is released for a call of this client that wants the other half of the lock', async () => {
+    const client = await openClient({ handOff: KEPT });
+    const both = client.getReadWriteLock(freshName());
+    await both.writeLock().withLock(() => undefined);
+    const asked = performance.now();
+    await both.readLock().withLock(() => undefined);
+    expect(elapsed(asked)).toBeLessThan(SLACK_MS);
+  });
+
+  test('is not kept for longer than `local` allows', () => {
+    expect(() => createClient({ url: clientUrl(), handOff: { local: 10, keep: 20 } })).toThrow(InvalidArgumentError);
+  });
+});
