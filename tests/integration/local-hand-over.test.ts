@@ -184,7 +184,7 @@ describe('rule 1: a section is followed by a request', () => {
   });
 
   test('after a renewal', async () => {
-    const on = await bench({ local: 200 }, { lockWatchdogTimeout: 200 });
+    const on = await bench({ local: 1_400, maxTime: 60_000 }, { lockWatchdogTimeout: 1_500 });
     const first = await inFlow(() => on.lock.acquire());
     const [next] = await inLine(on.client, [() => on.lock.acquire()]);
     await until(() => on.client.stats().renewals > 0, 'the hold is renewed');
