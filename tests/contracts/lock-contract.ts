@@ -6,7 +6,7 @@ import { backgroundContract } from './lock/background.js';
 import { contextsContract } from './lock/contexts.js';
 import { eventsContract } from './lock/events.js';
 import { exclusionContract } from './lock/exclusion.js';
-import { givingBackContract } from './lock/giving-back.js';
+import { releasingContract } from './lock/releasing.js';
 import { holdsContract } from './lock/holds.js';
 import { leasesContract } from './lock/leases.js';
 import { nestingContract } from './lock/nesting.js';
@@ -28,7 +28,7 @@ export function describeLockContract(
     leaveNothing();
     registerWithout(exceptions, () => {
       acquiringContract(kind);
-      givingBackContract(kind);
+      releasingContract(kind);
       readingContract(kind);
       holdsContract(kind);
       withLockContract(kind);

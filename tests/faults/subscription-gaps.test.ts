@@ -115,9 +115,9 @@ describe.each(Object.entries(GAPS))('R18: %s', (_gap, open) => {
     const clear = await block(other, name);
     let inside = 0;
     const waiting = inFlow(async () => {
-      const giveBack = await wait(client, name);
+      const release = await wait(client, name);
       inside = performance.now();
-      await giveBack();
+      await release();
     });
     await until(async () => (await listeners(name)) === 1, 'the waiter is subscribed');
     const back = await open(proxy, name);
@@ -141,10 +141,10 @@ test('R18: in none of these cases does a waiter wait for the end of a lease when
     names.push(name);
     const clear = await block(other, name);
     const waiting = inFlow(async () => {
-      const giveBack = await wait(client, name);
+      const release = await wait(client, name);
       entered += 1;
       const inside = performance.now();
-      await giveBack();
+      await release();
       return inside;
     });
     await until(async () => (await listeners(name)) === 1, 'the waiter is subscribed');

@@ -30,7 +30,7 @@ const take = (bench: ScriptBench, owner: string, terms: Terms = {}): Promise<unk
   const { leaseMs = 30_000, wait = W, waits = true, notAfter = 0 } = terms;
   return bench.run(keysOf(bench), owner, leaseMs, wait, waits ? ALIVE_MS : 0, 'PUBLISH', bench.channel, notAfter);
 };
-const giveBack = (bench: ScriptBench, ...owners: string[]): Promise<unknown> =>
+const releasedBy = (bench: ScriptBench, ...owners: string[]): Promise<unknown> =>
   bench.run(keysOf(bench), 'PUBLISH', bench.channel, W, ...owners);
 const handOver = (bench: ScriptBench, from: string, to: string, notAfter = 0): Promise<unknown> =>
   bench.run(keysOf(bench), from, to, 20_000, W, 'PUBLISH', bench.channel, notAfter);
@@ -411,31 +411,31 @@ describeScript(release, {
   '1': {
     'the lock is free with any previous count, and without a queue nothing is published': async (bench) => {
       await admin().hset(bench.name, 'a', '3');
-      expect(await giveBack(bench, 'x', 'a')).toBe(1);
+      expect(await releasedBy(bench, 'x', 'a')).toBe(1);
       expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual([]);
     },
     'the head of the queue is woken on its own channel, and the queue does not change': async (bench) => {
       await given(bench, 'a', { owner: 'b', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
-      expect(await giveBack(bench, 'a')).toBe(1);
+      expect(await releasedBy(bench, 'a')).toBe(1);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
       expect(await queue(bench)).toEqual({ b: left(W), c: left(2 * W) });
     },
     'the next live waiter is woken, not a dead head: R26': async (bench) => {
       await given(bench, 'a', { owner: 'd', aliveFor: DEAD }, { owner: 'j' });
-      expect(await giveBack(bench, 'a')).toBe(1);
+      expect(await releasedBy(bench, 'a')).toBe(1);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'j'), payload: '0' }]);
       expect(await queue(bench)).toEqual({ j: left(W) });
     },
     'a stale Redisson head is skipped': async (bench) => {
       await given(bench, 'a', { owner: 'j', timeout: -1 }, { owner: 'b', aliveFor: LIVE });
-      expect(await giveBack(bench, 'a')).toBe(1);
+      expect(await releasedBy(bench, 'a')).toBe(1);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
       expect(await queue(bench)).toEqual({ b: left(2 * W) });
     },
     'an owner that has the lock and a place in the queue loses both': async (bench) => {
       await given(bench, 'a', { owner: 'a', aliveFor: LIVE }, { owner: 'b', aliveFor: LIVE });
-      expect(await giveBack(bench, 'a')).toBe(1);
+      expect(await releasedBy(bench, 'a')).toBe(1);
       expect(await queue(bench)).toEqual({ b: left(W) });
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
     },
@@ -443,14 +443,14 @@ describeScript(release, {
   '0': {
     "another owner's lock is not changed, and nothing is published": async (bench) => {
       await given(bench, 'h', { owner: 'b', aliveFor: LIVE });
-      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await releasedBy(bench, 'a')).toBe(0);
       expect(await bench.state()).toMatchObject({ [bench.name]: heldBy('h', 1, 60_000) });
       expect(await queue(bench)).toEqual({ b: left(W) });
       expect(await bench.published()).toEqual([]);
     },
     'the head of a lock that is gone is woken': async (bench) => {
       await given(bench, undefined, { owner: 'b', aliveFor: LIVE });
-      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await releasedBy(bench, 'a')).toBe(0);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'b'), payload: '0' }]);
     },
     'a waiter that gives up subtracts exactly its own wait, only from the timeouts behind it (hazard 20)': async (
@@ -464,7 +464,7 @@ describeScript(release, {
         { owner: 'j', timeout: 2 * W + 8_000 },
         { owner: 'c', timeout: 4 * W, aliveFor: LIVE },
       );
-      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await releasedBy(bench, 'a')).toBe(0);
       expect(await queue(bench)).toEqual({ b: left(W), j: left(W + 8_000), c: left(3 * W) });
       expect(await alive(bench)).toEqual(['b', 'c']);
       expect(await bench.published()).toEqual([]);
@@ -483,7 +483,7 @@ describeScript(release, {
             await givenAt(now, bench, holder, ...waiters);
             await bench.published();
             const answers: unknown[] = [];
-            for (const owners of groups) answers.push(await giveBack(bench, ...owners));
+            for (const owners of groups) answers.push(await releasedBy(bench, ...owners));
             told = await bench.published();
             results.push({ state: await wholeState(bench), freed: answers.includes(1) });
           }
@@ -498,7 +498,7 @@ describeScript(release, {
       await given(bench, 'h', ...waiters);
       const owners = waiters.map(({ owner }) => owner);
       const leaving = owners.filter((_, at) => at % 5 < 2);
-      expect(await giveBack(bench, ...leaving)).toBe(0);
+      expect(await releasedBy(bench, ...leaving)).toBe(0);
       const staying = owners.filter((_, at) => at % 5 >= 2);
       const scores = await admin().zrange(fairTimeoutsKey(bench.name), '0', '-1', 'WITHSCORES');
       const began = Number(scores[1]) - W;
@@ -508,23 +508,23 @@ describeScript(release, {
     },
     'a repeated removal changes nothing': async (bench) => {
       await given(bench, 'h', { owner: 'a', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
-      await giveBack(bench, 'a');
-      expect(await giveBack(bench, 'a')).toBe(0);
+      await releasedBy(bench, 'a');
+      expect(await releasedBy(bench, 'a')).toBe(0);
       expect(await queue(bench)).toEqual({ c: left(W) });
     },
     'a head that leaves a free lock passes its wake-up on: R21': async (bench) => {
       await given(bench, undefined, { owner: 'a', aliveFor: LIVE }, { owner: 'c', aliveFor: LIVE });
-      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await releasedBy(bench, 'a')).toBe(0);
       expect(await bench.published()).toEqual([{ channel: channelOf(bench, 'c'), payload: '0' }]);
     },
     'the last waiter that gives up leaves no key': async (bench) => {
       await given(bench, undefined, { owner: 'a', aliveFor: LIVE });
-      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await releasedBy(bench, 'a')).toBe(0);
       expect(await bench.state()).toEqual({});
     },
     'a waiter that Redisson removed leaves no entry in alive': async (bench) => {
       await admin().zadd(fairAliveKey(bench.name), (await bench.notAfter(0)) + LIVE, 'a');
-      expect(await giveBack(bench, 'a')).toBe(0);
+      expect(await releasedBy(bench, 'a')).toBe(0);
       expect(await bench.state()).toEqual({});
     },
   },

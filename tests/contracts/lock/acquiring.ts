@@ -105,7 +105,7 @@ function granted(form: string): unknown {
   return form.startsWith('tryLock') ? true : expect.any(Hold);
 }
 
-async function giveBack(lock: Lock, result: unknown): Promise<void> {
+async function releaseHeld(lock: Lock, result: unknown): Promise<void> {
   await (result instanceof Hold ? result.release() : lock.unlock());
 }
 
@@ -123,7 +123,7 @@ export function acquiringContract(kind: LockKind): void {
         const left = await admin().pttl(name);
         expect(left).toBeGreaterThan(leaseMs - 1_000);
         expect(left).toBeLessThanOrEqual(leaseMs);
-        await giveBack(lock, result);
+        await releaseHeld(lock, result);
         expect(await lock.isLocked()).toBe(false);
       });
     }
@@ -215,7 +215,7 @@ export function acquiringContract(kind: LockKind): void {
       const value = await result;
       expect(elapsed(released)).toBeLessThan(WAKE_MS + SLACK_MS);
       expect(value).toEqual(granted(form));
-      await giveBack(other.lock, value);
+      await releaseHeld(other.lock, value);
     });
   });
 

@@ -164,7 +164,7 @@ export class HistoryRecorder {
    * @param {() => T} release
    * @param {Iterable<RecordedHold>} [parts]  the recorded parts of the hold
    */
-  givingBack(hold, release, parts = [hold]) {
+  recordRelease(hold, release, parts = [hold]) {
     const all = [...parts];
     for (const part of all) this.releasing(part);
     const released = release();
@@ -183,7 +183,7 @@ export class HistoryRecorder {
     const release = hold.release.bind(hold);
     hold.release = () => {
       hold.release = release; // every further call only gets the same promise
-      return this.givingBack(hold, release, parts);
+      return this.recordRelease(hold, release, parts);
     };
   }
 

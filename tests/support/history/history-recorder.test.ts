@@ -129,7 +129,7 @@ test.each(['withLock', 'unlock'] as const)(
           await lock.lock(LONG_MS);
           const hold = lock.currentHold()!;
           granted(hold);
-          await recorder.givingBack(hold, () => lock.unlock());
+          await recorder.recordRelease(hold, () => lock.unlock());
         }
       };
       const over = nested();

@@ -63,7 +63,7 @@ async function go(load, flow, result) {
       try {
         await work();
       } finally {
-        const unlocked = recorder ? recorder.givingBack(hold, () => lock.unlock()) : lock.unlock();
+        const unlocked = recorder ? recorder.recordRelease(hold, () => lock.unlock()) : lock.unlock();
         await unlocked.then(
           () => recorder?.released(hold),
           (/** @type {unknown} */ error) => {

@@ -112,7 +112,7 @@ class Flow {
             entered.open = false;
             const release = () => entered.hold.release();
             try {
-              await (recorder ? recorder.givingBack(entered.hold, release) : release());
+              await (recorder ? recorder.recordRelease(entered.hold, release) : release());
               recorder?.released(entered.hold);
             } catch (error) {
               recorder?.released(entered.hold, error);

@@ -47,8 +47,8 @@ export class Call {
     });
   }
 
-  givingBack(hold: Hold, release: () => Promise<void>): Promise<void> {
-    return this.load.recorder.givingBack(hold, release, partHolds(this.target, hold).values());
+  recordRelease(hold: Hold, release: () => Promise<void>): Promise<void> {
+    return this.load.recorder.recordRelease(hold, release, partHolds(this.target, hold).values());
   }
 
   /** For a hold that the library releases. */

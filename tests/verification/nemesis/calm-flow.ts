@@ -36,7 +36,7 @@ export async function takeCalmly(load: Load, name: string, rest: Rest): Promise<
     const long = !isFair(name) && random.below(2) === 0;
     await shortly(long ? LONG_HOLD_MS + random.below(1_500) : 200 + random.below(400));
     try {
-      await call.givingBack(hold, () => hold.release());
+      await call.recordRelease(hold, () => hold.release());
       call.released(hold);
     } catch (error) {
       call.released(hold, error);

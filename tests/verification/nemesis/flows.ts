@@ -151,7 +151,7 @@ class Flow {
     if (!hold) throw new Error(`no hold of ${lock.name} around the code that awaited it`);
     call.granted(hold);
     await body(hold);
-    const released = await this.#giveBack(call, hold, () => lock.unlock());
+    const released = await this.#release(call, hold, () => lock.unlock());
     // A second unlock() waits for the background release. With a hold around this one, it would release that hold.
     if (!released && around === undefined && this.#random.below(3) === 0)
       await during(`a second unlock() of ${lock.name}`, lock.unlock()).catch(() => undefined);
@@ -174,7 +174,7 @@ class Flow {
     // Inside the hold or not: the code that gives a hold back need not be the code that took it.
     if (this.#random.below(3) === 0) await lockContext.run(() => mine.run(() => body(mine)));
     else await body(mine);
-    await this.#giveBack(call, mine, () => mine.release());
+    await this.#release(call, mine, () => mine.release());
   }
 
   async #within(target: Target, around: Inside | undefined, body: Body): Promise<void> {
@@ -199,10 +199,10 @@ class Flow {
     this.load.sections += 1;
   }
 
-  async #giveBack(call: Call, hold: Hold, release: () => Promise<void>): Promise<boolean> {
+  async #release(call: Call, hold: Hold, release: () => Promise<void>): Promise<boolean> {
     this.load.sections += 1;
     try {
-      await during(`the release of ${hold.lockName}`, call.givingBack(hold, release));
+      await during(`the release of ${hold.lockName}`, call.recordRelease(hold, release));
       call.released(hold);
       return true;
     } catch (error) {

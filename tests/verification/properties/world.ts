@@ -63,7 +63,7 @@ const CLIENTS = 2;
 /** Timers are whole milliseconds, and some follow one another. */
 const SLACK_MS = 20;
 /** The longest pause of a head with failing tries, or of a compensation, plus the next request. */
-const QUIET_MS = { wake: 1_300, giveBack: 6_000, leases: 25_000, settle: 60_000 };
+const QUIET_MS = { wake: 1_300, release: 6_000, leases: 25_000, settle: 60_000 };
 /** A message, a yield and a try. */
 const WAKE_MS = 150;
 
@@ -268,7 +268,7 @@ export class World implements Watcher {
         throw new Violation('AllSettled', `${open.join(', ')} after ${QUIET_MS.settle} ms of peace`);
       }
     }
-    const quiet = this.now + QUIET_MS.giveBack;
+    const quiet = this.now + QUIET_MS.release;
     while (this.server.size > 0 && this.now < quiet) await this.#pass(100);
     if (this.server.size > 0) throw new Violation('OrphansEnd', `${this.server.size} keys`);
     // The watchdog's timer stays where the deadline of the last hold was.

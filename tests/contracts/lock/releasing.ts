@@ -8,7 +8,7 @@ import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { errorOf, open, SLACK_MS, startWaiting, WAKE_MS, type LockKind } from '../lock-kind.js';
 
-export function givingBackContract(kind: LockKind): void {
+export function releasingContract(kind: LockKind): void {
   describe('unlock()', () => {
     test('R25: of a free lock is refused', async () => {
       const { lock, name } = await open(kind);
