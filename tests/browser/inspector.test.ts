@@ -107,8 +107,9 @@ test('a waiting process gets the lock, and the page shows the next owner and the
   const next = await waiting;
   await page.waitForFunction(() => document.querySelectorAll('.timeline .hold').length >= 2);
   await page.waitForFunction(() => document.querySelector('.owners-list .client')?.textContent === 'mail');
-  const lanes = await page.$$eval('.timeline .lane', (texts) => texts.map(({ textContent }) => textContent));
-  expect(lanes).toEqual([`shop · ${shop.pid}`, `mail · ${mail.pid}`, 'waiting clients']);
+  const lanes = [`shop · ${shop.pid}`, `mail · ${mail.pid}`, 'waiting clients'];
+  const drawn = () => page.$$eval('.timeline .lane', (texts) => texts.map(({ textContent }) => textContent));
+  await until(async () => (await drawn()).join() === lanes.join(), 'each process has its lane');
   await second.release(next);
   await page.waitForFunction(() => document.querySelector('#lock .kind')!.textContent.startsWith('Nothing is locked'));
 });

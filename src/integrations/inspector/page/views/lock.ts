@@ -4,7 +4,7 @@ import { counted, elapsed, KINDS, timeOfDay } from '../parts/format.js';
 import { KeyedList, type Item } from '../parts/keyed-list.js';
 import { LeaseBar } from '../parts/lease.js';
 import type { Model, Read } from '../parts/model.js';
-import { holdTags, processNode } from '../parts/owners.js';
+import { holdTags, ownersKey, processNode } from '../parts/owners.js';
 import { isSemaphore } from './locks.js';
 import { PermitList } from './permits.js';
 import { Timeline } from './timeline.js';
@@ -109,27 +109,42 @@ export class LockView {
     this.#parts.permits.hidden = row.permitCount === 0;
   }
 
-  #owner(owner: OwnerView): Item<OwnerView> {
-    const tags = element('span');
-    const since = element('span', { class: 'at', 'data-since': String(owner.since) });
+  #owner({ owner, since }: OwnerView): Item<OwnerView> {
+    const head = element('span', { class: 'line' });
+    const known = element('p');
+    const time = element('span', { class: 'at', 'data-since': String(since) });
     const free = element('button', { type: 'button', class: 'danger quiet' }, 'Free this lock…');
-    free.setAttribute('aria-label', `Free this lock of ${visible(owner.process?.clientName || owner.owner)}`);
-    let latest = owner;
-    free.addEventListener('click', () => this.askToFree(this.#name as string, latest));
-    const known = owner.process !== null && named(`${owner.process.address} · ${owner.owner}`, 'owner');
-    const head = element('span', { class: 'line' }, processNode(owner.process, owner.owner, owner.isThisClient), tags);
-    const node = element('li', {}, head, known, element('span', { class: 'line' }, since, free));
+    let latest: OwnerView | undefined;
+    free.addEventListener('click', () => {
+      if (latest !== undefined && this.#name !== undefined) this.askToFree(this.#name, latest);
+    });
+    const node = element('li', {}, head, known, element('span', { class: 'line' }, time, free));
+    let shown = '';
     const update = (next: OwnerView): void => {
       latest = next;
       free.hidden = this.model.hello?.actions !== true;
-      tags.replaceChildren(...holdTags(next));
+      // The process of an owner may become known later than the owner.
+      const key = ownersKey([next]);
+      if (key === shown) return;
+      shown = key;
+      const { process, isThisClient } = next;
+      head.replaceChildren(processNode(process, owner, isThisClient), ...holdTags(next));
+      known.replaceChildren(...(process === null ? [] : [named(`${process.address} · ${owner}`, 'owner')]));
+      free.setAttribute('aria-label', `Free this lock of ${visible(process?.clientName || owner)}`);
     };
     return { node, update };
   }
 }
 
-function queued({ process, owner, isThisClient }: QueuedView): Item<QueuedView> {
-  return { node: element('li', {}, processNode(process, owner, isThisClient)), update: () => undefined };
+function queued(): Item<QueuedView> {
+  const node = element('li');
+  let shown = '';
+  const update = ({ process, owner, isThisClient }: QueuedView): void => {
+    const key = JSON.stringify(process);
+    if (key !== shown) node.replaceChildren(processNode(process, owner, isThisClient));
+    shown = key;
+  };
+  return { node, update };
 }
 
 /** Client ids with eight digits, as the command `holdfast` shows them. */

@@ -1,4 +1,4 @@
-import type { TimelineBar } from '../../messages.js';
+import type { OwnerView, TimelineBar } from '../../messages.js';
 import { element, shape, visible } from '../parts/dom.js';
 import { counted, duration } from '../parts/format.js';
 import type { Model, WaiterStep } from '../parts/model.js';
@@ -14,8 +14,14 @@ const MAX_LANES = 8;
 const COLORS = 6;
 
 const clientOf = (owner: string): string => owner.slice(0, owner.lastIndexOf(':')) || owner;
-const laneName = ({ process, owner }: TimelineBar): string =>
-  visible(process === null ? owner : `${process.clientName || process.host} · ${process.pid}`);
+
+/** The process of a lane. It may become known later than the first bar. */
+function laneName(bars: readonly TimelineBar[], owners: readonly OwnerView[]): string {
+  const { owner } = bars[0] as TimelineBar;
+  const known = [...bars, ...owners.filter((each) => clientOf(each.owner) === clientOf(owner))];
+  const process = known.findLast((each) => each.process !== null)?.process;
+  return visible(process == null ? owner : `${process.clientName || process.host} · ${process.pid}`);
+}
 
 /** Which process held a lock when, and how many clients waited, as a drawing like that of the demo. */
 export class Timeline {
@@ -43,12 +49,13 @@ export class Timeline {
     for (const { owner } of seen) if (!this.#lanes.includes(clientOf(owner))) this.#lanes.push(clientOf(owner));
     const lanes = this.#lanes.filter((lane) => seen.some(({ owner }) => clientOf(owner) === lane)).slice(-MAX_LANES);
 
+    const owners = this.model.selected?.value.row.owners ?? [];
     const parts: SVGElement[] = [];
     let y = 0;
     for (const lane of lanes) {
       const own = seen.filter(({ owner }) => clientOf(owner) === lane);
       const color = `c${this.#lanes.indexOf(lane) % COLORS}`;
-      parts.push(shape('text', { class: 'lane', x: 0, y: y + 11 }, laneName(own.at(-1) as TimelineBar)));
+      parts.push(shape('text', { class: 'lane', x: 0, y: y + 11 }, laneName(own, owners)));
       y += LANE.label;
       parts.push(shape('rect', { class: 'track', x: 0, y, width, height: LANE.bar, rx: 3 }));
       for (const bar of own) parts.push(...barShapes(bar, x, now, y, color));
