@@ -89,3 +89,17 @@ test(
   },
   LIMIT_MS,
 );
+
+test(
+  'with --ui the demo prints the link of the page, and ends the page with itself',
+  async () => {
+    const settings = { HOLDFAST_REDIS_BINARY: testRedisBinary(), HOLDFAST_DEMO_SECONDS: '2' };
+    const ended = await runExample(['demo/main.ts', '--ui'], settings, LIMIT_MS);
+    const [link] = /^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{32}$/m.exec(ended.stdout) ?? [];
+    expect(link).toBeDefined();
+    await expect(fetch(link!)).rejects.toThrow('fetch failed');
+    takePicture(ended);
+    expect(ended.code).toBe(0);
+  },
+  LIMIT_MS,
+);
