@@ -45,6 +45,10 @@ export const notPublished = (...theirs: string[]): Difference => ({
   why: 'notOwner',
   published: [theirs, []],
 });
+export const handedOver = (...theirs: string[]): Difference => ({
+  why: 'handedOver',
+  published: [theirs, []],
+});
 export const downgradeWakes = (...ours: string[]): Difference => ({
   why: 'downgradeWakes',
   published: [[], ours],

@@ -1,5 +1,5 @@
 import { ms } from '../jvm.js';
-import { ownLease, ownWait } from './differences.js';
+import { handedOver, ownLease, ownWait } from './differences.js';
 import { step, type Scenario } from './scenario.js';
 
 const timeouts = 'redisson_lock_timeout:{lk}';
@@ -31,7 +31,10 @@ export const FAIR_SCENARIOS: readonly Scenario[] = [
         differs: [ownWait(timeouts, { '<B.1>': 299_300, '<A.2>': 299_300 })],
       }),
       step('', '', 'pass', [500], { wakes: ['B.1'] }),
-      step('A.1', 'fair:lk', 'unlock', [], { wakes: ['A.2'] }),
+      step('A.1', 'fair:lk', 'unlock', [], {
+        wakes: ['A.2'],
+        differs: [handedOver('redisson_lock__channel:{lk}:<A.2> 0')],
+      }),
       step('A.2', 'fair:lk', 'unlock'),
     ],
   },
