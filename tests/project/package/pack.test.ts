@@ -30,8 +30,8 @@ afterAll(() => pack.remove());
 const ROOT_ESM = ['index.mjs', 'client.mjs', 'errors.mjs', 'lock-context.mjs'].map((file) => `dist/${file}`);
 /** Parts of the ESM build that two of its files share. */
 const SHARED = /^dist\/(create-client|lock-context)-[\w-]+\.mjs$/;
-/** The command without its first lines. */
-const CLI = /^dist\/run-[\w-]+\.mjs$/;
+/** The command without its first lines, its page, and what both share. */
+const CLI = /^dist\/(run|ui|words)-[\w-]+\.mjs$/;
 const ofSubpath = (name: string): string[] =>
   ['mjs', 'cjs', 'd.mts', 'd.cts'].map((ending) => `dist/${name}.${ending}`);
 
