@@ -5,6 +5,7 @@ import * as cluster from './cluster.js';
 import * as contended from './contended.js';
 import * as fairLock from './fair-lock.js';
 import * as handOff from './hand-off.js';
+import * as hotLocks from './hot-locks.js';
 import * as redLock from './red-lock.js';
 import * as sharing from './sharing.js';
 import * as uncontended from './uncontended.js';
@@ -16,6 +17,7 @@ export const workloads = [
   ...contended.workloads,
   ...fairLock.workloads,
   ...handOff.workloads,
+  ...hotLocks.workloads,
   ...sharing.workloads,
   ...waiting.workloads,
   ...watchdog.workloads,
@@ -30,6 +32,7 @@ export const tasks = {
   ...uncontended.tasks,
   ...contended.tasks,
   ...handOff.tasks,
+  ...hotLocks.tasks,
   ...sharing.tasks,
   ...waiting.tasks,
   ...watchdog.tasks,

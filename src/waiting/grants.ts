@@ -173,9 +173,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     return this.#streak.withinLocalLimit() && this.services.localHandOvers.mayFollow(tenure, protocol, terms);
   }
 
-  /**
-   * Gives the lock to the waiter under the owner of the tenure. Returns `false` if the rules forbid that meanwhile.
-   */
+  /** Gives the lock to the waiter under the owner of the tenure. Returns `false` if the rules forbid that meanwhile. */
   async #followLocally(tenure: Tenure, waiter: LockWaiter, released: () => void): Promise<boolean> {
     const unused = waiter.owner;
     // A forced unlock that names the owner means this waiter from now on.
@@ -292,6 +290,8 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
       const isFollowed = tenure.isLeaving && this.line.head?.isBusy === true;
       const waits = this.line.waiterCount > 0 && !isFollowed;
       if (how !== 'freed') this.schedule.wakeUpPending = true;
+      // The head has waited for this reply: it gets no advantage over the other clients.
+      else if (tenure.isLeaving && waits) this.schedule.wakeUpPending = true;
       // The script has published a message. Let the other clients try first: they get it a round trip later.
       else if (waits && this.line.holders.size === 0 && !this.concurrent) this.schedule.yield();
     }

@@ -193,7 +193,7 @@ describe('rule 1: a section is followed by a request', () => {
   });
 
   test('while an attempt of the acquire may still run', async () => {
-    const on = await bench({ local: LOCAL_MS }, { commandTimeout: 30_000 });
+    const on = await bench({ local: LOCAL_MS }, { commandTimeout: 9_000 });
     await inFlow(() => on.client.getLock(freshName()).withLock(() => undefined));
     on.proxy.cutAfter({ sha: ACQUIRE });
     const first = await inFlow(() => on.lock.acquire());

@@ -12,7 +12,7 @@ export interface FollowingServices {
 
 /** The tenures of this client that have the lock. */
 interface Holders {
-  readonly holders: { readonly size: number };
+  readonly holders: Iterable<object> & { readonly size: number };
   /** Whether one of them has not been released in the background. */
   readonly isHeld: boolean;
 }
@@ -23,6 +23,8 @@ interface Holders {
  */
 export class FollowingTries {
   readonly #inARow: HandOffStreak;
+  /** The tenure whose reply the head waits for, because the limit was reached. */
+  #awaited: object | undefined;
 
   constructor(
     private readonly services: FollowingServices,
@@ -35,11 +37,19 @@ export class FollowingTries {
   mayTry(head: { readonly protocol: { readonly key: string } } | undefined): boolean {
     if (this.line.holders.size === 0) {
       this.#inARow.reset();
+      this.#awaited = undefined;
       return true;
     }
     if (head === undefined || this.line.isHeld || !this.services.isOneConnection(head.protocol.key)) return false;
+    const [holder] = this.line.holders;
+    if (this.#awaited === holder) return false;
+    if (this.#awaited !== undefined) this.#inARow.reset();
+    this.#awaited = undefined;
     this.#inARow.start();
-    if (this.#inARow.pastFairShare()) return false;
+    if (this.#inARow.pastFairShare()) {
+      this.#awaited = holder;
+      return false;
+    }
     this.#inARow.count();
     return true;
   }

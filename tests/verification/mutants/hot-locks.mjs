@@ -35,8 +35,8 @@ export const HOT_LOCKS = [
   without(
     'a limit to tries that follow releases in the background',
     'src/waiting/hand-overs/following-tries.ts',
-    'if (this.#inARow.pastFairShare()) return false;',
-    '',
+    'if (this.#inARow.pastFairShare()) {',
+    'if (holder === undefined) {',
     BACKGROUND,
   ),
   without('no second wake-up by a release that a try has followed', grants, ' && !isFollowed', '', BACKGROUND),
