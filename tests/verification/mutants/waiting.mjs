@@ -93,8 +93,8 @@ export const WAITING = [
   without(
     'a wake-up by the loss of a local hold',
     grants,
-    "if (how !== 'freed') this.schedule.wakeUpPending = true;\n      // The script",
-    "if (how !== 'freed') return this.host.changed();\n      // The script",
+    "if (how !== 'freed') this.schedule.wakeUpPending = true;\n      // The head has waited",
+    "if (how !== 'freed') return this.host.changed();\n      // The head has waited",
     WAKING,
     LOSS,
     PROPERTIES,
