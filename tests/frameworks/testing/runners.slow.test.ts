@@ -72,9 +72,10 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
 
 /** The first snippet under a line of the page about tests. */
 function snippetUnder(line: string): string {
-  const page = readProjectFile('docs/testing.md');
-  const [, code] = /```ts\n([\s\S]*?)```/.exec(page.slice(page.indexOf(`${line}\n`)))!;
-  return code!;
+  const [, after] = readProjectFile('docs/testing.md').split(`\n${line}\n`);
+  const code = after && /```ts\n([\s\S]*?)```/.exec(after)?.[1];
+  if (code === undefined) throw new Error(`docs/testing.md has no snippet under the line: ${line}`);
+  return code;
 }
 
 /** A test file that writes down the address of its server. */
@@ -129,7 +130,7 @@ describe.each(Object.entries(RUNNERS))('issue 23.5: holdfast/testing under %s', 
       for (const n of [1, 2]) await write(`file-${n}${ending}`, recording(globals, n), format);
       await write('share.mjs', snippetUnder('### One server for the whole run'), 'esm');
       await write('share.config.mjs', `export default { test: { globalSetup: ['./share.mjs'] } };`, 'esm');
-      await write('run.mjs', snippetUnder('For `node:test`, start the run by a script:'), 'esm');
+      await write('run.mjs', snippetUnder('For `node:test`, start the run with a script:'), 'esm');
       const { NODE_OPTIONS: _, ...env } = process.env;
       const { stdout, stderr } = await exec(process.execPath, args(shared), {
         cwd: folder,

@@ -9,10 +9,10 @@ export interface Hazard {
 }
 
 const LOST_REPLIES = 'tests/faults/lost-replies.test.ts';
-const UNKNOWN = 'tests/faults/unknown-outcomes.test.ts';
-const LATE = 'tests/faults/late-delivery.test.ts';
+const UNKNOWN = 'tests/faults/unknown-outcomes.slow.test.ts';
+const LATE = 'tests/faults/late-delivery.slow.test.ts';
 const OWN = 'tests/faults/redisson-hazards.test.ts';
-const SUBSCRIPTIONS = 'tests/faults/subscriptions.test.ts';
+const SUBSCRIPTIONS = 'tests/faults/subscriptions.slow.test.ts';
 const REPLICAS = 'tests/topologies/replicas.test.ts';
 const LEASES = 'tests/contracts/lock/leases.ts';
 const RENEWAL = 'tests/integration/renewal.test.ts';
