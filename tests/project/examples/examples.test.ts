@@ -84,6 +84,7 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^locked afterwards: false$/,
     /^in turn: refused$/,
   ],
+  opentelemetry: [/^payment$/, /^ {2}holdfast\.acquire$/, /^ {2}holdfast\.hold$/, /^ {4}charge the card$/],
   'permit-expirable-semaphore': [
     /^id: 32 hex digits, free: 1$/,
     /^valid for more than 9 s: true$/,
@@ -91,6 +92,7 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^both: 2$/,
     /^the lost one is given back: false$/,
   ],
+  prometheus: [/^held now: 1$/, /^sections of orders: 4$/],
   'read-write-lock': [/^readers at once: 3$/, /^price: 12$/, /^to write while reading: ERR_LOCK_UPGRADE$/],
   'red-lock': [
     /^locked on three of three$/,

@@ -5,19 +5,21 @@ import { until } from '../time/until.js';
 const COMMAND = `${PROJECT_ROOT}/dist/cli.mjs`;
 
 interface CommandSettings {
+  /** The arguments of node that run the program. @defaultValue the command of the package */
+  readonly program?: readonly string[];
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Run in a pseudo terminal of so many columns and rows. The output then has both streams. */
   readonly terminal?: { readonly columns: number; readonly rows: number };
 }
 
-/** The command `holdfast` of the built package, in a process of its own. */
+/** The command `holdfast` of the built package, or another program of node, in a process of its own. */
 export class Command {
   out = '';
   err = '';
   readonly ended: Promise<number>;
   readonly #child: ChildProcess;
 
-  constructor(args: readonly string[], { env = {}, terminal }: CommandSettings = {}) {
+  constructor(args: readonly string[], { program = [COMMAND], env = {}, terminal }: CommandSettings = {}) {
     const base = {
       ...process.env,
       NODE_OPTIONS: '',
@@ -27,9 +29,11 @@ export class Command {
       ...env,
     };
     if (terminal === undefined) {
-      this.#child = spawn(process.execPath, [COMMAND, ...args], { env: base });
+      this.#child = spawn(process.execPath, [...program, ...args], { env: base });
     } else {
-      const quoted = [process.execPath, COMMAND, ...args].map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ');
+      const quoted = [process.execPath, ...program, ...args]
+        .map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`)
+        .join(' ');
       const sized = `stty cols ${terminal.columns} rows ${terminal.rows} -echo; exec ${quoted}`;
       this.#child = spawn('script', ['-qec', sized, '/dev/null'], { env: { ...base, SHELL: '/bin/sh' } });
     }
