@@ -10,9 +10,12 @@ import { until } from '../support/time/until.js';
 afterEach(() => closeClients());
 leavesKeys('semaphores and latches stay until they are deleted');
 
+/** The first request of a file has to connect and to load its script on a busy machine within this time. */
+const COMMAND_MS = 1_500;
+
 test('R1: a request of unknown outcome keeps its lane, and the next request uses another one', async () => {
   const { proxy, url } = await openProxy();
-  const client = await openClient({ url, commandTimeout: 600 });
+  const client = await openClient({ url, commandTimeout: COMMAND_MS });
   const name = freshName();
   const semaphore = client.getSemaphore(name);
   await semaphore.trySetPermits(2);
@@ -33,7 +36,7 @@ test.each(['cutBefore', 'cutAfter'] as const)(
   'R1: %s: a rejected release continues until Redis replies, and counts once',
   async (fault) => {
     const { proxy, url } = await openProxy();
-    const client = await openClient({ url, commandTimeout: 600 });
+    const client = await openClient({ url, commandTimeout: COMMAND_MS });
     const name = freshName();
     const semaphore = client.getSemaphore(name);
     await semaphore.trySetPermits(2);
