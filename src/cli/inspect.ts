@@ -1,7 +1,8 @@
 import type { ListEntry } from '../index.js';
 import { EXIT, type Session } from './session.js';
 import { visible } from './terminal.js';
-import { duration, leaseText, processText, waitersText } from './words.js';
+import { duration, KIND_NAMES } from '../integrations/shared/inspection-words.js';
+import { leaseText, processText, waitersText } from './words.js';
 
 /** `holdfast inspect <name>`. Exits with 1 if nothing is locked under the name. */
 export async function inspect({ args, client, terminal }: Session): Promise<number> {
@@ -11,22 +12,10 @@ export async function inspect({ args, client, terminal }: Session): Promise<numb
   return entry.kind === 'free' || entry.kind === 'unknown' ? EXIT.no : EXIT.ok;
 }
 
-const KINDS: Readonly<Record<ListEntry['kind'], string>> = {
-  free: 'free',
-  lock: 'lock',
-  fenced: 'fenced lock',
-  fair: 'fair lock',
-  'read-write': 'read-write lock',
-  group: 'group multi-lock',
-  counter: 'semaphore or latch',
-  permits: 'semaphore with permits that expire',
-  unknown: 'no lock: a key of another program',
-};
-
 /** What is known of one name, as lines. */
 export function describe(entry: ListEntry): string[] {
   const line = (label: string, text: string): string => `${label.padEnd(9)} ${text}`;
-  const lines = [line('name', visible(entry.name)), line('kind', KINDS[entry.kind])];
+  const lines = [line('name', visible(entry.name)), line('kind', KIND_NAMES[entry.kind])];
   if (entry.kind === 'unknown') lines.push(line('type', entry.type));
   if (entry.kind === 'free' || entry.kind === 'unknown') return lines;
   for (const { owner, process, holdCount, mode } of entry.owners) {

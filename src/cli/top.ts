@@ -3,7 +3,8 @@ import type { ListEntry } from '../index.js';
 import { numberOption } from './arguments.js';
 import { EXIT, type Session } from './session.js';
 import { visible } from './terminal.js';
-import { duration, holdersText, leaseText, table, waitersText } from './words.js';
+import { duration } from '../integrations/shared/inspection-words.js';
+import { holdersText, leaseText, table, waitersText } from './words.js';
 
 const HEAD = ['NAME', 'KIND', 'WAITERS', 'HELD FOR', 'LEASE', 'HELD BY'];
 

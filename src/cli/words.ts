@@ -2,6 +2,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { ListedOwner, ListEntry } from '../index.js';
 import type { Change } from '../integrations/shared/changes.js';
+import { duration } from '../integrations/shared/inspection-words.js';
 import { visible } from './terminal.js';
 
 /** The user of the command, for the event `forceUnlocked`: `alice@web-1`. */
@@ -12,14 +13,6 @@ export function userText(): string {
     // A container may run as a user without a name.
     return `user ${process.getuid?.() ?? ''}@${hostname()}`.slice(0, 200);
   }
-}
-
-/** `850 ms`, `12.4 s`, `3 min 5 s`, `2 h 10 min`. */
-export function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
-  const [minutes, hours] = [Math.floor(ms / 60_000), Math.floor(ms / 3_600_000)];
-  return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min ${Math.floor((ms % 60_000) / 1_000)} s`;
 }
 
 /** The rest of a lease. */

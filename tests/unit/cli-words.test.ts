@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { readArguments, UsageError } from '../../src/cli/arguments.js';
 import { changesBetween } from '../../src/integrations/shared/changes.js';
+import { duration } from '../../src/integrations/shared/inspection-words.js';
 import { Terminal, visible } from '../../src/cli/terminal.js';
 import { Sightings } from '../../src/cli/top.js';
-import { duration, leaseText, table } from '../../src/cli/words.js';
+import { leaseText, table } from '../../src/cli/words.js';
 import type { ListEntry } from '../../src/inspection/describe.js';
 
 const CLIENT = '8743c9c0-0795-4907-87fd-6c719a6b4586';
@@ -82,6 +83,7 @@ test.each([
   [0, '0 ms'],
   [850, '850 ms'],
   [12_430, '12.4 s'],
+  [59_960, '59.9 s'],
   [185_000, '3 min 5 s'],
   [7_800_000, '2 h 10 min'],
 ])('%d ms are %s', (ms, text) => expect(duration(ms)).toBe(text));

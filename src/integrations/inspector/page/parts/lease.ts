@@ -1,5 +1,5 @@
 import { element, setText } from './dom.js';
-import { duration } from './format.js';
+import { duration } from '../../../shared/inspection-words.js';
 import { restOf } from './model.js';
 
 /** The last fifth of a lease is shown in another colour. */

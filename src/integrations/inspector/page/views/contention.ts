@@ -1,6 +1,7 @@
 import type { Contended, WaitEdge } from '../../messages.js';
 import { byId, element, named, setText, within } from '../parts/dom.js';
-import { count, counted, duration, elapsed } from '../parts/format.js';
+import { duration } from '../../../shared/inspection-words.js';
+import { count, counted, elapsed } from '../parts/format.js';
 import { cells, KeyedList, type Item } from '../parts/keyed-list.js';
 import type { Model } from '../parts/model.js';
 import { ownersNode, processNode } from '../parts/owners.js';

@@ -1,6 +1,7 @@
 import type { OwnerView, QueuedView, Row, TimelineEntry } from '../../messages.js';
 import { byId, element, named, setText, visible } from '../parts/dom.js';
-import { counted, elapsed, KINDS, timeOfDay } from '../parts/format.js';
+import { KIND_NAMES } from '../../../shared/inspection-words.js';
+import { counted, elapsed, timeOfDay } from '../parts/format.js';
 import { KeyedList, type Item } from '../parts/keyed-list.js';
 import { LeaseBar } from '../parts/lease.js';
 import type { Model, Read } from '../parts/model.js';
@@ -73,7 +74,7 @@ export class LockView {
     if (selected === undefined || selected.value.name !== this.#name) return;
     const { row } = selected.value;
     const { owners, permits, waiting, entries } = this.#parts;
-    setText(this.#kind, row.kind === 'free' ? 'Nothing is locked under this name.' : KINDS[row.kind]);
+    setText(this.#kind, row.kind === 'free' ? 'Nothing is locked under this name.' : KIND_NAMES[row.kind]);
     this.#lease.node.hidden = row.kind === 'free' || isSemaphore(row);
     this.#lease.show(row.remaining, selected.at, row.lease);
     owners.hidden = row.owners.length === 0;
@@ -105,7 +106,7 @@ export class LockView {
     if (!isSemaphore(row)) return;
     const value =
       row.kind === 'permits' ? `${row.value ?? 0} free, ${row.permitCount} taken` : `stands at ${row.value ?? 0}`;
-    setText(this.#kind, `${KINDS[row.kind]}: ${value}`);
+    setText(this.#kind, `${KIND_NAMES[row.kind]}: ${value}`);
     this.#parts.permits.hidden = row.permitCount === 0;
   }
 

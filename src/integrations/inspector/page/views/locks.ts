@@ -1,6 +1,7 @@
 import type { Row } from '../../messages.js';
 import { byId, element, named, setText, within } from '../parts/dom.js';
-import { count, counted, KINDS } from '../parts/format.js';
+import { KIND_NAMES } from '../../../shared/inspection-words.js';
+import { count, counted } from '../parts/format.js';
 import { cells, KeyedList, type Item } from '../parts/keyed-list.js';
 import { LeaseBar } from '../parts/lease.js';
 import { restOf, type Model, type Read } from '../parts/model.js';
@@ -164,7 +165,7 @@ export class LocksView {
       if (latest === undefined || latest === shown) return;
       shown = latest;
       const { value: row, at } = latest;
-      setText(kind, KINDS[row.kind]);
+      setText(kind, KIND_NAMES[row.kind]);
       lease.show(row.remaining, at, row.lease);
       setText(waiters, row.waiters === null ? '?' : row.waiters === 0 ? '–' : count(row.waiters));
       waiters.classList.toggle('some', (row.waiters ?? 0) > 0);

@@ -1,6 +1,7 @@
 import type { Row } from '../../messages.js';
 import { byId, element, named, setText, within } from '../parts/dom.js';
-import { counted, KINDS } from '../parts/format.js';
+import { KIND_NAMES } from '../../../shared/inspection-words.js';
+import { counted } from '../parts/format.js';
 import { KeyedList, type Item } from '../parts/keyed-list.js';
 import type { Model, Read } from '../parts/model.js';
 import { linkTo } from '../parts/route.js';
@@ -44,7 +45,7 @@ export class SemaphoresView {
     const title = element('h3', {}, element('a', { href: linkTo(name) }, named(name)));
     const node = element('li', { class: 'card' }, title, kind, figures, share, permits.node);
     const update = ({ value: row, at }: Read<Row>): void => {
-      setText(kind, KINDS[row.kind]);
+      setText(kind, KIND_NAMES[row.kind]);
       const waiting = (row.waiters ?? 0) > 0 ? ` · ${counted(row.waiters ?? 0, 'client')} waiting` : '';
       const taken = row.kind === 'permits' ? ` · ${row.permitCount} taken` : '';
       setText(

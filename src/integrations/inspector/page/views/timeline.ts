@@ -1,6 +1,7 @@
 import type { OwnerView, TimelineBar } from '../../messages.js';
 import { element, shape, visible } from '../parts/dom.js';
-import { counted, duration } from '../parts/format.js';
+import { duration } from '../../../shared/inspection-words.js';
+import { counted } from '../parts/format.js';
 import type { Model, WaiterStep } from '../parts/model.js';
 
 /** The window is the shortest of these that shows all that is known, in ms. */
