@@ -4,7 +4,11 @@ import { FAIR_REFRESH_MS } from './timing.js';
 
 /** Limits of local hand-overs. See `handOff` in {@link ClientOptions}. */
 export interface HandOffOptions {
-  /** Number of sections in a row that stay in this process while other clients wait. @defaultValue 16 */
+  /**
+   * Number of sections in a row that stay in this process while other clients wait.
+   *
+   * @defaultValue 16. With `local`, sections without a request are limited by time alone, unless this option is set.
+   */
   maxSections?: number | undefined;
   /** Time, in milliseconds, that a row of sections may last while other clients wait. @defaultValue 100 */
   maxTime?: number | undefined;
@@ -12,7 +16,7 @@ export interface HandOffOptions {
    * Time, in milliseconds, after the client asked Redis for the lock, for which sections of this process may follow one
    * another without a request to Redis. From 0 to `lockWatchdogTimeout`. If the lock is lost in Redis meanwhile, by a
    * forced unlock elsewhere, `DEL`, a restart or a failover, sections may still begin for this time. The crash of a holder
-   * delays other clients by up to this time. Not for fair, fenced, spin and group locks.
+   * delays other clients by up to this time. Not for fair, fenced, spin and group locks, and not for reads.
    *
    * @defaultValue 0: Redis confirms every section
    */

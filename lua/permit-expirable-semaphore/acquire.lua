@@ -19,12 +19,8 @@ local over = redis.call('ZCOUNT', taken, 0, now)
 local free = tonumber(redis.call('GET', semaphore) or '0')
 if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
 free = free + over
-local ids = {}
-for i = 5, #ARGV do
-  local id = ''
-  for byte in string.gmatch(ARGV[i], '%x%x') do id = id .. string.char(tonumber(byte, 16)) end
-  ids[i - 4] = id
-end
+local idsFrom = 5
+-- include: lib/permit-ids.lua (defines ids)
 -- A repeat finds its own ids. It takes no further permits, and its lease counts from now.
 local repeated = tonumber(redis.call('ZSCORE', taken, ids[1]) or '-1') > now
 local granted = (repeated or free >= #ids) and 1 or 0

@@ -17,12 +17,8 @@ local publish, channel, ours, lease, wanted = ARGV[1], ARGV[2], tonumber(ARGV[3]
 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
-local ids = {}
-for i = 6, #ARGV do
-  local id = ''
-  for byte in string.gmatch(ARGV[i], '%x%x') do id = id .. string.char(tonumber(byte, 16)) end
-  ids[i - 5] = id
-end
+local idsFrom = 6
+-- include: lib/permit-ids.lua (defines ids)
 local known, first = 0, math.huge
 for i = wanted + 1, #ids do
   local ends = tonumber(redis.call('ZSCORE', taken, ids[i]) or '-1')

@@ -14,19 +14,18 @@ local publish, channel, any = ARGV[1], ARGV[2], ARGV[3]
 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
-local ids, asked = {}, #ARGV - 3
-for i = 4, #ARGV do
-  local id = ''
-  for byte in string.gmatch(ARGV[i], '%x%x') do id = id .. string.char(tonumber(byte, 16)) end
-  local ends = tonumber(redis.call('ZSCORE', taken, id) or '-1')
-  if ends > now then ids[#ids + 1] = id end
+local idsFrom = 4
+-- include: lib/permit-ids.lua (defines ids)
+local known = {}
+for _, id in ipairs(ids) do
+  if tonumber(redis.call('ZSCORE', taken, id) or '-1') > now then known[#known + 1] = id end
 end
-local known = #ids
-if known < asked and any == '0' then ids = {} end
+local released = known
+if #known < #ids and any == '0' then released = {} end
 -- Free the permits in both keys, or in neither if Redis refuses one of the commands. Expired permits become free with
 -- them. Remove the expired ones last: while the slot migrates to another node, Redis refuses a command on an empty set.
 local over = redis.call('ZCOUNT', taken, 0, now)
-local freed = over + #ids
+local freed = over + #released
 if freed > 0 then
   local free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + freed
   if free > 0 then redis.call(publish, channel, free) end
@@ -35,11 +34,11 @@ if freed > 0 then
   redis.call('ZREM', taken, '')
   redis.call('INCRBY', semaphore, freed)
 end
-for _, id in ipairs(ids) do redis.call('ZREM', taken, id) end
+for _, id in ipairs(released) do redis.call('ZREM', taken, id) end
 if over > 0 and type(redis.pcall('ZREMRANGEBYSCORE', taken, 0, now)) ~= 'number' then
   redis.call('INCRBY', semaphore, -over)
   redis.call('ZREMRANGEBYSCORE', taken, 0, now)
 end
-if known == 0 then return 0 end
-if #ids == 0 then return 2 end
+if #known == 0 then return 0 end
+if #released == 0 then return 2 end
 return 1

@@ -71,3 +71,10 @@ export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
 
 /** Redis stores an id as 16 bytes. A string that is not 32 hex digits cannot be an id, so it needs no request. */
 export const arePermitIds = (ids: readonly string[]): boolean => ids.every((id) => /^[0-9a-f]{32}$/.test(id));
+
+/**
+ * Whether an earlier attempt of a request released its permits: the last attempt found none of them taken, the earlier
+ * one is unanswered, and the lease of the permits has not ended by `now`.
+ */
+export const wasReleased = (reply: string | undefined, isDoubtful: boolean, leaseEnd: number, now: number): boolean =>
+  reply === 'unknown' && isDoubtful && now < leaseEnd;

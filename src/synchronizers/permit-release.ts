@@ -1,5 +1,6 @@
 import { releaseGoesOn } from '../holding/compensations.js';
 import { RefusedError, type LockError } from '../errors.js';
+import { wasReleased } from '../protocols/permit-expirable-semaphore-protocol.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { ReleaseReply } from '../redis/scripts/permit-expirable-semaphore.js';
 import type { ReleasedPermits } from '../waiting/permit-hand-overs.js';
@@ -19,10 +20,8 @@ export async function releasePermits(services: ReleaseServices, permits: Release
   if (handOver.kind !== 'not sent') return handOver.kind === 'released';
   const { error, reply, doubt } = await protocol.release(ids, 'all').done;
   if (error !== undefined) throw releaseLater(services, protocol, ids, error);
-  // No permit is still taken, and an earlier attempt is unanswered. That attempt released the permits, unless their
-  // lease has ended by now.
-  const byEarlier = reply === 'unknown' && doubt !== undefined && services.clock.now() < deadline;
-  if (reply !== 'released' && !byEarlier) return false;
+  const isReleased = reply === 'released' || wasReleased(reply, doubt !== undefined, deadline, services.clock.now());
+  if (!isReleased) return false;
   permits.released();
   return true;
 }

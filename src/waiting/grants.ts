@@ -137,7 +137,6 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
    */
   async handOff(tenure: Tenure, waiter: LockWaiter, released: () => void): Promise<TenureEnd> {
     const { clock } = this.services;
-    const { jumped } = clock;
     const { leaseMs } = waiter.terms;
     this.#streak.start();
     if (this.#mayFollow(tenure, waiter) && (await this.#followLocally(tenure, waiter, released)))
@@ -147,6 +146,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     this.successors.add(waiter);
     // A waiter in a Redis queue has a line of its own. It may leave the queue before the reply.
     const turn = this.line.queue?.turnOf(waiter);
+    const { jumped } = clock;
     const sent = waiter.protocol.handOff(tenure.owner, waiter.owner, waiter.requestedMs, ours);
     tenure.lastRequest = sent;
     const request = await sent.done;

@@ -8,7 +8,10 @@ import { randomBytes } from 'node:crypto';
 import { NotReplicatedError, RefusedError, type LockError } from '../errors.js';
 import type { LeaseClockMs } from '../clock.js';
 import { latestEnd, type Compensations } from '../holding/compensations.js';
-import type { PermitExpirableSemaphoreProtocol } from '../protocols/permit-expirable-semaphore-protocol.js';
+import {
+  wasReleased,
+  type PermitExpirableSemaphoreProtocol,
+} from '../protocols/permit-expirable-semaphore-protocol.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { GrantServices } from './grants.js';
@@ -107,10 +110,7 @@ export class PermitHandOvers {
     if (error instanceof RefusedError && !isDoubtful) return { kind: 'not sent' };
     if (error !== undefined) return { kind: 'failed', error, ids: [...ids, ...next] };
     if (reply === 'handed' || reply === 'released') return { kind: 'released' };
-    // No permit is still taken, and an earlier attempt is unanswered. That attempt released the permits, unless their
-    // lease has ended by now.
-    const byEarlier = reply === 'unknown' && isDoubtful && this.services.clock.now() < deadline;
-    return { kind: byEarlier ? 'released' : 'not released' };
+    return { kind: wasReleased(reply, isDoubtful, deadline, this.services.clock.now()) ? 'released' : 'not released' };
   }
 
   /**

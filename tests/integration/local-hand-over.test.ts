@@ -265,14 +265,18 @@ describe('rule 4: a streak ends', () => {
     await (await next!).release();
   });
 
-  test('after `maxSections`, for a waiter of another client', async () => {
-    const on = await bench({ local: LOCAL_MS, maxSections: 4, maxTime: 60_000 });
+  test.each([
+    ['after `maxSections`', { maxSections: 4 }, 4],
+    ['after the default of `maxSections`, if it is set', { maxSections: 16 }, 16],
+    ['after its time, and no number of sections, without `maxSections`', {}, 20],
+  ])('%s, for a waiter of another client', async (_title, limit, follow) => {
+    const on = await bench({ local: LOCAL_MS, maxTime: 60_000, ...limit });
     const other = await openClient();
     const first = await inFlow(() => on.lock.acquire());
     const order: string[] = [];
     const crowd = await inLine(
       on.client,
-      times(12, () => on.lock.withLock(() => void order.push('here'))),
+      times(20, () => on.lock.withLock(() => void order.push('here'))),
     );
     const [elsewhere] = await inLine(other, [
       () => other.getLock(on.name).withLock(() => void order.push('elsewhere')),
@@ -281,7 +285,7 @@ describe('rule 4: a streak ends', () => {
     await answered(other);
     await first.release();
     await Promise.all([...crowd, elsewhere]);
-    expect(order.indexOf('elsewhere')).toBe(4);
+    expect(order.indexOf('elsewhere')).toBe(follow);
   });
 });
 
