@@ -22,6 +22,7 @@ export async function openPage(redisUrl: string): Promise<() => Promise<void>> {
     link += chunk.toString();
     if (link.endsWith('.\n')) break;
   }
+  if (!link.includes('http://')) throw new Error(`holdfast ui has ended: ${link}`);
   console.log(link);
   return async () => {
     page.kill('SIGINT');

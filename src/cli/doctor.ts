@@ -1,6 +1,6 @@
 import { doctor as examine, type Finding } from '../index.js';
+import { visible } from '../integrations/shared/inspection-words.js';
 import { EXIT, type Session } from './session.js';
-import { visible } from './terminal.js';
 
 const STYLES = { ok: 'green', note: 'blue', warning: 'yellow', error: 'red' } as const satisfies Record<
   Finding['level'],

@@ -1,7 +1,6 @@
 import type { ListEntry } from '../index.js';
 import { EXIT, type Session } from './session.js';
-import { visible } from './terminal.js';
-import { duration, KIND_NAMES } from '../integrations/shared/inspection-words.js';
+import { duration, KIND_NAMES, visible } from '../integrations/shared/inspection-words.js';
 import { leaseText, processText, waitersText } from './words.js';
 
 /** `holdfast inspect <name>`. Exits with 1 if nothing is locked under the name. */

@@ -1,7 +1,7 @@
 import type { ListEntry } from '../index.js';
+import { visible } from '../integrations/shared/inspection-words.js';
 import { numberOption } from './arguments.js';
 import { EXIT, type Session } from './session.js';
-import { visible } from './terminal.js';
 import { holdersText, leaseText, table, waitersText } from './words.js';
 
 /** Rows whose widths decide those of the columns. Later rows are printed as they come. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { LockError, RedisUnavailableError, RefusedError } from '../index.js';
+import { visible } from '../integrations/shared/inspection-words.js';
 import { readArguments, type Arguments, type CommandName, UsageError } from './arguments.js';
 import { connect } from './connect.js';
 import { doctor } from './doctor.js';
@@ -7,7 +8,7 @@ import { HELP } from './help.js';
 import { inspect } from './inspect.js';
 import { ls } from './ls.js';
 import { EXIT, type Session } from './session.js';
-import { Terminal, visible } from './terminal.js';
+import { Terminal } from './terminal.js';
 import { top } from './top.js';
 import { unlock } from './unlock.js';
 import { watch } from './watch.js';

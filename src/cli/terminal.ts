@@ -1,3 +1,4 @@
+import { escapeOf } from '../integrations/shared/inspection-words.js';
 import { once } from 'node:events';
 import { styleText } from 'node:util';
 
@@ -37,7 +38,8 @@ export class Terminal {
 
   /** One line of JSON. Characters that change what a terminal shows are escaped. */
   async object(value: unknown): Promise<void> {
-    await this.lines(JSON.stringify(value).replace(INVISIBLE, (char) => char.replace(/[^]/g, unicodeEscape)));
+    const shown = (char: string): string => (escapeOf(char) === undefined ? char : char.replace(/[^]/g, unicodeEscape));
+    await this.lines(Array.from(JSON.stringify(value), shown).join(''));
   }
 
   /** Draws a whole screen over the one before. */
@@ -48,16 +50,4 @@ export class Terminal {
   }
 }
 
-/** Control characters, and format characters such as those that reverse the direction of text. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
-
 const unicodeEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
-
-/**
- * A text that comes from Redis, on one line, as a terminal may show it: a name must not move the cursor, change colours
- * or hide a part of itself.
- */
-export function visible(text: string): string {
-  return text.replace(INVISIBLE, (char) => SHORT[char] ?? `\\u{${(char.codePointAt(0) as number).toString(16)}}`);
-}

@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ListEntry } from '../index.js';
 import { numberOption } from './arguments.js';
 import { EXIT, type Session } from './session.js';
-import { visible } from './terminal.js';
-import { duration } from '../integrations/shared/inspection-words.js';
+import { duration, visible } from '../integrations/shared/inspection-words.js';
 import { holdersText, leaseText, table, waitersText } from './words.js';
 
 const HEAD = ['NAME', 'KIND', 'WAITERS', 'HELD FOR', 'LEASE', 'HELD BY'];

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInspector } from '../integrations/inspector/index.js';
+import { isSameSecret } from '../integrations/shared/same-secret.js';
 import { numberOption, UsageError } from './arguments.js';
 import { EXIT, type Session } from './session.js';
 import { userText } from './words.js';
@@ -91,21 +92,23 @@ class Door {
 
   admits({ headers }: IncomingMessage): boolean {
     const cookies = (headers.cookie ?? '').split(/; */);
-    return cookies.some((cookie) => isSame(cookie, `${this.#cookie}=${this.#session}`));
+    return cookies.some((cookie) => isSameSecret(cookie, `${this.#cookie}=${this.#session}`));
   }
 
   /** Answers a request that brings a token. Returns `false` for every other request. */
   opens({ method, url = '/', headers }: IncomingMessage, response: ServerResponse): boolean {
-    const { pathname, searchParams } = new URL(url, 'http://localhost');
-    const token = searchParams.get('token');
-    if (pathname !== '/' || token === null) return false;
+    // Not by `new URL`, which throws for paths such as `//`: anybody on this machine may send one.
+    const token = url.startsWith('/?') ? new URLSearchParams(url.slice(2)).get('token') : null;
+    if (token === null) return false;
     const isOwnHost = [`${HOST}:${this.port}`, `localhost:${this.port}`].includes(headers.host ?? '');
     response.setHeader('cache-control', 'no-store');
     response.setHeader('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
     response.setHeader('referrer-policy', 'no-referrer');
-    if (method !== 'GET' || !isOwnHost || this.#isUsed || !isSame(token, this.token)) {
+    if (method !== 'GET' || !isOwnHost || this.#isUsed || !isSameSecret(token, this.token)) {
       response.writeHead(403, { 'content-type': 'text/plain; charset=utf-8' });
-      response.end('This link was used, or is of another holdfast ui. Start holdfast ui again for a new one.\n');
+      response.end(
+        'This link was used before, or is not the link of this server. Start holdfast ui again for a new one.\n',
+      );
       return true;
     }
     this.#isUsed = true;
@@ -115,9 +118,4 @@ class Door {
     response.end('<!doctype html><title>Locks</title><meta http-equiv="refresh" content="0; url=./">\n');
     return true;
   }
-}
-
-function isSame(given: string, secret: string): boolean {
-  const [one, two] = [Buffer.from(given), Buffer.from(secret)];
-  return one.length === two.length && timingSafeEqual(one, two);
 }

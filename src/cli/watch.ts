@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisUnavailableError } from '../index.js';
 import { changesBetween, type Change } from '../integrations/shared/changes.js';
+import { visible } from '../integrations/shared/inspection-words.js';
 import { numberOption } from './arguments.js';
 import { describe } from './inspect.js';
 import { EXIT, type Session } from './session.js';
-import { visible } from './terminal.js';
 import { changeText } from './words.js';
 
 const STYLES = {

@@ -2,8 +2,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { ListedOwner, ListEntry } from '../index.js';
 import type { Change } from '../integrations/shared/changes.js';
-import { duration } from '../integrations/shared/inspection-words.js';
-import { visible } from './terminal.js';
+import { duration, visible } from '../integrations/shared/inspection-words.js';
 
 /** The user of the command, for the event `forceUnlocked`: `alice@web-1`. */
 export function userText(): string {

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { readArguments, UsageError } from '../../src/cli/arguments.js';
 import { changesBetween } from '../../src/integrations/shared/changes.js';
-import { duration } from '../../src/integrations/shared/inspection-words.js';
-import { Terminal, visible } from '../../src/cli/terminal.js';
+import { duration, visible } from '../../src/integrations/shared/inspection-words.js';
+import { Terminal } from '../../src/cli/terminal.js';
 import { Sightings } from '../../src/cli/top.js';
 import { leaseText, table } from '../../src/cli/words.js';
 import type { ListEntry } from '../../src/inspection/describe.js';

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
 import type { EventSource } from '../../../src/events.js';
 import { createInspector } from '../../../src/integrations/inspector/index.js';
 import { closeClients, openClient, openProxy } from '../../support/clients/lock-clients.js';
@@ -61,9 +62,11 @@ test('a page that does not read gets no more than what fits its connection, and 
   for (let at = 0; at < 1_000; at++) loading.hset(freshName('x'.repeat(500)), JVM, '1');
   await loading.exec();
   let buffered = 0;
+  const responses: ServerResponse[] = [];
   const inspector = createInspector({ client, authorize: () => true });
   const base = await serve((request, response) => {
     inspector(request, response);
+    responses.push(response);
     setInterval(() => (buffered = Math.max(buffered, response.writableLength)), 20).unref();
   });
   const slow = await OpenPage.open(base, '?rows=1000');
@@ -81,6 +84,9 @@ test('a page that does not read gets no more than what fits its connection, and 
   other.close();
   // One update of 1,000 rows with such names is about one million bytes.
   expect(buffered).toBeLessThan(2_500_000);
+  // A last event would wait for the reader, and the server could not close.
+  inspector.close();
+  expect(responses[0]!.destroyed).toBe(true);
   slow.close();
 }, 120_000);
 

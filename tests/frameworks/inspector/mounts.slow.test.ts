@@ -50,6 +50,10 @@ const MOUNTS: Readonly<Record<string, (create: Create) => Promise<Mounted>>> = {
     const router = express.Router().use('/locks', create());
     return { url: await serve(express().use(express.json()).use('/admin', router)) };
   },
+  'Express 4 behind parsers of other bodies': async (create) => {
+    const app = express4().use(express4.urlencoded({ extended: false }), express4.text());
+    return { url: await serve(app.use('/admin/locks', create())) };
+  },
   'Express with basePath': async (create) => ({
     url: await serve(express().use('/admin/locks/', create('/admin/locks/'))),
   }),
@@ -92,8 +96,10 @@ describe.each(Object.entries(MOUNTS))('in %s', (_what, mount) => {
       const page = await fetch(base);
       expect([page.status, page.url]).toEqual([200, `${base}/`]);
       const html = await page.text();
-      for (const [, file] of html.matchAll(/(?:href|src)="(inspector\.\w+)"/g)) {
-        expect([file, (await fetch(new URL(file!, page.url))).status]).toEqual([file, 200]);
+      const files = [...html.matchAll(/(?:href|src)="(inspector\.\w+)"/g)].map(([, file]) => file!).sort();
+      expect(files).toEqual(['inspector.css', 'inspector.js']);
+      for (const file of files) {
+        expect([file, (await fetch(new URL(file, page.url))).status]).toEqual([file, 200]);
       }
       expect((await fetch(`${base}/nothing`)).status).toBe(404);
       const events = await OpenPage.open(base);

@@ -47,7 +47,11 @@ test('a row has its owner with the process, its lease and its waiters, and goes 
   expect([remaining > 15_000, lease >= remaining, readAgo >= 0]).toEqual([true, true, true]);
   const waiting = inFlow(() => other.getLock(name).acquire());
   await page.shows(({ rows }) => rows.get(name)?.waiters === 1, 'the waiter is counted');
-  expect(page.last('waits')).toBeDefined();
+  await page.shows(
+    (shown) =>
+      shown.last('waits')?.some((edge) => edge.name === name && edge.holders[0]?.owner === hold.owner) === true,
+    'the call waits for the holder',
+  );
   await hold.release();
   const next = await waiting;
   await page.shows(({ rows }) => rows.get(name)?.owners[0]?.owner === next.owner, 'the next owner');

@@ -1,4 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { closeClients, holdElsewhere, openClient } from '../../support/clients/lock-clients.js';
 import { OpenPage } from '../../support/http/event-stream.js';
 import { Command, runCommand } from '../../support/processes/command.js';
@@ -13,6 +15,14 @@ async function enter(url: string): Promise<{ status: number; cookie: string; bas
   const response = await fetch(url, { redirect: 'manual' });
   const [cookie = ''] = response.headers.getSetCookie();
   return { status: response.status, cookie, base: new URL(url).origin };
+}
+
+/** The status of a request for exactly this path: `fetch` would change the path. */
+async function statusOf(base: string, path: string): Promise<number> {
+  const sent = get(base, { path, agent: false });
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode!;
 }
 
 const csrfOf = (page: OpenPage): string => page.last('hello')?.csrf ?? '';
@@ -32,6 +42,8 @@ test('ui: the link works once, its cookie opens the page, and Ctrl-C ends it', a
   for (const path of ['/', '/inspector.css', '/inspector.js', '/events']) {
     expect([path, (await fetch(base + path)).status]).toEqual([path, 403]);
   }
+  // A path that is no URL is refused like any other, and does not end the command.
+  for (const path of ['//', '/%', '/?%']) expect([path, await statusOf(base, path)]).toEqual([path, 403]);
   const headers = { cookie: cookie.split(';')[0]! };
   expect((await fetch(base, { headers })).status).toBe(200);
   const page = await OpenPage.open(base, '', headers);

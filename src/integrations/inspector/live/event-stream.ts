@@ -40,7 +40,7 @@ export class EventStream {
   }
 
   end(reason: ServerEvents['bye']['reason']): void {
-    if (reason === 'slow') {
+    if (reason === 'slow' || this.isBlocked) {
       // A last event would stand behind those that the page does not read.
       this.response.destroy();
       return;

@@ -24,12 +24,17 @@ interface Live {
 export class Hub {
   readonly process: ProcessView;
   readonly #pages = new Set<Page>();
+  /** The pages for which `authorize` has not answered the last question yet. */
+  readonly #asking = new Set<Page>();
   /** What the last page showed. The garbage collector may free it while no page is open. */
   #kept: { readonly live: WeakRef<Live>; readonly at: number } | undefined;
   #live: Live | undefined;
   #timers: readonly NodeJS.Timeout[] = [];
 
-  constructor(private readonly client: LockClient) {
+  constructor(
+    private readonly client: LockClient,
+    private readonly authorizeEveryMs = AUTHORIZE_EVERY_MS,
+  ) {
     const { clientName } = client.overview(() => Promise.resolve());
     this.process = { clientName, host: hostname(), pid: process.pid, address: '' };
   }
@@ -46,6 +51,7 @@ export class Hub {
     page.update(live.session, live.payloads);
     return () => {
       this.#pages.delete(page);
+      this.#asking.delete(page);
       if (this.#pages.size === 0) this.#stop();
     };
   }
@@ -62,7 +68,7 @@ export class Hub {
     live.session.start();
     this.#timers = [
       setInterval(() => this.#update(live), UPDATE_EVERY_MS),
-      setInterval(() => void this.#authorizeAgain(), AUTHORIZE_EVERY_MS),
+      setInterval(() => void this.#authorizeAgain(), this.authorizeEveryMs),
     ];
     return live;
   }
@@ -94,7 +100,11 @@ export class Hub {
   async #authorizeAgain(): Promise<void> {
     await Promise.all(
       [...this.#pages].map(async (page) => {
-        const isAllowed = await page.isAllowed().catch(() => false);
+        // Without an answer since the last turn, the page may not stay open any longer.
+        if (this.#asking.has(page)) return this.#end(page, 'not allowed');
+        this.#asking.add(page);
+        const isAllowed = await page.isAllowed().catch(notAllowed);
+        this.#asking.delete(page);
         if (!isAllowed) this.#end(page, 'not allowed');
       }),
     );
@@ -103,7 +113,16 @@ export class Hub {
   /** The page leaves `#pages` at once: its response may close later. */
   #end(page: Page, reason: Bye['reason']): void {
     if (!this.#pages.delete(page)) return;
+    this.#asking.delete(page);
     page.stream.end(reason);
     if (this.#pages.size === 0) this.#stop();
   }
+}
+
+function notAllowed(error: unknown): false {
+  const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  process.emitWarning(`authorize() failed for an open page of the inspector: ${reason}`, {
+    code: 'HOLDFAST_INSPECTOR',
+  });
+  return false;
 }

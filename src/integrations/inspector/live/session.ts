@@ -122,7 +122,7 @@ export class Session {
       found += 1;
       if (found >= MAX_NAMES) break;
     }
-    this.table.keepReadSince(startedAt);
+    for (const name of this.table.keepReadSince(startedAt)) this.contention.look(name, 0, performance.now());
     const listedIn = Math.round(performance.now() - startedAt);
     this.listed = { isTruncated: found >= MAX_NAMES, listedAt: Date.now(), listedIn };
   }

@@ -1,4 +1,5 @@
 import type { ListEntry } from '../../../index.js';
+import { clientIdOf } from '../../shared/inspection-words.js';
 import type { OwnerView, PermitView, QueuedView, Row } from '../contract/messages.js';
 
 /** Number of names that the table keeps. */
@@ -66,9 +67,19 @@ export class Table {
     return true;
   }
 
-  /** Removes the names that a complete listing did not find and that were not read since it began. */
-  keepReadSince(startedAt: number): void {
-    for (const [name, { readAt }] of this.#rows) if (readAt < startedAt) this.set(name, null);
+  /**
+   * Removes the names that a complete listing did not find and that were not read since it began, and forgets the
+   * processes that no row mentions. Returns these names.
+   */
+  keepReadSince(startedAt: number): string[] {
+    const gone = [...this.#rows.values()].filter(({ readAt }) => readAt < startedAt).map(({ row }) => row.name);
+    for (const name of gone) this.set(name, null);
+    const mentioned = new Set<string>();
+    for (const { row } of this.#rows.values()) {
+      for (const { owner } of [...row.owners, ...row.queue]) mentioned.add(clientIdOf(owner));
+    }
+    for (const id of this.#processes.keys()) if (!mentioned.has(id)) this.#processes.delete(id);
+    return gone;
   }
 
   /** The process of an owner, as it was seen last. */
@@ -115,8 +126,6 @@ export const sent = ({ row, readAt }: TableRow): Row => ({
   ...row,
   readAgo: Math.max(0, Math.round(performance.now() - readAt)),
 });
-
-const clientIdOf = (owner: string): string => owner.slice(0, owner.lastIndexOf(':'));
 
 function haystackOf({ name, owners }: TableRow['row']): string {
   const processes = owners.map(({ owner, process }) =>

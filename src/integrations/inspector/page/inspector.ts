@@ -1,5 +1,6 @@
 import type { OwnerView } from '../messages.js';
-import { byId, named, setText, visible, within } from './parts/dom.js';
+import { visible } from '../../shared/inspection-words.js';
+import { byId, named, setText, within } from './parts/dom.js';
 import { count, counted } from './parts/format.js';
 import { Model } from './parts/model.js';
 import { routeOf, VIEWS, type Route } from './parts/route.js';

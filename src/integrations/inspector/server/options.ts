@@ -10,8 +10,9 @@ export interface InspectorOptions {
   client: LockClient;
   /**
    * Decides for every request whether its user may see the page: `true`, or the name of the user for the audit event, or
-   * `false`. Every open page is asked again after half a minute. Required, except where `NODE_ENV` is `development`:
-   * there, a missing function admits this machine.
+   * `false`. Each half a minute it is called again for every open page, with the request that opened the page: read the
+   * login from its store, not from what a middleware has put on the request. Required, except where `NODE_ENV` is
+   * `development`: there, a missing function admits this machine.
    */
   authorize?: ((request: IncomingMessage) => Authorization | PromiseLike<Authorization>) | undefined;
   /**

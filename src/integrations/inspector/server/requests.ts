@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from './refusal.js';
 
@@ -66,9 +65,3 @@ export function checkSite({ headers }: IncomingMessage, isPage: boolean): void {
 }
 
 const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined);
-
-/** Compares texts in a time that does not depend on where they differ. */
-export function isSameSecret(given: unknown, secret: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return typeof given === 'string' && timingSafeEqual(digest(given), digest(secret));
-}

@@ -1,8 +1,9 @@
 import { ClientClosedError, InvalidArgumentError, RedisUnavailableError, RefusedError } from '../../../index.js';
 import type { LockClient } from '../../../index.js';
+import { isSameSecret } from '../../shared/same-secret.js';
 import type { UnlockReply, UnlockRequest } from '../contract/messages.js';
 import { Refusal } from './refusal.js';
-import { isSameSecret, type MountedRequest } from './requests.js';
+import type { MountedRequest } from './requests.js';
 
 const MAX_BODY_BYTES = 8_192;
 /** The longest `by` and `address` that the client accepts. */
@@ -37,8 +38,8 @@ async function bodyOf(request: MountedRequest): Promise<unknown> {
     throw new Refusal(415, 'not JSON', 'the body must be application/json');
   }
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
-  // A parser in front of the inspector has read the body.
-  if (request.body !== undefined) return request.body;
+  // A parser in front of the inspector has read the body. Some parsers set `body` without reading it.
+  if (request.body !== undefined && request.readableDidRead) return request.body;
   if (request.readableEnded || request.readableDidRead) {
     throw new Refusal(400, 'invalid', 'the body was already read: mount the inspector before parsers of bodies');
   }

@@ -1,4 +1,5 @@
 /* Elements from text alone: no text that comes from a server is ever read as HTML. */
+import { escapeOf } from '../../../shared/inspection-words.js';
 
 type Child = Node | string | undefined | false;
 
@@ -40,25 +41,17 @@ export function setText(target: Element, text: string): void {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/** Control characters, and format characters such as those that reverse the direction of text. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u;
-const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
-const escaped = (char: string): string => SHORT[char] ?? `\\u{${(char.codePointAt(0) as number).toString(16)}}`;
-
-/** A text in which each invisible character is written as an escape, as the command `holdfast` does. */
-export const visible = (text: string): string =>
-  Array.from(text, (char) => (INVISIBLE.test(char) ? escaped(char) : char)).join('');
-
 /** A name as an element of its own direction, in which escapes look different from the same characters in the name. */
 export function named(text: string, name = 'name'): HTMLElement {
   const created = element('bdi', { class: name });
   let plain = '';
   for (const char of text) {
-    if (!INVISIBLE.test(char)) {
+    const escape = escapeOf(char);
+    if (escape === undefined) {
       plain += char;
       continue;
     }
-    created.append(plain, element('span', { class: 'escape' }, escaped(char)));
+    created.append(plain, element('span', { class: 'escape' }, escape));
     plain = '';
   }
   created.append(plain);

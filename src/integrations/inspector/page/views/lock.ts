@@ -1,6 +1,6 @@
 import type { OwnerView, QueuedView, Row, TimelineEntry } from '../../messages.js';
-import { byId, element, named, setText, visible } from '../parts/dom.js';
-import { KIND_NAMES } from '../../../shared/inspection-words.js';
+import { byId, element, named, setText } from '../parts/dom.js';
+import { KIND_NAMES, visible } from '../../../shared/inspection-words.js';
 import { counted, elapsed, timeOfDay } from '../parts/format.js';
 import { KeyedList, type Item } from '../parts/keyed-list.js';
 import { LeaseBar } from '../parts/lease.js';

@@ -1,6 +1,6 @@
 import type { OwnerView, TimelineBar } from '../../messages.js';
-import { element, shape, visible } from '../parts/dom.js';
-import { duration } from '../../../shared/inspection-words.js';
+import { element, shape } from '../parts/dom.js';
+import { clientIdOf, duration, visible } from '../../../shared/inspection-words.js';
 import { counted } from '../parts/format.js';
 import type { Model, WaiterStep } from '../parts/model.js';
 
@@ -14,12 +14,10 @@ const AXIS = 22;
 const MAX_LANES = 8;
 const COLORS = 6;
 
-const clientOf = (owner: string): string => owner.slice(0, owner.lastIndexOf(':')) || owner;
-
 /** The process of a lane. It may become known later than the first bar. */
 function laneName(bars: readonly TimelineBar[], owners: readonly OwnerView[]): string {
   const { owner } = bars[0] as TimelineBar;
-  const known = [...bars, ...owners.filter((each) => clientOf(each.owner) === clientOf(owner))];
+  const known = [...bars, ...owners.filter((each) => clientIdOf(each.owner) === clientIdOf(owner))];
   const process = known.findLast((each) => each.process !== null)?.process;
   return visible(process == null ? owner : `${process.clientName || process.host} · ${process.pid}`);
 }
@@ -47,14 +45,14 @@ export class Timeline {
     const width = Math.max(280, Math.floor(this.node.clientWidth));
     const x = (at: number): number => Math.max(0, width * (1 - (now - at) / span));
     const seen = bars.filter(({ to }) => (to ?? now) > now - span);
-    for (const { owner } of seen) if (!this.#lanes.includes(clientOf(owner))) this.#lanes.push(clientOf(owner));
-    const lanes = this.#lanes.filter((lane) => seen.some(({ owner }) => clientOf(owner) === lane)).slice(-MAX_LANES);
+    for (const { owner } of seen) if (!this.#lanes.includes(clientIdOf(owner))) this.#lanes.push(clientIdOf(owner));
+    const lanes = this.#lanes.filter((lane) => seen.some(({ owner }) => clientIdOf(owner) === lane)).slice(-MAX_LANES);
 
     const owners = this.model.selected?.value.row.owners ?? [];
     const parts: SVGElement[] = [];
     let y = 0;
     for (const lane of lanes) {
-      const own = seen.filter(({ owner }) => clientOf(owner) === lane);
+      const own = seen.filter(({ owner }) => clientIdOf(owner) === lane);
       const color = `c${this.#lanes.indexOf(lane) % COLORS}`;
       parts.push(shape('text', { class: 'lane', x: 0, y: y + 11 }, laneName(own, owners)));
       y += LANE.label;

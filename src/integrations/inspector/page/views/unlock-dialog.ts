@@ -1,5 +1,6 @@
 import type { ErrorReply, OwnerView, UnlockReply, UnlockRequest } from '../../messages.js';
-import { byId, element, named, setText, visible } from '../parts/dom.js';
+import { visible } from '../../../shared/inspection-words.js';
+import { byId, element, named, setText } from '../parts/dom.js';
 import type { Model } from '../parts/model.js';
 import { processNode } from '../parts/owners.js';
 
