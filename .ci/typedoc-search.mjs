@@ -6,7 +6,7 @@ import { Renderer } from 'typedoc';
 /** Weights of the fields of a page. TypeDoc gives a name 10, and comments and texts 1. */
 const WEIGHTS = { title: 80, headings: 40 };
 /** A page of the guide answers a question sooner than an entry of the reference. */
-const PAGE_BOOST = 3;
+const PAGE_BOOST = 6;
 
 /** Groups whose pages a user of the package does not look for. */
 const FOR_CONTRIBUTORS = ['How it is made', 'Decisions', 'For contributors', 'The project'];
