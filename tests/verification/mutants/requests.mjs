@@ -125,7 +125,7 @@ export const REQUESTS = [
     'a not-after before the deadline',
     'src/redis/connections/command-connection.ts',
     '0.9 * (deadline - sentAt)',
-    '1.5 * (deadline - sentAt)',
+    '5 * (deadline - sentAt)',
     'tests/integration/semaphore',
     LATE,
   ),
