@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.js';
-import { ClientClosedError, RefusedError } from '../../errors.js';
+import { ClientClosedError, LockError, NotReplicatedError, RefusedError } from '../../errors.js';
 import { info, time } from '../../redis/scripts/server.js';
 import { ifRefused } from '../describe.js';
 import type { Server, Servers } from '../servers.js';
 import { finding, ok, type Finding } from './finding.js';
-import { findingsIn, infoIn } from './server-info.js';
+import { findingsIn, hasShardedChannels, infoIn } from './server-info.js';
 import { CLOCK_DIFFERENCE_MS } from '../../timing.js';
 
 /** What the doctor needs of a client. */
@@ -50,7 +50,13 @@ async function examineServer(server: Server, examined: Examined): Promise<Findin
     text === undefined
       ? [finding('server', 'note', name, 'INFO is refused, so the settings are unknown', 'allow +info')]
       : findingsIn(told, name, isCluster, acks);
-  return [...findings, ...(await clockFindings(server, name, examined)), ...(await channelFindings(server, name))];
+  const isClassic = isCluster && !server.sharded && hasShardedChannels(told);
+  return [
+    ...findings,
+    ...(await clockFindings(server, name, examined)),
+    await channelFinding(server, name, isClassic),
+    await processFinding(server, name),
+  ];
 }
 
 async function clockFindings(server: Server, name: string, { clock, executor }: Examined): Promise<Finding[]> {
@@ -85,40 +91,56 @@ async function clockFindings(server: Server, name: string, { clock, executor }: 
   ];
 }
 
-async function channelFindings(server: Server, name: string): Promise<Finding[]> {
+/** `isClassic`: the client uses classic pub/sub in a cluster whose servers have sharded pub/sub. */
+async function channelFinding(server: Server, name: string, isClassic: boolean): Promise<Finding> {
   const counted = await server.subscribers(['holdfast:doctor']).catch(ifRefused(undefined));
-  const named = await server.clients();
-  return [
-    counted === undefined
-      ? finding('pub/sub', 'warning', name, 'PUBSUB is refused: hand-overs assume that others wait', 'allow +pubsub')
-      : ok('pub/sub', name, server.sharded ? 'sharded pub/sub is used' : 'classic pub/sub is used'),
-    named.size > 0
-      ? ok('processes', name, `${named.size} ${named.size === 1 ? 'client' : 'clients'} of Holdfast connected`)
-      : finding(
-          'processes',
-          'note',
-          name,
-          'CLIENT is refused: owners have no process',
-          'allow +client|setname and +client|list',
-        ),
-  ];
+  if (counted === undefined) {
+    return finding(
+      'pub/sub',
+      'warning',
+      name,
+      'PUBSUB is refused: hand-overs assume that others wait',
+      'allow +pubsub',
+    );
+  }
+  if (!isClassic) return ok('pub/sub', name, server.sharded ? 'sharded pub/sub is used' : 'classic pub/sub is used');
+  const message = 'classic pub/sub is used: each message goes to every node of the cluster';
+  const advice = 'set shardedSubscriptions to auto in every client of these locks';
+  return finding('pub/sub', 'note', name, message, advice);
 }
 
-/** Runs each probe, and tells what is refused. `use` uses one kind of lock or synchronizer. */
-export async function probe(
-  probes: Iterable<readonly [kind: string, use: () => Promise<unknown>]>,
-): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  for (const [kind, use] of probes) {
-    try {
-      await use();
-      findings.push(ok('permissions', undefined, `${kind} works`));
-    } catch (error) {
-      if (error instanceof ClientClosedError || !(error instanceof Error)) throw error;
-      const rule = error instanceof RefusedError ? error.rule : undefined;
-      const advice = rule === undefined ? undefined : `allow ${rule}: see docs/permissions.md`;
-      findings.push(finding('permissions', 'error', undefined, `${kind} fails: ${error.message}`, advice));
-    }
+async function processFinding(server: Server, name: string): Promise<Finding> {
+  const { size } = await server.clients();
+  if (size > 0) return ok('processes', name, `${size} ${size === 1 ? 'client' : 'clients'} of Holdfast connected`);
+  const advice = 'allow +client|setname and +client|list';
+  return finding('processes', 'note', name, 'CLIENT is refused: owners have no process', advice);
+}
+
+/**
+ * Runs the probes together, and tells what is refused: a Redis that answers none of them delays the list by one command
+ * deadline. `use` uses one kind of lock or synchronizer.
+ */
+export function probe(probes: Iterable<readonly [kind: string, use: () => Promise<unknown>]>): Promise<Finding[]> {
+  return Promise.all(
+    Array.from(probes, async ([kind, use]) => {
+      try {
+        await use();
+        return ok('permissions', undefined, `${kind} works`);
+      } catch (error) {
+        if (error instanceof ClientClosedError || !(error instanceof Error)) throw error;
+        return finding('permissions', 'error', undefined, `${kind} fails: ${error.message}`, adviceFor(error));
+      }
+    }),
+  );
+}
+
+function adviceFor(error: Error): string {
+  if (error instanceof RefusedError) {
+    return error.rule === undefined
+      ? 'Redis does not refuse this for a missing permission: remove the cause that it names'
+      : `allow ${error.rule}: see docs/permissions.md`;
   }
-  return findings;
+  if (error instanceof NotReplicatedError) return 'start the missing replicas, or lower the option replicas.acks';
+  if (!(error instanceof LockError)) return 'this is a defect of Holdfast: report it';
+  return `do first what the findings of the servers advise, and see ${error.help}`;
 }

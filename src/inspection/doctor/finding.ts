@@ -27,7 +27,7 @@ export interface Finding {
   readonly server: string | undefined;
   /** What was found. */
   readonly message: string;
-  /** What to do; `undefined` if there is nothing to do. */
+  /** What to do; `undefined` if and only if the level is `ok`. */
   readonly advice: string | undefined;
 }
 
@@ -55,5 +55,5 @@ export const finding = (
   level: Exclude<Finding['level'], 'ok'>,
   server: string | undefined,
   message: string,
-  advice?: string,
+  advice: string,
 ): Finding => ({ check, level, server, message, advice });

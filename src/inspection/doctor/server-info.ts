@@ -6,6 +6,10 @@ export type ServerInfo = ReadonlyMap<string, string>;
 export const infoIn = (text: string): ServerInfo =>
   new Map([...text.matchAll(/^([^#:\r\n][^:\r\n]*):([^\r\n]*)\r?$/gm)].map(([, key = '', value = '']) => [key, value]));
 
+/** Whether the servers of a cluster can send a message to one node instead of all. */
+export const hasShardedChannels = (info: ServerInfo): boolean =>
+  info.has('valkey_version') || Number.parseInt(info.get('redis_version') ?? '') >= 7;
+
 const numberIn = (info: ServerInfo, key: string): number => Number(info.get(key) ?? NaN);
 
 /** The findings of one server. `acks`: the replicas that must confirm a grant; 0 if none must. */
@@ -23,7 +27,10 @@ function version(info: ServerInfo, server: string): Finding {
   const [name, version] = info.has('valkey_version')
     ? ['Valkey', info.get('valkey_version')]
     : ['Redis', info.get('redis_version')];
-  if (version === undefined) return finding('version', 'note', server, 'the server does not tell its version');
+  if (version === undefined) {
+    const advice = 'ask your provider whether it is compatible with Redis 6.0 or later';
+    return finding('version', 'note', server, 'the server does not tell its version', advice);
+  }
   if (Number.parseInt(version) >= 6) return ok('version', server, `${name} ${version}`);
   return finding('version', 'error', server, `${name} ${version} is too old`, 'use Redis 6.0 or later, or Valkey');
 }
@@ -49,7 +56,8 @@ function eviction(info: ServerInfo, server: string): Finding[] {
     info.get('maxmemory_policy'),
   ];
   if (Number.isNaN(limit) || policy === undefined) {
-    return [finding('eviction', 'note', server, 'the server does not tell maxmemory and maxmemory-policy')];
+    const advice = 'ask your provider for the policy noeviction, so that no key of a held lock is deleted';
+    return [finding('eviction', 'note', server, 'the server does not tell maxmemory and maxmemory-policy', advice)];
   }
   if (limit === 0) return [ok('eviction', server, 'maxmemory is not set, so no key is evicted')];
   const share = used / limit;
