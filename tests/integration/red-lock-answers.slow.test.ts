@@ -123,6 +123,19 @@ test('the next owner of one server tries the others right after their releases, 
   await (await waits).release();
 });
 
+test('R28: two busy of four are a busy RedLock, also while the servers of the other two hang', async () => {
+  const { clients: opened, name } = await open({ commandTimeout: 500 });
+  const { clients: others } = await open();
+  const names = [0, 1, 2, 3].map((at) => `${name}:${at}`);
+  const at = (lock: number): number => Math.min(lock, 2); // the third server has two of the locks
+  const lock = opened[0]!.getRedLock(...names.map((each, n) => opened[at(n)]!.getLock(each)));
+  const kept = await Promise.all([0, 1].map((n) => inFlow(async () => others[n]!.getLock(names[n]!).acquire())));
+  await servers[2]!.pause();
+  expect(await inFlow(() => lock.tryLock())).toBe(false);
+  servers[2]!.resume();
+  await Promise.all(kept.map((hold) => hold.release()));
+});
+
 test('R28: a call that finds two of three busy stands in line at once while the third hangs', async () => {
   const { lock, name } = await open({ commandTimeout: 3_000 });
   const { clients: others } = await open({ name });
