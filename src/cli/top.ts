@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ListEntry } from '../index.js';
+import { RedisUnavailableError, type ListEntry } from '../index.js';
 import { numberOption } from './arguments.js';
 import { EXIT, type Session } from './session.js';
 import { duration, visible } from '../integrations/shared/inspection-words.js';
@@ -38,7 +38,7 @@ export class Sightings {
   }
 }
 
-/** `holdfast top [pattern]`. */
+/** `holdfast top [pattern]`. After its first table it goes on while Redis is unavailable, as `watch` does. */
 export async function top({ args, client, terminal, signal }: Session): Promise<number> {
   const intervalMs = 1_000 * numberOption(args, 'interval', 2, 0.1);
   const count = numberOption(args, 'count', Infinity, 1);
@@ -46,23 +46,37 @@ export async function top({ args, client, terminal, signal }: Session): Promise<
   const sightings = new Sightings();
   if (terminal.isRich) await terminal.screen([]);
   for (let shown = 0; shown < count && !signal.aborted;) {
-    const entries: ListEntry[] = [];
-    for await (const entry of client.list({ match: args.operand ?? '*', signal })) entries.push(entry);
-    const rows = sightings.rows(entries, performance.now());
-    const shownRows = rows.slice(0, limit);
-    if (terminal.json) {
-      for (const { entry, heldMs } of shownRows) await terminal.object({ ...entry, heldMs: Math.round(heldMs) });
-    } else {
-      const waiting = entries.filter(({ waiters = 0 }) => waiters > 0).length;
-      await terminal.screen([
-        `${entries.length} in use, ${waiting} waited for${rows.length > limit ? `, first ${limit} shown` : ''}`,
-        ...lines(shownRows, terminal.columns),
-      ]);
+    try {
+      const entries: ListEntry[] = [];
+      for await (const entry of client.list({ match: args.operand ?? '*', signal })) entries.push(entry);
+      await show(terminal, entries, sightings.rows(entries, performance.now()), limit);
+    } catch (error) {
+      if (shown === 0 || !(error instanceof RedisUnavailableError)) throw error;
+      if (terminal.json) await terminal.object({ at: new Date().toISOString(), what: 'unavailable' });
+      else await terminal.screen([terminal.style('red', 'Redis is unavailable')]);
     }
     shown += 1;
     if (shown < count) await sleep(intervalMs, undefined, { signal }).catch(() => undefined);
   }
   return signal.aborted ? EXIT.interrupted : EXIT.ok;
+}
+
+async function show(
+  terminal: Session['terminal'],
+  entries: readonly ListEntry[],
+  rows: readonly Row[],
+  limit: number,
+): Promise<void> {
+  const shownRows = rows.slice(0, limit);
+  if (terminal.json) {
+    for (const { entry, heldMs } of shownRows) await terminal.object({ ...entry, heldMs: Math.round(heldMs) });
+    return;
+  }
+  const waiting = entries.filter(({ waiters = 0 }) => waiters > 0).length;
+  await terminal.screen([
+    `${entries.length} in use, ${waiting} waited for${rows.length > limit ? `, first ${limit} shown` : ''}`,
+    ...lines(shownRows, terminal.columns),
+  ]);
 }
 
 function lines(rows: readonly Row[], columns: number): string[] {

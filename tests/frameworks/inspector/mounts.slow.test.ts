@@ -104,12 +104,7 @@ describe.each(Object.entries(MOUNTS))('in %s', (_what, mount) => {
       expect((await fetch(`${base}/nothing`)).status).toBe(404);
       const events = await OpenPage.open(base);
       await events.shows(({ rows }) => rows.has(hold.lockName), 'the lock');
-      const reply = await fetch(`${base}/unlock`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'holdfast-csrf': events.last('hello')!.csrf! },
-        body: JSON.stringify({ name: hold.lockName, owner: hold.owner, confirm: hold.lockName }),
-      });
-      expect([reply.status, await reply.json()]).toEqual([200, { freed: true }]);
+      expect(await events.unlock(hold.lockName, hold.owner)).toEqual([200, { freed: true }]);
       await events.shows(({ rows }) => !rows.has(hold.lockName), 'the lock is gone');
       events.close();
     } finally {

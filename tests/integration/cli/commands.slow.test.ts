@@ -250,6 +250,28 @@ describe('the connection', () => {
   });
 });
 
+test('watch and top say that Redis is unavailable, and go on when it is back', async () => {
+  const server = await startServer();
+  const given = ['--url', server.url, '--timeout', '300', '--interval', '0.1'];
+  const [watch, top] = [new Command(['watch', 'kept', ...given]), new Command(['top', ...given])];
+  try {
+    await watch.says('kind      free');
+    await top.says('0 in use');
+    await server.kill9();
+    await watch.says('Redis is unavailable');
+    await top.says('Redis is unavailable');
+    await server.start();
+    await server.command('HSET', 'kept', JVM, '1');
+    await watch.says(new RegExp(`acquired {5}${JVM}`));
+    await top.says('1 in use');
+    for (const command of [watch, top]) command.interrupt();
+    expect([await watch.ended, await top.ended, watch.err, top.err]).toEqual([130, 130, '', '']);
+  } finally {
+    for (const command of [watch, top]) command.interrupt();
+    await server.stop();
+  }
+}, 60_000);
+
 test('help and version need no Redis', async () => {
   const { version } = JSON.parse((await import('node:fs')).readFileSync('package.json', 'utf8')) as { version: string };
   expect(await runCommand(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });

@@ -25,8 +25,6 @@ async function statusOf(base: string, path: string): Promise<number> {
   return response.statusCode!;
 }
 
-const csrfOf = (page: OpenPage): string => page.last('hello')?.csrf ?? '';
-
 test('ui: the link works once, its cookie opens the page, and Ctrl-C ends it', async () => {
   const client = await openClient({ clientName: 'shop' });
   const hold = await holdElsewhere(client.getLock(freshName()));
@@ -70,12 +68,7 @@ test('ui --actions frees a lock by the name of the user of the machine; a used p
   const headers = { cookie: cookie.split(';')[0]! };
   const page = await OpenPage.open(base, '', headers);
   await page.shows((shown) => shown.last('hello') !== undefined, 'the first event');
-  const reply = await fetch(`${base}/unlock`, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json', 'holdfast-csrf': csrfOf(page) },
-    body: JSON.stringify({ name, owner: hold.owner, confirm: name }),
-  });
-  expect([reply.status, await reply.json()]).toEqual([200, { freed: true }]);
+  expect(await page.unlock(name, hold.owner)).toEqual([200, { freed: true }]);
   expect((await client.inspect(name)).kind).toBe('free');
   command.interrupt();
   expect(await command.ended).toBe(130);

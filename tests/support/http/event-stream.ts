@@ -17,6 +17,8 @@ export class OpenPage {
   #text = '';
 
   private constructor(
+    private readonly base: string,
+    private readonly headers: Readonly<Record<string, string>>,
     private readonly request: ReturnType<typeof openRequest>,
     readonly response: IncomingMessage,
   ) {
@@ -35,7 +37,7 @@ export class OpenPage {
       sent.end();
     });
     sent.on('error', () => undefined);
-    return new OpenPage(sent, response);
+    return new OpenPage(base, headers, sent, response);
   }
 
   /** The last payload of an event. */
@@ -50,6 +52,20 @@ export class OpenPage {
   /** Waits until the page shows what the caller looks for. */
   async shows(fact: (page: OpenPage) => boolean, what: string, limitMs?: number): Promise<void> {
     await until(() => fact(this), what, limitMs);
+  }
+
+  /** Frees a lock as the page does after the user has typed its name. Resolves with the status and the reply. */
+  async unlock(name: string, owner: string): Promise<[status: number, reply: unknown]> {
+    const reply = await fetch(`${this.base}/unlock`, {
+      method: 'POST',
+      headers: {
+        ...this.headers,
+        'content-type': 'application/json',
+        'holdfast-csrf': this.last('hello')?.csrf ?? '',
+      },
+      body: JSON.stringify({ name, owner, confirm: name }),
+    });
+    return [reply.status, await reply.json()];
   }
 
   close(): void {
