@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { RedisUnavailableError } from '../index.js';
 import { UsageError } from './arguments.js';
 import { describe } from './inspect.js';
 import { EXIT, type Session } from './session.js';
@@ -38,7 +39,11 @@ export async function unlock({ args, client, terminal, signal }: Session): Promi
       return EXIT.no;
     }
   }
-  const freed = await client.forceUnlock(name, { ifOwner: owner.owner, by: userText() });
+  const freed = await client.forceUnlock(name, { ifOwner: owner.owner, by: userText() }).catch((cause: unknown) => {
+    if (!(cause instanceof RedisUnavailableError) || cause.outcome !== 'unknown') throw cause;
+    const message = `the lock may be free or not: inspect it before you try again: ${cause.message}`;
+    throw new RedisUnavailableError(message, 'unknown', { cause });
+  });
   await say(freed, freed ? 'freed' : 'not freed: this owner no longer has the lock');
   return freed ? EXIT.ok : EXIT.no;
 }

@@ -11,9 +11,9 @@ function lockOf(name: string, clientId: string): ListEntry {
 }
 
 test('a listing removes and names what it did not find, and forgets the processes of these owners', () => {
-  const table = new Table('me');
-  table.set('old', lockOf('old', 'gone'), 1);
-  table.set('new', lockOf('new', 'here'), 3);
+  const table = new Table('me', 100);
+  table.set('old', lockOf('old', 'gone'), false, 1);
+  table.set('new', lockOf('new', 'here'), false, 3);
   expect(table.processOf('gone:1')).toEqual(process);
   expect(table.keepReadSince(2)).toEqual(['old']);
   expect([...table].map(({ row }) => row.name)).toEqual(['new']);

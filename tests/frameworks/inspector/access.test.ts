@@ -2,10 +2,17 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { request as openRequest, type IncomingMessage } from 'node:http';
 import type { LockClient } from '../../../src/client/create-client.js';
 import { createInspector, type InspectorOptions } from '../../../src/integrations/inspector/index.js';
-import { closeClients, holdElsewhere, openClient } from '../../support/clients/lock-clients.js';
+import {
+  closeClients,
+  holdElsewhere,
+  openClient,
+  openProxy,
+  type ClientSettings,
+} from '../../support/clients/lock-clients.js';
 import { OpenPage } from '../../support/http/event-stream.js';
 import { closeServers, serve } from '../../support/http/http-server.js';
-import { freshName } from '../../support/redis.js';
+import { freshName, testRedisUrl } from '../../support/redis.js';
+import { limitedUser } from '../../support/servers/limited-user.js';
 
 afterEach(async () => {
   await closeServers();
@@ -58,6 +65,32 @@ describe('createInspector', () => {
       process.env.NODE_ENV = 'development';
       expect((await send(await serve(createInspector({ client })))).status).toBe(200);
       expect(() => createInspector({ client, authorize: false as never })).toThrow('authorize');
+    } finally {
+      process.env.NODE_ENV = before;
+    }
+  });
+
+  test('without authorize it admits this machine alone, also where NODE_ENV is development', async () => {
+    const client = await openClient();
+    const before = process.env.NODE_ENV;
+    process.env.NODE_ENV = 'development';
+    try {
+      const inspector = createInspector({ client, actions: true });
+      for (const [address, status] of [
+        ...['127.0.0.1', '127.8.0.1', '::1', '::ffff:127.0.0.1'].map((own) => [own, 200] as const),
+        ...['10.0.0.7', '192.168.1.4', '::ffff:10.0.0.7', 'fe80::1', '2001:db8::127', '1.127.0.0'].map(
+          (other) => [other, 403] as const,
+        ),
+      ]) {
+        const base = await serve((request, response) => {
+          Object.defineProperty(request.socket, 'remoteAddress', { value: address });
+          inspector(request, response);
+        });
+        for (const path of ['/', '/inspector.js']) {
+          const { status: got } = await send(base + path);
+          expect([address, path, got]).toEqual([address, path, status]);
+        }
+      }
     } finally {
       process.env.NODE_ENV = before;
     }
@@ -180,7 +213,7 @@ describe('other hosts and sites', () => {
 
 describe('unlock', () => {
   async function opened(given: Partial<InspectorOptions> = { actions: true }) {
-    const { base, client } = await start(given);
+    const { base, client } = await start({ actions: true, ...given });
     const page = await OpenPage.open(base, '', ADMIN);
     await page.shows((shown) => shown.last('hello') !== undefined, 'the first event');
     const csrf = page.last('hello')!.csrf;
@@ -230,8 +263,57 @@ describe('unlock', () => {
     expect(await refused(post(body, { 'content-type': 'text/plain' }))).toEqual([415, 'not JSON']);
     expect(await refused(post({ ...body, more: 'x'.repeat(9_000) }))).toEqual([413, 'too large']);
     expect((await client.inspect(name)).owners).toMatchObject([{ owner }]);
-    const off = await opened({});
+    const off = await opened({ actions: false });
     expect(await refused(off.post(body))).toEqual([403, 'actions off']);
+    await hold.release();
+  });
+
+  /** A lock of another client, and what frees it through a client with these settings. */
+  async function held(settings: ClientSettings) {
+    const hold = await holdElsewhere((await openClient()).getLock(freshName()));
+    const client = await openClient(settings);
+    const { post } = await opened({ client });
+    const { lockName: name, owner } = hold;
+    return { hold, client, post: () => post({ name, owner, confirm: name }) };
+  }
+
+  test('a Redis that refuses is status 502, and the reply names the missing permission', async () => {
+    const user = limitedUser(freshName('').split(':')[0]!, ['getLock', 'forceUnlock']);
+    await user.allow('hdel');
+    const { hold, post } = await held({ url: Object.assign(new URL(testRedisUrl()), user.credentials).href });
+    const reply = await post();
+    expect([reply.status, codeOf(reply)]).toEqual([502, 'refused']);
+    expect(reply.text).toContain('+hdel');
+    await hold.release();
+  });
+
+  test('a Redis that cannot be reached is status 503, and nothing was freed', async () => {
+    const { proxy, url } = await openProxy();
+    const { hold, post } = await held({ url, commandTimeout: 300 });
+    proxy.refuse('reset');
+    proxy.cut();
+    const reply = await post();
+    expect([reply.status, codeOf(reply)]).toEqual([503, 'unavailable']);
+    await hold.release();
+  });
+
+  test('a reply that does not come is status 503 with an unknown outcome, which the message explains', async () => {
+    const { proxy, url } = await openProxy();
+    const { hold, post } = await held({ url, commandTimeout: 300 });
+    proxy.stall({ direction: 'to-client' });
+    const reply = await post();
+    expect([reply.status, codeOf(reply)]).toEqual([503, 'unknown outcome']);
+    expect(reply.text).toContain('The lock may be free or not');
+    proxy.lift();
+    // It was freed, although the page could not know.
+    await expect(hold.release()).rejects.toMatchObject({ code: 'ERR_LOCK_LOST' });
+  });
+
+  test('a closed client is status 503', async () => {
+    const { hold, client, post } = await held({});
+    await client.close();
+    const reply = await post();
+    expect([reply.status, codeOf(reply)]).toEqual([503, 'closed']);
     await hold.release();
   });
 });

@@ -1,6 +1,13 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { closeClients, holdElsewhere, inFlow, openClient } from '../../support/clients/lock-clients.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+} from '../../support/clients/lock-clients.js';
 import { Command, runCommand } from '../../support/processes/command.js';
 import { admin, freshName, leavesKeys, testRedisUrl } from '../../support/redis.js';
 import { limitedUser } from '../../support/servers/limited-user.js';
@@ -154,6 +161,16 @@ describe('unlock', () => {
     expect(await command.ended).toBe(1);
     expect(command.out).toContain('not freed');
     await next.release();
+  });
+
+  test('says that the lock may be free or not if no reply comes', async () => {
+    const { proxy, url } = await openProxy();
+    const hold = await holdElsewhere((await openClient()).getLock(freshName()));
+    proxy.swallow({ contains: hold.owner, times: Infinity });
+    const given = ['unlock', hold.lockName, '--yes', '--owner', hold.owner, '--timeout', '400', '--url', url];
+    const { code, err } = await runCommand(given);
+    expect([code, err]).toEqual([3, expect.stringContaining('the lock may be free or not')]);
+    await outcome(hold.release());
   });
 
   test('with --yes needs the owner, and without a terminal both', async () => {

@@ -63,7 +63,7 @@ export interface RowsChange {
 }
 
 export interface Summary {
-  /** Number of names in use that the server has listed, at most 20,000. */
+  /** Number of names in use that the server knows: at most 20,000 of a listing, and those that pages ask for. */
   readonly total: number;
   /** Number of these names that match the search. */
   readonly matching: number;

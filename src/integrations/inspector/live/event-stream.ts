@@ -15,7 +15,10 @@ export class EventStream {
   #sentAt = performance.now();
   readonly #onDrain = (): void => void (this.#blockedSince = undefined);
 
-  constructor(private readonly response: ServerResponse) {
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly quietMs = QUIET_MS,
+  ) {
     response.on('drain', this.#onDrain);
     // Without a line the browser would not know that the stream is open.
     this.#write(': holdfast\n\n');
@@ -36,7 +39,7 @@ export class EventStream {
 
   /** Called from time to time. */
   keepAlive(): void {
-    if (!this.isBlocked && performance.now() - this.#sentAt > QUIET_MS) this.#write(':\n\n');
+    if (!this.isBlocked && performance.now() - this.#sentAt > this.quietMs) this.#write(':\n\n');
   }
 
   end(reason: ServerEvents['bye']['reason']): void {

@@ -34,6 +34,7 @@ export class Hub {
   constructor(
     private readonly client: LockClient,
     private readonly authorizeEveryMs = AUTHORIZE_EVERY_MS,
+    private readonly maxNames?: number,
   ) {
     const { clientName } = client.overview(() => Promise.resolve());
     this.process = { clientName, host: hostname(), pid: process.pid, address: '' };
@@ -75,7 +76,7 @@ export class Hub {
 
   #newLive(): Live {
     const views = (): PageView[] => [...this.#pages].map(({ view }) => view);
-    const session = new Session(this.client, this.process, views, () => this.close('client closed'));
+    const session = new Session(this.client, this.process, views, () => this.close('client closed'), this.maxNames);
     return { session, payloads: new SharedPayloads(this.client, session) };
   }
 

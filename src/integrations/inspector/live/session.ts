@@ -48,9 +48,10 @@ export class Session {
     readonly process: ProcessView,
     private readonly views: () => readonly PageView[],
     private readonly onClosed: () => void,
+    maxNames = MAX_NAMES,
   ) {
     this.overview = client.overview(() => this.#budget.take());
-    this.table = new Table(client.id);
+    this.table = new Table(client.id, maxNames);
     this.visible = new VisibleRows(this.table);
   }
 
@@ -118,13 +119,13 @@ export class Session {
     const startedAt = performance.now();
     let found = 0;
     for await (const entry of this.overview.list(signal)) {
-      this.#note(entry.name, entry);
+      this.#note(entry.name, entry, false);
       found += 1;
-      if (found >= MAX_NAMES) break;
+      if (found >= this.table.maxNames) break;
     }
     for (const name of this.table.keepReadSince(startedAt)) this.contention.look(name, 0, performance.now());
     const listedIn = Math.round(performance.now() - startedAt);
-    this.listed = { isTruncated: found >= MAX_NAMES, listedAt: Date.now(), listedIn };
+    this.listed = { isTruncated: found >= this.table.maxNames, listedAt: Date.now(), listedIn };
   }
 
   async #readRows(): Promise<void> {
@@ -163,12 +164,12 @@ export class Session {
   async #read(names: readonly string[]): Promise<ReadonlyMap<string, ListEntry | null>> {
     if (names.length === 0) return new Map();
     const read = await this.overview.read(names);
-    for (const [name, entry] of read) this.#note(name, entry);
+    for (const [name, entry] of read) this.#note(name, entry, true);
     return read;
   }
 
-  #note(name: string, entry: ListEntry | null): void {
-    this.table.set(name, entry);
+  #note(name: string, entry: ListEntry | null, isAskedFor: boolean): void {
+    this.table.set(name, entry, isAskedFor);
     this.contention.look(name, entry?.waiters ?? 0, performance.now());
   }
 

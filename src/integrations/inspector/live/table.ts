@@ -2,7 +2,7 @@ import type { ListEntry } from '../../../index.js';
 import { clientIdOf } from '../../shared/inspection-words.js';
 import type { OwnerView, PermitView, QueuedView, Row } from '../contract/messages.js';
 
-/** Number of names that the table keeps. */
+/** Number of names that one listing reads. */
 export const MAX_NAMES = 20_000;
 /** Number of permits of one semaphore that a page shows. */
 const MAX_PERMITS = 100;
@@ -34,14 +34,17 @@ export class Table {
   /** Changes with every change of any row. */
   version = 0;
 
-  constructor(private readonly clientId: string) {}
+  constructor(
+    private readonly clientId: string,
+    readonly maxNames: number,
+  ) {}
 
   get size(): number {
     return this.#rows.size;
   }
 
   get isFull(): boolean {
-    return this.#rows.size >= MAX_NAMES;
+    return this.#rows.size >= this.maxNames;
   }
 
   get(name: string): TableRow | undefined {
@@ -52,19 +55,22 @@ export class Table {
     return this.#rows.values();
   }
 
-  /** Notes what was read under a name; `null`: the name is not in use. Returns `false` if the table is full. */
-  set(name: string, entry: ListEntry | null, readAt = performance.now()): boolean {
+  /**
+   * Notes what was read under a name; `null`: the name is not in use. A full table takes no name that a listing found. It
+   * takes one that was asked for, such as the name in a search: the next complete listing removes it if the page no longer
+   * asks.
+   */
+  set(name: string, entry: ListEntry | null, isAskedFor = false, readAt = performance.now()): void {
     const before = this.#rows.get(name);
     if (entry === null) {
       if (this.#rows.delete(name)) this.version += 1;
-      return true;
+      return;
     }
-    if (before === undefined && this.isFull) return false;
-    if (before !== undefined && before.readAt > readAt) return true;
+    if (before === undefined && this.isFull && !isAskedFor) return;
+    if (before !== undefined && before.readAt > readAt) return;
     const next = this.rowOf(entry, readAt, before);
     this.#rows.set(name, next);
     if (next.version !== before?.version) this.version += 1;
-    return true;
   }
 
   /**

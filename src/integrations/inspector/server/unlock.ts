@@ -74,6 +74,7 @@ function refusalOf(error: unknown): unknown {
   if (error instanceof ClientClosedError) return new Refusal(503, 'closed', error.message);
   if (error instanceof RefusedError) return new Refusal(502, 'refused', error.message);
   if (!(error instanceof RedisUnavailableError)) return error;
-  const code = error.outcome === 'unknown' ? 'unknown outcome' : 'unavailable';
-  return new Refusal(503, code, error.message);
+  if (error.outcome !== 'unknown') return new Refusal(503, 'unavailable', error.message);
+  const message = `The lock may be free or not: look at it before you try again. ${error.message}`;
+  return new Refusal(503, 'unknown outcome', message);
 }
