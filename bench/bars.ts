@@ -52,7 +52,31 @@ const permits = (shape: string): Bar[] => {
   ];
 };
 
+/** The options that save requests (docs/hot-locks.md). */
+const hot = (shape: string, subject: string, figure: string, is: Bar['is'], limit: number): Bar => ({
+  workload: `hot lock, ${shape}`,
+  subject: `holdfast, ${subject}`,
+  figure,
+  is,
+  limit,
+});
+
+const HOT: readonly Bar[] = [
+  hot('1 x 50, hold 0', 'local: 20', 'x best Node peer', 'at least', 20),
+  hot('1 x 50, hold 0', 'local: 20', 'x Redisson', 'at least', 10),
+  hot('1 x 50, hold 0', 'local: 20', 'requests/section', 'at most', 0.1),
+  hot('1 x 50, hold 1 ms', 'local: 20', 'of no lock', 'at least', 0.95),
+  hot('1 x 50, hold 1 ms, network 1 ms', 'local: 20', 'x default', 'at least', 2.5),
+  // A waiter of another process waits at most `local` longer than without the option.
+  ...['4 x 10, hold 0', '4 x 10, hold 1 ms'].map((shape) =>
+    hot(shape, 'local: 20', 'longest wait beyond default ms', 'at most', 20),
+  ),
+  hot('1 flow', 'keep: 500', 'x bare scripts', 'at least', 20),
+  hot('1 flow, network 1 ms', 'release in the background', 'p50 of default', 'at most', 0.55),
+];
+
 const BARS: readonly Bar[] = [
+  ...HOT,
   ...permits('50 flows'),
   ...permits('4 processes x 10'),
   { workload: '1 flow', subject: scoped, figure: 'of raw', is: 'at least', limit: 0.97 },

@@ -18,8 +18,11 @@ export function missingForRedisson(): string[] {
   return missingTools();
 }
 
-/** @param urls  of one server each; the first client is `client`, the others `server-1` and so on */
-export async function redissons(count: number, urls: readonly string[]): Promise<Jvm[]> {
+/**
+ * @param urls  of one server each; the first client is `client`, the others `server-1` and so on
+ * @param first  another name of the first client, for an address of its own
+ */
+export async function redissons(count: number, urls: readonly string[], first = 'client'): Promise<Jvm[]> {
   if (!built) buildWorker(VERSION);
   built = true;
   while (running.length < count) running.push(await Jvm.start({ version: VERSION }));
@@ -28,7 +31,7 @@ export async function redissons(count: number, urls: readonly string[]): Promise
     const known = opened.get(jvm) ?? new Set();
     opened.set(jvm, known);
     for (const [i, url] of urls.entries()) {
-      const client = i === 0 ? 'client' : `server-${i}`;
+      const client = i === 0 ? first : `server-${i}`;
       if (known.has(client)) continue;
       await jvm.createClient({ client, addresses: [url] });
       known.add(client);
@@ -45,7 +48,7 @@ export function warmUpSectionsEach(kind: string, quick: boolean): number {
 }
 
 /** Runs what is to be measured so many times, once for each kind of lock. */
-export async function warmUp(jvms: readonly Jvm[], kind: string, quick: boolean): Promise<void> {
+export async function warmUp(jvms: readonly Jvm[], kind: string, quick: boolean, client = 'client'): Promise<void> {
   for (const jvm of jvms) {
     const known = warm.get(jvm) ?? new Set();
     warm.set(jvm, known);
@@ -54,10 +57,13 @@ export async function warmUp(jvms: readonly Jvm[], kind: string, quick: boolean)
     const sections = warmUpSectionsEach(kind, quick);
     for (const each of halvesOf(kind)) {
       const object: JvmObject = { kind: each, name: 'bench:warm-up' };
-      await jvm.order({ op: 'flows', client: 'client', object, flows: WARM_UP_FLOWS, sections });
+      await jvm.order({ op: 'flows', client, object, flows: WARM_UP_FLOWS, sections });
     }
   }
 }
+
+/** The name of the client in each JVM: one for the server, and one for the same server behind a network. */
+export const clientFor = ({ isDelayed }: { readonly isDelayed: boolean }): string => (isDelayed ? 'delayed' : 'client');
 
 export async function closeRedissons(): Promise<void> {
   await Promise.all(running.splice(0).map((jvm) => jvm.kill9()));

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { startRedisServer } from '../tests/support/servers/redis-server.mjs';
+import { Worker } from './processes.js';
 
 /** What the clients of all peers send, as against what only runs inside their scripts. */
 const SENT = ['evalsha', 'eval', 'subscribe', 'unsubscribe', 'ping'];
@@ -17,18 +18,35 @@ export interface CommandCounts {
 
 /** The Redis under measurement, and what it says of itself. */
 export class BenchServer implements AsyncDisposable {
+  /** A proxy in a process of its own, from the first workload that needs it on. */
+  #delay: { readonly proxy: Worker; readonly server: Promise<BenchServer> } | undefined;
+
   private constructor(
-    private readonly server: Awaited<ReturnType<typeof startRedisServer>>,
+    readonly url: string,
     private readonly admin: Redis,
+    private readonly stop: () => Promise<unknown>,
+    readonly isDelayed = false,
   ) {}
 
   static async start(say: (line: string) => void): Promise<BenchServer> {
     const server = await startRedisServer({ say });
-    return new BenchServer(server, new Redis(server.url));
+    return new BenchServer(server.url, new Redis(server.url), () => server.stop());
   }
 
-  get url(): string {
-    return this.server.url;
+  /** The same Redis, behind a network. It ends with this one. */
+  delayed(): Promise<BenchServer> {
+    if (this.isDelayed) throw new Error('this server is behind a network already');
+    if (this.#delay === undefined) {
+      const proxy = new Worker();
+      const open = async (): Promise<BenchServer> =>
+        new BenchServer(await proxy.run('openDelay', this.url), this.admin, () => Promise.resolve(), true);
+      this.#delay = { proxy, server: open() };
+    }
+    return this.#delay.server;
+  }
+
+  async version(): Promise<string> {
+    return /^(?:redis|valkey)_version:(\S+)/m.exec(await this.admin.info('server'))?.[1] ?? 'unknown';
   }
 
   async pid(): Promise<number> {
@@ -79,7 +97,8 @@ export class BenchServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#delay?.proxy[Symbol.asyncDispose]();
     this.admin.disconnect();
-    await this.server.stop();
+    await this.stop();
   }
 }

@@ -1,3 +1,4 @@
+import { tasks as network } from '../network.js';
 import * as atOnce from './at-once.js';
 import { tasks as besideRedissonTasks } from './beside-redisson-tasks.js';
 import { workloads as besideRedisson } from './beside-redisson.js';
@@ -6,6 +7,7 @@ import * as contended from './contended.js';
 import * as fairLock from './fair-lock.js';
 import * as handOff from './hand-off.js';
 import * as hotLocks from './hot-locks.js';
+import { tasks as hotTasks } from './hot-tasks.js';
 import * as redLock from './red-lock.js';
 import * as sharing from './sharing.js';
 import * as uncontended from './uncontended.js';
@@ -32,7 +34,7 @@ export const tasks = {
   ...uncontended.tasks,
   ...contended.tasks,
   ...handOff.tasks,
-  ...hotLocks.tasks,
+  ...hotTasks,
   ...sharing.tasks,
   ...waiting.tasks,
   ...watchdog.tasks,
@@ -40,4 +42,5 @@ export const tasks = {
   ...redLock.tasks,
   ...cluster.tasks,
   ...besideRedissonTasks,
+  ...network,
 };

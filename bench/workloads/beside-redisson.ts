@@ -1,7 +1,16 @@
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Jvm } from '../../tests/interop/redisson/jvm.js';
-import { missingForRedisson, REDISSON, redissons, WARM_UP_FLOWS, warmUp, warmUpSectionsEach } from '../jvms.js';
+import {
+  clientFor,
+  missingForRedisson,
+  REDISSON,
+  redissons,
+  WARM_UP_FLOWS,
+  warmUp,
+  warmUpSectionsEach,
+} from '../jvms.js';
+import { behindNetwork } from '../network.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { BenchServer } from '../server.js';
 import { median, quantile } from '../statistics.js';
@@ -45,10 +54,10 @@ function node(worker: Worker, kind: Shape['kind']): Contender {
   };
 }
 
-function jvmContender(jvm: Jvm, kind: Shape['kind']): Contender {
+function jvmContender(jvm: Jvm, kind: Shape['kind'], client: string): Contender {
   const object = { kind, name: NAME };
   const order = async <T>(op: string, more: Record<string, unknown> = {}): Promise<T> =>
-    (await jvm.order<T>({ op, client: 'client', object, ...more })).result;
+    (await jvm.order<T>({ op, client, object, ...more })).result;
   return {
     subject: REDISSON,
     flows: (flows, sections) => order('flows', { flows, sections }),
@@ -67,16 +76,19 @@ async function withBoth<T>(
   fn: (ours: Contender[], theirs: Contender[], workers: Worker[]) => Promise<T>,
 ): Promise<T> {
   const { url } = setting.server;
-  const jvms = await redissons(processes, [url]);
+  const client = clientFor(setting.server);
+  // Behind a network less of the time is spent in code, so fewer sections warm it up.
+  const quick = setting.quick || setting.server.isDelayed;
+  const jvms = await redissons(processes, [url], client);
   const warmed = kind === 'semaphore' ? 'lock' : kind;
-  await warmUp(jvms, warmed, setting.quick);
+  await warmUp(jvms, warmed, quick, client);
   return withWorkers(processes, async (workers) => {
     await Promise.all(workers.map((worker) => worker.run('openBeside', [url])));
-    const sections = warmUpSectionsEach(warmed, setting.quick);
+    const sections = warmUpSectionsEach(warmed, quick);
     await Promise.all(workers.map((worker) => worker.run('warmUpBeside', warmed, WARM_UP_FLOWS, sections)));
     return fn(
       workers.map((worker) => node(worker, kind)),
-      jvms.map((jvm) => jvmContender(jvm, kind)),
+      jvms.map((jvm) => jvmContender(jvm, kind, client)),
       workers,
     );
   });
@@ -282,4 +294,18 @@ export const workloads: Workload[] = [
   handOff('hand-off, 50 waiters', 'lock', 50),
   handOff('fair hand-off, 1 waiter', 'fair', 1),
   { name: `beside Redisson: ${RED_LOCK}`, run: orSkipped(redLockHanging) },
+  // Fewer sections, each of which takes longer.
+  ...[
+    contended('1 x 50, hold 1 ms', 1, lock(50, 8, 1)),
+    contended('1 x 50, hold 0', 1, lock(50, 8, 0)),
+    contended('1 x 500, hold 1 ms', 1, lock(500, 1, 1)),
+    contended('1 x 500, hold 0', 1, lock(500, 1, 0)),
+    contended('4 x 10, hold 1 ms', 4, lock(10, 10, 1)),
+    contended('4 x 10, hold 0', 4, lock(10, 10, 0)),
+    contended('fair, 1 x 20', 1, { ...lock(20, 20, 1), kind: 'fair' }),
+    contended('fair, 4 x 10', 4, { ...lock(10, 10, 1), kind: 'fair' }),
+    contended('read-write, 95 % reads, 1 x 50', 1, { ...lock(50, 20, 1), kind: 'read-write', readShare: 95 }),
+    contended('semaphore, 10 permits, 1 x 50', 1, { ...lock(50, 40, 1), kind: 'semaphore', permits: 10 }),
+    contended('semaphore, 10 permits, 4 x 10', 4, { ...lock(10, 50, 1), kind: 'semaphore', permits: 10 }),
+  ].map(behindNetwork),
 ];

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { now } from '../monotonic.js';
+import { behindNetwork } from '../network.js';
 import { alsoSentBy, LIBRARIES, openPeer, type Peer, type PeerName } from '../peers.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { median } from '../statistics.js';
@@ -171,4 +172,17 @@ export const workloads: Workload[] = [
   contention('sustained, 500 flows, hold 1 ms', 1, { flows: 500, sectionsEach: 4, holdMs: 1 }),
   contention('sustained, 500 flows, hold 0', 1, { flows: 500, sectionsEach: 10, holdMs: 0 }),
   contention('sustained, 4 processes x 10, hold 1 ms', 4, { flows: 10, sectionsEach: 25, holdMs: 1 }),
+  // Fewer sections, each of which takes longer.
+  ...[
+    contention('burst, 50 flows, hold 1 ms', 1, { flows: 50, sectionsEach: 1, holdMs: 1 }),
+    contention('burst, 50 flows, hold 0', 1, { flows: 50, sectionsEach: 1, holdMs: 0 }),
+    contention('burst, 500 flows, hold 1 ms', 1, { flows: 500, sectionsEach: 1, holdMs: 1 }),
+    contention('burst, 500 flows, hold 0', 1, { flows: 500, sectionsEach: 1, holdMs: 0 }),
+    contention('burst, 4 processes x 10, hold 1 ms', 4, { flows: 10, sectionsEach: 1, holdMs: 1 }),
+    contention('sustained, 50 flows, hold 1 ms', 1, { flows: 50, sectionsEach: 8, holdMs: 1 }),
+    contention('sustained, 50 flows, hold 0', 1, { flows: 50, sectionsEach: 8, holdMs: 0 }),
+    contention('sustained, 500 flows, hold 1 ms', 1, { flows: 500, sectionsEach: 2, holdMs: 1 }),
+    contention('sustained, 500 flows, hold 0', 1, { flows: 500, sectionsEach: 2, holdMs: 0 }),
+    contention('sustained, 4 processes x 10, hold 1 ms', 4, { flows: 10, sectionsEach: 10, holdMs: 1 }),
+  ].map(behindNetwork),
 ];

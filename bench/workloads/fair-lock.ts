@@ -1,5 +1,6 @@
 import { takeTurns } from './contended.js';
 import { latency } from './hand-off.js';
+import { behindNetwork } from '../network.js';
 import type { PeerName } from '../peers.js';
 import type { Row, Setting, Workload } from './workload.js';
 
@@ -39,7 +40,6 @@ const named = (name: string, run: (setting: Setting, workload: string) => Promis
   run: (setting) => run(setting, name),
 });
 
-export const workloads: Workload[] = [
-  named('fair lock, 4 processes x 10, hold 1 ms', crowd),
-  named('fair lock hand-off, 1 waiter', handOff),
-];
+const CROWD = named('fair lock, 4 processes x 10, hold 1 ms', crowd);
+
+export const workloads: Workload[] = [CROWD, named('fair lock hand-off, 1 waiter', handOff), behindNetwork(CROWD)];

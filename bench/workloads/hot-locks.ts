@@ -1,123 +1,183 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient, type ClientOptions } from 'holdfast';
-import { withWorkers } from '../processes.js';
-import { quantile } from '../statistics.js';
+import type { Jvm } from '../../tests/interop/redisson/jvm.js';
+import { clientFor, missingForRedisson, REDISSON, redissons, warmUp } from '../jvms.js';
+import { behindNetwork } from '../network.js';
+import { alsoSentBy } from '../peers.js';
+import { withWorkers, type Worker } from '../processes.js';
+import { median } from '../statistics.js';
+import type { HotBatch, HotShape, HotSubject } from './hot-tasks.js';
+import { withRatios } from './hot-ratios.js';
 import type { Row, Setting, Workload } from './workload.js';
 
 /*
- * Sections of one process on one key, with the options that save requests (docs/hot-locks.md): `handOff.local`,
- * `handOff.keep` and `release: 'background'`. Some rows go through a proxy that adds 1 ms each way.
+ * Sections on one key, with the options that save requests (docs/hot-locks.md), beside the other libraries: by turns,
+ * round by round, in processes that stay. As in the sustained rows of contended.ts, each flow enters so many times, and
+ * the time runs until the last flow has left. A round repeats that until it has lasted long enough.
  */
 
-const DELAY_MS = 1;
-
-interface Order {
-  readonly url: string;
-  readonly options: ClientOptions;
-  readonly flows: number;
-  readonly holdMs: number;
-  readonly ms: number;
-  readonly isDelayed: boolean;
-}
-
-interface Timed {
-  readonly sections: number;
-  readonly seconds: number;
-  readonly lengths: readonly number[];
-}
-
-/** A proxy that passes bytes on after a delay. */
-async function delayed(url: string): Promise<{ url: string; close(): void }> {
-  const target = new URL(url);
-  const way = new URL(url);
-  const sockets = new Set<Socket>();
-  const pass = (from: Socket, to: Socket): void => {
-    sockets.add(from);
-    from.on('data', (bytes) => setTimeout(() => to.writable && to.write(bytes), DELAY_MS));
-    from.on('error', () => to.destroy());
-    from.on('close', () => to.destroy());
-  };
-  const server = createServer((client) => {
-    const redis = connect(Number(target.port), target.hostname);
-    pass(client.setNoDelay(), redis.setNoDelay());
-    pass(redis, client);
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  way.hostname = '127.0.0.1';
-  way.port = String((server.address() as AddressInfo).port);
-  return {
-    url: way.href,
-    close() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  };
-}
-
-async function hotSections({ url, options, flows, holdMs, ms, isDelayed }: Order): Promise<Timed> {
-  const way = isDelayed ? await delayed(url) : { url, close: () => undefined };
-  const client = createClient({ url: way.url, callSites: false, ...options });
-  await client.ready();
-  const lock = client.getLock(`bench:hot:${process.pid}`);
-  const lengths: number[] = [];
-  let over = performance.now() + ms / 4;
-  const flow = async (): Promise<void> => {
-    while (performance.now() < over) {
-      const began = performance.now();
-      await lock.withLock(() => (holdMs === 0 ? undefined : sleep(holdMs)));
-      lengths.push(performance.now() - began);
-    }
-  };
-  const all = (): Promise<unknown> => Promise.all(Array.from({ length: flows }, flow));
-  await all(); // on optimised code from now on
-  lengths.length = 0;
-  const start = performance.now();
-  over = start + ms;
-  await all();
-  const seconds = (performance.now() - start) / 1_000;
-  await client.close({ releaseHolds: true });
-  way.close();
-  const every = Math.ceil(lengths.length / 10_000);
-  return { sections: lengths.length, seconds, lengths: lengths.filter((_, at) => at % every === 0) };
-}
-
-export const tasks = { hotSections };
+const LOCAL_MS = 20;
 
 interface Case {
   readonly subject: string;
-  readonly options: ClientOptions;
+  readonly as: HotSubject | 'redisson';
 }
 
-const PLAIN: Case = { subject: 'holdfast', options: {} };
-const LOCAL: Case = { subject: 'holdfast, local: 20', options: { handOff: { local: 20 } } };
+export const DEFAULT: Case = { subject: 'holdfast', as: { options: {} } };
+const LOCAL: Case = {
+  subject: `holdfast, local: ${LOCAL_MS}`,
+  as: { options: { handOff: { local: LOCAL_MS } } },
+};
 const KEPT: Case = {
   subject: 'holdfast, keep: 500',
-  options: { handOff: { local: 1_000, keep: 500, maxTime: 1_000 } },
+  as: { options: { handOff: { local: 1_000, keep: 500, maxTime: 1_000 } } },
 };
-const BACKGROUND: Case = { subject: 'holdfast, release in the background', options: { release: 'background' } };
+const BACKGROUND: Case = {
+  subject: 'holdfast, release in the background',
+  as: { options: { release: 'background' } },
+};
+const RAW: Case = { subject: '2 bare scripts', as: { peer: 'raw scripts' } };
+const OTHERS: readonly Case[] = [
+  { subject: 'redlock', as: { peer: 'redlock' } },
+  { subject: 'redis-semaphore', as: { peer: 'redis-semaphore' } },
+  { subject: REDISSON, as: 'redisson' },
+];
+const NO_LOCK: Case = { subject: '(no lock: the holds alone)', as: 'no lock' };
 
-function workload(name: string, cases: readonly Case[], flows: number, holdMs: number, isDelayed = false): Workload {
-  const run = async ({ server, quick }: Setting): Promise<Row[]> => {
-    const rows: Row[] = [];
-    for (const { subject, options } of cases) {
-      const { url } = server;
-      const order: Order = { url, options, flows, holdMs, ms: quick ? 1_000 : 5_000, isDelayed };
-      const timed = await withWorkers(1, ([worker]) => worker!.run('hotSections', order));
-      const figures = { 'sections/s': timed.sections / timed.seconds, 'p50 ms': quantile(timed.lengths, 0.5) };
-      rows.push({ workload: name, subject, figures });
-    }
-    return rows;
-  };
-  return { name, run };
+/** One subject: its processes, and what they did in each round. */
+interface Contender {
+  readonly subject: string;
+  readonly alsoSent: string[];
+  readonly processes: readonly ((shape: HotShape) => Promise<HotBatch>)[];
+  readonly rounds: Record<'rate' | 'wait' | 'longest' | 'length' | 'requests', number>[];
 }
 
+/** Without a lock, one flow has all sections. */
+const oneByOne = ({ flows, sectionsEach, holdMs }: HotShape): HotShape => ({
+  flows: 1,
+  sectionsEach: flows * sectionsEach,
+  holdMs,
+});
+
+async function ofNode({ subject, as }: Case, { url }: Setting['server'], workers: Worker[]): Promise<Contender> {
+  const opened = as as HotSubject;
+  await Promise.all(workers.map((worker) => worker.run('openHot', opened, url, `bench:hot:${subject}`)));
+  return {
+    subject,
+    alsoSent: typeof opened === 'object' && 'peer' in opened ? alsoSentBy(opened.peer) : [],
+    processes: workers.map(
+      (worker) => (shape) => worker.run('hotBatch', opened === 'no lock' ? oneByOne(shape) : shape),
+    ),
+    rounds: [],
+  };
+}
+
+function ofJvms(jvms: readonly Jvm[], client: string): Contender {
+  const object = { kind: 'lock', name: `bench:hot:${REDISSON}` };
+  const round = async (jvm: Jvm, shape: HotShape): Promise<HotBatch> =>
+    (await jvm.order<HotBatch>({ op: 'contend', client, object, ...shape })).result;
+  return {
+    subject: REDISSON,
+    alsoSent: ['publish', 'del'],
+    processes: jvms.map((jvm) => (shape) => round(jvm, shape)),
+    rounds: [],
+  };
+}
+
+async function oneRound({ server, quick }: Setting, { processes, alsoSent }: Contender, shape: HotShape) {
+  const batches: HotBatch[] = [];
+  const longest: number[] = [];
+  let [ms, sections] = [0, 0];
+  const { requests } = await server.countCommands(alsoSent, async () => {
+    while (ms < (quick ? 300 : 1_000)) {
+      const batch = await Promise.all(processes.map((process) => process(shape)));
+      const began = Math.min(...batch.map(({ startedAt }) => startedAt));
+      ms += Math.max(...batch.map(({ endedAt }) => endedAt)) - began;
+      sections += processes.length * shape.flows * shape.sectionsEach;
+      batches.push(...batch);
+      longest.push(Math.max(...batch.map(({ longestWaitMs }) => longestWaitMs)));
+    }
+  });
+  const p50 = (of: 'waits' | 'lengths'): number => median(batches.flatMap((batch) => batch[of]));
+  return {
+    rate: (sections * 1_000) / ms,
+    wait: p50('waits'),
+    longest: median(longest),
+    length: p50('lengths'),
+    requests: requests / sections,
+  };
+}
+
+async function measure(
+  setting: Setting,
+  workload: string,
+  cases: readonly Case[],
+  processes: number,
+  shape: HotShape,
+): Promise<Row[]> {
+  const { server, quick } = setting;
+  const client = clientFor(server);
+  const jvms = missingForRedisson().length > 0 ? [] : await redissons(processes, [server.url], client);
+  await warmUp(jvms, 'lock', quick || server.isDelayed, client);
+  const inNode = cases.filter(({ as }) => as !== 'redisson');
+  return withWorkers(processes * inNode.length, async (workers) => {
+    const contenders: Contender[] = [];
+    const idle = [...workers];
+    for (const each of cases) {
+      if (each.as === 'redisson') {
+        if (jvms.length > 0) contenders.push(ofJvms(jvms, client));
+        continue;
+      }
+      contenders.push(await ofNode(each, server, idle.splice(0, processes)));
+    }
+    // Which process is the next one is a matter of chance, so its longest wait needs more rounds.
+    const rounds = processes > 1 ? 9 : 5;
+    for (let round = 0; round <= (quick ? 2 : rounds); round += 1) {
+      for (const contender of contenders) {
+        const one = await oneRound(setting, contender, shape);
+        if (round > 0) contender.rounds.push(one);
+      }
+    }
+    const rows = contenders.map(({ subject, rounds }): Row => {
+      const middle = (of: keyof (typeof rounds)[number]): number => median(rounds.map((round) => round[of]));
+      const times =
+        shape.flows > 1
+          ? { 'wait p50 ms': middle('wait'), 'longest wait ms': middle('longest') }
+          : { 'p50 ms': middle('length') };
+      return {
+        workload,
+        subject,
+        figures: { 'sections/s': middle('rate'), ...times, 'requests/section': middle('requests') },
+      };
+    });
+    return withRatios(rows);
+  });
+}
+
+function hot(name: string, cases: readonly Case[], processes: number, shape: HotShape): Workload {
+  return {
+    name: `hot lock, ${name}`,
+    run: (setting) => measure(setting, `hot lock, ${name}`, cases, processes, shape),
+  };
+}
+
+const CROWD = [DEFAULT, LOCAL, ...OTHERS, NO_LOCK];
+const SPREAD = [DEFAULT, LOCAL, ...OTHERS];
+const ALONE = [DEFAULT, KEPT, BACKGROUND, RAW, ...OTHERS];
+
 export const workloads: Workload[] = [
-  workload('hot lock, 1 x 50, hold 0', [PLAIN, LOCAL], 50, 0),
-  workload('hot lock, 1 x 50, hold 1 ms', [PLAIN, LOCAL], 50, 1),
-  workload('hot lock, 1 x 500, hold 0', [PLAIN, LOCAL], 500, 0),
-  workload('hot lock, 1 x 500, hold 1 ms', [PLAIN, LOCAL], 500, 1),
-  workload('hot lock, 1 x 50, hold 1 ms, network 1 ms', [PLAIN, LOCAL], 50, 1, true),
-  workload('hot lock, 1 flow', [PLAIN, KEPT, BACKGROUND], 1, 0),
-  workload('hot lock, 1 flow, network 1 ms', [PLAIN, KEPT, BACKGROUND], 1, 0, true),
+  hot('1 x 50, hold 0', CROWD, 1, { flows: 50, sectionsEach: 100, holdMs: 0 }),
+  hot('1 x 50, hold 1 ms', CROWD, 1, { flows: 50, sectionsEach: 20, holdMs: 1 }),
+  hot('1 x 500, hold 0', CROWD, 1, { flows: 500, sectionsEach: 10, holdMs: 0 }),
+  hot('1 x 500, hold 1 ms', CROWD, 1, { flows: 500, sectionsEach: 2, holdMs: 1 }),
+  hot('4 x 10, hold 0', SPREAD, 4, { flows: 10, sectionsEach: 50, holdMs: 0 }),
+  hot('4 x 10, hold 1 ms', SPREAD, 4, { flows: 10, sectionsEach: 25, holdMs: 1 }),
+  hot('1 flow', ALONE, 1, { flows: 1, sectionsEach: 500, holdMs: 0 }),
+  ...[
+    hot('1 x 50, hold 0', CROWD, 1, { flows: 50, sectionsEach: 8, holdMs: 0 }),
+    hot('1 x 50, hold 1 ms', CROWD, 1, { flows: 50, sectionsEach: 8, holdMs: 1 }),
+    hot('1 x 500, hold 0', CROWD, 1, { flows: 500, sectionsEach: 2, holdMs: 0 }),
+    hot('1 x 500, hold 1 ms', CROWD, 1, { flows: 500, sectionsEach: 1, holdMs: 1 }),
+    hot('4 x 10, hold 0', SPREAD, 4, { flows: 10, sectionsEach: 10, holdMs: 0 }),
+    hot('4 x 10, hold 1 ms', SPREAD, 4, { flows: 10, sectionsEach: 10, holdMs: 1 }),
+    hot('1 flow', ALONE, 1, { flows: 1, sectionsEach: 100, holdMs: 0 }),
+  ].map(behindNetwork),
 ];

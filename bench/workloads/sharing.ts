@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../peers.js';
 import { now } from '../monotonic.js';
+import { behindNetwork } from '../network.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { median } from '../statistics.js';
 import { againstBestPeer, type Row, type Setting, type Workload } from './workload.js';
@@ -142,9 +143,11 @@ function sharing(name: string, subjects: readonly Subject[], processes: number, 
 const CROWD = { flows: 50, sectionsEach: 20 };
 const SPREAD = { flows: 10, sectionsEach: 25 };
 
-export const workloads: Workload[] = [
+const ALL: readonly Workload[] = [
   sharing('semaphore, 10 permits, 50 flows, hold 1 ms', SEMAPHORES, 1, { ...CROWD, most: PERMITS }),
   sharing('semaphore, 10 permits, 4 processes x 10, hold 1 ms', SEMAPHORES, 4, { ...SPREAD, most: PERMITS }),
   sharing('read-write lock, 95 % reads, 50 flows, hold 1 ms', READERS, 1, { ...CROWD, most: CROWD.flows }),
   sharing('read-write lock, 95 % reads, 4 processes x 10, hold 1 ms', READERS, 4, { ...SPREAD, most: SPREAD.flows }),
 ];
+
+export const workloads: Workload[] = [...ALL, ...ALL.map(behindNetwork)];

@@ -91,7 +91,10 @@ final class Bench {
         return new Order(members);
     }
 
-    /** `permits`: number of threads that may be inside. `readShare`: percentage of reads on a read-write lock. */
+    /**
+     * `permits`: number of threads that may be inside. `readShare`: percentage of reads on a read-write lock.
+     * The result has the ms from a call to its section, and to its end, of some sections.
+     */
     private Object contend(Order order) throws Exception {
         int sections = order.count("sectionsEach", 1);
         long holdMs = order.number("holdMs", 0);
@@ -101,25 +104,44 @@ final class Bench {
         Order object = order.part("object");
         AtomicInteger inside = new AtomicInteger();
         AtomicLong longest = new AtomicLong();
+        List<Double> waits = new ArrayList<>();
+        List<Double> lengths = new ArrayList<>();
         double startedAt = Clock.now();
         together(order.count("flows", 1), number -> {
             for (int i = 0; i < sections; i++) {
                 boolean reads = (number * 31 + i) % 100 < readShare;
                 long asked = System.nanoTime();
                 Runnable leave = enter(client, object, reads);
-                longest.accumulateAndGet(System.nanoTime() - asked, Math::max);
+                long waited = System.nanoTime() - asked;
+                longest.accumulateAndGet(waited, Math::max);
                 int others = inside.getAndIncrement();
                 if (!reads && others >= permits && readShare == 0) throw new IllegalStateException("too many are inside");
                 if (holdMs > 0) Thread.sleep(holdMs);
                 inside.getAndDecrement();
                 leave.run();
+                long length = System.nanoTime() - asked;
+                synchronized (waits) {
+                    waits.add(waited / 1e6);
+                    lengths.add(length / 1e6);
+                }
             }
         });
+        double endedAt = Clock.now();
         Map<String, Object> result = new LinkedHashMap<>();
         result.put("startedAt", startedAt);
-        result.put("endedAt", Clock.now());
+        result.put("endedAt", endedAt);
         result.put("longestWaitMs", longest.get() / 1e6);
+        result.put("waits", some(waits));
+        result.put("lengths", some(lengths));
         return result;
+    }
+
+    /** Every nth value, at most 2,000. */
+    private static List<Double> some(List<Double> values) {
+        int every = values.size() / 2_000 + 1;
+        List<Double> kept = new ArrayList<>();
+        for (int i = 0; i < values.size(); i += every) kept.add(values.get(i));
+        return kept;
     }
 
     private Runnable enter(String client, Order object, boolean reads) throws Exception {

@@ -1,0 +1,39 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Workload } from './workloads/workload.js';
+
+/* A network between the client and Redis: a proxy that passes bytes on after a delay. */
+
+const DELAY_MS = 1;
+
+/** Listens in this process until the process ends; resolves with the address. */
+async function openDelay(url: string): Promise<string> {
+  const target = new URL(url);
+  const pass = (from: Socket, to: Socket): void => {
+    from.on('data', (bytes) => setTimeout(() => to.writable && to.write(bytes), DELAY_MS));
+    from.on('error', () => to.destroy());
+    from.on('close', () => to.destroy());
+  };
+  const server = createServer((client) => {
+    const redis = connect(Number(target.port), target.hostname);
+    pass(client.setNoDelay(), redis.setNoDelay());
+    pass(redis, client);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const way = new URL(url);
+  way.hostname = '127.0.0.1';
+  way.port = String((server.address() as AddressInfo).port);
+  return way.href;
+}
+
+export const tasks = { openDelay };
+
+const NETWORK = `, network ${DELAY_MS} ms`;
+
+/** The same workload behind a network: each message takes 1 ms, in each direction. */
+export const behindNetwork = ({ name, run }: Workload): Workload => ({
+  name: name + NETWORK,
+  async run({ server, ...setting }) {
+    const rows = await run({ ...setting, server: await server.delayed() });
+    return rows.map((row) => ({ ...row, workload: row.workload + NETWORK }));
+  },
+});
