@@ -1,14 +1,18 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { judge } from './bars.js';
 import { closeRedissons } from './jvms.js';
 import { verdictTable, workloadTable } from './report.js';
+import { readResults, RESULTS_FILE, withRun, type Run } from './results/results.js';
 import { BenchServer } from './server.js';
+import { compareBuilds } from './two-builds/compare.js';
 import { workloads } from './workloads/all.js';
 import type { Row } from './workloads/workload.js';
 
 /*
- * npm run bench -- [--only <pattern>] [--quick] [--json]
+ * npm run bench -- [--only <pattern>] [--quick] [--json] [--save] [--against <folder>]
  *
  * Holdfast and its peers side by side on one Redis that the bench starts. The built package is measured.
  */
@@ -18,6 +22,10 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
+    /** Writes the rows into results/results.json, of which the guide has its figures. */
+    save: { type: 'boolean', default: false },
+    /** The folder of another build, to be compared with this one. */
+    against: { type: 'string' },
     list: { type: 'boolean', default: false },
   },
 });
@@ -26,8 +34,11 @@ const chosen = workloads.filter(({ name }) => only.test(name));
 // With --json nothing else may be on the standard output.
 const say = values.json ? console.error : console.log;
 
-if (chosen.length === 0) throw new Error(`no workload matches ${values.only}; --list names them`);
-if (values.list) {
+if (values.against !== undefined) {
+  await compareBuilds({ folder: values.against, only, quick: values.quick, list: values.list, say });
+} else if (chosen.length === 0) {
+  throw new Error(`no workload matches ${values.only}; --list names them`);
+} else if (values.list) {
   for (const { name } of chosen) console.log(name);
 } else {
   await measure();
@@ -35,15 +46,32 @@ if (values.list) {
 
 async function measure(): Promise<void> {
   const rows: Row[] = [];
+  const machine = `${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}`;
+  const startedAt = performance.now();
   {
     await using server = await BenchServer.start(say);
-    say(`Node ${process.version}, ${cpus().length} x ${cpus()[0]?.model ?? 'unknown processor'}\n`);
+    say(`Node ${process.version}, ${machine}\n`);
+    const run = {
+      date: new Date().toISOString().slice(0, 10),
+      commit: commit(),
+      node: process.version,
+      redis: await server.version(),
+      machine,
+      quick: values.quick,
+    };
     try {
       for (const workload of chosen) {
         await server.clear();
-        const measured = await workload.run({ server, quick: values.quick });
-        rows.push(...measured);
-        if (measured.length > 0) say(`${workloadTable(measured)}\n`);
+        try {
+          const measured = await workload.run({ server, quick: values.quick });
+          rows.push(...measured);
+          if (measured.length > 0) say(`${workloadTable(measured)}\n`);
+        } catch (error) {
+          // The other workloads may take an hour, and do not depend on this one.
+          console.error(`FAILED: ${workload.name}`, error);
+          process.exitCode = 1;
+        }
+        if (values.save) save({ ...run, rows });
       }
     } finally {
       await closeRedissons();
@@ -52,4 +80,18 @@ async function measure(): Promise<void> {
   const verdicts = judge(rows);
   if (values.json) console.log(JSON.stringify({ node: process.version, quick: values.quick, rows, verdicts }, null, 2));
   else if (verdicts.length > 0) console.log(verdictTable(verdicts));
+  say(`${Math.round((performance.now() - startedAt) / 1_000)} s`);
+}
+
+function save(run: Run): void {
+  if (run.rows.length === 0) return;
+  const order = workloads.map(({ name }) => name);
+  writeFileSync(RESULTS_FILE, `${JSON.stringify(withRun(readResults(), run, order), null, 1)}\n`);
+}
+
+/** Of the code that is measured. */
+function commit(): string {
+  const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
+  const isChanged = git('status', '--porcelain', '--', 'src', 'lua', 'package-lock.json') !== '';
+  return git('rev-parse', '--short=7', 'HEAD') + (isChanged ? ', changed' : '');
 }

@@ -1,4 +1,5 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { behindNetworkName } from './network-name.js';
 import type { Workload } from './workloads/workload.js';
 
 /* A network between the client and Redis: a proxy that passes bytes on after a delay. */
@@ -27,13 +28,11 @@ async function openDelay(url: string): Promise<string> {
 
 export const tasks = { openDelay };
 
-const NETWORK = `, network ${DELAY_MS} ms`;
-
 /** The same workload behind a network: each message takes 1 ms, in each direction. */
 export const behindNetwork = ({ name, run }: Workload): Workload => ({
-  name: name + NETWORK,
+  name: behindNetworkName(name),
   async run({ server, ...setting }) {
     const rows = await run({ ...setting, server: await server.delayed() });
-    return rows.map((row) => ({ ...row, workload: row.workload + NETWORK }));
+    return rows.map((row) => ({ ...row, workload: behindNetworkName(row.workload) }));
   },
 });

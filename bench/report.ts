@@ -22,7 +22,7 @@ export function verdictTable(verdicts: readonly Verdict[]): string {
   );
 }
 
-function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
+export function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) => Math.max(3, title.length, ...lines.map((line) => line[column]!.length)));
   const row = (cells: readonly string[]): string =>
     `| ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join(' | ')} |`;
@@ -31,7 +31,7 @@ function table(head: readonly string[], lines: readonly (readonly string[])[]): 
 }
 
 /** Three digits that count, and no more behind the point than that. */
-function readable(value: number | undefined): string {
+export function readable(value: number | undefined): string {
   if (value === undefined) return '';
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US');
   return String(Number(value.toPrecision(3)));

@@ -1,4 +1,5 @@
 import { tasks as network } from '../network.js';
+import { tasks as twoBuilds } from '../two-builds/tasks.js';
 import * as atOnce from './at-once.js';
 import { tasks as besideRedissonTasks } from './beside-redisson-tasks.js';
 import { workloads as besideRedisson } from './beside-redisson.js';
@@ -43,4 +44,5 @@ export const tasks = {
   ...cluster.tasks,
   ...besideRedissonTasks,
   ...network,
+  ...twoBuilds,
 };

@@ -29,7 +29,7 @@ export function withRatios(rows: readonly Row[]): Row[] {
       ),
       'of no lock': of(figure(rows.find(isCeiling), 'sections/s')),
       'p50 of default':
-        option && 'p50 ms' in row.figures ? row.figures['p50 ms']! / figure(byDefault, 'p50 ms')! : undefined,
+        option && 'p50 ms' in row.figures ? row.figures['p50 ms'] / figure(byDefault, 'p50 ms')! : undefined,
       'longest wait beyond default ms':
         option && longest !== undefined ? longest - figure(byDefault, 'longest wait ms')! : undefined,
     };

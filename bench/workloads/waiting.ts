@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { liveBytes } from '../live-bytes.js';
 import { alsoSentBy, LIBRARIES, openPeer, type Peer, type PeerName } from '../peers.js';
 import { withWorkers } from '../processes.js';
 import type { Row, Setting, Workload } from './workload.js';
@@ -33,15 +32,6 @@ async function wait(): Promise<number> {
   for (let i = 0; i < WAITERS; i += 1) calls.push(peer!.acquire(LOCK));
   await sleep(2_000);
   return (liveBytes() - before) / WAITERS;
-}
-
-function liveBytes(): number {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  collect();
-  collect();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
 }
 
 export const tasks = { holdForLong, openWaiting, wait };
