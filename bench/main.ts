@@ -86,12 +86,16 @@ async function measure(): Promise<void> {
 function save(run: Run): void {
   if (run.rows.length === 0) return;
   const order = workloads.map(({ name }) => name);
-  writeFileSync(RESULTS_FILE, `${JSON.stringify(withRun(readResults(), run, order), null, 1)}\n`);
+  const digits = (_: string, value: unknown): unknown =>
+    typeof value === 'number' ? Number(value.toPrecision(6)) : value;
+  writeFileSync(RESULTS_FILE, `${JSON.stringify(withRun(readResults(), run, order), digits, 1)}\n`);
 }
 
-/** Of the code that is measured. */
+/** The last one that changed what is measured. */
 function commit(): string {
-  const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
-  const isChanged = git('status', '--porcelain', '--', 'src', 'lua', 'package-lock.json') !== '';
-  return git('rev-parse', '--short=7', 'HEAD') + (isChanged ? ', changed' : '');
+  const measured = ['--', 'src', 'lua', 'package-lock.json'];
+  const git = (...args: string[]): string =>
+    execFileSync('git', [...args, ...measured], { cwd: import.meta.dirname + '/..', encoding: 'utf8' }).trim();
+  const isChanged = git('status', '--porcelain') !== '';
+  return git('log', '-1', '--abbrev=7', '--format=%h') + (isChanged ? ', changed' : '');
 }

@@ -30,9 +30,11 @@ export function table(head: readonly string[], lines: readonly (readonly string[
   return [row(head), row(rule), ...lines.map(row)].join('\n');
 }
 
-/** Three digits that count, and no more behind the point than that. */
 export function readable(value: number | undefined): string {
-  if (value === undefined) return '';
-  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US');
-  return String(Number(value.toPrecision(3)));
+  return value === undefined ? '' : readableNumber(value).toLocaleString('en-US', { maximumFractionDigits: 20 });
+}
+
+/** Three digits that count, and no more behind the point than that. */
+export function readableNumber(value: number): number {
+  return Math.abs(value) >= 100 ? Math.round(value) : Number(value.toPrecision(3));
 }

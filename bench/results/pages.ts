@@ -130,7 +130,8 @@ function gains(results: Results): string {
 
 /** The first column has texts; the others have texts, or figures to the right. */
 function table([head, ...rows]: readonly (readonly string[])[], others: 'texts' | 'figures' = 'texts'): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`.replaceAll('|  |', '| |');
+  const line = (cells: readonly string[]): string =>
+    `|${cells.map((cell) => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`;
   const rule = head!.map((_, at) => (at > 0 && others === 'figures' ? '---:' : '---'));
   return [head!, rule, ...rows].map(line).join('\n');
 }

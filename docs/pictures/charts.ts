@@ -1,37 +1,12 @@
 import { FAINT, RULE, WORKER_COLORS } from '../../examples/demo/palette.js';
+import { figure as exact, workloadsOf, type Results } from '../../bench/results/results.js';
+import { readableNumber } from '../../bench/report.js';
 import { Svg } from './svg.js';
 
-/* Charts of the tables in docs/performance.md. They have no figures of their own. */
+/* Charts of the figures in bench/results. They have no figures of their own. */
 
-/** The rows of the table whose head begins with a workload. */
-function rowsOf(page: string, workload: string): { readonly head: string[]; readonly rows: string[][] } {
-  const cells = (line: string): string[] =>
-    line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim());
-  const lines = page.split('\n');
-  const first = lines.findIndex((line) => line.startsWith('|') && cells(line)[0] === workload);
-  if (first < 0) throw new Error(`docs/performance.md has no table "${workload}"`);
-  const rest = lines.slice(first + 2);
-  return {
-    head: cells(lines[first]!),
-    rows: rest
-      .slice(
-        0,
-        rest.findIndex((line) => !line.startsWith('|')),
-      )
-      .map(cells),
-  };
-}
-
-/** A figure of a table of docs/performance.md, whose text is `page`. */
-export function figure(page: string, workload: string, subject: string, column: string): number {
-  const { head, rows } = rowsOf(page, workload);
-  const cell = rows.find(([name]) => name === subject)?.[head.indexOf(column)];
-  if (cell === undefined || cell === '') throw new Error(`"${workload}" has no ${column} of ${subject}`);
-  return Number(cell.replaceAll(',', ''));
-}
+/** As the tables have it. */
+const figure = (...of: Parameters<typeof exact>): number => readableNumber(exact(...of));
 
 const SUBJECTS = [
   ['holdfast withLock', 'Holdfast'],
@@ -67,7 +42,7 @@ const PANELS = [
 ] as const;
 
 /** Holdfast and its peers, four panels. */
-export function drawPeers(page: string): string {
+export function drawPeers(results: Results): string {
   const [width, panelWidth, panelHeight] = [860, 406, 128];
   const svg = new Svg(
     width,
@@ -77,7 +52,7 @@ export function drawPeers(page: string): string {
   svg.title('Holdfast and its peers, one run of npm run bench');
   PANELS.forEach(({ title, unit, workload, column }, at) => {
     const [left, top] = [24 + (at % 2) * (panelWidth + 12), 62 + Math.floor(at / 2) * panelHeight];
-    const values = SUBJECTS.map(([subject]) => figure(page, workload, subject, column));
+    const values = SUBJECTS.map(([subject]) => figure(results, workload, subject, column));
     svg.text(left, top + 6, title, 'font-weight="600"');
     svg.faint(left, top + 22, unit);
     values.forEach((value, row) => {
@@ -96,12 +71,13 @@ export function drawPeers(page: string): string {
 }
 
 /** The rate of Holdfast as a multiple of Redisson's. */
-export function drawBesideRedisson(page: string): string {
-  const rows = [...page.matchAll(/^\| (beside Redisson: [^|]+?) +\| +sections\/s .*x Redisson \|$/gm)].map(
-    ([, workload]) => workload!,
+export function drawBesideRedisson(results: Results): string {
+  const rows = [...workloadsOf(results)].flatMap(([name, measured]) =>
+    /^beside Redisson: (?!.*network)/.test(name) && measured.some(({ figures }) => 'x Redisson' in figures)
+      ? [name]
+      : [],
   );
-  if (rows.length < 5) throw new Error('docs/performance.md has too few tables beside Redisson');
-  const values = rows.map((workload) => figure(page, workload, 'holdfast', 'x Redisson'));
+  const values = rows.map((workload) => figure(results, workload, 'holdfast', 'x Redisson'));
   const svg = new Svg(
     860,
     78 + rows.length * 22,

@@ -9,6 +9,8 @@ export class Svg {
     private readonly height: number,
     /** What the picture shows, for readers who cannot see it. */
     private readonly description: string,
+    /** Its figures, for the same readers. */
+    private readonly details?: string,
   ) {}
 
   rect(x: number, y: number, width: number, height: number, attributes: string): void {
@@ -43,6 +45,7 @@ export class Svg {
       `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`,
       ` font-family="${FONT}" font-size="13" fill="${INK}">`,
       `<title>${escaped(this.description)}</title>`,
+      ...(this.details === undefined ? [] : [`<desc>${escaped(this.details)}</desc>`]),
       `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
       ...this.#parts,
       '</svg>\n',

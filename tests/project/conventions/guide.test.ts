@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import ts from 'typescript';
-import { figure } from '../../../docs/pictures/charts.js';
 import { LockTimeoutError } from '../../../src/index.js';
 import { resolveOptions, type ClientOptions } from '../../../src/options.js';
 import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
@@ -242,26 +241,6 @@ describe('links', () => {
   });
 });
 
-test('the figures of the README are those of the tables', () => {
-  const sources: Readonly<Record<string, [workload: string, column: string]>> = {
-    'One waiter enters after a release, p50': ['hand-off, 1 waiter', 'p50 ms'],
-    '50 calls at once for one lock, held for 1 ms: sections per second': ['burst, 50 flows, hold 1 ms', 'sections/s'],
-    '100 calls at once, each for another lock: sections per second': ['100 flows, distinct keys', 'sections/s'],
-    '1,000 calls wait for a held lock: requests per second': ['1,000 wait on a held key', 'requests/s'],
-    '10,000 locks held for a minute: renewal requests': ['10,000 locks held for a minute', 'renewal requests'],
-  };
-  const rows = tableUnder('Measured', page('README.md'));
-  expect(rows.map(([what]) => what)).toEqual(Object.keys(sources));
-  const performance = page('docs/performance.md');
-  for (const [what, ...said] of rows) {
-    const [workload, column] = sources[what!]!;
-    const measured = ['holdfast withLock', 'redlock', 'redis-semaphore'].map((subject) =>
-      figure(performance, workload, subject, column),
-    );
-    expect([what, said.map((cell) => Number(cell.replace(/,| ms/g, '')))]).toEqual([what, measured]);
-  }
-});
-
 test('the README is short: at most 250 lines', () => {
   expect(page('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(250);
 });
@@ -282,8 +261,4 @@ test('each page of the guide that a message or a comment of the source names is 
   expect(named.filter((name) => !PAGES.includes(name))).toEqual([]);
   const old = projectFiles('src', '.ts').filter((path) => /README[,:] "/.test(readProjectFile(path)));
   expect(old).toEqual([]);
-});
-
-test('the place for the figures of the bench is marked', () => {
-  expect(page('docs/performance.md')).toMatch(/<!-- bench:start -->\n[^]*<!-- bench:end -->/);
 });
