@@ -5,6 +5,7 @@ import { createEvents } from '../events.js';
 import { runOutside } from '../ownership/flow.js';
 import { KeptLocks } from '../waiting/hand-overs/kept-locks.js';
 import type { LockWaiter } from '../waiting/lock-waiter.js';
+import { TimeLimits } from '../waiting/limits/time-limits.js';
 import { LocalHandOvers } from '../waiting/hand-overs/local-hand-over.js';
 import { BackgroundReleases } from '../waiting/hand-overs/background-releases.js';
 import { Compensations } from '../holding/compensations.js';
@@ -90,6 +91,7 @@ export function mechanismsOf({
   const sessionOf = (key: string): object | undefined => routes.connectionFor(key, false)?.session;
   const localHandOvers = new LocalHandOvers({ clock, options, sessionOf });
   const kept = new KeptLocks<LockWaiter>(clock);
+  const timeLimits = new TimeLimits(clock);
   const waiting = {
     kept,
     isOneConnection,
@@ -100,6 +102,7 @@ export function mechanismsOf({
     reports,
     compensations,
     longWaits,
+    timeLimits,
     tenures,
     newOwner,
   };

@@ -5,7 +5,7 @@ import { InvalidArgumentError } from '../errors.js';
 import * as reads from '../redis/scripts/reads.js';
 import type { ContextOptions, LockOptions, TryLockOptions } from './arguments.js';
 import type { TokenSource } from '../redis/scripts/fenced-lock.js';
-import type { CallOptions } from './lock-call.js';
+import type { CallOptions, GrantedValue } from './lock-call.js';
 import { SingleLock } from './single-lock.js';
 
 /** The options of a fenced lock's handle. */
@@ -66,7 +66,7 @@ export class FencedLock extends SingleLock<FencedHold> {
   lockAndGetToken(first?: number | LockOptions, second?: CallOptions): Promise<bigint> {
     try {
       const call = this.lockCall(first, second, this.lockAndGetToken);
-      return this.takeForUnlock('lockAndGetToken', call, tokenOf, undefined);
+      return this.takeForUnlock('lockAndGetToken', call, TOKEN, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -87,7 +87,7 @@ export class FencedLock extends SingleLock<FencedHold> {
   tryLockAndGetToken(first?: number | TryLockOptions, leaseTime?: number, third?: CallOptions): Promise<bigint | null> {
     try {
       const call = this.tryLockCall(first, leaseTime, third, this.tryLockAndGetToken);
-      return this.takeForUnlock<bigint | null>('tryLockAndGetToken', call, tokenOf, null);
+      return this.takeForUnlock<bigint | null>('tryLockAndGetToken', call, TOKEN, null);
     } catch (error) {
       return boundRejection(error);
     }
@@ -104,7 +104,7 @@ export class FencedLock extends SingleLock<FencedHold> {
   }
 }
 
-const tokenOf = (hold: FencedHold): bigint => hold.token;
+const TOKEN: GrantedValue<bigint> = { ofHold: ({ token }: FencedHold) => token };
 
 export function checkTokens(value: unknown): TokenSource {
   if (value === undefined || value === 'counter') return 'counter';

@@ -47,23 +47,49 @@ export interface LockSettle {
   failed(error: unknown): void;
 }
 
-/**
- * @param busy - the value that the promise resolves with if the lock stayed busy; `undefined` if the promise rejects.
- */
-export function settleWith<T>(
-  deferred: BoundDeferred<T>,
-  { context }: LockCall,
-  value: (hold: Hold) => T,
-  busy: T | undefined,
-): LockSettle {
-  return {
-    // A flow never enters the hold of a context.
-    granted: (hold) => deferred.resolve(value(hold), context === undefined ? hold : undefined),
-    failed: (error) => {
-      if (busy !== undefined && error instanceof LockTimeoutError) deferred.resolve(busy);
-      else deferred.reject(error);
-    },
-  };
+/** @internal Settles the call as the promise settles. */
+export function settleAs(taken: Promise<Hold>, settle: LockSettle): void {
+  taken.then(
+    (hold) => settle.granted(hold),
+    (error: unknown) => settle.failed(error),
+  );
+}
+
+/** What the promise of a call resolves with. */
+export interface GrantedValue<T> {
+  ofHold(hold: Hold, release: ReleaseMode | undefined): T;
+}
+
+/** @internal The value of `lock()`. */
+export const NOTHING: GrantedValue<undefined> = { ofHold: () => undefined };
+/** @internal The value of `tryLock()`. */
+export const TRUE: GrantedValue<boolean> = { ofHold: () => true };
+
+/** @internal Settles the promise of a call. Keeps nothing else of the call, because many calls may wait. */
+export class PromisedOutcome<T> implements LockSettle {
+  /** A flow never enters the hold of a context. */
+  readonly #entersFlow: boolean;
+  readonly #release: ReleaseMode | undefined;
+
+  constructor(
+    private readonly deferred: BoundDeferred<T>,
+    { context, release }: LockCall,
+    private readonly value: GrantedValue<T>,
+    /** What the promise resolves with if the lock stayed busy; `undefined` if the promise rejects. */
+    private readonly busy: T | undefined,
+  ) {
+    this.#entersFlow = context === undefined;
+    this.#release = release;
+  }
+
+  granted(hold: Hold): void {
+    this.deferred.resolve(this.value.ofHold(hold, this.#release), this.#entersFlow ? hold : undefined);
+  }
+
+  failed(error: unknown): void {
+    if (this.busy !== undefined && error instanceof LockTimeoutError) this.deferred.resolve(this.busy);
+    else this.deferred.reject(error);
+  }
 }
 
 /** @internal `waitByDefault`: the wait time of a call without one. `context`: the context of the lock. */

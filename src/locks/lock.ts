@@ -17,9 +17,12 @@ import {
   isThenable,
   lockCallOf,
   lockOptions,
-  settleWith,
+  NOTHING,
+  PromisedOutcome,
+  TRUE,
   tryLockOptions,
   type CallOptions,
+  type GrantedValue,
   type LockCall,
   type LockSettle,
   type Method,
@@ -92,7 +95,7 @@ export abstract class Lock<H extends Hold = Hold> {
   lock(first?: number | LockOptions, second?: CallOptions): Promise<void> {
     try {
       const call = this.lockCall(first, second, this.lock);
-      return this.takeForUnlock('lock', call, () => undefined, undefined);
+      return this.takeForUnlock('lock', call, NOTHING, undefined);
     } catch (error) {
       return boundRejection(error);
     }
@@ -123,7 +126,7 @@ export abstract class Lock<H extends Hold = Hold> {
   tryLock(first?: number | TryLockOptions, leaseTime?: number, third?: CallOptions): Promise<boolean> {
     try {
       const call = this.tryLockCall(first, leaseTime, third, this.tryLock);
-      return this.takeForUnlock('tryLock', call, () => true, false);
+      return this.takeForUnlock('tryLock', call, TRUE, false);
     } catch (error) {
       return boundRejection(error);
     }
@@ -292,7 +295,7 @@ export abstract class Lock<H extends Hold = Hold> {
     const { options, fn } = checkBody(first, second);
     const call = this.call(checkOptions(options, ACQUIRE_OPTIONS), Infinity, false, this.withLock);
     const hold = await new Promise<H>((granted, failed) =>
-      this.#take(call, { granted: (taken) => granted(this.#leaving(taken as H, call)), failed }, true),
+      this.#take(call, { granted: (taken) => granted(this.ofHold(taken, call.release) as H), failed }, true),
     );
     let result: T;
     try {
@@ -342,11 +345,11 @@ export abstract class Lock<H extends Hold = Hold> {
   /**
    * @internal Acquires through an unbound promise. Only the promise that the caller gets is bound to the awaiting code.
    */
-  protected takeForUnlock<T>(method: string, call: LockCall, granted: (hold: H) => T, busy: T | undefined): Promise<T> {
+  protected takeForUnlock<T>(method: string, call: LockCall, value: GrantedValue<T>, busy: T | undefined): Promise<T> {
     const supported = call.context !== undefined || supportsBoundPromises();
     if (supported === false) return boundRejection(new UnsupportedRuntimeError(method));
     const deferred = boundDeferred<T>();
-    const settle = settleWith(deferred, call, (hold) => granted(hold as H), busy);
+    const settle = new PromisedOutcome(deferred, call, value, busy);
     if (supported === true) this.#take(call, settle);
     else {
       void supported.then((yes) => {
@@ -357,17 +360,14 @@ export abstract class Lock<H extends Hold = Hold> {
     return deferred.promise;
   }
 
-  #asHold<T extends Hold | null>(call: LockCall, busy: T | undefined): Promise<T> {
+  #asHold<T extends H | null>(call: LockCall, busy: T | undefined): Promise<T> {
     const deferred = boundDeferred<T>();
-    this.#take(
-      call,
-      settleWith(deferred, call, (hold) => this.#leaving(hold as H, call) as Hold as T, busy),
-    );
+    this.#take(call, new PromisedOutcome<T>(deferred, call, this as GrantedValue<Hold> as GrantedValue<T>, busy));
     return deferred.promise;
   }
 
-  /** Prepares the hold for a release in the background, if the call or the client asks for that. */
-  #leaving(hold: H, { release = this.releaseMode }: LockCall): H {
+  /** @internal Prepares the hold for a release in the background, if the call or the client asks for that. */
+  ofHold(hold: Hold, release: ReleaseMode = this.releaseMode): Hold {
     if (release === 'background') hold.leavesInBackground((cause) => this.releaseFailed(hold, cause));
     return hold;
   }

@@ -9,7 +9,7 @@ import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { SingleHold, singleHold, type MakeHold } from '../holding/single-hold.js';
 import type { LocalHandOvers } from '../waiting/hand-overs/local-hand-over.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
-import { waitLimitOf } from '../wait-limit.js';
+import { waitLimitOf } from '../waiting/limits/wait-limit.js';
 import type { Settle } from '../waiting/waiter.js';
 import { ClientClosedError, InvalidArgumentError, RefusedError } from '../errors.js';
 import type { ReleaseMode } from '../options.js';

@@ -73,7 +73,9 @@ function enterWhenItRuns(continuation: Continuation, hold: FlowHold): void {
 }
 
 class BoundPromise<T> extends NativePromise<T> {
-  #continuations: Continuation[] = [];
+  /** Nearly every promise has one continuation. */
+  #first: Continuation | undefined;
+  #others: Continuation[] | undefined;
   #settled = false;
   #hold: FlowHold | undefined;
 
@@ -83,7 +85,7 @@ class BoundPromise<T> extends NativePromise<T> {
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     const handled = super.then(onFulfilled, onRejected);
-    const next = deferred<A | B>();
+    const next = new Deferred<A | B>();
     handled.then(
       (value) => next.resolve(value, this.#hold),
       (error: unknown) => next.reject(error, this.#hold),
@@ -92,8 +94,10 @@ class BoundPromise<T> extends NativePromise<T> {
   }
 
   continuesAs(continuation: Continuation): void {
-    if (!this.#settled) this.#continuations.push(continuation);
-    else if (this.#hold !== undefined) enterWhenItRuns(continuation, this.#hold);
+    if (!this.#settled) {
+      if (this.#first === undefined) this.#first = continuation;
+      else (this.#others ??= []).push(continuation);
+    } else if (this.#hold !== undefined) enterWhenItRuns(continuation, this.#hold);
   }
 
   /** Call this before the promise settles, while every continuation is still waiting to run. */
@@ -101,8 +105,11 @@ class BoundPromise<T> extends NativePromise<T> {
     if (this.#settled) return;
     this.#settled = true;
     this.#hold = hold;
-    if (hold !== undefined) for (const continuation of this.#continuations) enterWhenItRuns(continuation, hold);
-    this.#continuations = [];
+    if (hold !== undefined) {
+      if (this.#first !== undefined) enterWhenItRuns(this.#first, hold);
+      for (const each of this.#others ?? []) enterWhenItRuns(each, hold);
+    }
+    this.#first = this.#others = undefined;
   }
 }
 
@@ -121,29 +128,29 @@ interface HandingOn<T> extends BoundDeferred<T> {
   reject(error: unknown, hold?: FlowHold): void;
 }
 
-function deferred<T>(): HandingOn<T> {
-  let resolve!: (value: T) => void;
-  let reject!: (error: unknown) => void;
-  const promise = new BoundPromise<T>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
+class Deferred<T> implements HandingOn<T> {
+  #resolve!: (value: T) => void;
+  #reject!: (error: unknown) => void;
+
+  readonly promise = new BoundPromise<T>((resolve, reject) => {
+    this.#resolve = resolve;
+    this.#reject = reject;
   });
-  return {
-    promise,
-    resolve(value, hold) {
-      promise.settlesWith(hold);
-      resolve(value);
-    },
-    reject(error, hold) {
-      promise.settlesWith(hold);
-      reject(error);
-    },
-  };
+
+  resolve(value: T, hold?: FlowHold): void {
+    this.promise.settlesWith(hold);
+    this.#resolve(value);
+  }
+
+  reject(error: unknown, hold?: FlowHold): void {
+    this.promise.settlesWith(hold);
+    this.#reject(error);
+  }
 }
 
 /** A runtime that cannot bind promises gets a plain promise. The code that awaits it stays outside of the hold. */
 export function boundDeferred<T>(): BoundDeferred<T> {
-  if (canHook() && supported !== false) return deferred<T>();
+  if (canHook() && supported !== false) return new Deferred<T>();
   let resolve!: (value: T) => void;
   let reject!: (error: unknown) => void;
   const promise = new NativePromise<T>((onResolve, onReject) => {
@@ -223,7 +230,7 @@ async function bindsToTheAwaiter(): Promise<boolean> {
 }
 
 function grant(hold: FlowHold): Promise<void> {
-  const granted = deferred<undefined>();
+  const granted = new Deferred<undefined>();
   void NativePromise.resolve().then(() => granted.resolve(undefined, hold));
   return granted.promise;
 }

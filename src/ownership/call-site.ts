@@ -1,19 +1,27 @@
+/** The first frame is the caller, unless a function of Node.js made the call, such as `AsyncLocalStorage.run()`. */
+const FRAMES = 2;
+
 /** A place in the caller's code. The stack becomes text only when a message needs it, because formatting it is slow. */
 export class CallSite {
-  private constructor(private readonly holder: { stack?: string }) {}
+  /** Set by `Error.captureStackTrace()`. */
+  declare private readonly stack?: string;
+
+  private constructor() {
+    // `capture()` creates the call sites.
+  }
 
   /** `above`: the function of this package that the caller called. The captured stack begins with its caller. */
   static capture(above: (...args: never[]) => unknown): CallSite {
-    const holder: { stack?: string } = {};
+    const site = new CallSite();
     const limit = Error.stackTraceLimit;
-    Error.stackTraceLimit = 4;
-    Error.captureStackTrace(holder, above);
+    Error.stackTraceLimit = FRAMES;
+    Error.captureStackTrace(site, above);
     Error.stackTraceLimit = limit;
-    return new CallSite(holder);
+    return site;
   }
 
   toString(): string {
-    const frames = (this.holder.stack ?? '').split('\n').slice(1);
+    const frames = (this.stack ?? '').split('\n').slice(1);
     const frame = frames.find((line) => !line.includes('(node:') && !line.includes('at node:')) ?? '';
     const named = /^\s*at (?:async )?(?:(.+?) \()?(.*?)\)?$/.exec(frame);
     if (named === null) return 'an unknown place';

@@ -1,3 +1,4 @@
+import type { LockKind } from '../events.js';
 import type { Named } from '../lock-name.js';
 import type { ResolvedOptions } from '../options.js';
 import { fairAliveKey, fairChannel, fairQueueKey, fairTimeoutsKey } from '../redis/keys.js';
@@ -13,18 +14,28 @@ import type { ProtocolPort } from './protocol-port.js';
  * sorted set records which waiters of Holdfast are alive.
  */
 export class FairLockProtocol extends PlainLockProtocol implements WaitQueue {
-  override readonly kind = 'fair';
-  override readonly followsLocally = false;
   readonly #keys: readonly [lock: string, queue: string, timeouts: string, alive: string];
 
   constructor(
     port: ProtocolPort,
     named: Named,
     private readonly options: Pick<ResolvedOptions, 'fairLockWaitTimeout' | 'fairWaiterTimeout'>,
-    override readonly reentrant = true,
+    private readonly reenters = true,
   ) {
     super(port, named);
     this.#keys = [this.key, fairQueueKey(this.key), fairTimeoutsKey(this.key), fairAliveKey(this.key)];
+  }
+
+  override get kind(): LockKind {
+    return 'fair';
+  }
+
+  override get reentrant(): boolean {
+    return this.reenters;
+  }
+
+  override get followsLocally(): boolean {
+    return false;
   }
 
   get queue(): WaitQueue {

@@ -1,3 +1,4 @@
+import type { LockKind } from '../events.js';
 import type { Named } from '../lock-name.js';
 import { tokenKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -10,8 +11,6 @@ import type { ProtocolPort } from './protocol-port.js';
 
 /** The plain lock with a counter. The script of every acquisition increments the counter. */
 export class FencedLockProtocol extends PlainLockProtocol {
-  override readonly kind = 'fenced';
-  override readonly followsLocally = false;
   readonly tokenKey: string;
 
   constructor(
@@ -21,6 +20,14 @@ export class FencedLockProtocol extends PlainLockProtocol {
   ) {
     super(port, named);
     this.tokenKey = tokenKey(this.key);
+  }
+
+  override get kind(): LockKind {
+    return 'fenced';
+  }
+
+  override get followsLocally(): boolean {
+    return false;
   }
 
   override acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {

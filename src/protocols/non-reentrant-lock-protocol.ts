@@ -1,3 +1,4 @@
+import type { LockKind } from '../events.js';
 import { PlainLockProtocol } from './plain-lock-protocol.js';
 
 /**
@@ -5,6 +6,11 @@ import { PlainLockProtocol } from './plain-lock-protocol.js';
  * client recognizes an owner that asks again and refuses the call before any command.
  */
 export class NonReentrantLockProtocol extends PlainLockProtocol {
-  override readonly kind = 'non-reentrant';
-  override readonly reentrant = false;
+  override get kind(): LockKind {
+    return 'non-reentrant';
+  }
+
+  override get reentrant(): boolean {
+    return false;
+  }
 }

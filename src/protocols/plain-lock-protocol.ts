@@ -28,14 +28,6 @@ export class PlainLockProtocol implements LockProtocol {
   readonly group: string | undefined;
   readonly key: string;
   readonly channel: string;
-  readonly kind: LockKind = 'lock';
-  readonly reentrant: boolean = true;
-  readonly handsOff: boolean = true;
-  readonly followsLocally: boolean = true;
-  readonly family = 'hash of one owner';
-  readonly side = undefined;
-  readonly concurrent = false;
-  readonly line: string | undefined = undefined;
 
   constructor(
     protected readonly port: ProtocolPort,
@@ -45,6 +37,40 @@ export class PlainLockProtocol implements LockProtocol {
     this.group = groupOf(named);
     this.key = port.keyPrefix + this.name;
     this.channel = lockChannel(this.key);
+  }
+
+  // What is the same for all locks of a kind is a getter: a client may have many locks, and a property is stored in each.
+
+  get kind(): LockKind {
+    return 'lock';
+  }
+
+  get reentrant(): boolean {
+    return true;
+  }
+
+  get handsOff(): boolean {
+    return true;
+  }
+
+  get followsLocally(): boolean {
+    return true;
+  }
+
+  get family(): 'hash of one owner' {
+    return 'hash of one owner';
+  }
+
+  get side(): undefined {
+    return undefined;
+  }
+
+  get concurrent(): boolean {
+    return false;
+  }
+
+  get line(): string | undefined {
+    return undefined;
   }
 
   get renewal(): RenewalScript {

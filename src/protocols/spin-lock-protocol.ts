@@ -1,3 +1,4 @@
+import type { LockKind } from '../events.js';
 import type { Named } from '../lock-name.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { ReleaseReply } from '../redis/scripts/replies.js';
@@ -13,16 +14,28 @@ export type Pauses = (before: number, failures: number) => number;
  * message.
  */
 export class SpinLockProtocol extends PlainLockProtocol {
-  override readonly kind = 'spin';
-  override readonly handsOff = false;
-  override readonly followsLocally = false;
-  /** A line of its own. Other kinds of locks with the same name wait for messages in another line. */
-  override readonly line = 'spin';
   readonly polls: Pauses;
 
   constructor(port: ProtocolPort, named: Named, pauses: Pauses) {
     super(port, named);
     this.polls = pauses;
+  }
+
+  override get kind(): LockKind {
+    return 'spin';
+  }
+
+  override get handsOff(): boolean {
+    return false;
+  }
+
+  override get followsLocally(): boolean {
+    return false;
+  }
+
+  /** A line of its own. Other kinds of locks with the same name wait for messages in another line. */
+  override get line(): string {
+    return 'spin';
   }
 
   override release(owners: readonly string[]): ScriptRequest<ReleaseReply> {

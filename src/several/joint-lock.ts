@@ -7,7 +7,7 @@ import { MultiHold } from './joint-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
 import { ClientClosedError, InvalidArgumentError, LockAbortedError } from '../errors.js';
 import { refuseUnknown, type ReleaseMode } from '../options.js';
-import type { LockCall, LockSettle, Method } from '../locks/lock-call.js';
+import { settleAs, type LockCall, type LockSettle, type Method } from '../locks/lock-call.js';
 import type { TracedLock } from '../locks/lock-trace.js';
 import { Lock } from '../locks/lock.js';
 import { clientIdsOf, groupsOf, identityOf, type Member, type Members } from './members.js';
@@ -160,7 +160,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     const loss = this.innermost(context, (hold) => hold.current)?.findLoss();
     if (loss !== undefined) return settle.failed(loss);
     if (context === undefined) this.takeMembers(call, settle);
-    else this.#takeFor(context, call).then(settle.granted, settle.failed);
+    else settleAs(this.#takeFor(context, call), settle);
   }
 
   #takeFor(context: LockContext, call: LockCall): Promise<MultiHold> {

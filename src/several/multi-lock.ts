@@ -1,4 +1,4 @@
-import { pause, waitLimitOf, waitTimeLeft, type WaitLimit } from '../wait-limit.js';
+import { pause, waitLimitOf, waitTimeLeft, type WaitLimit } from '../waiting/limits/wait-limit.js';
 import { within } from '../clock.js';
 import { answeredTooLate } from '../holding/hold-record.js';
 import type { LockContext } from '../ownership/lock-context.js';
@@ -8,7 +8,7 @@ import type { Tenure } from '../holding/tenure.js';
 import { LockAbortedError, LockLostError, LockTimeoutError } from '../errors.js';
 import { JointLock, longestDeadline } from './joint-lock.js';
 import { isMisuse } from './member-errors.js';
-import type { LockCall, LockSettle } from '../locks/lock-call.js';
+import { settleAs, type LockCall, type LockSettle } from '../locks/lock-call.js';
 import { checkMembers, contextOf, orderedMembers } from './members.js';
 
 /**
@@ -45,7 +45,7 @@ export class MultiLock extends JointLock {
 
   /** @internal */
   protected override takeMembers(call: LockCall, settle: LockSettle): void {
-    this.#acquireMembers(call).then(settle.granted, settle.failed);
+    settleAs(this.#acquireMembers(call), settle);
   }
 
   async #acquireMembers(call: LockCall): Promise<MultiHold> {

@@ -1,5 +1,5 @@
 import type { Timer } from '../clock.js';
-import { onAbort } from '../wait-limit.js';
+import { onAbort } from '../waiting/limits/wait-limit.js';
 import { currentHolds, runAmong, type FlowHold } from '../ownership/flow.js';
 import type { MultiHold } from './joint-hold.js';
 import type { SingleHold } from '../holding/single-hold.js';

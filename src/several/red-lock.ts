@@ -1,4 +1,4 @@
-import { pause, waitLimitOf, waitTimeLeft, type WaitLimit } from '../wait-limit.js';
+import { pause, waitLimitOf, waitTimeLeft, type WaitLimit } from '../waiting/limits/wait-limit.js';
 import { currentHolds, runAmong } from '../ownership/flow.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import type { MultiHold } from './joint-hold.js';
@@ -101,11 +101,12 @@ export class RedLock extends JointLock {
 
   /** Fails the call only when all its requests have ended: none may take effect after the failure. */
   #settle(taken: Promise<MultiHold>, { signal }: LockCall, requests: PendingRequests, settle: LockSettle): void {
-    taken.then(settle.granted, async (error: unknown) => {
+    const failed = async (error: unknown): Promise<void> => {
       await requests.whenAllIdle();
       if (error instanceof NoQuorumError) settle.failed(this.#completed(error, requests));
       else settle.failed(error instanceof LockAbortedError ? new LockAbortedError(this.name, signal?.reason) : error);
-    });
+    };
+    taken.then((hold) => settle.granted(hold), failed);
   }
 
   async #afterFirst(

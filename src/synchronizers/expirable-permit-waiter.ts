@@ -2,7 +2,7 @@ import type { JumpedMs } from '../clock.js';
 import { latestEnd } from '../holding/compensations.js';
 import { newPermitIds } from '../waiting/permit-hand-overs.js';
 import { SharedWaiter, type TakenPermits } from '../waiting/shared-waiter.js';
-import type { WaitLimit } from '../wait-limit.js';
+import type { WaitLimit } from '../waiting/limits/wait-limit.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { OwnerlessServices } from './ownerless-object.js';

@@ -1,5 +1,5 @@
 import { SharedWaiter } from '../waiting/shared-waiter.js';
-import { waitLimitOf, type WaitLimit } from '../wait-limit.js';
+import { waitLimitOf, type WaitLimit } from '../waiting/limits/wait-limit.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { LatchProtocol } from '../protocols/latch-protocol.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';

@@ -15,7 +15,7 @@ type ReleaseServices = Pick<OwnerlessServices, 'clock' | 'compensations' | 'line
  */
 export async function releasePermits(services: ReleaseServices, permits: ReleasedPermits): Promise<boolean> {
   const { ids, deadline, protocol } = permits;
-  const handOver = await services.lines.line(protocol.key, protocol.channel).permits.handOff(permits);
+  const handOver = await services.lines.line(protocol.key, protocol.channel).shared.handOvers.handOff(permits);
   if (handOver.kind === 'failed') throw releaseLater(services, protocol, handOver.ids, handOver.error);
   if (handOver.kind !== 'not sent') return handOver.kind === 'released';
   const { error, reply, doubt } = await protocol.release(ids, 'all').done;

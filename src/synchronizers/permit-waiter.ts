@@ -3,7 +3,7 @@ import type { SemaphoreProtocol } from '../protocols/semaphore-protocol.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import { SharedWaiter } from '../waiting/shared-waiter.js';
-import type { WaitLimit } from '../wait-limit.js';
+import type { WaitLimit } from '../waiting/limits/wait-limit.js';
 import type { OwnerlessServices } from './ownerless-object.js';
 
 /**

@@ -1,5 +1,5 @@
 import { PermitWaiter } from './permit-waiter.js';
-import { waitLimitOf, type WaitLimit } from '../wait-limit.js';
+import { waitLimitOf, type WaitLimit } from '../waiting/limits/wait-limit.js';
 import { InvalidArgumentError, LockTimeoutError } from '../errors.js';
 import type { SemaphoreProtocol } from '../protocols/semaphore-protocol.js';
 import type { ReleaseReply } from '../redis/scripts/semaphore.js';

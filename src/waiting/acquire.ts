@@ -19,7 +19,7 @@ import type { Tenure } from '../holding/tenure.js';
 import { currentHolds } from '../ownership/flow.js';
 import { acquireUnder, forgetUnder, type LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import { abortedBy, onAbort, type WaitLimit } from '../wait-limit.js';
+import { abortedBy, onAbort, type WaitLimit } from './limits/wait-limit.js';
 import type { KeptLocks } from './hand-overs/kept-locks.js';
 import type { LocalHandOvers } from './hand-overs/local-hand-over.js';
 import { mayEnter, waitForBranch } from './branches.js';

@@ -4,7 +4,7 @@ import { LockTimeoutError, LockUpgradeError, type LockError, type RedisUnavailab
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
 import { LightSet } from '../light-set.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import { abortedBy, onAbort, type WaitLimit } from '../wait-limit.js';
+import { abortedBy, onAbort, type WaitLimit } from './limits/wait-limit.js';
 import { warnLongWait } from '../diagnostics/long-wait.js';
 import { LONG_WAIT_MS } from '../timing.js';
 

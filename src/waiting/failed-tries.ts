@@ -13,7 +13,7 @@ interface FailedTryServices {
 
 /** The line that the tries were made for. */
 interface TryingLine {
-  /** Starts the wait: the waiter's timer runs from now on, and listeners get the `waiting` event. */
+  /** Starts the wait: the waiter's time limit runs from now on, and listeners get the `waiting` event. */
   beginWait(waiter: Waiter): void;
   /**
    * The waiter has a new owner id. If Redis announces the turn of each owner on a channel of its own, the line moves

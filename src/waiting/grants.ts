@@ -1,7 +1,7 @@
 /*
- * Grants and hand-overs of locks. The waiter whose try succeeded gets the lock, or a tenure that ends hands the lock over
- * to its successor. If the waiter has left before its grant, the lock goes on to the next waiter. A message grants
- * nothing, because all databases of a server share its channels. shared-grants.ts grants permits and latches.
+ * Grants and hand-overs of locks. The waiter whose try succeeded gets the lock, or a tenure that ends hands it over to its
+ * successor. If the waiter has left before its grant, the lock goes on to the next one. A message grants nothing, because
+ * all databases of a server share its channels. shared-grants.ts grants permits and latches.
  */
 import { NotReplicatedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -14,6 +14,7 @@ import { HandOffStreak } from './hand-overs/hand-off-streak.js';
 import type { KeptLocks } from './hand-overs/kept-locks.js';
 import { extraLeaseMs, FOLLOWED, type LocalHandOvers } from './hand-overs/local-hand-over.js';
 import { grantDeadline } from '../holding/hold-record.js';
+import { LightSet } from '../light-set.js';
 import type { LocalLine } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { ResolvedOptions } from '../options.js';
@@ -48,7 +49,7 @@ export interface GrantingLine {
 
 export class Grants implements TenureHost<Tenure>, QueuedTurn {
   /** Waiters with a pending hand-over. */
-  readonly successors = new Set<LockWaiter>();
+  readonly successors = new LightSet<LockWaiter>();
   readonly #streak: HandOffStreak;
 
   constructor(
@@ -113,10 +114,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     waiter.resolve(tenure, record);
   }
 
-  /**
-   * Returns the waiter that gets the lock by hand-over when a tenure ends. `leaseEnd`: when the
-   * current lease of the key ends.
-   */
+  /** Returns the waiter that gets the lock when a tenure ends. `leaseEnd`: when the current lease of the key ends. */
   successorFor(leaseEnd: LeaseClockMs): LockWaiter | undefined {
     const head = this.line.queue === undefined ? this.line.head : this.line.queue.next;
     if (!(head instanceof LockWaiter) || head.isBusy || !head.protocol.handsOff) return undefined;

@@ -2,6 +2,7 @@ import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import { LightSet } from '../light-set.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
+import type { TimeLimits } from './limits/time-limits.js';
 import type { QueuedLine, QueuedTurn } from './fair-places.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter } from './lock-waiter.js';
@@ -13,6 +14,7 @@ export interface LineServices {
   readonly clock: LeaseClock;
   readonly reports: Reports;
   readonly longWaits: LongWaits;
+  readonly timeLimits: TimeLimits;
 }
 
 /**
@@ -28,8 +30,7 @@ export class LocalLine {
     private readonly services: LineServices,
     /** The queue in Redis in which the only waiter of this line has a place. Absent for a kind without such a queue. */
     readonly queue: QueuedLine | undefined,
-    /** Called when the last waiter has left. */
-    private readonly onEmpty: () => void,
+    private readonly host: { lastWaiterLeft(): void },
   ) {}
 
   get waiterCount(): number {
@@ -67,6 +68,7 @@ export class LocalLine {
   /** Called when the call starts to wait. `turn`: its line. */
   waitBegins(waiter: Waiter, turn: QueuedTurn): void {
     if (waiter instanceof LockWaiter) this.queue?.join(waiter, turn);
+    waiter.watchTime(this.services.timeLimits);
     this.services.longWaits.waiting(this.queue ?? this);
     this.services.reports.waiting(waiter.named, (this.queue ?? this).waiterCount);
   }
@@ -76,7 +78,7 @@ export class LocalLine {
     this.queue?.leave(waiter);
     if (this.#waiters.size > 0) return;
     if (this.queue === undefined) this.services.longWaits.stop(this);
-    this.onEmpty();
+    this.host.lastWaiterLeft();
   }
 
   addHolder(tenure: Tenure): void {

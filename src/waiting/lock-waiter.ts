@@ -4,6 +4,7 @@ import { latestEnd, type Compensations } from '../holding/compensations.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
 import type { MakeHold } from '../holding/single-hold.js';
 import type { Tenure } from '../holding/tenure.js';
+import type { CallSite } from '../ownership/call-site.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { ResolvedOptions } from '../options.js';
@@ -11,7 +12,7 @@ import type { QueueReleases } from '../protocols/queue-releases.js';
 import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply, Granted, Handed, HandOffReply } from '../redis/scripts/replies.js';
-import type { WaitLimit } from '../wait-limit.js';
+import type { WaitLimit } from './limits/wait-limit.js';
 import { extraLeaseMs } from './hand-overs/local-hand-over.js';
 import { Waiter, type Settle } from './waiter.js';
 
@@ -65,8 +66,7 @@ export class LockWaiter extends Waiter {
   readonly protocol: LockProtocol;
   readonly terms: HoldTerms;
   readonly #makeHold: MakeHold;
-  /** The owner id in the requests. The waiter gets a new owner id when the state of the old one in Redis is unknown. */
-  owner: string;
+  #owner: string | undefined;
   /** The owner that a forced unlock of this client named while the reply that grants the lock was pending. */
   forced: string | undefined;
   /** For a kind that polls: the last pause, in ms, and the number of failed tries. */
@@ -81,12 +81,35 @@ export class LockWaiter extends Waiter {
     { protocol, terms, limit, context, makeHold }: LockCallTerms,
     private readonly outcome: Settle,
   ) {
-    super(services.clock, protocol, limit, terms.leaseMs, terms.site);
+    super(limit);
     this.context = context;
     this.protocol = protocol;
     this.terms = terms;
     this.#makeHold = makeHold;
-    this.owner = terms.owner ?? services.newOwner();
+  }
+
+  get named(): LockProtocol {
+    return this.protocol;
+  }
+
+  get leaseMs(): number {
+    return this.terms.leaseMs;
+  }
+
+  get site(): CallSite | undefined {
+    return this.terms.site;
+  }
+
+  /**
+   * The owner id in the requests. A call gets it when it is used first: most calls that wait send no request before they
+   * are the head. The waiter gets a new owner id when the state of the old one in Redis is unknown.
+   */
+  get owner(): string {
+    return (this.#owner ??= this.terms.owner ?? this.services.newOwner());
+  }
+
+  set owner(owner: string) {
+    this.#owner = owner;
   }
 
   /** The lease that a request for this waiter asks for, in ms. The hold ends after its own lease, `terms.leaseMs`. */

@@ -60,8 +60,8 @@ export class PermitHandOvers {
     private readonly line: LocalLine,
     private readonly schedule: RetrySchedule,
     private readonly wakeUps: WakeUps,
-    /** Called when a reply has arrived. */
-    private readonly changed: () => void,
+    /** Its `changed()` is called when a reply has arrived. */
+    private readonly host: { changed(): void },
   ) {
     this.#streak = new HandOffStreak(services.options.handOff, services.clock);
   }
@@ -94,7 +94,7 @@ export class PermitHandOvers {
     const taken = { ids, sentAt: clock.at(request.firstSentAt, jumped) };
     const isTaken = reply === 'handed' || error instanceof NotReplicatedError;
     if (isTaken && !(error === undefined && this.#give(taken, terms))) this.#takeBack(permits.protocol, ids, terms);
-    this.changed();
+    this.host.changed();
     return handOver;
   }
 

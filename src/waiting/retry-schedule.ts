@@ -19,7 +19,8 @@ export class RetrySchedule {
   /** Sequence number of the newest try. */
   newestTry = 0;
   #pausedUntil: LeaseClockMs = 0;
-  readonly #pauses = new BackOff(TRY_PAUSES);
+  /** Created for the first pause: most lines never pause. */
+  #pauses: BackOff | undefined;
   #yielding = false;
   /** End of the newest pause for other clients. If `#pausedUntil` differs, the current pause has another reason. */
   #yieldUntil: LeaseClockMs = 0;
@@ -31,7 +32,7 @@ export class RetrySchedule {
     /** TTL that the client assumes, in ms, if Redis does not know the holder's lease. */
     private readonly unknownLeaseMs: number,
     private readonly line: { readonly waiterCount: number },
-    private readonly step: () => void,
+    private readonly host: { step(): void },
   ) {}
 
   /** Whether the next try has nothing to wait for: no pause, and no holder whose TTL is known. */
@@ -83,7 +84,7 @@ export class RetrySchedule {
     this.next = 'head';
     if (sequence !== this.newestTry || this.line.waiterCount === 0) return;
     const waitMs = ttl === undefined ? this.unknownLeaseMs : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
-    this.#pauses.reset();
+    this.#pauses?.reset();
     this.#lookAt = Math.max(sentAt + waitMs, this.clock.now() + 1);
   }
 
@@ -111,12 +112,13 @@ export class RetrySchedule {
   /** Called when a waiter was granted: the known TTL no longer applies. */
   granted(): void {
     this.#lookAt = undefined;
-    this.#pauses.reset();
+    this.#pauses?.reset();
   }
 
   /** Pauses all tries: Redis is unavailable or replies too late. Each further pause is twice as long, up to 1 s. */
   pause(): void {
     this.next = 'head';
+    this.#pauses ??= new BackOff(TRY_PAUSES);
     this.#pausedUntil = this.clock.now() + this.#pauses.next();
   }
 
@@ -145,12 +147,12 @@ export class RetrySchedule {
     if (this.#pausedUntil !== this.#yieldUntil) return;
     this.#yielding = false;
     this.#pausedUntil = 0;
-    this.step();
+    this.host.step();
   }
 
   wake(): void {
     this.wakeUpPending = true;
-    this.step();
+    this.host.step();
   }
 
   wakeAt(at: LeaseClockMs, keepsAlive = false): void {
@@ -159,7 +161,7 @@ export class RetrySchedule {
     this.#timerAt = at;
     const fire = (): void => {
       this.#timerAt = Infinity;
-      this.step();
+      this.host.step();
     };
     this.#timer = this.clock.setTimer(at, fire, keepsAlive);
   }

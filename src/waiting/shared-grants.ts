@@ -10,22 +10,26 @@ import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { GrantServices } from './grants.js';
 import { HandOffStreak } from './hand-overs/hand-off-streak.js';
 import type { LocalLine } from './line.js';
-import type { PermitHandOvers } from './permit-hand-overs.js';
+import { PermitHandOvers } from './permit-hand-overs.js';
 import type { RetrySchedule } from './retry-schedule.js';
 import { SharedWaiter } from './shared-waiter.js';
+import type { WakeUps } from './wake-ups.js';
 import type { Try } from './waiter.js';
 
 export class SharedGrants {
+  readonly handOvers: PermitHandOvers;
   readonly #streak: HandOffStreak;
   /** Number of permits that this client has acquired here and not released. */
   #permits = 0;
 
   constructor(
-    private readonly services: Pick<GrantServices, 'clock' | 'options'>,
+    private readonly services: Pick<GrantServices, 'clock' | 'options' | 'compensations'>,
     private readonly line: LocalLine,
     private readonly schedule: RetrySchedule,
-    private readonly handOvers: PermitHandOvers,
+    wakeUps: WakeUps,
+    host: { changed(): void },
   ) {
+    this.handOvers = new PermitHandOvers(services, line, schedule, wakeUps, host);
     this.#streak = new HandOffStreak(services.options.handOff, services.clock);
   }
 

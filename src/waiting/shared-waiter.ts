@@ -1,9 +1,9 @@
-import type { LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { LeaseClock, LeaseClockMs } from '../clock.js';
-import type { WaitLimit } from '../wait-limit.js';
+import type { TimeLimits } from './limits/time-limits.js';
+import type { WaitLimit } from './limits/wait-limit.js';
 import { Waiter, type WaiterName } from './waiter.js';
 
 /** The permits that one request acquired. */
@@ -34,14 +34,14 @@ export abstract class SharedWaiter extends Waiter {
   cameAfter = 0;
 
   constructor(
-    clock: LeaseClock,
-    named: WaiterName,
+    protected readonly clock: LeaseClock,
+    readonly named: WaiterName,
     limit: WaitLimit,
-    leaseMs: number | undefined,
-    site: CallSite | undefined,
+    readonly leaseMs: number | undefined,
+    readonly site: CallSite | undefined,
     private readonly fail: (error: unknown) => void,
   ) {
-    super(clock, named, limit, leaseMs, site);
+    super(limit);
   }
 
   /**
@@ -90,8 +90,8 @@ export abstract class SharedWaiter extends Waiter {
     return false;
   }
 
-  override watchTime(leave: (reason: LockError) => void): void {
-    super.watchTime(leave);
+  override watchTime(limits: TimeLimits): void {
+    super.watchTime(limits);
     this.#watched = this.watch;
     this.watch?.waitBegins();
   }

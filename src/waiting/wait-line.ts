@@ -22,7 +22,6 @@ import { LightSet } from '../light-set.js';
 import { LocalLine, type LineServices } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { RetrySchedule } from './retry-schedule.js';
-import { PermitHandOvers } from './permit-hand-overs.js';
 import type { QueuedLine } from './fair-places.js';
 import { SharedGrants } from './shared-grants.js';
 import { SharedWaiter, asksForFewer } from './shared-waiter.js';
@@ -48,8 +47,7 @@ export interface LineRegistry {
 
 export class WaitLine implements GrantingLine {
   readonly #grants: Grants;
-  readonly #shared: SharedGrants;
-  readonly permits: PermitHandOvers;
+  #sharedGrants: SharedGrants | undefined;
   readonly #failures: FailedTries;
   readonly #line: LocalLine;
   readonly #schedule: RetrySchedule;
@@ -64,30 +62,24 @@ export class WaitLine implements GrantingLine {
     private readonly registry: LineRegistry,
     subscriber: ChannelSource,
     channel: string,
-    /**
-     * Whether the waiters of this line can hold the lock at the same time. A holder of this client then keeps no waiter
-     * out.
-     */
+    /** Whether the waiters of this line can hold the lock at the same time: a holder then keeps none of them out. */
     private readonly concurrent: boolean,
-    /**
-     * The queue in Redis in which the only waiter of this line has a place. `channel` then belongs to the waiter's
-     * owner.
-     */
+    /** The queue in Redis in which the only waiter of this line has a place. `channel` then belongs to its owner. */
     readonly queue?: QueuedLine,
   ) {
-    const line = new LocalLine(services, queue, () => {
-      this.#schedule.reset();
-      registry.attend(this, false);
-    });
+    const line = new LocalLine(services, queue, this);
     const { clock, options } = services;
     this.#line = line;
     this.#following = new FollowingTries(services, line);
-    this.#schedule = new RetrySchedule(clock, options.lockWatchdogTimeout, line, () => this.step());
+    this.#schedule = new RetrySchedule(clock, options.lockWatchdogTimeout, line, this);
     this.#wakeUps = new WakeUps(subscriber, channel, line, this.#schedule, this);
     this.#grants = new Grants(services, this, line, this.#schedule, this.#wakeUps, concurrent);
-    this.permits = new PermitHandOvers(services, line, this.#schedule, this.#wakeUps, () => this.changed());
-    this.#shared = new SharedGrants(services, line, this.#schedule, this.permits);
     this.#failures = new FailedTries(services, this, line, this.#schedule);
+  }
+
+  /** Created on first use: the line of a lock never needs it. */
+  get shared(): SharedGrants {
+    return (this.#sharedGrants ??= new SharedGrants(this.services, this.#line, this.#schedule, this.#wakeUps, this));
   }
 
   get waiterCount(): number {
@@ -116,7 +108,11 @@ export class WaitLine implements GrantingLine {
   }
 
   get hasPending(): boolean {
-    return this.#trying.size > 0 || this.#grants.successors.size > 0 || this.permits.isPending;
+    return this.#trying.size > 0 || this.#grants.successors.size > 0 || this.#handsPermitsOver;
+  }
+
+  get #handsPermitsOver(): boolean {
+    return this.#sharedGrants?.handOvers.isPending === true;
   }
 
   get isSubscribed(): boolean {
@@ -127,7 +123,7 @@ export class WaitLine implements GrantingLine {
   join(waiter: Waiter): void {
     // A call over several locks may come here after close() has rejected all waiters. close() does not look again.
     if (this.services.client.closed) return waiter.reject(new ClientClosedError());
-    waiter.watchSignal((reason) => this.#leave(waiter, reason));
+    waiter.watchSignal(this);
     if (waiter instanceof SharedWaiter) waiter.cameAfter = this.#schedule.newestTry;
     if (waiter.limit.kind === 'one try') return this.#try(waiter);
     this.#line.add(waiter);
@@ -135,15 +131,13 @@ export class WaitLine implements GrantingLine {
     if (!waiter.isBusy) this.beginWait(waiter);
   }
 
-  /** Starts the wait: the waiter's timer runs from now on, and listeners get the `waiting` event. */
+  /** Starts the wait: the waiter's time limit runs from now on, and listeners get the `waiting` event. */
   beginWait(waiter: Waiter): void {
-    if (!waiter.startWaiting()) return;
-    waiter.watchTime((reason) => this.#leave(waiter, reason));
-    this.#line.waitBegins(waiter, this.#grants);
+    if (waiter.startWaiting()) this.#line.waitBegins(waiter, this.#grants);
   }
 
   /** Removes a waiter whose time limit has passed, whose signal has aborted, or whose line rejects all waiters. */
-  #leave(waiter: Waiter, reason: LockError): void {
+  leave(waiter: Waiter, reason: LockError): void {
     const wasHead = this.#line.head === waiter;
     this.#line.remove(waiter);
     // There may be enough permits for the next waiter, which asks for fewer.
@@ -156,6 +150,11 @@ export class WaitLine implements GrantingLine {
       this.step();
     });
     this.#scheduleRemoval();
+  }
+
+  lastWaiterLeft(): void {
+    this.#schedule.reset();
+    this.registry.attend(this, false);
   }
 
   /** Takes the next action of the line, if there is one. Every change of state calls this method. */
@@ -221,7 +220,7 @@ export class WaitLine implements GrantingLine {
     // A release, or another try, has granted the call meanwhile. What its own try acquired is surplus.
     const isSurplus = waiter.state === 'granted';
     if (!isSurplus && this.#grantIfTaken(waiter, sent, taken)) return;
-    const isPassed = isSurplus && taken && waiter instanceof SharedWaiter && this.#shared.passSurplus(waiter, request);
+    const isPassed = isSurplus && taken && waiter instanceof SharedWaiter && this.shared.passSurplus(waiter, request);
     if (!isPassed) this.#failures.releaseTaken(waiter, sent, taken);
     if (reply?.kind === 'busy') this.#schedule.learn(reply, this.services.clock.at(request.sentAt, jumped), sequence);
     if (!isSurplus) this.#failures.failed(waiter, sent);
@@ -229,7 +228,7 @@ export class WaitLine implements GrantingLine {
 
   #grantIfTaken(waiter: Waiter, sent: Try, taken: boolean): boolean {
     if (waiter instanceof LockWaiter) return this.#grants.grantIfTaken(waiter, sent);
-    return waiter instanceof SharedWaiter && this.#shared.grantIfTaken(waiter, sent, taken);
+    return waiter instanceof SharedWaiter && this.shared.grantIfTaken(waiter, sent, taken);
   }
 
   /** A request has settled, or a tenure of this client no longer has the lock. */
@@ -241,7 +240,7 @@ export class WaitLine implements GrantingLine {
 
   /** Passes released permits to the waiters of this line. Returns the number that remains to be released in Redis. */
   passOn(permits: number): number {
-    const left = this.#shared.passOn(permits);
+    const left = this.shared.passOn(permits);
     this.changed();
     return left;
   }
@@ -252,7 +251,7 @@ export class WaitLine implements GrantingLine {
   }
 
   rejectAll(error: LockError, isKept: (waiter: Waiter) => boolean = () => false): void {
-    for (const waiter of [...this.#line]) if (!isKept(waiter)) this.#leave(waiter, error);
+    for (const waiter of [...this.#line]) if (!isKept(waiter)) this.leave(waiter, error);
   }
 
   /** Moves the subscription to the channel of the waiter's new owner. */
@@ -288,7 +287,7 @@ export class WaitLine implements GrantingLine {
   }
 
   #notifyIdle(): void {
-    if (this.#onIdle === undefined || this.#trying.size > 0 || this.permits.isPending) return;
+    if (this.#onIdle === undefined || this.#trying.size > 0 || this.#handsPermitsOver) return;
     for (const tenure of this.holders) if (tenure.isReleasing) return;
     this.#onIdle();
   }

@@ -1,11 +1,11 @@
-import type { LeaseClock, Timer, JumpedMs, LeaseClockMs } from '../clock.js';
+import type { JumpedMs, LeaseClockMs } from '../clock.js';
 import { ClientClosedError, LockAbortedError, LockTimeoutError, type LockError } from '../errors.js';
 import { callerContext } from '../redis/connections/detached.js';
 import { isAnyObserved } from '../redis/connections/observed.js';
 import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import { isGrant, type AcquireReply } from '../redis/scripts/replies.js';
-import { abortedBy, onAbort, type WaitLimit } from '../wait-limit.js';
+import { LimitedWait } from './limits/limited-wait.js';
 import type { CallSite } from '../ownership/call-site.js';
 import { currentHolds, type FlowHold } from '../ownership/flow.js';
 import type { SingleHold } from '../holding/single-hold.js';
@@ -52,7 +52,7 @@ export interface Settle {
  * call settles once. A call that gives up while a request is pending settles when that request can no longer take
  * effect.
  */
-export abstract class Waiter {
+export abstract class Waiter extends LimitedWait {
   #state: WaiterState = 'new';
   /** The pending try. The client need not repeat the try once the waiter has left. */
   #try: Try | undefined;
@@ -72,24 +72,18 @@ export abstract class Waiter {
    * message or a timer causes the try.
    */
   readonly #asCaller = isAnyObserved() ? callerContext() : undefined;
-  #timer: Timer | undefined;
-  #unwatchSignal: (() => void) | undefined;
   /** The holds that the caller is inside of. */
   readonly around: readonly FlowHold[] = currentHolds();
   /** The doubts about requests for this call. The call does not fail before they are settled. */
   #doubts: Doubt[] | undefined;
 
-  constructor(
-    protected readonly clock: LeaseClock,
-    /** The name that the caller passed, and its group. */
-    readonly named: WaiterName,
-    readonly limit: WaitLimit,
-    /** Lease of the grant, in ms, if it has one. A reply that comes after the end of this lease grants nothing. */
-    readonly leaseMs: number | undefined,
-    readonly site: CallSite | undefined,
-  ) {}
+  /** The name that the caller passed, and its group. */
+  abstract readonly named: WaiterName;
+  /** Lease of the grant, in ms, if it has one. A reply that comes after the end of this lease grants nothing. */
+  abstract readonly leaseMs: number | undefined;
+  abstract readonly site: CallSite | undefined;
 
-  get name(): string {
+  override get name(): string {
     return this.named.name;
   }
 
@@ -179,30 +173,6 @@ export abstract class Waiter {
   /** Called when the try has ended: the client has granted what the try acquired, or has started its release. */
   onTryOver(): void {
     // By default, a waiter keeps nothing for a try.
-  }
-
-  /** Calls `leave` when the signal aborts. */
-  watchSignal(leave: (reason: LockError) => void): void {
-    const { signal } = this.limit;
-    if (signal === undefined || this.#unwatchSignal !== undefined) return;
-    this.#unwatchSignal = onAbort(signal, () => leave(abortedBy(signal, this.name)));
-  }
-
-  /**
-   * Calls `leave` when the time limit passes. The call has no timer before its first try is answered, so it may last one
-   * command deadline even with a shorter time limit.
-   */
-  watchTime(leave: (reason: LockError) => void): void {
-    const { until, waitTime } = this.limit;
-    if (until === undefined || this.#timer !== undefined) return;
-    this.#timer = this.clock.setTimer(until, () => leave(new LockTimeoutError(this.name, waitTime)));
-  }
-
-  unwatch(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#unwatchSignal?.();
-    this.#unwatchSignal = undefined;
   }
 
   /**

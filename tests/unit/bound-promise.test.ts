@@ -70,7 +70,8 @@ describe('where promises can be bound', () => {
   test('hooks are enabled only for a moment at the await and before the continuation, never during the wait', async () => {
     const { boundDeferred, currentHolds } = library;
     const hold = { open: true };
-    const { promise, ...deferred } = boundDeferred<undefined>();
+    const deferred = boundDeferred<undefined>();
+    const { promise } = deferred;
     expect(on).toEqual({ init: 0, before: 0 });
     const taker = async (): Promise<void> => {
       await promise;
@@ -99,7 +100,8 @@ describe('where promises can be bound', () => {
   });
 
   test('a bound promise is a native promise', async () => {
-    const { promise, ...deferred } = library.boundDeferred<number>();
+    const deferred = library.boundDeferred<number>();
+    const { promise } = deferred;
     expect(promise).toBeInstanceOf(Promise);
     expect(Promise.resolve(promise)).toBe(promise);
     expect(Object.prototype.toString.call(promise)).toBe('[object Promise]');

@@ -3,7 +3,7 @@ import { LeaseClock } from '../../src/clock.js';
 import { Compensations } from '../../src/holding/compensations.js';
 import { Lanes } from '../../src/synchronizers/lanes.js';
 import { LightSet } from '../../src/light-set.js';
-import { abortedBy, onAbort } from '../../src/wait-limit.js';
+import { abortedBy, onAbort } from '../../src/waiting/limits/wait-limit.js';
 import type { LockAbortedError } from '../../src/errors.js';
 import { FakeClock } from '../support/time/fake-clock.js';
 

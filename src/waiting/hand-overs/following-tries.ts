@@ -22,21 +22,24 @@ interface Holders {
  * clients, so as many of them may follow one another as sections by hand-over.
  */
 export class FollowingTries {
-  readonly #inARow: HandOffStreak;
+  #streak: HandOffStreak | undefined;
   /** The tenure whose reply the head waits for, because the limit was reached. */
   #awaited: object | undefined;
 
   constructor(
     private readonly services: FollowingServices,
     private readonly line: Holders,
-  ) {
-    this.#inARow = new HandOffStreak(services.options.handOff, services.clock);
+  ) {}
+
+  /** Created for the first try behind a release in the background. */
+  get #inARow(): HandOffStreak {
+    return (this.#streak ??= new HandOffStreak(this.services.options.handOff, this.services.clock));
   }
 
   /** Whether no tenure of this client keeps the head out. If so, the head tries now. */
   mayTry(head: { readonly protocol: { readonly key: string } } | undefined): boolean {
     if (this.line.holders.size === 0) {
-      this.#inARow.reset();
+      this.#streak?.reset();
       this.#awaited = undefined;
       return true;
     }

@@ -88,8 +88,8 @@ export const HOT_LOCKS = [
   without(
     'local: a token for each hold of a fenced lock',
     'src/protocols/fenced-lock-protocol.ts',
-    '  override readonly followsLocally = false;\n',
-    '',
+    '  override get followsLocally(): boolean {\n    return false;',
+    '  override get followsLocally(): boolean {\n    return true;',
     LOCAL,
   ),
   without(

@@ -64,8 +64,8 @@ export const SABOTAGES = [
   without(
     'nemesis: calls that are forgotten when they have settled',
     lockWaiter,
-    'this.owner = terms.owner ?? services.newOwner();',
-    'this.owner = terms.owner ?? services.newOwner();\n    (globalThis.kept ??= []).push(this);',
+    'this.#makeHold = makeHold;',
+    'this.#makeHold = makeHold;\n    (globalThis.kept ??= []).push(this);',
     NEMESIS,
   ),
   without(

@@ -74,7 +74,7 @@ const HANDED_PERMITS = [
   without(
     'a close that waits for a hand-over of permits',
     entry,
-    'this.#trying.size > 0 || this.permits.isPending) return;',
+    'this.#trying.size > 0 || this.#handsPermitsOver) return;',
     'this.#trying.size > 0) return;',
     HAND_OVERS,
   ),

@@ -153,8 +153,8 @@ export const WAITING = [
   ),
   without(
     'a waiter that leaves nothing',
-    waiter,
-    '    this.#timer?.cancel();\n    this.#timer = undefined;\n    this.#unwatchSignal?.();\n    this.#unwatchSignal = undefined;',
+    'src/waiting/limits/limited-wait.ts',
+    '    this.#timeLimits?.delete(this);\n    this.#timeLimits = undefined;\n    if (this.limit.signal !== undefined) unwatchAbort(this.limit.signal, this);',
     '',
     'tests/integration/leftovers',
     CONTRACT,

@@ -3,7 +3,7 @@ import { runOutside } from '../../../src/ownership/flow.js';
 import { SingleHold, singleHold } from '../../../src/holding/single-hold.js';
 import type { HoldRecord } from '../../../src/holding/hold-record.js';
 import type { RenewalItem } from '../../../src/protocols/lock-protocol.js';
-import { waitLimitOf } from '../../../src/wait-limit.js';
+import { waitLimitOf } from '../../../src/waiting/limits/wait-limit.js';
 import { LockLostError } from '../../../src/errors.js';
 import { SingleLock } from '../../../src/locks/single-lock.js';
 import { lockChannel } from '../../../src/redis/keys.js';

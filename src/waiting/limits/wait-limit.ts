@@ -1,6 +1,6 @@
 /* How long a call waits: its time limit, and the signal that ends the wait earlier. */
-import type { LeaseClock, LeaseClockMs } from './clock.js';
-import { LockAbortedError } from './errors.js';
+import type { LeaseClock, LeaseClockMs } from '../../clock.js';
+import { LockAbortedError } from '../../errors.js';
 
 /** How long a call waits, and the signal that ends the wait earlier. */
 export type WaitLimit = {
@@ -13,7 +13,11 @@ export type WaitLimit = {
   | { readonly kind: 'limited'; readonly until: LeaseClockMs }
 );
 
+/** Most calls that wait have this limit, so they share one object. */
+const UNLIMITED: WaitLimit = { kind: 'unlimited', until: undefined, waitTime: Infinity, signal: undefined };
+
 export function waitLimitOf(clock: LeaseClock, waitTime: number, signal: AbortSignal | undefined): WaitLimit {
+  if (waitTime === Infinity && signal === undefined) return UNLIMITED;
   if (waitTime > 0 && waitTime < Infinity) return { kind: 'limited', until: clock.now() + waitTime, waitTime, signal };
   return { kind: waitTime > 0 ? 'unlimited' : 'one try', until: undefined, waitTime, signal };
 }
@@ -24,34 +28,44 @@ export function waitTimeLeft({ kind, until }: WaitLimit, now: LeaseClockMs): num
   return kind === 'unlimited' ? Infinity : 0;
 }
 
-/** The functions to call when a signal aborts. */
-type Calls = Set<() => void>;
+/** A call that a signal ends. */
+interface AbortableCall {
+  aborted(): void;
+}
 
-const watched = new WeakMap<AbortSignal, { readonly calls: Calls; readonly listener: () => void }>();
+const watched = new WeakMap<AbortSignal, { readonly calls: Set<AbortableCall>; readonly listener: () => void }>();
 
 /**
- * Calls `fn` once when the signal aborts. The returned function cancels this. All calls on one signal share one
- * listener: Node.js warns of a leak from the eleventh listener on, and more calls than that may wait on one signal.
+ * Tells the call once when the signal aborts. All calls on one signal share one listener: Node.js warns of a leak from
+ * the eleventh listener on, and more calls than that may wait on one signal.
  */
-export function onAbort(signal: AbortSignal, fn: () => void): () => void {
+export function watchAbort(signal: AbortSignal, call: AbortableCall): void {
   let watch = watched.get(signal);
   if (watch === undefined) {
-    const calls: Calls = new Set();
+    const calls = new Set<AbortableCall>();
     const listener = (): void => {
       watched.delete(signal);
-      for (const call of [...calls]) call();
+      for (const each of [...calls]) each.aborted();
     };
     watch = { calls, listener };
     watched.set(signal, watch);
     signal.addEventListener('abort', listener, { once: true });
   }
-  const { calls, listener } = watch;
-  calls.add(fn);
-  return () => {
-    if (!calls.delete(fn) || calls.size > 0) return;
-    signal.removeEventListener('abort', listener);
-    watched.delete(signal);
-  };
+  watch.calls.add(call);
+}
+
+export function unwatchAbort(signal: AbortSignal, call: AbortableCall): void {
+  const watch = watched.get(signal);
+  if (watch === undefined || !watch.calls.delete(call) || watch.calls.size > 0) return;
+  signal.removeEventListener('abort', watch.listener);
+  watched.delete(signal);
+}
+
+/** Calls `fn` once when the signal aborts. The returned function cancels this. */
+export function onAbort(signal: AbortSignal, fn: () => void): () => void {
+  const call = { aborted: fn };
+  watchAbort(signal, call);
+  return () => unwatchAbort(signal, call);
 }
 
 const aborted = new WeakMap<AbortSignal, Map<string, LockAbortedError>>();

@@ -1,0 +1,57 @@
+import type { LeaseClockMs } from '../../clock.js';
+import { LockTimeoutError, type LockError } from '../../errors.js';
+import type { LimitedCall, TimeLimits } from './time-limits.js';
+import { abortedBy, unwatchAbort, watchAbort, type WaitLimit } from './wait-limit.js';
+
+/** Where the call waits. */
+interface WaitingPlace {
+  leave(call: LimitedWait, reason: LockError): void;
+}
+
+/**
+ * The wait of a call, which its signal or its time limit ends. The call itself is in the lists of its signal and of the
+ * time limits: a function for each of them would take more heap than the rest of the call.
+ */
+export abstract class LimitedWait implements LimitedCall {
+  #line: WaitingPlace | undefined;
+  /** Present while the time limit of the call runs. */
+  #timeLimits: TimeLimits | undefined;
+
+  constructor(readonly limit: WaitLimit) {}
+
+  abstract get name(): string;
+
+  /** The call leaves the line when its signal aborts. */
+  watchSignal(line: WaitingPlace): void {
+    this.#line = line;
+    if (this.limit.signal !== undefined) watchAbort(this.limit.signal, this);
+  }
+
+  aborted(): void {
+    this.#line?.leave(this, abortedBy(this.limit.signal as AbortSignal, this.name));
+  }
+
+  /**
+   * The call leaves the line when its time limit passes. That time does not run before the first try is answered, so the
+   * call may last one command deadline even with a shorter time limit.
+   */
+  watchTime(limits: TimeLimits): void {
+    if (this.limit.kind !== 'limited' || this.#timeLimits !== undefined) return;
+    this.#timeLimits = limits;
+    limits.add(this);
+  }
+
+  get until(): LeaseClockMs {
+    return this.limit.until ?? Infinity;
+  }
+
+  timeIsUp(): void {
+    this.#line?.leave(this, new LockTimeoutError(this.name, this.limit.waitTime));
+  }
+
+  unwatch(): void {
+    this.#timeLimits?.delete(this);
+    this.#timeLimits = undefined;
+    if (this.limit.signal !== undefined) unwatchAbort(this.limit.signal, this);
+  }
+}
