@@ -19,6 +19,8 @@ export default defineConfig(
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      // The decorator of a module of Nest says all that its class has to say.
+      '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
       // After an await, and for callers without TypeScript, things are other than the types say: we look again.
       '@typescript-eslint/no-unnecessary-condition': 'off',
       // With private fields a method that lost its object fails at its first use; as a mark in a stack it is no mistake.

@@ -13,6 +13,7 @@ type Line =
   | { ranAt: number }
   | { skippedAt: number }
   | { hook: string; open: boolean }
+  | { background: string }
   | { hook: 'exit'; left: number };
 
 const SOURCE = fileURLToPath(new URL('./fixtures/application.cts', import.meta.url));
@@ -126,6 +127,24 @@ describe.each([
     START_MS,
   );
 });
+
+test(
+  'a section that no request waits for ends before its client closes, if the module drains',
+  async () => {
+    const { app, url } = await start('tsc', 'express');
+    expect((await send(`${url}/7/begin/1500`).answer).status).toBe(201);
+    expect(await client.getLock(`${prefix}:order:7`).isLocked()).toBe(true);
+    app.kill('SIGTERM');
+    expect(await app.ended()).toBe(0);
+    expect(app.lines.slice(-3)).toEqual([
+      { hook: 'onApplicationShutdown', open: true },
+      { background: 'released' },
+      { hook: 'exit', left: 0 },
+    ]);
+    expect(await client.getLock(`${prefix}:order:7`).isLocked()).toBe(false);
+  },
+  START_MS,
+);
 
 test(
   'without the filter of the module a busy lock is an error of the application, except where it uses the filter',

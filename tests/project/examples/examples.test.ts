@@ -78,6 +78,15 @@ const FACTS: Record<string, readonly RegExp[]> = {
     /^holdfast {2}nested: entered, 2 holds$/,
   ],
   'multi-lock': [/^ann 110, bob 90$/],
+  'nest-orders': [
+    /^two clients: true$/,
+    /^busy: 423 Locked, Retry-After: 2 s$/,
+    /^another order: paid 8$/,
+    /^first request: paid 7$/,
+    /^the report has 2 lines$/,
+    /^the application has stopped$/,
+    /^locked afterwards: false$/,
+  ],
   'non-reentrant-lock': [
     /^rebuilt$/,
     /^ERR_LOCK_NON_REENTRANT: "example:rebuild"$/,
