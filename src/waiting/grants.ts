@@ -43,8 +43,8 @@ export interface GrantServices {
 export interface GrantingLine {
   /** A tenure of this client no longer has the lock. */
   changed(): void;
-  /** Whether calls of this client wait in the other line of this lock. Readers and writers wait in two lines. */
-  othersWait(protocol: LockProtocol): boolean;
+  /** The other line of this lock, if it has one. Readers and writers wait in two lines. */
+  beside(protocol: LockProtocol): { readonly waiterCount: number; readonly holders: Iterable<Tenure> } | undefined;
 }
 
 export class Grants implements TenureHost<Tenure>, QueuedTurn {
@@ -85,14 +85,13 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
    */
   grant({ waiter, request, before, reply, sentAt, jumped, now }: Grant): void {
     const { protocol, owner, terms } = waiter;
+    const { kept, localHandOvers } = this.services;
     const doubtUntil = request === undefined ? 0 : waiter.doubtUntil(request.doubt);
     const handedOff = reply.kind === 'handed';
+    if (before === undefined) localHandOvers.endStreaks(kept, protocol, [this.line, this.host.beside(protocol)]);
     const tenure = new Tenure(this.services.tenures, this, protocol, owner, doubtUntil, jumped, handedOff);
     tenure.lease.mayLast(waiter.requestedMs);
-    tenure.confirmation =
-      before === undefined
-        ? this.services.localHandOvers.confirmed(protocol, sentAt, terms.leaseMs, jumped)
-        : before.confirmation;
+    tenure.confirmation = before?.confirmation ?? localHandOvers.confirmed(protocol, sentAt, terms.leaseMs, jumped);
     waiter.hasLock();
     this.line.remove(waiter);
     this.line.addHolder(tenure);
@@ -200,7 +199,8 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
 
   keeps(tenure: Tenure): boolean {
     const { client, kept, localHandOvers } = this.services;
-    if (client.closed || this.line.waiterCount > 0 || this.host.othersWait(tenure.protocol)) return false;
+    const waiters = this.line.waiterCount + (this.host.beside(tenure.protocol)?.waiterCount ?? 0);
+    if (client.closed || waiters > 0) return false;
     this.#streak.start();
     const times = this.#streak.withinLocalLimit() ? localHandOvers.keepsUntil(tenure) : undefined;
     if (times !== undefined) kept.add(tenure, times, (waiter) => this.#followKept(tenure, waiter));
@@ -219,7 +219,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
 
   /** How many subscribers of the channel no other client needs: none, if a waiter of this client needs a message. */
   #ownSubscribers({ protocol }: LockWaiter): OwnSubscribers {
-    return this.wakeUps.isConfirmed && !this.host.othersWait(protocol) ? 1 : 0;
+    return this.wakeUps.isConfirmed && (this.host.beside(protocol)?.waiterCount ?? 0) === 0 ? 1 : 0;
   }
 
   /**

@@ -41,8 +41,8 @@ export interface LineRegistry {
   attend(line: WaitLine, attended: boolean): void;
   /** Schedules the end of the subscription, or the removal of a line for a Redis queue, once the line is idle. */
   linger(line: WaitLine): void;
-  /** Whether calls wait in the other line of this lock. */
-  waitsBeside(protocol: LockProtocol): boolean;
+  /** The other line of this lock, if it has one. */
+  beside(protocol: LockProtocol): WaitLine | undefined;
 }
 
 export class WaitLine implements GrantingLine {
@@ -94,8 +94,8 @@ export class WaitLine implements GrantingLine {
     return this.#line.holders;
   }
 
-  othersWait(protocol: LockProtocol): boolean {
-    return this.registry.waitsBeside(protocol);
+  beside(protocol: LockProtocol): WaitLine | undefined {
+    return this.registry.beside(protocol);
   }
 
   get isUnused(): boolean {

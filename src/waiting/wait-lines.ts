@@ -166,10 +166,8 @@ export class WaitLines implements LineRegistry {
     for (const line of [...this]) line.rejectAll(error, isKept);
   }
 
-  waitsBeside({ key, channel, otherLine }: LockProtocol): boolean {
-    if (otherLine === undefined) return false;
-    const line = this.#lines.get(lineOf(key, channel, otherLine));
-    return line !== undefined && line.waiterCount > 0;
+  beside({ key, channel, otherLine }: LockProtocol): WaitLine | undefined {
+    return otherLine === undefined ? undefined : this.#lines.get(lineOf(key, channel, otherLine));
   }
 
   abandonTries(): void {

@@ -145,6 +145,27 @@ describe('a kept lock', () => {
     expect(elapsed(asked)).toBeLessThan(SLACK_MS);
   });
 
+  test('is not entered any more when Redis has given the lock to another call of this client', async () => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, handOff: KEPT });
+    const name = freshName();
+    const lock = client.getLock(name);
+    const first = await inFlow(() => lock.acquire());
+    const held = proxy.holdCommand({ command: ['EVALSHA', 'EVAL'] });
+    const second = inFlow(() => lock.tryAcquire());
+    await held.applied;
+    await first.release();
+    await admin().del(name);
+    held.lift();
+    const hold = await second;
+    expect(hold).not.toBeNull();
+    expect(await inFlow(() => lock.tryAcquire())).toBeNull();
+    await hold?.release();
+    await inFlow(() => lock.withLock(({ owner }) => expect(owner).toBe(hold?.owner)));
+    await client.close();
+    await isFree(name);
+  });
+
   test('is not kept for longer than `local` allows', () => {
     expect(() => createClient({ url: clientUrl(), handOff: { local: 10, keep: 20 } })).toThrow(InvalidArgumentError);
   });

@@ -315,6 +315,28 @@ describe('rule 6: a loss elsewhere', () => {
   });
 });
 
+test('no section follows an owner when Redis has given the lock to another call of this client', async () => {
+  const on = await bench();
+  const first = await inFlow(() => on.lock.acquire());
+  const [next] = await inLine(on.client, [() => on.lock.acquire()]);
+  await quiet(on);
+  const held = on.proxy.holdCommand({ command: ['EVALSHA', 'EVAL'] });
+  const single = inFlow(() => on.lock.tryAcquire());
+  await held.applied;
+  await admin().del(on.name);
+  held.lift();
+  const other = await single;
+  expect(other).not.toBeNull();
+  let begun = false;
+  void next!.then(() => (begun = true));
+  await outcome(first.release());
+  await pause(QUIET_MS);
+  expect(begun).toBe(false);
+  await other?.release();
+  expect((await next!).owner).not.toBe(first.owner);
+  await (await next!).release();
+});
+
 describe('rule 7: forceUnlock() of this client', () => {
   test.each<[string, (on: Bench, owner: string) => Promise<unknown>]>([
     ['of the lock', ({ lock }) => lock.forceUnlock()],

@@ -8,7 +8,7 @@
  * 3. if the connection is the one that was up at the confirmation, and the clock has not jumped since;
  * 4. for `local` ms after the request was sent, within the limits of hand-overs (hand-off-streak.ts);
  * 5. for a kind that allows it (`followsLocally` of the protocol);
- * 6. while no forced unlock by this client is pending.
+ * 6. while no forced unlock by this client is pending, and until Redis gives the lock to another owner of this client.
  *
  * tests/verification/model/LocalHandOver.tla models these rules.
  */
@@ -29,6 +29,16 @@ export interface LocalServices {
   readonly options: { readonly handOff: ResolvedOptions['handOff'] };
   /** Identifies the connection for this key from the moment when it is ready until it closes. */
   sessionOf(key: string): object | undefined;
+}
+
+/** A line of one lock, as the end of its streaks needs it. */
+interface Holders {
+  readonly holders: Iterable<Pick<Tenure, 'confirmation'>>;
+}
+
+/** The kept locks of the client. */
+interface Releasing {
+  release(key: string): Promise<void>;
 }
 
 /** Time, in ms, by which a request that may start a streak asks for more than the lease of its hold. */
@@ -53,6 +63,16 @@ export class LocalHandOvers {
     const extraMs = extraLeaseMs(this.services.options.handOff, protocol);
     const session = extraMs === 0 ? undefined : this.services.sessionOf(protocol.key);
     return session === undefined ? undefined : { sentAt, leaseMs: leaseMs + extraMs, jumped, session };
+  }
+
+  /**
+   * Redis has given the lock to a further owner of this client. So the owners before have lost it, although no reply has
+   * said so: no section follows them without a request. `lines`: those of the lock.
+   */
+  endStreaks(kept: Releasing, { key }: LockProtocol, lines: readonly (Holders | undefined)[]): void {
+    if ((this.services.options.handOff?.localMs ?? 0) === 0) return;
+    for (const line of lines) for (const tenure of line?.holders ?? []) tenure.confirmation = undefined;
+    void kept.release(key);
   }
 
   /** Until when the tenure may stay without a hold. `undefined`: it has to be released. */

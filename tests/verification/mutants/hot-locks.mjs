@@ -99,6 +99,14 @@ export const HOT_LOCKS = [
     '',
     LOCAL,
   ),
+  without(
+    'local: an end of the streak by a grant to another owner of this client',
+    grants,
+    'if (before === undefined) localHandOvers.endStreaks(',
+    'if (before !== undefined) localHandOvers.endStreaks(',
+    LOCAL,
+    KEPT,
+  ),
   without('local: a request after a jump of the clock', localHandOver, 'clock.jumped === jumped &&', '', KEPT),
   without(
     'keep: an end of the time',
