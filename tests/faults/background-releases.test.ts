@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { LockEvents } from '../../src/events.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { closeClients, inFlow, openClient, openProxy, outcome } from '../support/clients/lock-clients.js';
+import { closeClients, inFlow, openClient, openProxy, outcome, pause } from '../support/clients/lock-clients.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, freshName } from '../support/redis.js';
 import { until } from '../support/time/until.js';
@@ -11,6 +11,7 @@ import { until } from '../support/time/until.js';
 
 const DEADLINE_MS = 600;
 const REPLY_MS = 50;
+const SHORT_LEASE_MS = 100;
 const BACKGROUND = { release: 'background' } as const;
 const RELEASE = scripts.release.script!.sha;
 const ACQUIRE = scripts.acquire.script!.sha;
@@ -76,6 +77,24 @@ describe('a release in the background', () => {
     await hold.release();
     expect(failed).toHaveLength(1);
     refused.lift();
+    await keyGone(name);
+  });
+
+  test('of a lost hold rejects with the loss, also while the release of another hold of its owner is on its way', async () => {
+    const { proxy, client, name } = await bench();
+    const lock = client.getLock(name);
+    const outer = await inFlow(() => lock.acquire({ ...BACKGROUND, leaseTime: SHORT_LEASE_MS }));
+    const inner = await outer.run(() => lock.acquire({ ...BACKGROUND, leaseTime: 60_000 }));
+    await pause(SHORT_LEASE_MS);
+    const { signal } = outer;
+    expect(signal.aborted).toBe(false);
+    const held = proxy.holdReply({ sha: RELEASE });
+    const released = inner.release();
+    await held.applied;
+    expect(signal.aborted).toBe(true);
+    expect(await outcome(outer.release())).toBe('ERR_LOCK_LOST');
+    held.lift();
+    await released;
     await keyGone(name);
   });
 

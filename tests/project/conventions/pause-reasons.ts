@@ -56,6 +56,7 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
       'tests/contracts/lock/events.ts': ['350'],
       'tests/contracts/lock/exclusion.ts': ['lockWatchdogTimeout + 100'],
       'tests/contracts/lock/leases.ts': ['250', '450'],
+      'tests/faults/background-releases.test.ts': ['SHORT_LEASE_MS'],
       'tests/faults/clock-jumps.test.ts': ['1_200', '200'],
       'tests/faults/late-delivery.slow.test.ts': ['WATCHDOG_MS / 3 + 50'],
       'tests/faults/losses.test.ts': ['1_200', '500'],

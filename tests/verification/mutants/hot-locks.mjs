@@ -26,6 +26,13 @@ export const HOT_LOCKS = [
     BACKGROUND,
   ),
   without(
+    'a loss that a release in the background rejects with, beside the release of another hold',
+    'src/holding/single-hold.ts',
+    "    if (this.#record.state !== 'releasing') return false;\n",
+    '',
+    BACKGROUND,
+  ),
+  without(
     'a single try that does not overtake a release in the background',
     'src/waiting/acquire.ts',
     "if (release !== undefined && acquisition.limit.kind === 'one try')",
