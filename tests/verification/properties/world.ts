@@ -173,6 +173,8 @@ export class World implements Watcher {
         return this.#lookAtHolds('NotBelieved');
       case 'jump':
         this.clock.jumpWall(step.ms);
+        // A pending grant may be too late now. Its waiter pauses as it does after a request without a reply.
+        this.#upSince = Math.max(this.#upSince, this.now);
         return this.#lookAtHolds('NotAfterJump');
       case 'weather':
         client.connection.weather = step.weather;
