@@ -6,13 +6,14 @@ import type { Workload } from './workloads/workload.js';
 
 const DELAY_MS = 1;
 
-/** Listens in this process until the process ends; resolves with the address. */
-async function openDelay(url: string): Promise<string> {
+/** A proxy in this process. */
+export async function delay(url: string): Promise<{ readonly url: string; close(): void }> {
   const target = new URL(url);
   const pass = (from: Socket, to: Socket): void => {
     from.on('data', (bytes) => setTimeout(() => to.writable && to.write(bytes), DELAY_MS));
     from.on('error', () => to.destroy());
-    from.on('close', () => to.destroy());
+    // Behind the bytes that are still on their way.
+    from.on('close', () => setTimeout(() => to.end(), DELAY_MS));
   };
   const server = createServer((client) => {
     const redis = connect(Number(target.port), target.hostname);
@@ -23,7 +24,12 @@ async function openDelay(url: string): Promise<string> {
   const way = new URL(url);
   way.hostname = '127.0.0.1';
   way.port = String((server.address() as AddressInfo).port);
-  return way.href;
+  return { url: way.href, close: () => void server.close() };
+}
+
+/** Until the process ends. */
+async function openDelay(url: string): Promise<string> {
+  return (await delay(url)).url;
 }
 
 export const tasks = { openDelay };
