@@ -16,7 +16,7 @@ import { BenchServer } from '../server.js';
 import { median, quantile } from '../statistics.js';
 import { CEILING } from './contended.js';
 import type { Round, Shape } from './beside-redisson-tasks.js';
-import type { Row, Setting, Workload } from './workload.js';
+import { roundsOf, type Row, type Setting, type Workload } from './workload.js';
 
 /*
  * The real Redisson on a warm JVM, and Holdfast, as warm: by turns, on one server. A flow of the one is a thread of the
@@ -148,7 +148,7 @@ function contended(name: string, processes: number, shape: Shape): Workload {
       const sides = [ours, theirs];
       const ceilings: number[] = [];
       const measured = sides.map(() => [] as Awaited<ReturnType<typeof oneRound>>[]);
-      for (let round = 0; round <= (setting.quick ? 1 : 5); round += 1) {
+      for (let round = 0; round <= roundsOf(setting); round += 1) {
         for (const [i, side] of sides.entries()) {
           if (shape.kind === 'semaphore') await setPermits(setting.server.url, shape.permits ?? 1);
           const result = await oneRound(setting, side, shape);

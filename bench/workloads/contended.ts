@@ -5,7 +5,7 @@ import { behindNetwork } from '../network.js';
 import { alsoSentBy, LIBRARIES, openPeer, type Peer, type PeerName } from '../peers.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { median } from '../statistics.js';
-import { againstBestPeer, type Row, type Setting, type Workload } from './workload.js';
+import { againstBestPeer, roundsOf, type Row, type Setting, type Workload } from './workload.js';
 
 /*
  * Many that want one lock, and the time until the last one has been inside. `burst`: all come at once and enter once.
@@ -115,7 +115,7 @@ export function takeTurns<T>(
       const open = (worker: Worker) => worker.run('openContender', contender.subject, setting.server.url);
       await Promise.all(contender.workers.map(open));
     }
-    for (let round = 0; round <= (setting.quick ? 1 : 5); round += 1) {
+    for (let round = 0; round <= roundsOf(setting); round += 1) {
       for (const contender of contenders) {
         const measured = await oneRound(setting, contender.subject, contender.workers, contention);
         if (round > 0) contender.measured.push(measured);
@@ -146,7 +146,7 @@ function compare(setting: Setting, workload: string, processes: number, contenti
     if (processes > 1) return againstBestPeer(rows, 'sections/s');
     const [worker] = workers;
     const ceilings: number[] = [];
-    for (let round = 0; round < (setting.quick ? 1 : 5); round += 1) {
+    for (let round = 0; round < roundsOf(setting); round += 1) {
       ceilings.push(await worker!.run('passAlone', setting.server.url, contention));
     }
     return againstBestPeer(

@@ -6,7 +6,7 @@ import { withWorkers, type Worker } from '../processes.js';
 import { median } from '../statistics.js';
 import type { HotBatch, HotShape, HotSubject } from './hot-tasks.js';
 import { withRatios } from './hot-ratios.js';
-import type { Row, Setting, Workload } from './workload.js';
+import { roundsOf, type Row, type Setting, type Workload } from './workload.js';
 
 /*
  * Sections on one key, with the options that save requests (docs/hot-locks.md), beside the other libraries: by turns,
@@ -129,8 +129,8 @@ async function measure(
       contenders.push(await ofNode(each, server, idle.splice(0, processes)));
     }
     // Which process is the next one is a matter of chance, so its longest wait needs more rounds.
-    const rounds = processes > 1 ? 9 : 5;
-    for (let round = 0; round <= (quick ? 2 : rounds); round += 1) {
+    const rounds = roundsOf(setting) * (processes > 1 || quick ? 2 : 1);
+    for (let round = 0; round <= rounds; round += 1) {
       for (const contender of contenders) {
         const one = await oneRound(setting, contender, shape);
         if (round > 0) contender.rounds.push(one);

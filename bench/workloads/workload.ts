@@ -6,6 +6,9 @@ export interface Setting {
   readonly quick: boolean;
 }
 
+/** After the one that warms up. Behind a network, rounds take longer and differ less. */
+export const roundsOf = ({ quick, server }: Setting): number => (quick ? 1 : server.isDelayed ? 3 : 5);
+
 /** One line of the table: what one subject did in one workload. */
 export interface Row {
   readonly workload: string;
