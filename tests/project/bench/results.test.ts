@@ -40,7 +40,7 @@ describe('the pages', () => {
 test('each run of results.json says when, where and of which commit its rows are, and each row belongs to one run', () => {
   for (const { date, commit, node, redis, machine } of results.runs) {
     expect(date).toMatch(/^\d{4}-\d\d-\d\d$/);
-    expect(commit).toMatch(/^[0-9a-f]{7}$/);
+    expect(commit).toMatch(/^[0-9a-f]{7,10}$/);
     expect([node, redis, machine].map((text) => text.length > 0)).toEqual([true, true, true]);
   }
   const rows = results.runs.flatMap((run) => run.rows.map(({ workload, subject }) => `${workload}: ${subject}`));
