@@ -45,11 +45,11 @@ const quicker = (shape: string): Bar[] =>
 
 /** Ten may be inside at once. */
 const permits = (shape: string): Bar[] => {
-  const row = { workload: `semaphore, 10 permits, ${shape}, hold 1 ms`, subject: 'holdfast withPermits' };
-  return [
-    { ...row, figure: 'x best peer', is: 'at least', limit: 1.3 },
-    { ...row, figure: 'requests/section', is: 'at most', limit: 5 },
-  ];
+  const workload = `semaphore, 10 permits, ${shape}, hold 1 ms`;
+  return ['holdfast withPermits', 'holdfast withPermit'].flatMap((subject): Bar[] => [
+    { workload, subject, figure: 'x best peer', is: 'at least', limit: 1.3 },
+    { workload, subject, figure: 'requests/section', is: 'at most', limit: subject.endsWith('s') ? 5 : 1 },
+  ]);
 };
 
 /** The options that save requests (docs/hot-locks.md). */
@@ -132,6 +132,7 @@ const BARS: readonly Bar[] = [
   besideRedisson('1 x 500, hold 0', 1.5),
   besideRedisson('4 x 10, hold 1 ms', 2),
   besideRedisson('4 x 10, hold 0', 2),
+  besideRedisson('fair, 1 x 20', 1.4),
   besideRedisson('fair, 4 x 10', 3),
   besideRedisson('read-write, 95 % reads, 1 x 50', 1.5),
   ...quicker('hand-off, 1 waiter'),

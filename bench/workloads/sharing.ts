@@ -4,6 +4,7 @@ import { now } from '../monotonic.js';
 import { behindNetwork } from '../network.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { median } from '../statistics.js';
+import { warmUpSections } from '../warm-up.js';
 import { againstBestPeer, type Row, type Setting, type Workload } from './workload.js';
 
 /*
@@ -15,7 +16,9 @@ const PERMITS = 10;
 const HOLD_MS = 1;
 const NAME = 'bench:sharing';
 
-const SEMAPHORES = ['holdfast withPermits', 'holdfast withPermit', 'redis-semaphore'] as const;
+/** Each process has its share of the permits, and needs no request. */
+const CEILING = '(no lock: permits inside the process)';
+const SEMAPHORES = ['holdfast withPermits', 'holdfast withPermit', 'redis-semaphore', CEILING] as const;
 const READERS = ['holdfast 95 % reads', 'holdfast lock'] as const;
 type Subject = (typeof SEMAPHORES)[number] | (typeof READERS)[number];
 
@@ -34,7 +37,26 @@ interface Round {
 type Section = (number: number, work: () => Promise<void>) => Promise<void>;
 let section: Section | undefined;
 
-async function openSharing(subject: Subject, url: string): Promise<void> {
+/** At most `permits` sections at once, without a server. */
+function withinProcess(permits: number): Section {
+  let free = permits;
+  const waiting: (() => void)[] = [];
+  return async (_, work) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((enter) => waiting.push(enter));
+    await work();
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+}
+
+/** `permits`: the share of this process, which only the ceiling uses. */
+async function openSharing(subject: Subject, url: string, permits: number): Promise<void> {
+  if (subject === CEILING) {
+    section = withinProcess(permits);
+    return;
+  }
   if (subject === 'redis-semaphore') {
     const { Semaphore } = await import('redis-semaphore');
     const redis = await connect(url);
@@ -102,7 +124,7 @@ async function oneRound({ server }: Setting, workers: readonly Worker[], shape: 
   return { rate: (sections * 1_000) / ms, requests: requests / sections };
 }
 
-/** The first round of each only warms up. */
+/** Every process runs as many sections before the first round as in the other workloads. */
 async function measure(
   setting: Setting,
   workload: string,
@@ -112,11 +134,13 @@ async function measure(
 ): Promise<Row> {
   await setting.server.clear();
   return withWorkers(processes, async (workers) => {
-    await Promise.all(workers.map((worker) => worker.run('openSharing', subject, setting.server.url)));
+    const shareOf = (i: number): number => Math.floor((PERMITS + processes - 1 - i) / processes);
+    await Promise.all(workers.map((worker, i) => worker.run('openSharing', subject, setting.server.url, shareOf(i))));
+    const sectionsEach = Math.ceil(warmUpSections(setting.quick) / shape.flows);
+    await Promise.all(workers.map((worker) => worker.run('share', { ...shape, sectionsEach })));
     const measured: Measured[] = [];
-    for (let round = 0; round < (setting.quick ? 3 : 7); round += 1) {
-      const one = await oneRound(setting, workers, shape);
-      if (round > 0) measured.push(one);
+    for (let round = 0; round < (setting.quick ? 2 : 6); round += 1) {
+      measured.push(await oneRound(setting, workers, shape));
     }
     return {
       workload,

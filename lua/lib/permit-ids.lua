@@ -4,7 +4,12 @@
 
 local ids = {}
 for i = idsFrom, #ARGV do
-  local id = ''
-  for byte in string.gmatch(ARGV[i], '%x%x') do id = id .. string.char(tonumber(byte, 16)) end
-  ids[#ids + 1] = id
+  local id = ARGV[i]
+  ids[#ids + 1] = struct.pack(
+    '>I4I4I4I4',
+    tonumber(string.sub(id, 1, 8), 16),
+    tonumber(string.sub(id, 9, 16), 16),
+    tonumber(string.sub(id, 17, 24), 16),
+    tonumber(string.sub(id, 25, 32), 16)
+  )
 end

@@ -25,7 +25,7 @@ local idsFrom = 5
 local repeated = tonumber(redis.call('ZSCORE', taken, ids[1]) or '-1') > now
 local granted = (repeated or free >= #ids) and 1 or 0
 local takes = granted == 1 and not repeated and #ids or 0
-local first = redis.call('ZRANGE', taken, over, over, 'WITHSCORES')
+local first = granted == 0 and redis.call('ZRANGE', taken, over, over, 'WITHSCORES')
 -- Free the expired permits and take the new ones in both keys, or in neither if Redis refuses a command.
 local change = over - takes
 if over > 0 and free > 0 then redis.call(publish, channel, free) end

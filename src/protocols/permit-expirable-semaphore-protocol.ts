@@ -10,6 +10,12 @@ import type { Lane } from './ownerless-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
 import { PermitsProtocol } from './semaphore-protocol.js';
 
+/** Permits that are released, and the new ones that a waiter gets for them. */
+export interface Exchange {
+  readonly ids: readonly string[];
+  readonly next: readonly string[];
+}
+
 /** The requests of Redisson's RPermitExpirableSemaphore: a number of free permits, and a set of the taken ones. */
 export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
   readonly kind = 'permit-expirable-semaphore';
@@ -35,18 +41,20 @@ export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
   }
 
   /**
-   * Releases permits, all of them or none, and takes new ones with their own lease for the next waiter of this client.
-   * `ours`: number of subscribers of the channel that belong to this client. If the channel has more subscribers, the
-   * script only releases the permits. The request needs no lane: a repeat finds the new ids.
+   * Runs exchanges of released permits for new ones of waiters of this client, each of them as a whole or not at all.
+   * All exchanges release the same number of permits, and take the same number with the same lease. `ours`: number of
+   * subscribers of the channel that belong to this client. If the channel has more subscribers, the script only releases
+   * the permits. The request needs no lane: a repeat finds the new ids.
    */
   handOff(
-    ids: readonly string[],
-    next: readonly string[],
+    exchanges: readonly Exchange[],
     leaseMs: number | undefined,
     ours: OwnSubscribers,
-  ): ScriptRequest<scripts.HandOffReply> {
+  ): ScriptRequest<readonly scripts.HandOffReply[]> {
     const { executor, publish } = this.port;
-    const args = [publish, this.channel, subscribersArg(ours), leaseMs ?? -1, next.length, ...next, ...ids];
+    const [{ next, ids }] = exchanges as [Exchange];
+    const terms = [subscribersArg(ours), leaseArg(leaseMs), next.length, ids.length];
+    const args = [publish, this.channel, ...terms, ...exchanges.flatMap((each) => [...each.next, ...each.ids])];
     return executor.run(scripts.handOff, this.#keys, args);
   }
 

@@ -1,18 +1,22 @@
 /*
- * Hands released permits over to the next waiter of this client. Each permit has an id, so one request releases the old
- * ids and takes new ones with the lease of the waiter. The request names no waiter: the waiter that is the head when the
- * reply arrives gets the permits. A waiter whose own try is pending keeps its place so, and a waiter that has left
- * leaves the permits to the next one.
+ * Hands released permits over to the next waiters of this client. Each permit has an id, so a request exchanges the old
+ * ids for new ones with the lease of the waiter. All releases of one turn of the event loop share a request. The request
+ * names no waiter: the waiter that is the head when the reply arrives gets the permits. A waiter whose own try is pending
+ * keeps its place so, and a waiter that has left leaves the permits to the next one.
+ * tests/verification/model/PermitExchange.tla is the model of this file and of its script.
  */
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { NotReplicatedError, RefusedError, type LockError } from '../errors.js';
 import type { LeaseClockMs } from '../clock.js';
 import { latestEnd, type Compensations } from '../holding/compensations.js';
+import { runOutside } from '../ownership/flow.js';
 import {
   wasReleased,
+  type Exchange,
   type PermitExpirableSemaphoreProtocol,
 } from '../protocols/permit-expirable-semaphore-protocol.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
+import type { HandOffReply } from '../redis/scripts/permit-expirable-semaphore.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
 import type { GrantServices } from './grants.js';
 import { HandOffStreak } from './hand-overs/hand-off-streak.js';
@@ -23,7 +27,10 @@ import type { WakeUps } from './wake-ups.js';
 
 /** New permit ids: 32 hex digits each. */
 export const newPermitIds = (permits: number): string[] =>
-  Array.from({ length: permits }, () => randomBytes(16).toString('hex'));
+  Array.from({ length: permits }, () => randomUUID().replaceAll('-', ''));
+
+/** Ids in one request at most: the server does nothing else while the script runs. One exchange may have more. */
+const MAX_IDS = 1_000;
 
 /**
  * What became of permits that were to be released:
@@ -48,12 +55,39 @@ export interface ReleasedPermits {
 /** The number of permits, and their lease, for which the request was sent. */
 type Terms = Pick<SharedWaiter, 'permits' | 'leaseMs'>;
 
-const isFor = (waiter: SharedWaiter, { permits, leaseMs }: Terms): boolean =>
+const isFor = (waiter: Terms, { permits, leaseMs }: Terms): boolean =>
   waiter.permits === permits && waiter.leaseMs === leaseMs;
+
+/** A release, and the ids that the next waiter gets. */
+interface HandedPermits extends Exchange {
+  readonly permits: ReleasedPermits;
+  settle(handOver: PermitHandOver): void;
+}
+
+/** The exchanges of one request. All of them release the same number of permits for the same terms. */
+interface Batch {
+  readonly protocol: PermitExpirableSemaphoreProtocol;
+  readonly terms: Terms;
+  readonly released: number;
+  readonly exchanges: HandedPermits[];
+  /** One of the exchanges may only follow if no other client waits. */
+  asks: boolean;
+}
+
+/** The reply to the request of a batch. */
+interface Answer {
+  readonly error: LockError | undefined;
+  readonly isDoubtful: boolean;
+  /** The lease of the new permits counts from this moment. */
+  readonly sentAt: LeaseClockMs;
+}
 
 export class PermitHandOvers {
   readonly #streak: HandOffStreak;
+  /** Exchanges without a reply. */
   #pending = 0;
+  /** The exchanges of this turn of the event loop. */
+  #batch: Batch | undefined;
 
   constructor(
     private readonly services: Pick<GrantServices, 'clock' | 'options'> & { readonly compensations: Compensations },
@@ -70,40 +104,70 @@ export class PermitHandOvers {
     return this.#pending > 0;
   }
 
-  /** The lease of the new permits counts from the first attempt, because a repeat writes nothing. */
+  /** Releases permits, and gives the next waiter new ones. */
   async handOff(permits: ReleasedPermits): Promise<PermitHandOver> {
-    const terms = this.#termsFor(permits.ids.length);
+    const { ids } = permits;
+    const terms = this.#termsFor(ids.length);
     this.#streak.start();
     if (terms === undefined || !this.#streak.withinHardLimit()) {
       this.#streak.reset();
       return { kind: 'not sent' };
     }
-    const { clock } = this.services;
-    const ids = newPermitIds(terms.permits);
-    const jumped = clock.jumpedByNow();
-    const ours = this.#streak.pastFairShare() ? Number(this.wakeUps.isConfirmed) : 'not counted';
+    const batch = this.#batchFor(permits, terms);
+    if (this.#streak.pastFairShare()) batch.asks = true;
     this.#streak.count();
     this.#pending += 1;
-    const request = await permits.protocol.handOff(permits.ids, ids, terms.leaseMs, ours).done;
-    this.#pending -= 1;
+    return new Promise((settle) => {
+      batch.exchanges.push({ permits, ids, next: newPermitIds(terms.permits), settle });
+    });
+  }
+
+  #batchFor({ ids, protocol }: ReleasedPermits, terms: Terms): Batch {
+    const released = ids.length;
+    const open = this.#batch;
+    const isFull = open !== undefined && (open.exchanges.length + 1) * (released + terms.permits) > MAX_IDS;
+    if (open !== undefined && !isFull && open.released === released && isFor(open.terms, terms)) return open;
+    const batch: Batch = { protocol, terms, released, exchanges: [], asks: false };
+    this.#batch = batch;
+    // Timers that fire together run before `setImmediate`. The request serves several callers, so it runs outside the
+    // flow of each caller.
+    runOutside(() => setImmediate(() => void this.#send(batch)));
+    return batch;
+  }
+
+  async #send(batch: Batch): Promise<void> {
+    if (this.#batch === batch) this.#batch = undefined;
+    const { protocol, terms, exchanges, asks } = batch;
+    const { clock } = this.services;
+    const jumped = clock.jumpedByNow();
+    const ours = asks ? Number(this.wakeUps.isConfirmed) : 'not counted';
+    const request = await protocol.handOff(exchanges, terms.leaseMs, ours).done;
+    this.#pending -= exchanges.length;
     const { error, reply, doubt } = request;
-    const handOver = this.#handOverBy(permits, ids, error, reply, doubt !== undefined);
-    if (handOver.kind === 'released') permits.released();
-    if (reply === 'released') this.schedule.yield();
-    if (reply !== 'handed') this.#streak.reset();
-    const taken = { ids, sentAt: clock.at(request.firstSentAt, jumped) };
-    const isTaken = reply === 'handed' || error instanceof NotReplicatedError;
-    if (isTaken && !(error === undefined && this.#give(taken, terms))) this.#takeBack(permits.protocol, ids, terms);
+    // The lease counts from the first attempt, because a repeat writes nothing.
+    const sentAt = clock.at(request.firstSentAt, jumped);
+    const answer = { error, isDoubtful: doubt !== undefined, sentAt };
+    if (reply?.includes('released') === true) this.schedule.yield();
+    if (reply?.every((each) => each === 'handed') !== true) this.#streak.reset();
+    exchanges.forEach((exchange, i) => this.#settle(batch, exchange, answer, reply?.[i]));
     this.host.changed();
-    return handOver;
+  }
+
+  #settle({ protocol, terms }: Batch, exchange: HandedPermits, answer: Answer, reply: HandOffReply | undefined): void {
+    const { permits, next, settle } = exchange;
+    const { error, sentAt } = answer;
+    const handOver = this.#handOverBy(exchange, answer, reply);
+    if (handOver.kind === 'released') permits.released();
+    const isTaken = reply === 'handed' || error instanceof NotReplicatedError;
+    if (isTaken && !(error === undefined && this.#give({ ids: next, sentAt }, terms)))
+      this.#takeBack(protocol, next, terms);
+    settle(handOver);
   }
 
   #handOverBy(
-    { ids, deadline }: ReleasedPermits,
-    next: readonly string[],
-    error: LockError | undefined,
-    reply: 'handed' | 'released' | 'mixed' | 'unknown' | undefined,
-    isDoubtful: boolean,
+    { permits: { ids, deadline }, next }: HandedPermits,
+    { error, isDoubtful }: Answer,
+    reply: HandOffReply | undefined,
   ): PermitHandOver {
     if (error instanceof NotReplicatedError) return { kind: 'released' };
     // Redis has refused the request before it changed anything, for example at maxmemory.
@@ -114,8 +178,8 @@ export class PermitHandOvers {
   }
 
   /**
-   * The terms of the waiter that gets the permits of the next request. The waiters before it get those of the pending
-   * requests, so all of them have to want the same.
+   * The terms of the waiter that gets the permits of the next exchange. The waiters before it get those of the pending
+   * exchanges, so all of them have to want the same.
    */
   #termsFor(released: number): Terms | undefined {
     let before = this.#pending;

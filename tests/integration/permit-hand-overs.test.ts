@@ -100,6 +100,37 @@ test('of several released permits the next waiter gets those that it wants, and 
   await semaphore.release(await two);
 });
 
+test('releases of one turn of the event loop share a request, and an id that is not taken fails its own call', async () => {
+  const on = await stage(3);
+  const { semaphore, other, proxy } = on;
+  const taken = await semaphore.acquireMany(3);
+  const next = Array.from({ length: 4 }, () => semaphore.acquire(20_000));
+  await parked(on);
+  const before = proxy.log.length;
+  const calls = [taken[0]!, '0'.repeat(32), taken[1]!, taken[2]!].map((id) => outcome(semaphore.release(id)));
+  expect(await Promise.all(calls)).toEqual(['ok', 'ERR_LOCK_UNKNOWN_PERMIT', 'ok', 'ok']);
+  const ids = await Promise.all(next.slice(0, 3));
+  expect(sent(on, before)).toBe(1);
+  expect(new Set([...taken, ...ids]).size).toBe(6);
+  expect(await other.acquiredPermits()).toBe(3);
+  await semaphore.release(ids[0]!);
+  for (const id of [ids[1]!, ids[2]!, await next[3]!]) await semaphore.release(id);
+  expect(await other.availablePermits()).toBe(3);
+});
+
+test('releases of different numbers of permits in one turn do not share a request', async () => {
+  const on = await stage(3);
+  const { semaphore, other, proxy } = on;
+  const taken = await semaphore.acquireMany(3);
+  const next = [semaphore.acquire(), semaphore.acquire()];
+  await parked(on);
+  const before = proxy.log.length;
+  await Promise.all([semaphore.release(taken.slice(0, 2)), semaphore.release(taken[2]!)]);
+  for (const id of await Promise.all(next)) await semaphore.release(id);
+  expect(sent(on, before, HAND_OFF)).toBe(2);
+  expect(await other.availablePermits()).toBe(3);
+});
+
 test('no waiter gets a permit of an id that is not taken', async () => {
   const on = await stage(1);
   const { semaphore, other } = on;

@@ -174,25 +174,73 @@ describeScript(release, {
   },
 });
 
+/** Exchanges permits: of each pair, the next waiter gets those of the first digits for those of the second. */
+const exchanging = (bench: ScriptBench, ...pairs: [next: string, digits: string][]) =>
+  exchangingFor(bench, 20_000, -1, ...pairs);
+
+const exchangingFor = (bench: ScriptBench, leaseMs: number, ours: number, ...pairs: [string, string][]) => {
+  const [[next, digits]] = pairs as [[string, string]];
+  const ids = pairs.flatMap((pair) => pair.flatMap((part) => Array.from(part, id)));
+  return run(handOff, keys(bench), 'PUBLISH', channel(bench), ours, leaseMs, next.length, digits.length, ...ids);
+};
+
 /** Releases the permits of `digits`, and takes those of `next` for the next waiter. */
 const handing = (bench: ScriptBench, digits: string, next: string, leaseMs = 20_000, ours = -1) =>
-  run(
-    handOff,
-    keys(bench),
-    'PUBLISH',
-    channel(bench),
-    ours,
-    leaseMs,
-    next.length,
-    ...Array.from(next, id),
-    ...Array.from(digits, id),
-  );
+  exchangingFor(bench, leaseMs, ours, [next, digits]);
+
 describeScript(handOff, {
-  '1': {
+  'an array with one number for each exchange: 1 = released, and the next waiter has its new permits; 2 = only': {
+    'each exchange of a request is done as a whole or not at all': async (bench) => {
+      await admin().set(bench.name, '0');
+      for (const digit of 'abd') await has(bench, digit, 10_000);
+      await has(bench, 'c', -1);
+      expect(await exchanging(bench, ['e', 'a'], ['f', 'c'], ['0', 'b'])).toEqual([1, 0, 1]);
+      expect(await left(bench, 'e')).toEqual(between(19_000, 20_000));
+      expect(await left(bench, 'f')).toBeUndefined();
+      expect(await left(bench, '0')).toEqual(between(19_000, 20_000));
+      expect(await left(bench, 'd')).toEqual(between(9_000, 10_000));
+      expect(await free(bench)).toBe('0');
+    },
+    'R1: a repeat of several exchanges writes nothing': async (bench) => {
+      await admin().set(bench.name, '0');
+      for (const digit of 'ab') await has(bench, digit, 10_000);
+      for (let i = 0; i < 2; i += 1) expect(await exchanging(bench, ['c', 'a'], ['d', 'b'])).toEqual([1, 1]);
+      expect(await admin().zcard(takenPermitsKey(bench.name))).toBe(2);
+      expect(await free(bench)).toBe('0');
+    },
+    'R33: for other clients one exchange of a request is only a release': async (bench) => {
+      await admin().set(bench.name, '0');
+      for (const digit of 'abc') await has(bench, digit, 10_000);
+      const another = admin().duplicate();
+      await another.subscribe(channel(bench));
+      expect(await exchangingFor(bench, 20_000, 0, ['d', 'a'], ['e', 'b'], ['f', 'c'])).toEqual([2, 1, 1]);
+      await another.quit();
+      expect(await admin().zcard(takenPermitsKey(bench.name))).toBe(2);
+      expect(await free(bench)).toBe('1');
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+    'as many exchanges are only releases as there are too many permits': async (bench) => {
+      await admin().set(bench.name, '-2');
+      for (const digit of 'abc') await has(bench, digit, 10_000);
+      expect(await exchanging(bench, ['d', 'a'], ['e', 'b'], ['f', 'c'])).toEqual([2, 2, 1]);
+      expect(await left(bench, 'f')).toEqual(between(19_000, 20_000));
+      expect(await free(bench)).toBe('0');
+      expect(await bench.published()).toEqual([]);
+    },
+    'more exchanges than one command takes': async (bench) => {
+      await admin().set(bench.name, '0');
+      const many = Array.from({ length: 1_100 }, (_, i) => i.toString(16).padStart(32, '0'));
+      for (const each of many) await admin().zadd(takenPermitsKey(bench.name), NEVER, Buffer.from(each, 'hex'));
+      const ids = many.flatMap((each) => [each.replace(/^0/, '1'), each]);
+      const done = await run(handOff, keys(bench), 'PUBLISH', channel(bench), -1, 20_000, 1, 1, ...ids);
+      expect(done).toEqual(many.map(() => 1));
+      expect(await admin().zcard(takenPermitsKey(bench.name))).toBe(1_100);
+      expect(await admin().zscore(takenPermitsKey(bench.name), Buffer.from(many[1_099]!, 'hex'))).toBeNull();
+    },
     'the next permit has its own lease, the old one is released, and nothing is published': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', 10_000);
-      expect(await handing(bench, 'a', 'b')).toBe(1);
+      expect(await handing(bench, 'a', 'b')).toEqual([1]);
       expect(await left(bench, 'a')).toBeUndefined();
       expect(await left(bench, 'b')).toEqual(between(19_000, 20_000));
       expect(await free(bench)).toBe('0');
@@ -202,7 +250,7 @@ describeScript(handOff, {
       await admin().set(bench.name, '0');
       await has(bench, 'a', 10_000);
       await handing(bench, 'a', 'b', 15_000);
-      expect(await handing(bench, 'a', 'b', 60_000)).toBe(1);
+      expect(await handing(bench, 'a', 'b', 60_000)).toEqual([1]);
       expect(await left(bench, 'b')).toEqual(between(14_000, 15_000));
       expect(await free(bench)).toBe('0');
       expect(await bench.published()).toEqual([]);
@@ -210,7 +258,7 @@ describeScript(handOff, {
     'permits that the next waiter does not want become free, and are published': async (bench) => {
       await admin().set(bench.name, '1');
       for (const digit of 'abc') await has(bench, digit, 10_000);
-      expect(await handing(bench, 'abc', 'd')).toBe(1);
+      expect(await handing(bench, 'abc', 'd')).toEqual([1]);
       expect(await free(bench)).toBe('3');
       expect(await left(bench, 'd')).toEqual(between(19_000, 20_000));
       expect(await admin().zcard(takenPermitsKey(bench.name))).toBe(1);
@@ -219,14 +267,14 @@ describeScript(handOff, {
     'permits without a lease are passed on without one': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', Infinity);
-      expect(await handing(bench, 'a', 'b', -1)).toBe(1);
+      expect(await handing(bench, 'a', 'b', -1)).toEqual([1]);
       expect(await left(bench, 'b')).toBe(Infinity);
       expect(await bench.published()).toEqual([]);
     },
     'R21: a lease that ends sooner than the old one is published': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', 60_000);
-      expect(await handing(bench, 'a', 'b', 5_000)).toBe(1);
+      expect(await handing(bench, 'a', 'b', 5_000)).toEqual([1]);
       expect(await bench.published()).toEqual(message(bench, '1'));
     },
     'with only the own number of subscribers the permit is passed on': async (bench) => {
@@ -234,7 +282,7 @@ describeScript(handOff, {
       await has(bench, 'a', 10_000);
       const own = admin().duplicate();
       await own.subscribe(channel(bench));
-      expect(await handing(bench, 'a', 'b', 20_000, 1)).toBe(1);
+      expect(await handing(bench, 'a', 'b', 20_000, 1)).toEqual([1]);
       await own.quit();
       expect(await left(bench, 'b')).toEqual(between(19_000, 20_000));
     },
@@ -242,17 +290,15 @@ describeScript(handOff, {
       await admin().set(bench.name, '0', 'PX', 60_000);
       await has(bench, 'a', 10_000);
       await admin().pexpire(takenPermitsKey(bench.name), 60_000);
-      expect(await handing(bench, 'a', 'b')).toBe(1);
+      expect(await handing(bench, 'a', 'b')).toEqual([1]);
       expect(await admin().pttl(takenPermitsKey(bench.name))).toEqual(between(59_000, 60_000));
     },
-  },
-  '2': {
     'with one more subscriber than the own ones the permit is released and published': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', 10_000);
       const another = admin().duplicate();
       await another.subscribe(channel(bench));
-      expect(await handing(bench, 'a', 'b', 20_000, 0)).toBe(2);
+      expect(await handing(bench, 'a', 'b', 20_000, 0)).toEqual([2]);
       await another.quit();
       expect(await left(bench, 'a')).toBeUndefined();
       expect(await left(bench, 'b')).toBeUndefined();
@@ -262,18 +308,16 @@ describeScript(handOff, {
     'while the number is negative the permit is released, and nothing is published': async (bench) => {
       await admin().set(bench.name, '-2');
       await has(bench, 'a', 10_000);
-      expect(await handing(bench, 'a', 'b')).toBe(2);
+      expect(await handing(bench, 'a', 'b')).toEqual([2]);
       expect(await left(bench, 'b')).toBeUndefined();
       expect(await free(bench)).toBe('-1');
       expect(await bench.published()).toEqual([]);
     },
-  },
-  '0': {
     'a permit that is not taken, or has expired: nothing is passed on': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', -1);
-      expect(await handing(bench, 'a', 'b')).toBe(0);
-      expect(await handing(bench, 'c', 'd')).toBe(0);
+      expect(await handing(bench, 'a', 'b')).toEqual([0]);
+      expect(await handing(bench, 'c', 'd')).toEqual([0]);
       expect(await left(bench, 'b')).toBeUndefined();
       expect(await free(bench)).toBe('0');
       expect(await bench.published()).toEqual([]);
@@ -283,16 +327,14 @@ describeScript(handOff, {
       await has(bench, 'a', 10_000);
       await handing(bench, 'a', 'b');
       await giving(bench, 'b');
-      expect(await handing(bench, 'a', 'b')).toBe(0);
+      expect(await handing(bench, 'a', 'b')).toEqual([0]);
       expect(await left(bench, 'b')).toBeUndefined();
       expect(await free(bench)).toBe('1');
     },
-  },
-  '3': {
     'with an id that is not taken none is released, and nothing is passed on': async (bench) => {
       await admin().set(bench.name, '0');
       await has(bench, 'a', Infinity);
-      expect(await handing(bench, 'ab', 'cd')).toBe(3);
+      expect(await handing(bench, 'ab', 'cd')).toEqual([3]);
       expect(await left(bench, 'a')).toBe(Infinity);
       expect(await left(bench, 'c')).toBeUndefined();
       expect(await bench.published()).toEqual([]);

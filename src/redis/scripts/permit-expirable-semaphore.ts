@@ -37,12 +37,13 @@ export const release = defineScript<Keys, readonly (string | number)[], ReleaseR
 export type HandOffReply = 'handed' | ReleaseReply;
 const HANDED_OFF: Readonly<Record<number, HandOffReply>> = { 1: 'handed', 2: 'released', 3: 'mixed' };
 
-export const handOff = defineScript<Keys, readonly (string | number)[], HandOffReply>({
+/** One reply for each exchange of the request. */
+export const handOff = defineScript<Keys, readonly (string | number)[], readonly HandOffReply[]>({
   file: 'permit-expirable-semaphore/hand-off',
   source: handOffSource,
-  reply: (raw) => HANDED_OFF[replyInt(raw)] ?? 'unknown',
-  isGrant: (reply) => reply === 'handed',
-  publishedPayload: (reply) => (reply === 'released' ? '1' : undefined),
+  reply: (raw) => replyInts(raw).map((n) => HANDED_OFF[n] ?? 'unknown'),
+  isGrant: (replies) => replies.includes('handed'),
+  publishedPayload: (replies) => (replies.includes('released') ? '1' : undefined),
 });
 
 export interface PermitCount {

@@ -14,9 +14,9 @@ CONSTANTS Ours, Jvm, W,        \* W = fairLockWaitTimeout
           AsyncGiveUp,         \* a JVM gives up through the async API: subtracts W, whatever it queued with
           Bug
 
-VARIABLES now, holder, queue, score, alive, state, refreshed, joins, arrival, diedAt, evicted
+VARIABLES now, holder, queue, score, alive, state, refreshed, joins, arrival, diedAt, evicted, overtook
 
-vars == <<now, holder, queue, score, alive, state, refreshed, joins, arrival, diedAt, evicted>>
+vars == <<now, holder, queue, score, alive, state, refreshed, joins, arrival, diedAt, evicted, overtook>>
 On(b) == b \in Bug
 All == Ours \cup Jvm
 None == 0
@@ -26,7 +26,7 @@ Wait(p) == IF p \in Ours THEN W ELSE JvmWait
 Init == /\ now = 1 /\ holder = Outsider /\ queue = <<>> /\ score = [p \in All |-> 0]
         /\ alive = [p \in Ours |-> 0] /\ state = [p \in All |-> "new"]
         /\ refreshed = {} /\ joins = 0 /\ arrival = [p \in All |-> 0] /\ diedAt = [p \in All |-> 0]
-        /\ evicted = {}
+        /\ evicted = {} /\ overtook = FALSE
 
 InQ(q, p) == \E i \in 1..Len(q) : q[i] = p
 Pos(q, p) == CHOOSE i \in 1..Len(q) : q[i] = p
@@ -78,7 +78,7 @@ Acquire(p) ==
           /\ refreshed' = refreshed \cup {p}
           /\ joins' = joins + 1 /\ arrival' = [arrival EXCEPT ![p] = joins + 1] /\ UNCHANGED holder
   /\ evicted' = evicted \cup (Gone(queue') \ {p})
-  /\ UNCHANGED <<now, diedAt>>
+  /\ UNCHANGED <<now, diedAt, overtook>>
 
 (* Once a second: alive again. Whoever stands before it takes off his own wait when he acquires, so a  *)
 (* score is good for now + W times its place; when half a W of that is missing it is raised, and with it *)
@@ -95,23 +95,39 @@ Refresh(p) ==
               ELSE [x \in All |-> IF InQ(f.q, x) /\ (x = p \/ (~On("raiseAlone") /\ Pos(f.q, x) > Pos(f.q, p)))
                                   THEN f.sc[x] + up ELSE f.sc[x]]
   /\ evicted' = evicted \cup Gone(f.q)
-  /\ UNCHANGED <<now, holder, state, joins, arrival, diedAt>>
+  /\ UNCHANGED <<now, holder, state, joins, arrival, diedAt, overtook>>
 
 Release == /\ holder # None /\ holder' = None
            /\ state' = IF holder \in All THEN [state EXCEPT ![holder] = "done"] ELSE state
-           /\ UNCHANGED <<now, queue, score, alive, refreshed, joins, arrival, diedAt, evicted>>
+           /\ UNCHANGED <<now, queue, score, alive, refreshed, joins, arrival, diedAt, evicted, overtook>>
+
+(* Hand-over: the script that releases a lock of our client grants the lock to the first waiter p of that client, if p   *)
+(* is the head of the queue. Otherwise the lock is free, and its message wakes the head. The outsider is our client's, too. *)
+HandOver(p) ==
+  LET f == First(p)
+      takes == f.q # <<>> /\ (Head(f.q) = p \/ (On("handsToAny") /\ InQ(f.q, p)))
+      rest == IF On("staysInQueue") THEN f.q ELSE Without(f.q, p) IN
+  /\ holder \in Ours \cup {Outsider} /\ p \in Ours /\ state[p] = "wait"
+  /\ \A x \in Ours : state[x] = "wait" => arrival[x] >= arrival[p]
+  /\ holder' = IF takes THEN p ELSE None
+  /\ state' = [x \in All |-> IF x = holder THEN "done" ELSE IF x = p /\ takes THEN "in" ELSE state[x]]
+  /\ queue' = IF takes THEN rest ELSE f.q
+  /\ score' = [x \in All |-> IF takes /\ x # p /\ InQ(f.q, x) THEN f.sc[x] - W ELSE f.sc[x]]
+  /\ overtook' = (overtook \/ (takes /\ Pos(f.q, p) > 1))
+  /\ evicted' = evicted \cup (Gone(f.q) \ {p})
+  /\ UNCHANGED <<now, alive, refreshed, joins, arrival, diedAt>>
 LeaveQueue(p) ==
   LET g == GiveUp([q |-> queue, sc |-> score], p, IF p \in Jvm /\ AsyncGiveUp THEN W ELSE Wait(p)) IN
   /\ state[p] = "wait" /\ state' = [state EXCEPT ![p] = "gone"] /\ queue' = g.q /\ score' = g.sc
-  /\ UNCHANGED <<now, holder, alive, refreshed, joins, arrival, diedAt, evicted>>
+  /\ UNCHANGED <<now, holder, alive, refreshed, joins, arrival, diedAt, evicted, overtook>>
 Die(p) == /\ p \in Ours /\ state[p] = "wait" /\ state' = [state EXCEPT ![p] = "dead"]
           /\ diedAt' = [diedAt EXCEPT ![p] = now]
-          /\ UNCHANGED <<now, holder, queue, score, alive, refreshed, joins, arrival, evicted>>
+          /\ UNCHANGED <<now, holder, queue, score, alive, refreshed, joins, arrival, evicted, overtook>>
 Tick == /\ now < MaxTime /\ \A p \in Ours : state[p] = "wait" => p \in refreshed
         /\ now' = now + 1 /\ refreshed' = {}
-        /\ UNCHANGED <<holder, queue, score, alive, state, joins, arrival, diedAt, evicted>>
+        /\ UNCHANGED <<holder, queue, score, alive, state, joins, arrival, diedAt, evicted, overtook>>
 
-Next == Tick \/ Release \/ \E p \in All : Acquire(p) \/ Refresh(p) \/ LeaveQueue(p) \/ Die(p)
+Next == Tick \/ Release \/ \E p \in All : Acquire(p) \/ HandOver(p) \/ Refresh(p) \/ LeaveQueue(p) \/ Die(p)
 Spec == Init /\ [][Next]_vars
 
 (* a live waiter of ours is never removed by anybody but itself *)
@@ -121,5 +137,8 @@ Gap       == \A i \in 1..(Len(queue) - 1) : score[queue[i + 1]] >= score[queue[i
 (* with a live waiter of ours there, a dead one of ours is out LV + 1 after its death *)
 DeadOut   == \A p \in Ours : (state[p] = "dead" /\ InQ(queue, p) /\ now > diedAt[p] + LV)
                 => \A o \in Ours : state[o] = "wait" => o \notin refreshed
+(* a hand-over passes no waiter over, and who has the lock has no place *)
+InTurn    == ~overtook
+HolderOut == holder # None => ~InQ(queue, holder)
 Fifo      == \A i \in 1..(Len(queue) - 1) : arrival[queue[i]] < arrival[queue[i + 1]]
 =============================================================================

@@ -169,6 +169,21 @@ const runs = [
     },
   ),
   ...mutantsOf('lanes', 'Lanes', { Lanes: '{1, 2}' }, { busyNotStored: 'NoneLost' }),
+  { name: 'permit exchange', module: 'PermitExchange' },
+  { name: 'permit exchange, others wait', module: 'PermitExchange', constants: { Asks: 'TRUE', MaxTime: 3 } },
+  ...mutantsOf(
+    'permit exchange',
+    'PermitExchange',
+    { Asks: 'TRUE' },
+    {
+      noRepeat: 'Owned',
+      expired: 'NoneDead',
+      countsAll: 'Sum',
+      keepsOld: 'Sum',
+      noTakeBack: 'Owned',
+      undoOnlyOld: 'Owned',
+    },
+  ),
   { name: 'fair queue', module: 'FairQueue' },
   {
     name: 'fair queue, asynchronous give-ups',
@@ -185,7 +200,14 @@ const runs = [
     'fair queue',
     'FairQueue',
     {},
-    { noRaise: 'LiveStay', scoreAlone: 'LiveStay', raiseAlone: 'Gap', joinAsRedisson: 'LiveStay' },
+    {
+      noRaise: 'LiveStay',
+      scoreAlone: 'LiveStay',
+      raiseAlone: 'Gap',
+      joinAsRedisson: 'LiveStay',
+      handsToAny: 'InTurn',
+      staysInQueue: 'HolderOut',
+    },
   ),
   {
     name: 'fair queue: without removal of the dead',

@@ -192,5 +192,15 @@ export const COUNTERPARTS = {
     noRaise: ['timeouts that are raised when something is missing'],
     scoreAlone: ['a timeout that counts the places in front'],
     raiseAlone: ['raised timeouts of those behind'],
+    handsToAny: ['a hand-over of a fair lock only to the head of the queue'],
+    staysInQueue: ['a place in a queue that ends with the grant'],
+  },
+  PermitExchange: {
+    noRepeat: ['a repeated hand-over of permits that finds the new ids'],
+    expired: ['permits whose lease has ended and that are not exchanged'],
+    countsAll: ['a number of free permits without those of the next waiters'],
+    keepsOld: ['old permits that end with the exchange'],
+    noTakeBack: ['the release of handed permits that no waiter wants'],
+    undoOnlyOld: ['the release of both the old and the new ids after a hand-over of unknown outcome'],
   },
 };
