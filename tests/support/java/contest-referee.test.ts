@@ -24,6 +24,23 @@ test('owners that enter in the order of the queue are in order', () => {
   expect(fairOrder(lines, 'lk')).toEqual({ violations: [], granted: ['a', 'b', 'c'] });
 });
 
+test('a hand-over grants the head before the head leaves the queue, and removes the old holder', () => {
+  const handOff = (from: string, to: string): MonitorLine[] => [
+    script,
+    run('HSET', 'lk', to, '1'),
+    run('HDEL', 'lk', from),
+    run('LPOP', QUEUE),
+  ];
+  const lines = [...alone('a'), ...join('b'), ...join('c'), ...handOff('a', 'b')];
+  expect(fairOrder([...lines, ...handOff('b', 'c'), ...leave], 'lk')).toEqual({
+    violations: [],
+    granted: ['a', 'b', 'c'],
+  });
+  expect(fairOrder([...lines, ...join('d'), ...handOff('b', 'd')], 'lk').violations).toContain(
+    'd was granted the lock before c',
+  );
+});
+
 test('an owner that passes the head, leaves the queue without the lock, or stays in it is found', () => {
   const passed = [...alone('a'), ...join('b'), ...leave, ...alone('c'), ...leave, ...enter('b')];
   expect(fairOrder(passed, 'lk').violations).toEqual(['c was granted the lock before b']);

@@ -10,7 +10,8 @@ export function fairOrder(lines: readonly MonitorLine[], name: string): { violat
   const violations: string[] = [];
   const granted: string[] = [];
   let holder: string | undefined;
-  // A script pops the head before it sets the field, so the head before the script counts.
+  // An acquire pops the head before it sets the field, so the head before the script counts. A hand-over sets the field
+  // first, and removes that of the old holder.
   let popped: string | undefined;
   for (const { command, args, source } of lines) {
     if (source !== 'lua') {
@@ -20,8 +21,10 @@ export function fairOrder(lines: readonly MonitorLine[], name: string): { violat
     }
     const [key, first = '', second = ''] = args;
     if (key === queueKey && command === 'RPUSH') queue.push(first);
-    else if (key === queueKey && command === 'LPOP') popped = queue.shift();
-    else if (key === queueKey && command === 'LREM') {
+    else if (key === queueKey && command === 'LPOP') {
+      const head = queue.shift();
+      if (head !== holder) popped = head;
+    } else if (key === queueKey && command === 'LREM') {
       const at = queue.indexOf(second);
       if (at >= 0) popped = queue.splice(at, 1)[0];
     } else if (
@@ -36,7 +39,7 @@ export function fairOrder(lines: readonly MonitorLine[], name: string): { violat
       popped = undefined;
       granted.push(first);
     } else if (key === name && command === 'DEL') holder = undefined;
-    else if (key === name && command === 'HDEL') holder = undefined;
+    else if (key === name && command === 'HDEL' && args.slice(1).includes(holder ?? '')) holder = undefined;
   }
   if (queue.length > 0) violations.push(`still queued: ${queue.join(', ')}`);
   return { violations, granted };
