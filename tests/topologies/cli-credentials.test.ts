@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { runCommand } from '../support/processes/command.js';
+import { Command, runCommand } from '../support/processes/command.js';
 import { freePort } from '../support/servers/free-port.js';
 import { MASTER_NAME, SentinelSetup } from '../support/servers/sentinel.js';
 import { serverMajor } from '../support/servers/server-version.js';
@@ -43,6 +44,54 @@ test('the command takes its TLS files and server name from the environment', asy
     await remove();
   }
 }, 60_000);
+
+/** The arguments of every process that this user can see, as `ps` shows them. */
+async function allArguments(): Promise<string[]> {
+  const processes = (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry));
+  return Promise.all(processes.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+}
+
+test('a password is in the arguments of no process and in no message, with TLS', async () => {
+  const secret = `sesame-${randomBytes(8).toString('hex')}`;
+  const { ca, config, remove } = await makeTlsFiles();
+  const port = await freePort();
+  const server = await startServer({ requirepass: secret, config: { ...config, 'tls-port': String(port) } });
+  const caFile = join(dirname(config['tls-cert-file']!), 'trusted.pem');
+  await writeFile(caFile, ca);
+  const url = (password = ''): string => `rediss://${password === '' ? '' : `:${password}@`}127.0.0.1:${port}`;
+  const base = { HOLDFAST_URL: url(), HOLDFAST_TLS_CA: caFile };
+  try {
+    for (const env of [
+      { ...base, HOLDFAST_PASSWORD: secret },
+      { ...base, HOLDFAST_URL: url(secret) },
+    ]) {
+      const command = new Command(['watch', 'a-name-to-find'], { env });
+      await command.says('kind      free');
+      if (process.platform === 'linux') {
+        const shown = await allArguments();
+        expect(shown.filter((text) => text.includes('a-name-to-find'))).toHaveLength(1);
+        expect(shown.filter((text) => text.includes(secret))).toEqual([]);
+      }
+      command.interrupt();
+      expect([await command.ended, command.out.includes(secret), command.err]).toEqual([130, false, '']);
+    }
+    for (const [code, env] of [
+      [3, { ...base, HOLDFAST_PASSWORD: `${secret}-wrong` }],
+      [3, { ...base, HOLDFAST_USERNAME: 'nobody', HOLDFAST_PASSWORD: secret }],
+      [3, { ...base, HOLDFAST_URL: url(`${secret}-wrong`) }],
+      [3, { HOLDFAST_URL: `redis://:${secret}@127.0.0.1:1` }],
+      [2, { HOLDFAST_URL: `redis://:${secret}@:x` }],
+      [2, { HOLDFAST_URL: `http://:${secret}@127.0.0.1` }],
+      [2, { HOLDFAST_URL: `redis://:${secret}@127.0.0.1/x` }],
+    ] as const) {
+      const { code: got, out, err } = await runCommand(QUICK, { env });
+      expect([got, out, err.includes(secret), err === '']).toEqual([code, '', false, false]);
+    }
+  } finally {
+    await server.stop();
+    await remove();
+  }
+}, 90_000);
 
 if (serverMajor() >= 7) {
   test('the command takes the password of Sentinel from the environment', async () => {

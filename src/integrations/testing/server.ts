@@ -29,6 +29,8 @@ interface MemoryServer {
 /**
  * Starts a Redis on a free port. It does not keep this process alive, and it ends with this process at the latest:
  * redis-memory-server starts a second process that watches both.
+ *
+ * @throws an error with the code `ERR_TEST_SERVER` if no server can be started.
  */
 export async function startServer(): Promise<TestServer> {
   const { RedisMemoryServer } = memoryServer();
@@ -37,7 +39,10 @@ export async function startServer(): Promise<TestServer> {
     instance: { ip: '127.0.0.1' },
     ...(systemBinary === undefined ? {} : { binary: { systemBinary } }),
   });
-  const url = `redis://127.0.0.1:${await server.getPort()}`;
+  const port = await server.getPort().catch((cause: unknown) => {
+    throw notStarted(systemBinary, cause);
+  });
+  const url = `redis://127.0.0.1:${port}`;
   const started = server.getInstanceInfo();
   if (started !== false) for (const each of Object.values(processesOf(started.instance))) letExit(each);
   return { url, stop: () => server.stop().then(() => undefined) };
@@ -55,6 +60,17 @@ function letExit(started: Started | null): void {
   started?.unref();
   started?.stdout?.unref?.();
   started?.stderr?.unref?.();
+}
+
+function notStarted(systemBinary: string | undefined, cause: unknown): Error {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const tried =
+    systemBinary === undefined
+      ? 'no redis-server or valkey-server is on the PATH, and redis-memory-server could not download and build one'
+      : `neither ${systemBinary} nor a server that redis-memory-server downloads and builds could be started`;
+  const advice = 'install redis-server, or set REDISMS_SYSTEM_BINARY to the path of a redis-server or valkey-server';
+  const error = new Error(`holdfast/testing found no Redis: ${tried} (${reason}); ${advice}`, { cause });
+  return Object.assign(error, { code: 'ERR_TEST_SERVER' });
 }
 
 /** The first server on the PATH. redis-memory-server cannot start a program whose path has a blank. */

@@ -44,6 +44,7 @@ let own: { readonly server: Promise<TestServer>; users: number } | undefined;
  *
  * @param options - the options of the client. With a `keyPrefix`, other test clients with the same prefix share its locks.
  * @throws an error with the code `MODULE_NOT_FOUND` if the package redis-memory-server is not installed.
+ * @throws an error with the code `ERR_TEST_SERVER` if there is no Redis to start. Its message says what to install.
  * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
  * @example
  * const { client, connection, close } = await startTestClient();
@@ -90,6 +91,7 @@ async function useServer(): Promise<{ readonly url: string; release(): Promise<v
  *
  * @returns a function that stops the server. Without that call, the server ends with this process.
  * @throws an error with the code `MODULE_NOT_FOUND` if the package redis-memory-server is not installed.
+ * @throws an error with the code `ERR_TEST_SERVER` if there is no Redis to start. Its message says what to install.
  * @example
  * export default shareTestServer; // the global setup of Vitest
  */
