@@ -40,10 +40,30 @@ export type HistoryEvent = Stamped &
     /** The machine of the process slept: the monotonic clock of the process stopped for that time. */
     | { type: 'slept'; from: number }
     | { type: 'died' }
-    /** Seen at the server: from `from` until `at` this owner had the lock there; then this ended it. */
-    | { type: 'held'; from: number; lock: string; owner: string; half?: 'read' | 'write'; ended?: string }
+    /**
+     * Seen at the server: from `from` until `at` this owner had the lock there; then this ended it. `handedOver`: the
+     * owner before passed it on. `confirmed`: the leases that the server set for it meanwhile.
+     */
+    | {
+        type: 'held';
+        from: number;
+        lock: string;
+        owner: string;
+        half?: 'read' | 'write';
+        ended?: string;
+        handedOver?: boolean;
+        confirmed?: readonly Confirmed[];
+      }
     /** Between `from` and `at` locks were deleted without the library: DEL, force unlock, empty restart. */
     | { type: 'broken'; from: number; locks: readonly string[] | 'all'; tokensLost?: boolean }
+    /** A client of this process forced the release of the lock between `from` and `at`, and this was its answer. */
+    | { type: 'forced'; from: number; lock: string; client: string; freed: boolean }
+    /** The options of a client: its owners begin with its id. `local` and `keep` in ms. */
+    | { type: 'client'; client: string; local: number; keep: number }
+    /** By its own event, the client granted a hold. `holds`: of the owner, from then on. */
+    | { type: 'began'; lock: string; owner: string; holds: number }
+    /** By its own event, the client knew that a hold had ended. */
+    | { type: 'ended'; lock: string; owner: string; holds: number }
     /** `lock`: its name in `broken`. */
     | { type: 'latch-set'; latch: string; lock?: string }
     /** `asked`: number of count-downs that had begun by then. */
@@ -68,6 +88,12 @@ export type HistoryEvent = Stamped &
     /** Found at the end. */
     | { type: 'left'; what: 'key' | 'queue entry' | 'channel' | 'timer' | 'listener' | 'waiter'; name: string }
   );
+
+/** A lease that a server set at `at`. It ends at `until`. */
+export interface Confirmed {
+  readonly at: number;
+  readonly until: number;
+}
 
 /** The resources that a process uses. */
 export interface HeapSize {

@@ -46,6 +46,14 @@ export class HistoryFacts {
   readonly watched = new Set<string>();
 
   readonly latches = new Map<string, EventOf<'latch-set'>>();
+  /** By id. */
+  readonly clients = new Map<string, EventOf<'client'>>();
+  readonly forced: EventOf<'forced'>[] = [];
+  /** Begins and ends of holds by lock and owner, in their order. */
+  readonly sections = new Map<string, EventOf<'began' | 'ended'>[]>();
+  readonly #beganOf = new Map<string, EventOf<'began'>[]>();
+  /** When the first call of an owner came, by lock and owner. Sections of a streak share their owner. */
+  readonly #firstAsked = new Map<string, number>();
 
   /** `violate` receives the reasons why a history is impossible. */
   constructor(
@@ -106,6 +114,17 @@ export class HistoryFacts {
         this.watched.add(event.lock);
         return;
       }
+      case 'client':
+        this.clients.set(event.client, event);
+        return;
+      case 'forced':
+        this.forced.push(event);
+        return;
+      case 'began':
+      case 'ended':
+        pushTo(this.sections, `${event.lock} ${event.owner}`, event);
+        if (event.type === 'began') pushTo(this.#beganOf, event.lock, event);
+        return;
       case 'latch-set':
         this.latches.set(event.latch, event);
         return;
@@ -142,6 +161,8 @@ export class HistoryFacts {
     const until = { deadline: validUntil, confirmedUntil, confirmedAt: at };
     const hold = { lock: invoke.lock, invoke, ok: event, ...until };
     this.holds.set(event.hold, hold);
+    const streak = `${invoke.lock} ${event.owner}`;
+    this.#firstAsked.set(streak, Math.min(invoke.at, this.#firstAsked.get(streak) ?? Infinity));
     if (confirmedUntil === Infinity && event.parent !== undefined) this.#grantedInDoubt.push(hold);
   }
 
@@ -157,9 +178,25 @@ export class HistoryFacts {
     return Math.min(Infinity, ...broken.map(({ from }) => from));
   }
 
+  /** The begins of the sections of a lock, by its client's events. */
+  beganOf(lock: string): EventOf<'began'>[] {
+    return this.#beganOf.get(lock) ?? [];
+  }
+
   /** The owners that had the lock at the server, by the time of their acquisition. */
   heldOf(lock: string): EventOf<'held'>[] {
     return [...(this.#heldOf.get(lock) ?? [])].sort((a, b) => a.from - b.from);
+  }
+
+  /**
+   * When the call came that the owner of this hold is from. A section that followed another one under its owner has the
+   * lock from the call of the first section. It may look nested in a hold that had been released by then.
+   */
+  askedAt(hold: HeldLock): number {
+    const { lock, invoke, ok } = hold;
+    const around = this.parentOf(hold);
+    const isNested = around !== undefined && !(around.releaseInvoke && around.releaseInvoke.at < ok.at);
+    return isNested ? invoke.at : (this.#firstAsked.get(`${lock} ${ok.owner}`) ?? invoke.at);
   }
 
   validUntil(hold: HeldLock): number {
@@ -167,7 +204,7 @@ export class HistoryFacts {
     for (const { from, at, locks } of this.broken) {
       if (!isOf(locks, hold.lock)) continue;
       // Granted before or after? Unless that is sure, it proves nothing.
-      if (hold.invoke.at < at) ends.push(hold.ok.at <= from ? from : -Infinity);
+      if (this.askedAt(hold) < at) ends.push(hold.ok.at <= from ? from : -Infinity);
     }
     return Math.min(...ends);
   }
@@ -233,6 +270,12 @@ function believe(hold: HeldLock, at: number, until: number): void {
   if (until <= at) return;
   hold.confirmedUntil = until;
   hold.confirmedAt = at;
+}
+
+function pushTo<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const known = map.get(key);
+  if (known) known.push(value);
+  else map.set(key, [value]);
 }
 
 export const isOf = (locks: readonly string[] | 'all', lock: string): boolean =>

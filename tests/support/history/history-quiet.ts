@@ -35,14 +35,16 @@ export class QuietTimes {
     return !this.#disturbances(whom, lock).some((span) => span.from < until && span.at > from);
   }
 
-  /** Nothing keeps a hold from being renewed. */
-  letsRenew(whom: string, lock: string, from: number, until: number): boolean {
+  /** Nothing keeps a hold from being renewed. `lock`: absent for a hold of several locks. */
+  letsRenew(whom: string, lock: string | undefined, from: number, until: number): boolean {
     const spans = this.#disturbances(whom, lock).filter(({ renews }) => !renews);
     return !spans.some((span) => span.from < until && span.at > from);
   }
 
-  #disturbances(whom: string, lock: string): Span[] {
+  #disturbances(whom: string, lock: string | undefined): Span[] {
     const faults = this.facts.disturbed.filter((each) => whom === 'all' || each.whom === 'all' || each.whom === whom);
-    return [...faults, ...this.facts.broken.filter(({ locks }) => isOf(locks, lock))].sort((a, b) => a.from - b.from);
+    return [...faults, ...this.facts.broken.filter(({ locks }) => lock === undefined || isOf(locks, lock))].sort(
+      (a, b) => a.from - b.from,
+    );
   }
 }

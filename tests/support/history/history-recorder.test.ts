@@ -56,7 +56,8 @@ test('the checker reads what the recorder writes, also from a file with a torn l
     recorder.refused(fourth, 'busy');
     recorder.close();
     writeFileSync(path, '{"at":', { flag: 'a' });
-    const events = readHistory([path]);
+    // A busy machine may have stopped this process meanwhile.
+    const events = readHistory([path]).filter(({ type }) => type !== 'stalled');
     expect(events.map(({ type }) => type)).toEqual([
       'acquire-invoke',
       'acquire-ok',

@@ -17,8 +17,13 @@ export class RenewalCheck {
     const { lock, invoke, ok, loss, releaseInvoke } = hold;
     if (invoke.leaseTime !== undefined || ok.parent !== undefined || !loss) return;
     if (releaseInvoke && releaseInvoke.at <= loss.at) return;
-    const from = Math.max(ok.at, loss.at - RENEWED_WITHIN_MS);
-    if (!this.quiet.letsRenew(ok.process, lock, from, loss.at)) return;
+    // A section that follows another one without a request learns late of what happened before it began. So does a hold
+    // of several locks, of which the first ones came earlier.
+    const asked = this.facts.askedAt(hold);
+    const since = invoke.joint === true || asked < invoke.at ? asked : ok.at;
+    const from = Math.max(since, loss.at - RENEWED_WITHIN_MS);
+    // A hold of several locks is lost with each of them.
+    if (!this.quiet.letsRenew(ok.process, invoke.joint === true ? undefined : lock, from, loss.at)) return;
     // A process that stood still could not renew anything.
     if (this.facts.ranBetween(ok.process, from, loss.at) < (loss.at - from) * 0.8) return;
     const message = `${named(hold)} was lost (${loss.cause}) ${ms(loss.at - ok.at)} after its grant, and nothing had kept it from being renewed`;

@@ -9,6 +9,8 @@ import { OrderCheck } from './history-order.js';
 import { PermitCheck } from './history-permits.js';
 import { QuietTimes } from './history-quiet.js';
 import { RenewalCheck } from './history-renewals.js';
+import { ShareCheck } from './history-shares.js';
+import { StreakCheck } from './history-streaks.js';
 import { TokenCheck } from './history-tokens.js';
 import type { Violate, Violation } from './history-violations.js';
 
@@ -19,12 +21,25 @@ export interface CheckOptions {
   allFaultsTold?: boolean;
   /** Whether a lock is granted in the order of the requests. */
   inOrder?: (lock: string) => boolean;
+  /** Whether sections of this lock may follow one another without a request. */
+  mayFollow?: (lock: string) => boolean;
+  /** How long a client may pass an exclusive lock on inside its process while others wait. Absent: not checked. */
+  shareMs?: number;
+  /** Whether this lock has one owner at a time. */
+  isExclusive?: (lock: string) => boolean;
 }
 
 /** Everything in a history that must not be. */
 export function check(
   history: readonly HistoryEvent[],
-  { graceMs = 250, allFaultsTold = false, inOrder = () => false }: CheckOptions = {},
+  {
+    graceMs = 250,
+    allFaultsTold = false,
+    inOrder = () => false,
+    mayFollow = () => true,
+    shareMs,
+    isExclusive = () => true,
+  }: CheckOptions = {},
 ): Violation[] {
   const violations: Violation[] = [];
   const violate: Violate = (kind, message, ...events) => void violations.push({ kind, message, events });
@@ -38,6 +53,8 @@ export function check(
   const entries = new EntryCheck(facts, quiet, violate);
   const orders = new OrderCheck(facts, quiet, violate);
   const renewals = new RenewalCheck(facts, quiet, violate);
+  const shares = shareMs === undefined ? undefined : new ShareCheck(facts, quiet, violate, shareMs);
+  const streaks = new StreakCheck(facts, quiet, violate, mayFollow);
 
   for (const event of facts.events) {
     if (event.type === 'effect') losses.checkEffect(event);
@@ -62,13 +79,16 @@ export function check(
       permits.checkPermits(holds);
     } else {
       exclusion.checkExclusion(holds);
+      streaks.checkStreaks(holds);
       tokens.checkTokens(holds);
     }
   }
+  if (allFaultsTold) streaks.checkKept();
   for (const calls of allFaultsTold ? groupBy([...facts.calls.values()], ({ invoke }) => invoke.lock) : []) {
     const ordered = inOrder(calls[0]?.invoke.lock ?? '');
     entries.checkEntered(calls, ordered);
     if (ordered) orders.checkOrder(calls);
+    else if (shares && isExclusive(calls[0]?.invoke.lock ?? '')) shares.checkShare(calls);
   }
   for (const heaps of facts.heaps.values()) checkHeap(heaps, violate);
   return violations;

@@ -3,6 +3,10 @@ import { without } from './mechanism.mjs';
 import { lockWaiter, subscriber, wakeUps, watchdog } from './names.mjs';
 
 const NEMESIS = 'tests/verification/soak/nemesis';
+/** With local hand-overs and kept locks in all clients. */
+const HOT = 'tests/verification/soak/hot-nemesis';
+const localHandOver = 'src/waiting/hand-overs/local-hand-over.ts';
+const keptLocks = 'src/waiting/hand-overs/kept-locks.ts';
 
 /**
  * The library broken on purpose, in ways that only a nemesis which looks for waiting, order, conservation and memory
@@ -95,5 +99,48 @@ export const SABOTAGES = [
     'if (held.family !== family) return true;',
     'if (held.family !== family) return false;',
     NEMESIS,
+  ),
+  without('nemesis: hot: an end of the streak', localHandOver, 'now < sentAt + localMs &&', '', HOT),
+  without(
+    'nemesis: hot: a lease that Redis has confirmed',
+    localHandOver,
+    'deadlineOf(now, terms.leaseMs, terms.drift) <= deadlineOf(sentAt, leaseMs, terms.drift) &&',
+    '',
+    HOT,
+  ),
+  without(
+    'nemesis: hot: a release of a kept lock',
+    keptLocks,
+    'setTimer(until, () => void this.release(tenure.protocol.key));',
+    'setTimer(until, () => undefined);',
+    HOT,
+  ),
+  without(
+    'nemesis: hot: an end of the time of a kept lock',
+    localHandOver,
+    'const until = Math.min(now + keepMs, sentAt + localMs);',
+    'const until = sentAt + localMs;',
+    HOT,
+  ),
+  without(
+    'nemesis: hot: no section while this client forces the release',
+    localHandOver,
+    'this.#forcing.set(key, (this.#forcing.get(key) ?? 0) + 1);',
+    '',
+    HOT,
+  ),
+  without(
+    'nemesis: hot: an end of the tenure by a forced unlock of this client',
+    'src/locks/single-lock.ts',
+    'if (freed) this.runtime.lines.force(this.protocol, owners, isDoubtful);',
+    '',
+    HOT,
+  ),
+  without(
+    'nemesis: hot: a share of the lock for other clients',
+    'src/waiting/hand-overs/hand-off-streak.ts',
+    'return this.#sections >= this.limit.maxSections || this.#lastedMs() >= this.limit.maxTimeMs;',
+    'return false;',
+    HOT,
   ),
 ];

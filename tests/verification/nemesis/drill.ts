@@ -33,23 +33,27 @@ const EXPECTED = new Set(['ERR_LOCK_ABORTED', 'ERR_LOCK_REDIS_UNAVAILABLE']);
 /** Of the bench, which holds it while all processes wait. */
 export const HELD_BY_BENCH = 'drill:held by the bench';
 
-/** Instead of nothing: waits for that lock. */
-export async function run({ clients, name }: WorkerParts, lock?: string): Promise<DrillResult | undefined> {
+/** Runs the drill with clients that keep a lock for so many ms, or waits for a lock. */
+export async function run(
+  { clients, name }: WorkerParts,
+  what: { keep: number } | { lock: string },
+): Promise<DrillResult | undefined> {
   const client = clients.get('client')!;
-  if (lock === undefined) return drill(client, name);
+  if ('keep' in what) return drill(client, name, what.keep);
+  const { lock } = what;
   await client.getLock(lock).withLock({ waitTime: WAIT_MS }, () => undefined);
   return undefined;
 }
 
 /** Equal batches of sections without other activity: growth from batch to batch is a leak. */
-async function drill(client: LockClient, name: string): Promise<DrillResult> {
+async function drill(client: LockClient, name: string, keepMs: number): Promise<DrillResult> {
   const errors: string[] = [];
   const semaphore = client.getSemaphore(drillPermits(name));
   await semaphore.trySetPermits(PERMITS);
   const heaps: HeapSize[] = [];
   for (let batch = 0; batch < BATCHES; batch++) {
     await Promise.all(Array.from({ length: FLOWS }, (_, flow) => sectionsOf(client, name, flow, errors)));
-    await pause(AFTERWARDS_MS);
+    await pause(AFTERWARDS_MS + keepMs);
     heaps.push(heapSize());
   }
   const free = await semaphore.availablePermits();

@@ -270,9 +270,13 @@ export const STRIKES: Readonly<Record<FaultName, Strike>> = {
     return Math.min(1, told);
   },
   'server-delete-key': async (bench, { choice }) => {
-    const lock = bench.locks[Math.floor(choice * bench.locks.length)]!;
+    const { stage, locks } = bench;
+    const keys = new Set((await stage.leftovers()).keys);
+    const held = locks.filter((lock) => keys.has(lock));
+    const among = held.length > 0 ? held : locks;
+    const lock = among[Math.floor(choice * among.length)]!;
     const from = stamp();
-    const deleted = Number(await (await bench.stage.masterOf(lock)).command('DEL', lock));
+    const deleted = Number(await (await stage.masterOf(lock)).command('DEL', lock));
     bench.broken({ from, at: stamp(), locks: namesAt(lock) });
     return deleted;
   },

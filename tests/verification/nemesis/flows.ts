@@ -1,11 +1,12 @@
 import { trace } from '@opentelemetry/api';
 import { LockContext, lockContext, type AcquireOptions, type Hold } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
-import { stamp } from '../../support/history/history-recorder.mjs';
 import { Random } from '../../support/random.js';
 import type { WorkerParts } from '../../support/processes/worker-orders.js';
 import { Call, type Inside } from './call.js';
+import { BUSY_FLOWS, takeBusily } from './busy-flow.js';
 import { takeCalmly } from './calm-flow.js';
+import { forceUnlock } from './force.js';
 import { isCounted, isExclusive, isLock, kindOf } from './kinds.js';
 import { countDown } from './latch-flow.js';
 import { Load, type FlowOptions, type FlowResult } from './load.js';
@@ -16,9 +17,6 @@ import { Rest } from './rest.js';
 import { meets, type Target } from './target.js';
 
 const DEEPEST = 3;
-/** A release names the owners of its time. It may stay pending for this time. */
-const LATEST_DELIVERY_MS = 11_000;
-
 /** Descriptions of the waits of the flows of this process. */
 const awaited = new Set<{ readonly what: string; readonly since: number }>();
 
@@ -53,6 +51,9 @@ export async function run(parts: WorkerParts, options: unknown): Promise<FlowRes
   await Promise.all([
     ...Array.from({ length: load.options.flows }, (_, index) => new Flow(load, index).run()),
     ...load.options.calm.map((name) => takeCalmly(load, name, rest)),
+    ...load.options.busy.flatMap((name) =>
+      Array.from({ length: BUSY_FLOWS }, (_, flow) => takeBusily(load, name, rest, flow)),
+    ),
   ]);
   while (load.children.size > 0) await Promise.all(load.children);
   return load.result();
@@ -72,7 +73,7 @@ class Flow {
 
   async run(): Promise<void> {
     const { stopping } = this.load.parts;
-    const { names, twins, pauseMs } = this.load.options;
+    const { names, twins, pauseMs, forced } = this.load.options;
     for (await rest.pass(); !stopping.aborted; await rest.pass()) {
       await pause(this.#random.below(2 * pauseMs));
       // Half of all sections meet on a third of the names.
@@ -84,7 +85,7 @@ class Flow {
         await this.#work(name);
         span.end();
       });
-      if (name === names.at(-1) && isExclusive(name) && this.#random.below(40) === 0) await this.#force(name);
+      if (name === names.at(-1) && isExclusive(name) && this.#random.below(40) < forced) await this.#force(name);
     }
     rest.leave();
   }
@@ -278,10 +279,8 @@ class Flow {
   }
 
   async #force(name: string): Promise<void> {
-    const from = stamp();
     const { lock } = this.load.targets.draw(name, this.#random);
-    await during(`forceUnlock() of ${name}`, lock.forceUnlock()).catch(() => undefined);
-    this.load.recorder.write({ type: 'broken', from, at: stamp() + LATEST_DELIVERY_MS, locks: [name] });
+    await during(`forceUnlock() of ${name}`, forceUnlock(this.load, name, lock));
   }
 
   #waitTime(): number {

@@ -99,6 +99,11 @@ export function twinsOf(names: readonly string[], inDatabases: boolean): string[
   ];
 }
 
+const BUSY = ['lock:busy', 'nonreentrant:busy'] as const;
+/** Besides the names that are drawn: all processes have one short section after the other here. */
+export const busyNames = (kinds: readonly Kind[]): string[] =>
+  BUSY.filter((name) => kinds.includes(kindOf(name) as Kind));
+
 const CALM = [
   'lock:calm',
   'fair:calm',

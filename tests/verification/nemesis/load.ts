@@ -1,8 +1,11 @@
+import type { LockClient } from 'holdfast';
 import type { HistoryRecorder } from '../../support/history/history-recorder.mjs';
 import { Random } from '../../support/random.js';
 import type { WorkerParts } from '../../support/processes/worker-orders.js';
 import { spans } from './span-count.mjs';
-import { Clients, Targets } from './target.js';
+import { elsewhere } from './kinds.js';
+import { mayFollow, type HotOptions } from './hot-options.js';
+import { Clients, ELSEWHERE_CLIENT, Targets } from './target.js';
 
 export interface FlowOptions {
   readonly seed: string;
@@ -13,11 +16,17 @@ export interface FlowOptions {
   readonly twins: readonly string[];
   /** Which of the calm names this process wants. */
   readonly calm: readonly string[];
+  /** Names with one short section after the other. */
+  readonly busy: readonly string[];
   /** There are keys that Redis refuses. */
   readonly refusing: boolean;
   readonly tokens: 'counter' | 'clock';
   readonly commandTimeout: number;
   readonly lockWatchdogTimeout: number;
+  /** Of all clients of this process. */
+  readonly hot: HotOptions;
+  /** Of 40 sections at the last name, so many are followed by a forced unlock. */
+  readonly forced: number;
   /** On average, between two sections of a flow. */
   readonly pauseMs: number;
 }
@@ -36,6 +45,8 @@ export interface FlowResult {
 
 const SHORTEST_LEASE_MS = 60;
 const LONGEST_LEASE_MS = 2_400;
+/** Leases of calls that come one after the other differ by less: then local hand-overs may pass the lock on. */
+const SIMILAR_MS = 60;
 
 /** The shared state of the flows of one process. */
 export class Load {
@@ -60,6 +71,23 @@ export class Load {
     this.recorder = parts.recorder!;
     this.targets = new Targets(this.clients, [...options.names, ...options.twins], options.tokens);
     this.#leaseOrder = new Random(`${parts.name} leases`, options.seed);
+    for (const [name, client] of parts.clients) this.#recordSections(name, client);
+  }
+
+  /** The begins and ends of sections, as the events of the client tell them at that very moment. */
+  #recordSections(name: string, client: LockClient): void {
+    const { recorder, options } = this;
+    const { local, keep } = options.hot;
+    recorder.write({ type: 'client', client: client.id, local, keep });
+    const told = (type: 'began' | 'ended', event: { lockName: string; owner: string; holdCount?: number }): void => {
+      const { lockName, owner, holdCount: holds = 0 } = event;
+      if (local === 0 || !mayFollow(lockName)) return;
+      const lock = name === ELSEWHERE_CLIENT ? elsewhere(lockName) : lockName;
+      recorder.write({ type, lock, owner, holds });
+    };
+    client.events.on('acquired', (event) => told('began', event));
+    client.events.on('released', (event) => told('ended', event));
+    client.events.on('leaseLost', (event) => told('ended', event));
   }
 
   result(): FlowResult {
@@ -77,13 +105,21 @@ export class Load {
   /** Distinct for the calls of this process over a long time, so that the server log shows the call of a request. */
   nextLease(): number {
     if (this.#leases.length === 0) {
-      for (let ms = SHORTEST_LEASE_MS; ms < LONGEST_LEASE_MS; ms++) this.#leases.push(ms);
-      for (let i = this.#leases.length - 1; i > 0; i--) {
-        const j = this.#leaseOrder.below(i + 1);
-        [this.#leases[i], this.#leases[j]] = [this.#leases[j]!, this.#leases[i]!];
-      }
+      const size = this.options.hot.local > 0 ? SIMILAR_MS : LONGEST_LEASE_MS - SHORTEST_LEASE_MS;
+      const groups: number[][] = [];
+      for (let from = SHORTEST_LEASE_MS; from < LONGEST_LEASE_MS; from += size)
+        groups.push(this.#shuffled(Array.from({ length: size }, (_, at) => from + at)));
+      this.#leases.push(...this.#shuffled(groups).flat());
     }
     return this.#leases.pop()!;
+  }
+
+  #shuffled<T>(all: T[]): T[] {
+    for (let i = all.length - 1; i > 0; i--) {
+      const j = this.#leaseOrder.below(i + 1);
+      [all[i], all[j]] = [all[j]!, all[i]!];
+    }
+    return all;
   }
 
   count(counts: Record<string, number>, error: unknown): void {

@@ -18,6 +18,8 @@ export interface NemesisOptions {
   readonly kinds?: readonly Kind[];
   /** Failovers are planned and replicas confirm every grant: then no acknowledged write may be lost. */
   readonly planned?: boolean;
+  /** All clients have local hand-overs, and there are fewer names and more lost locks. */
+  readonly hot?: boolean;
   /** A file for all events of the round in which something went wrong, one a line. */
   readonly historyFile?: string | undefined;
 }
@@ -35,6 +37,9 @@ export interface NemesisReport {
   readonly unknownOutcomes: number;
   /** Writes that were acknowledged and that the server that took over never had, seen at the servers. */
   readonly lostWrites: number;
+  /** Sections that followed another one without a request, and those that began after Redis had lost their owner. */
+  readonly followed: number;
+  readonly followedAfterLoss: number;
   readonly violations: number;
   /** The reason and the time of the end of the run. */
   readonly found?: string;
@@ -43,27 +48,33 @@ export interface NemesisReport {
 const PROCESSES = 4;
 const FLOWS = 8;
 const NAMES = 16;
+/** Fewer, so that the calls of a process follow one another. */
+const HOT_NAMES = 6;
+const HOT_FLOWS = 12;
+const HOT_KINDS: readonly Kind[] = ['lock', 'readwrite', 'multi', 'nonreentrant'];
 const ROUND_MS = 40_000;
 const SHOWN = 20;
 
 /** Rounds of work under faults until the time is up or a violation has been found. */
 export async function runNemesis(options: NemesisOptions): Promise<NemesisReport> {
-  const { minutes, seed, say, shrinkMinutes = 6, roundMs = ROUND_MS, topology = 'single', planned = false } = options;
-  const { kinds = kindsFor(topology) } = options;
+  const { minutes, seed, say, shrinkMinutes = 6, roundMs = ROUND_MS, topology = 'single' } = options;
+  const { planned = false, hot = false } = options;
+  const { kinds = kindsFor(topology).filter((kind) => !hot || HOT_KINDS.includes(kind)) } = options;
   if (topology !== 'single' && kinds.includes('red')) throw new Error('a RedLock wants servers that are alone');
   if (kinds.includes('multi') && !kinds.some((kind) => isExclusive(`${kind}:`)))
     throw new Error('a multi-lock wants members: ' + KINDS.filter((kind) => isExclusive(`${kind}:`)).join(', '));
   const begun = performance.now();
   const end = begun + minutes * 60_000;
   const total = new Totals(seed);
+  const [flows, names] = hot ? [HOT_FLOWS, HOT_NAMES] : [FLOWS, NAMES];
   say(
-    `nemesis: ${topology}${planned ? ', planned' : ''}, seed ${seed}, ${minutes} min, ${PROCESSES} processes x ${FLOWS} flows x ${NAMES} names: ${kinds.join(', ')}`,
+    `nemesis: ${topology}${planned ? ', planned' : ''}${hot ? ', hot' : ''}, seed ${seed}, ${minutes} min, ${PROCESSES} processes x ${flows} flows x ${names} names: ${kinds.join(', ')}`,
   );
   for (let round = 1; performance.now() < end; round++) {
     const roundSeed = `${seed}/${round}`;
-    const shape = { ms: roundMs, processes: PROCESSES, topology, planned };
+    const shape = { ms: roundMs, processes: PROCESSES, topology, planned, hot };
     const schedule = drawSchedule(new Random('schedule', roundSeed), shape);
-    const terms = { ...shape, seed: roundSeed, schedule, flows: FLOWS, names: NAMES, kinds };
+    const terms = { ...shape, seed: roundSeed, schedule, flows, names, kinds };
     const started = performance.now();
     const result = await playRound(terms);
     total.add(result);
@@ -72,6 +83,7 @@ export async function runNemesis(options: NemesisOptions): Promise<NemesisReport
       `round ${round} (${seconds} s): ${result.sections} sections, ${sumOf(result.faults)} faults, ` +
         `${result.lossesSignalled} losses signalled, ${result.unknownOutcomes} unknown outcomes, ` +
         `${result.lostWrites} lost writes, ` +
+        `${result.followed} followed without a request, ${result.followedAfterLoss} of them after a loss in Redis, ` +
         `${result.violations.length} violations`,
     );
     if (result.violations.length > 0) {
@@ -102,6 +114,8 @@ class Totals implements NemesisReport {
   lossesSignalled = 0;
   unknownOutcomes = 0;
   lostWrites = 0;
+  followed = 0;
+  followedAfterLoss = 0;
   violations = 0;
   found?: string;
 
@@ -113,6 +127,8 @@ class Totals implements NemesisReport {
     this.lossesSignalled += result.lossesSignalled;
     this.unknownOutcomes += result.unknownOutcomes;
     this.lostWrites += result.lostWrites;
+    this.followed += result.followed;
+    this.followedAfterLoss += result.followedAfterLoss;
     this.violations += result.violations.length;
     for (const kind of ['faults', 'refused', 'notReleased', 'granted'] as const)
       for (const [name, count] of result[kind]) this[kind][name] = (this[kind][name] ?? 0) + count;

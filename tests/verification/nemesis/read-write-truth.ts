@@ -1,6 +1,9 @@
+import type { Confirmed } from '../../support/history/history-events.js';
 import { wholeMsLater, type Ended } from './server-view.js';
 
 interface Part {
+  /** Of a writer: the leases of the lock's own key. */
+  readonly confirmed: Confirmed[];
   readonly from: number;
   /** Of a reader: when each of its holds ends, by the number of the hold. */
   readonly ends: Map<string, number>;
@@ -41,7 +44,7 @@ export class ReadWriteTruth {
     if (command === 'SET') {
       const ends = reader?.ends ?? new Map<string, number>();
       ends.set(number, wholeMsLater(at, Number(rest[2]), this.wallAhead));
-      if (!reader) entriesOf(this.#readers, lock).set(owner, { from: at, ends });
+      if (!reader) entriesOf(this.#readers, lock).set(owner, { from: at, ends, confirmed: [] });
     } else if (command === 'PEXPIRE') {
       if (reader?.ends.has(number)) reader.ends.set(number, wholeMsLater(at, Number(rest[0]), this.wallAhead));
     } else if (command === 'DEL' && reader) {
@@ -61,11 +64,12 @@ export class ReadWriteTruth {
         if (!this.#expiresAt.has(lock)) this.#expiresAt.set(lock, Infinity);
         const writer = args.find((field) => field.endsWith(':write'))?.slice(0, -':write'.length);
         const writers = entriesOf(this.#writers, lock);
-        if (writer !== undefined && !writers.has(writer)) writers.set(writer, { from: at, ends: new Map() });
+        if (writer !== undefined && !writers.has(writer))
+          writers.set(writer, { from: at, ends: new Map(), confirmed: [] });
         return;
       }
       case 'PEXPIRE':
-        if (this.#expiresAt.has(lock)) this.#expiresAt.set(lock, wholeMsLater(at, Number(args[0]), this.wallAhead));
+        if (this.#expiresAt.has(lock)) this.#leased(lock, at, wholeMsLater(at, Number(args[0]), this.wallAhead));
         return;
       case 'HDEL':
         for (const field of args) {
@@ -76,6 +80,11 @@ export class ReadWriteTruth {
       case 'DEL':
         this.#all(lock, at);
     }
+  }
+
+  #leased(lock: string, at: number, until: number): void {
+    this.#expiresAt.set(lock, until);
+    for (const { confirmed } of this.#writers.get(lock)?.values() ?? []) confirmed.push({ at, until });
   }
 
   /** Ends holds that have expired by then. */
@@ -109,7 +118,8 @@ export class ReadWriteTruth {
     const part = among.get(lock)?.get(owner);
     if (part === undefined) return;
     among.get(lock)?.delete(owner);
-    this.ended({ lock, owner, from: part.from, at, half });
+    const { from, confirmed } = part;
+    this.ended({ lock, owner, from, at, half, ...(half === 'write' && { confirmed }) });
   }
 }
 

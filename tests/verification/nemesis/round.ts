@@ -2,7 +2,7 @@ import { createClient } from 'holdfast';
 import { setTimeout as pause } from 'node:timers/promises';
 import { lockChannel } from '../../../src/redis/keys.js';
 import { startWorker, type Worker } from '../../support/processes/child.js';
-import { check } from '../../support/history/history.js';
+import { check, type CheckOptions } from '../../support/history/history.js';
 import type { HistoryEvent } from '../../support/history/history-events.js';
 import { isOf } from '../../support/history/history-facts.js';
 import { stamp } from '../../support/history/history-recorder.mjs';
@@ -13,12 +13,14 @@ import type { WorkerClientOptions } from '../../support/processes/worker-orders.
 import { drillPermits, HELD_BY_BENCH, PERMITS, type DrillResult } from './drill.js';
 import { STRIKES, type Bench } from './faults.js';
 import { GO_ON, REST, WHAT_IS_AWAITED } from './flows.js';
-import { grantedByKind } from './granted.js';
+import { followers, grantedByKind } from './granted.js';
 import {
+  busyNames,
   calmNames,
   drawNames,
   hasKeys,
   isElsewhere,
+  isExclusive,
   isFair,
   isLock,
   kindOf,
@@ -27,6 +29,7 @@ import {
   unfollowedOf,
   type Kind,
 } from './kinds.js';
+import { clientOptionsOf, drawHotOptions, mayFollow, type HotOptions } from './hot-options.js';
 import { latchLock } from './latch-flow.js';
 import type { FlowOptions, FlowResult } from './load.js';
 import { Network } from './network.js';
@@ -49,6 +52,8 @@ export interface RoundOptions {
   readonly kinds: readonly Kind[];
   readonly topology: TopologyName;
   readonly planned: boolean;
+  /** All clients have local hand-overs. Otherwise those of half of the processes do. */
+  readonly hot: boolean;
 }
 
 type Complaint = { readonly kind: string; readonly message: string };
@@ -63,6 +68,10 @@ export interface RoundResult {
   readonly unknownOutcomes: number;
   readonly takes: number;
   readonly lostWrites: number;
+  /** Sections that followed another one without a request. */
+  readonly followed: number;
+  /** Of these, sections that began after the lock had been lost in Redis, as is allowed. */
+  readonly followedAfterLoss: number;
   readonly history: readonly HistoryEvent[];
   readonly violations: readonly (Complaint & { events?: Violation['events'] })[];
 }
@@ -99,6 +108,10 @@ const DANGEROUS: NonNullable<WorkerClientOptions['redisOptions']> = {
   retryStrategy: undefined,
 };
 
+/** The default of `handOff.maxTime`. */
+const SHARE_MS = 100;
+const EXPECTED: CheckOptions = { allFaultsTold: true, inOrder: isFair, mayFollow, isExclusive, shareMs: SHARE_MS };
+
 /** Runs some seconds of work and faults, then a calm phase, and checks the history. */
 export async function playRound(options: RoundOptions): Promise<RoundResult> {
   const round = new Round(options);
@@ -121,6 +134,8 @@ class Round implements Bench {
   /** Which share their channels with some of these. */
   readonly #twins: readonly string[];
   readonly #calm: readonly string[];
+  readonly #busy: readonly string[];
+  readonly #hot: readonly HotOptions[];
   readonly #workers: Worker[] = [];
   readonly #dead: Worker[] = [];
   readonly #working = new Map<Worker, Promise<FlowResult>>();
@@ -138,10 +153,13 @@ class Round implements Bench {
 
   constructor(private readonly options: RoundOptions) {
     this.#names = drawNames(options.names, options.kinds);
-    this.locks = this.#names.filter(isLock);
+    this.#busy = busyNames(options.kinds);
+    // The busy names come twice: there a deletion meets sections that follow one another.
+    this.locks = [...this.#names.filter(isLock), ...this.#busy, ...this.#busy];
     this.#twins = twinsOf(this.#names, options.topology === 'single');
     this.#calm = calmNames(options.kinds);
-    this.movable = [...this.#names.filter(hasKeys), ...this.#calm];
+    this.#hot = drawHotOptions(options.seed, options.processes, options.hot);
+    this.movable = [...this.#names.filter(hasKeys), ...this.#calm, ...this.#busy];
   }
 
   async open(): Promise<void> {
@@ -245,7 +263,9 @@ class Round implements Bench {
 
   /** A little work of which everything is known: nothing disturbs it. */
   async #drill(worker: Worker): Promise<void> {
-    const { sections, heaps, free, errors } = (await worker.run(DRILL, undefined)) as DrillResult;
+    const { sections, heaps, free, errors } = (await worker.run(DRILL, {
+      keep: this.#hotOf(worker.name).keep,
+    })) as DrillResult;
     const told = { process: worker.name, at: stamp() };
     const size = heaps.at(-1);
     if (size) this.#history.push({ ...told, type: 'heap', size });
@@ -263,7 +283,7 @@ class Round implements Bench {
     const server = await this.stage.masterOf(HELD_BY_BENCH);
     const allListen = async (): Promise<boolean> =>
       (await listeners(server, lockChannel(HELD_BY_BENCH))) === this.#workers.length;
-    const entered = Promise.all(this.#workers.map((worker) => worker.run(DRILL, HELD_BY_BENCH))).then(
+    const entered = Promise.all(this.#workers.map((worker) => worker.run(DRILL, { lock: HELD_BY_BENCH }))).then(
       () => true,
       () => false,
     );
@@ -337,6 +357,7 @@ class Round implements Bench {
       events,
       (owner) => this.#processOf.get(clientOf(owner))?.name,
       (name) => watchdogTimeout(Number(/^p(\d+)/.exec(name)?.[1])),
+      (name) => this.#hotOf(name).local,
     );
     for (const contradiction of contradictions) this.#complain('the bench contradicts itself', contradiction);
     const lost = lostWrites.map(({ lock, from, at }): HistoryEvent => ({
@@ -365,8 +386,9 @@ class Round implements Bench {
       unknownOutcomes: events.filter(({ type }) => type === 'acquire-unknown').length,
       takes: takes.length,
       lostWrites: lostWrites.length,
+      ...followers(history),
       history,
-      violations: [...this.#complaints, ...check(history, { allFaultsTold: true, inOrder: isFair })],
+      violations: [...this.#complaints, ...check(history, EXPECTED)],
     };
   }
 
@@ -375,6 +397,10 @@ class Round implements Bench {
     await Promise.all(this.networks.map((network) => network.close()));
     this.watch?.close();
     await this.stage?.stop();
+  }
+
+  #hotOf(name: string): HotOptions {
+    return this.#hot[Number(/^p(\d+)/.exec(name)?.[1])] ?? { local: 0, keep: 0, release: 'awaited' };
   }
 
   worker(process: number): Worker {
@@ -418,7 +444,8 @@ class Round implements Bench {
     });
     const network = this.networks[process]!;
     const lockWatchdogTimeout = watchdogTimeout(process);
-    const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout };
+    const hot = this.#hot[process]!;
+    const terms = { commandTimeout: COMMAND_TIMEOUT_MS, lockWatchdogTimeout, ...clientOptionsOf(hot) };
     const odd = process % 2 === 1;
     // Half of them have grants confirmed by a replica where there is one, the default; the others believe the master.
     const timeout = COMMAND_TIMEOUT_MS / 3;
@@ -441,9 +468,13 @@ class Round implements Bench {
       twins: this.#twins,
       refusing: this.stage.refusing,
       calm,
+      busy: this.#busy,
       tokens,
-      ...terms,
-      pauseMs: 100,
+      commandTimeout: COMMAND_TIMEOUT_MS,
+      lockWatchdogTimeout,
+      hot,
+      forced: this.options.hot ? 8 : 1,
+      pauseMs: this.options.hot ? 20 : 100,
     };
     const working = worker.run(FLOWS, load) as Promise<FlowResult>;
     working.catch((error: unknown) => {

@@ -99,6 +99,11 @@ const TERMS: Readonly<Record<FaultName, Terms>> = {
   'server-publish': { weight: 5, leastMs: 0, mostMs: 0 },
 };
 
+/** With local hand-overs, a process may not learn at once that its lock has been lost. */
+const HOT_TERMS: Partial<Readonly<Record<FaultName, Terms>>> = {
+  'server-delete-key': { weight: 20, leastMs: 0, mostMs: 0 },
+};
+
 /** A round consists of acts: a storm of faults, then a lull, then an idle phase with checks. */
 export const ACT_MS = 20_000;
 const STORM_MS = 11_000;
@@ -141,10 +146,13 @@ export function drawSchedule(
     processes,
     topology,
     planned,
-  }: { ms: number; processes: number; topology: TopologyName; planned: boolean },
+    hot,
+  }: { ms: number; processes: number; topology: TopologyName; planned: boolean; hot: boolean },
 ): ScheduledFault[] {
   const without = [...NOT_WITH[topology], ...(planned ? LOSING : [])];
-  const kinds = (Object.entries(TERMS) as [FaultName, Terms][]).filter(([kind]) => !without.includes(kind));
+  const kinds = (Object.entries({ ...TERMS, ...(hot && HOT_TERMS) }) as [FaultName, Terms][]).filter(
+    ([kind]) => !without.includes(kind),
+  );
   const weights = kinds.reduce((sum, [, { weight }]) => sum + weight, 0);
   const faults: ScheduledFault[] = [];
   for (let at = 500; at < roundMs; at += LEAST_GAP_MS + random.below(MOST_GAP_MS - LEAST_GAP_MS)) {

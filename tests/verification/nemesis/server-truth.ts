@@ -1,4 +1,4 @@
-import { CLOCK_SLACK_MS, type EventOf } from '../../support/history/history-events.js';
+import { CLOCK_SLACK_MS, type Confirmed, type EventOf } from '../../support/history/history-events.js';
 import { GroupTruth } from './group-truth.js';
 import { isExclusive, isRed, isShared, kindOf } from './kinds.js';
 import { runningScript, type RunningScript } from './running-script.js';
@@ -16,6 +16,8 @@ interface Owned {
   expiresAt: number;
   /** The command that set its lease last. */
   leased: string;
+  readonly confirmed: Confirmed[];
+  readonly handedOver?: boolean;
 }
 
 /** Writes that a server had acknowledged and that its successor never saw. */
@@ -187,8 +189,11 @@ export class ServerTruth {
       by: `${by}; known ${known?.leased}, it had ${JSON.stringify(entry)}`,
     });
     this.#gone(lock, at, 'its slot went to another server');
-    if (has)
-      this.#owned.set(lock, { owner: has.owner, from: at, expiresAt: has.expiresAt, leased: 'before it came here' });
+    if (has) {
+      const { owner, expiresAt } = has;
+      const confirmed = [{ at, until: expiresAt }];
+      this.#owned.set(lock, { owner, from: at, expiresAt, leased: 'before it came here', confirmed });
+    }
   }
 
   /** The servers have lost all data, or are no longer monitored. */
@@ -212,6 +217,7 @@ export class ServerTruth {
       case 'PEXPIRE':
         if (!owned) return;
         owned.expiresAt = afterPexpire(owned.expiresAt, rest, at, this.wallAhead);
+        owned.confirmed.push({ at, until: owned.expiresAt });
         owned.leased = `${rest[0]} ms by ${this.#running[node]?.script ?? 'an unknown client'} at ${at}`;
         return;
       case 'HDEL':
@@ -237,7 +243,9 @@ export class ServerTruth {
       this.#gone(lock, Math.min(owned.expiresAt, at), `it went to ${owner}`);
       owned = undefined;
     }
-    if (!owned) this.#owned.set(lock, { owner, from: at, expiresAt: Infinity, leased: 'never' });
+    const handedOver = script.endsWith('/hand-off');
+    if (!owned)
+      this.#owned.set(lock, { owner, from: at, expiresAt: Infinity, leased: 'never', confirmed: [], handedOver });
     this.#take(at, lock, node);
   }
 
@@ -250,8 +258,9 @@ export class ServerTruth {
     const owned = this.#owned.get(lock);
     if (!owned) return;
     this.#owned.delete(lock);
-    const { owner, from, expiresAt, leased } = owned;
+    const { owner, from, expiresAt, leased, confirmed, handedOver = false } = owned;
     const ended = `${how}; leased ${leased}`;
-    this.held.push({ type: 'held', process: 'server', lock, owner, from, at: Math.min(at, expiresAt), ended });
+    const until = Math.min(at, expiresAt);
+    this.held.push({ type: 'held', process: 'server', lock, owner, from, at: until, ended, handedOver, confirmed });
   }
 }

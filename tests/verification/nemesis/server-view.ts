@@ -1,3 +1,4 @@
+import type { EventOf } from '../../support/history/history-events.js';
 import type { MonitorLine } from '../../support/servers/monitor-log.js';
 
 /** The owner of a lock at one server, and the end of its lease by the local clock. */
@@ -7,7 +8,7 @@ export interface Entry {
 }
 
 /** A hold at a server, with its begin and end. */
-export type Ended = (held: { lock: string; owner: string; from: number; at: number; half?: 'read' | 'write' }) => void;
+export type Ended = (held: Omit<EventOf<'held'>, 'type' | 'process'>) => void;
 
 /** Servers count whole ms of the epoch. All times here are by the local clock. */
 export const wholeMsLater = (at: number, ms: number, wallAhead: number): number =>

@@ -14,6 +14,7 @@ const violations = (events: HistoryEvent[], ...takes: Omit<Take, 'script'>[]): s
     events,
     () => 'A',
     () => WATCHED_MS,
+    () => 0,
   );
   return check([...events, ...effects]).map(({ kind }) => kind);
 };

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CLOCK_SLACK_MS, type HistoryEvent } from '../../support/history/history-events.js';
 import { sharesOwner } from '../../support/history/history-recorder.mjs';
+import { mayFollow } from './hot-options.js';
 import { isRed, keyOf } from './kinds.js';
 import { COMMAND_TIMEOUT_MS } from './timing.js';
 import type { RunningScript } from './running-script.js';
@@ -68,6 +69,9 @@ export function takeBy(running: RunningScript | undefined, at: number, lock: str
   };
 }
 
+/** Whether sections may follow the one that the script takes the lock for, without a request. */
+const asksForMore = (script: string, lock: string): boolean => mayFollow(lock) && !/nest|acquire-read/.test(script);
+
 /** A request to one of a RedLock's servers takes nothing later than its deadline, and a little for the clocks. */
 const ON_ITS_WAY_MS = COMMAND_TIMEOUT_MS + 200;
 
@@ -80,6 +84,8 @@ export function effectsOf(
   history: readonly HistoryEvent[],
   processOf: (owner: string) => string | undefined,
   leaseWithoutOne: (process: string) => number,
+  /** ms by which a request of this process for a first hold asks for more than the lease of the call. */
+  extraLease: (process: string) => number,
 ): HistoryEvent[] {
   const calls = new Map<string, Call[]>();
   const byId = new Map<string, Call>();
@@ -124,7 +130,9 @@ export function effectsOf(
   }
   return takes.map(({ at, script, lock, owner, leaseTime }): HistoryEvent => {
     const process = processOf(owner);
-    const candidates = calls.get(`${process ?? ''} ${lock} ${leaseTime}`)?.filter(({ from }) => from <= at) ?? [];
+    const extra = asksForMore(script, lock) ? extraLease(process ?? '') : 0;
+    const candidates =
+      calls.get(`${process ?? ''} ${lock} ${leaseTime - extra}`)?.filter(({ from }) => from <= at) ?? [];
     const call =
       candidates.findLast((each) => each.until >= at) ??
       candidates.findLast((each) => each.owner !== undefined && sharesOwner(each.owner, owner)) ??
