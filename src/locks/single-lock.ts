@@ -265,8 +265,8 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal The outermost hold of the lock that this client has, if any. */
   heldHere(): HoldRecord | undefined {
-    const [tenure] = this.runtime.lines.holdersOf(this.protocol.key);
-    return tenure?.holds[0];
+    for (const { holds } of this.runtime.lines.holdersOf(this.protocol.key)) if (holds.length > 0) return holds[0];
+    return undefined;
   }
 
   /**

@@ -1,7 +1,14 @@
 import type { LockKind } from '../events.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { RefreshReply } from '../redis/scripts/fair-lock.js';
-import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply, RenewalReply } from '../redis/scripts/replies.js';
+import type {
+  AcquireReply,
+  HandOffReply,
+  HeldReply,
+  OthersReply,
+  ReleaseReply,
+  RenewalReply,
+} from '../redis/scripts/replies.js';
 import type { OwnSubscribers } from '../redis/scripts/script.js';
 
 /** One lock of a renewal, with the arguments of the renewal script of its kind. */
@@ -130,6 +137,8 @@ export interface LockProtocol {
    * client. If the channel has more subscribers, the script frees the lock for them instead.
    */
   handOff(from: string, to: string, leaseMs: number, ours: OwnSubscribers): ScriptRequest<HandOffReply>;
+  /** Asks whether the channel has more subscribers than `ours`. For a concurrent kind whose owners may be kept. */
+  othersWait?(ours: OwnSubscribers): ScriptRequest<OthersReply>;
   /**
    * Computes the pause before the next try, in milliseconds, from the pause before it (0 for the first) and the number
    * of failed tries. Absent for a kind whose waiters are woken through a channel.

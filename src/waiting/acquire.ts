@@ -99,8 +99,13 @@ async function followKept({ kept, localHandOvers }: AcquireServices, waiter: Loc
   const { key } = waiter.protocol;
   await localHandOvers.takeTurn();
   if (waiter.limit.signal?.aborted !== true && kept.follow(key, waiter)) return;
-  // A call that waits gets the lock by a hand-over. A call that does not wait tries when the lock has been released.
+  const how = kept.standTo(waiter.protocol);
+  if (how === 'beside') return join();
+  // A call that does not wait tries when the lock has been released.
   if (waiter.limit.kind === 'one try') await kept.release(key);
+  // The try of a call for the other half of the lock goes behind the release.
+  if (how === 'other half') void kept.release(key);
+  // A call for the same half gets the lock by a hand-over.
   join();
   void kept.release(key);
 }

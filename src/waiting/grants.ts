@@ -10,9 +10,10 @@ import type { OwnSubscribers } from '../redis/scripts/script.js';
 import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import { latestEnd, releaseGoesOn, type Compensations } from '../holding/compensations.js';
 import type { WakeUps } from './wake-ups.js';
-import { HandOffStreak } from './hand-overs/hand-off-streak.js';
+import type { HandOffStreak } from './hand-overs/hand-off-streak.js';
 import type { KeptLocks } from './hand-overs/kept-locks.js';
 import { extraLeaseMs, FOLLOWED, type LocalHandOvers } from './hand-overs/local-hand-over.js';
+import { streakOf } from './hand-overs/reader-streak.js';
 import { grantDeadline } from '../holding/hold-record.js';
 import { LightSet } from '../light-set.js';
 import type { LocalLine } from './line.js';
@@ -61,7 +62,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     /** Whether the waiters of this line can hold the lock at the same time. */
     private readonly concurrent: boolean,
   ) {
-    this.#streak = new HandOffStreak(services.options.handOff, services.clock);
+    this.#streak = streakOf(services, concurrent, (protocol) => this.#ownSubscribers(protocol));
   }
 
   /**
@@ -85,10 +86,10 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
    */
   grant({ waiter, request, before, reply, sentAt, jumped, now }: Grant): void {
     const { protocol, owner, terms } = waiter;
-    const { kept, localHandOvers } = this.services;
+    const { localHandOvers } = this.services;
     const doubtUntil = request === undefined ? 0 : waiter.doubtUntil(request.doubt);
     const handedOff = reply.kind === 'handed';
-    if (before === undefined) localHandOvers.endStreaks(kept, protocol, [this.line, this.host.beside(protocol)]);
+    if (before === undefined) this.#endStreaks(protocol);
     const tenure = new Tenure(this.services.tenures, this, protocol, owner, doubtUntil, jumped, handedOff);
     tenure.lease.mayLast(waiter.requestedMs);
     tenure.confirmation = before?.confirmation ?? localHandOvers.confirmed(protocol, sentAt, terms.leaseMs, jumped);
@@ -107,6 +108,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     const record = tenure.open(terms, sentAt, now);
     record.token = tenure.token = reply.token;
     tellAcquired(tenure, record, terms.askedAt);
+    this.#streak.granted(protocol);
     // A forced unlock named this owner while the reply was pending. It may have run between two attempts of this
     // request: release the field that the second attempt created.
     if (waiter.forced === waiter.owner) tenure.force(true);
@@ -134,11 +136,10 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
    */
   async handOff(tenure: Tenure, waiter: LockWaiter, released: () => void): Promise<TenureEnd> {
     const { clock } = this.services;
-    const { leaseMs } = waiter.terms;
     this.#streak.start();
     if (this.#mayFollow(tenure, waiter) && (await this.#followLocally(tenure, waiter, released)))
       return { kind: 'handed' };
-    const ours = this.#streak.pastFairShare() ? this.#ownSubscribers(waiter) : 'not counted';
+    const ours = this.#streak.pastFairShare() ? this.#ownSubscribers(waiter.protocol) : 'not counted';
     waiter.receive();
     this.successors.add(waiter);
     // A waiter in a Redis queue has a line of its own. It may leave the queue before the reply.
@@ -152,7 +153,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     const { reply } = request;
     const sentAt = clock.at(request.firstSentAt, jumped);
     const now = clock.now();
-    if (reply?.kind !== 'handed' || now >= grantDeadline(sentAt, leaseMs))
+    if (reply?.kind !== 'handed' || now >= grantDeadline(sentAt, waiter.terms.leaseMs))
       return turn === undefined
         ? this.#notHanded(waiter, request, ours)
         : this.#notHandedInQueue(waiter, request, turn);
@@ -199,10 +200,11 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
 
   keeps(tenure: Tenure): boolean {
     const { client, kept, localHandOvers } = this.services;
-    const waiters = this.line.waiterCount + (this.host.beside(tenure.protocol)?.waiterCount ?? 0);
-    if (client.closed || waiters > 0) return false;
+    // A reader that waits has a try pending, and needs no other reader to end.
+    const isWanted = !this.concurrent && this.line.waiterCount > 0;
+    if (client.closed || isWanted || this.#waitersBeside(tenure.protocol) > 0) return false;
     this.#streak.start();
-    const times = this.#streak.withinLocalLimit() ? localHandOvers.keepsUntil(tenure) : undefined;
+    const times = localHandOvers.keepsUntil(tenure, this.#streak);
     if (times !== undefined) kept.add(tenure, times, (waiter) => this.#followKept(tenure, waiter));
     return times !== undefined;
   }
@@ -217,9 +219,21 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     return true;
   }
 
+  /** See {@link LocalHandOvers.endStreaks}. A reader has taken the lock from the writers, and not from other readers. */
+  #endStreaks(protocol: LockProtocol): void {
+    const { kept, localHandOvers } = this.services;
+    const beside = this.host.beside(protocol);
+    localHandOvers.endStreaks(kept, protocol, this.concurrent ? [beside] : [this.line, beside]);
+  }
+
+  /** Number of calls that wait in the other line of the lock. */
+  #waitersBeside(protocol: LockProtocol): number {
+    return this.host.beside(protocol)?.waiterCount ?? 0;
+  }
+
   /** How many subscribers of the channel no other client needs: none, if a waiter of this client needs a message. */
-  #ownSubscribers({ protocol }: LockWaiter): OwnSubscribers {
-    return this.wakeUps.isConfirmed && (this.host.beside(protocol)?.waiterCount ?? 0) === 0 ? 1 : 0;
+  #ownSubscribers(protocol: LockProtocol): OwnSubscribers {
+    return this.wakeUps.isConfirmed && this.#waitersBeside(protocol) === 0 ? 1 : 0;
   }
 
   /**

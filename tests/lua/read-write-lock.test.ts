@@ -6,6 +6,7 @@ import {
   handOff,
   nestRead,
   nestWrite,
+  othersWait,
   release,
   releasePartial,
   renew,
@@ -360,6 +361,29 @@ describeScript(handOff, {
       0,
       notAfter,
     ]),
+  },
+});
+
+describeScript(othersWait, {
+  '1': {
+    'one more subscriber than the own ones waits, and nothing changes': async (bench) => {
+      const holds: Holds = { mode: 'read', reads: { a: [20_000] } };
+      await given(bench, holds);
+      const another = admin().duplicate();
+      await another.subscribe(channel(bench));
+      // The bench listens by pattern, which is no subscription of this channel.
+      expect(await bench.run(keys(bench), 'PUBLISH', channel(bench), 0)).toBe(1);
+      expect(await bench.run(keys(bench), 'PUBLISH', channel(bench), 1)).toBe(0);
+      await another.quit();
+      await expectHolds(bench, holds);
+    },
+  },
+  '0': {
+    'no other client is subscribed': async (bench) => {
+      expect(await bench.run(keys(bench), 'PUBLISH', channel(bench), 0)).toBe(0);
+      expect(await bench.state()).toEqual({});
+      expect(await bench.published()).toEqual([]);
+    },
   },
 });
 

@@ -3,6 +3,7 @@ import acquireWriteSource from '../../../lua/read-write-lock/acquire-write.lua';
 import handOffSource from '../../../lua/read-write-lock/hand-off.lua';
 import nestReadSource from '../../../lua/read-write-lock/nest-read.lua';
 import nestWriteSource from '../../../lua/read-write-lock/nest-write.lua';
+import othersWaitSource from '../../../lua/read-write-lock/others-wait.lua';
 import releasePartialSource from '../../../lua/read-write-lock/release-partial.lua';
 import releaseSource from '../../../lua/read-write-lock/release.lua';
 import renewSource from '../../../lua/read-write-lock/renew.lua';
@@ -12,12 +13,14 @@ import {
   replyAcquire,
   replyHandOff,
   replyHeld,
+  replyOthers,
   replyRelease,
   replyRenewal,
   replyRenewals,
   type AcquireReply,
   type HandOffReply,
   type HeldReply,
+  type OthersReply,
   type ReleaseReply,
   type RenewalReply,
 } from './replies.js';
@@ -89,6 +92,13 @@ export const handOff = defineScript<
   notAfter: 'last',
   reply: replyHandOff,
   isGrant,
+});
+
+/** Changes nothing. */
+export const othersWait = defineScript<[lock: string], [publish: string, channel: string, ours: number], OthersReply>({
+  file: 'read-write-lock/others-wait',
+  source: othersWaitSource,
+  reply: replyOthers,
 });
 
 /** One reply for each lock. */

@@ -1,5 +1,6 @@
-import type { LeaseClock } from '../../clock.js';
+import type { LeaseClock, LeaseClockMs } from '../../clock.js';
 import type { ResolvedHandOff } from '../../options.js';
+import type { LockProtocol } from '../../protocols/lock-protocol.js';
 import { STREAK_MS } from '../../timing.js';
 
 /** Sections of every streak at most: see {@link STREAK_MS}. */
@@ -15,9 +16,19 @@ export class HandOffStreak {
   #firstAt: number | undefined;
 
   constructor(
-    private readonly limit: ResolvedHandOff | undefined,
-    private readonly clock: LeaseClock,
+    protected readonly limit: ResolvedHandOff | undefined,
+    protected readonly clock: LeaseClock,
   ) {}
+
+  /** When the streak ends at the latest, if Redis has limited it. */
+  get endsAt(): LeaseClockMs {
+    return Infinity;
+  }
+
+  /** A call got the lock. */
+  granted(_protocol: LockProtocol): void {
+    // By default, a grant asks Redis for nothing.
+  }
 
   /** Ends the streak: the client acquired the lock in Redis, or released the lock there. */
   reset(): void {

@@ -2,13 +2,14 @@
  * Kept locks (`handOff.keep`): a lock whose last section has ended, and that no call of this client waits for, stays with
  * its owner for a while. A call that comes meanwhile enters without a request, by the rules of local-hand-over.ts.
  * Otherwise the client releases the lock: at the end of that time, for a call that may not follow, at close(), and when
- * the process has nothing else to do.
+ * the process has nothing else to do. Readers hold a lock together, so several of its owners may be kept.
  */
 import type { LeaseClock, LeaseClockMs, Timer } from '../../clock.js';
+import type { LockProtocol } from '../../protocols/lock-protocol.js';
 
 /** A tenure without a caller that still has the lock. */
 interface KeptTenure {
-  readonly protocol: { readonly key: string };
+  readonly protocol: LockProtocol;
   /** Releases the lock, or hands it over to a waiter of this client. */
   releaseWithoutCaller(leaseEnd: LeaseClockMs): Promise<void>;
 }
@@ -36,7 +37,8 @@ const releaseAtExit = (): void => {
 
 /** The kept locks of one client, by key. */
 export class KeptLocks<W> {
-  readonly #kept = new Map<string, Kept<W>>();
+  /** In the order in which they were kept. All tenures of one key have the same half of the lock. */
+  readonly #kept = new Map<string, Kept<W>[]>();
 
   constructor(private readonly clock: LeaseClock) {}
 
@@ -44,25 +46,43 @@ export class KeptLocks<W> {
     return this.#kept.has(key);
   }
 
+  /** How the kept owners of this key stand to a call: none is kept, or the call may hold the lock beside them, or not. */
+  standTo({ key, side, concurrent }: LockProtocol): 'none' | 'beside' | 'same half' | 'other half' {
+    const first = this.#kept.get(key)?.[0];
+    if (first === undefined) return 'none';
+    if (first.tenure.protocol.side !== side) return 'other half';
+    return concurrent ? 'beside' : 'same half';
+  }
+
   add(tenure: KeptTenure, { until, leaseEnd }: KeptTimes, follow: (waiter: W) => boolean): void {
-    const timer = this.clock.setTimer(until, () => void this.release(tenure.protocol.key));
-    this.#kept.set(tenure.protocol.key, { tenure, timer, leaseEnd, follow });
+    const { key } = tenure.protocol;
+    const timer = this.clock.setTimer(until, () => void this.#end(kept));
+    const kept: Kept<W> = { tenure, timer, leaseEnd, follow };
+    const others = this.#kept.get(key);
+    if (others === undefined) this.#kept.set(key, [kept]);
+    else others.push(kept);
     if (keeping.size === 0) process.on('beforeExit', releaseAtExit);
     keeping.add(this);
   }
 
-  /** Gives a kept lock to the waiter. Returns `false` if there is none, or if the waiter may not follow. */
+  /**
+   * Gives a kept lock to the waiter. Returns `false` if there is none, or if the waiter may not follow. The newest one
+   * comes first, so that owners which fewer calls need reach the end of their time.
+   */
   follow(key: string, waiter: W): boolean {
-    const kept = this.#kept.get(key);
-    return kept?.follow(waiter) === true;
+    const kept = this.#kept.get(key) ?? [];
+    for (let i = kept.length - 1; i >= 0; i -= 1) if (kept[i]?.follow(waiter) === true) return true;
+    return false;
   }
 
   /** Resolves when Redis has answered. */
   async release(key: string): Promise<void> {
-    const kept = this.#kept.get(key);
-    if (kept === undefined) return;
-    this.forget(kept.tenure);
-    await kept.tenure.releaseWithoutCaller(kept.leaseEnd);
+    await Promise.all([...(this.#kept.get(key) ?? [])].map((kept) => this.#end(kept)));
+  }
+
+  #end({ tenure, leaseEnd }: Kept<W>): Promise<void> {
+    this.forget(tenure);
+    return tenure.releaseWithoutCaller(leaseEnd);
   }
 
   releaseAll(): void {
@@ -73,8 +93,10 @@ export class KeptLocks<W> {
   forget(tenure: KeptTenure): void {
     const { key } = tenure.protocol;
     const kept = this.#kept.get(key);
-    if (kept?.tenure !== tenure) return;
-    kept.timer.cancel();
+    const at = kept?.findIndex((each) => each.tenure === tenure) ?? -1;
+    if (kept === undefined || at < 0) return;
+    for (const { timer } of kept.splice(at, 1)) timer.cancel();
+    if (kept.length > 0) return;
     this.#kept.delete(key);
     if (this.#kept.size > 0) return;
     keeping.delete(this);

@@ -20,7 +20,8 @@ import type { ResolvedOptions } from '../../options.js';
 import { runOutside } from '../../ownership/flow.js';
 import type { LockProtocol } from '../../protocols/lock-protocol.js';
 import type { HandOffReply } from '../../redis/scripts/replies.js';
-import type { KeptTimes } from './kept-locks.js';
+import type { HandOffStreak } from './hand-off-streak.js';
+import type { KeptLocks, KeptTimes } from './kept-locks.js';
 import { LOCAL_TURN_MS } from '../../timing.js';
 
 /** The services of the client that local hand-overs use. */
@@ -37,13 +38,13 @@ interface Holders {
 }
 
 /** The kept locks of the client. */
-interface Releasing {
-  release(key: string): Promise<void>;
-}
+type Releasing = Pick<KeptLocks<never>, 'release' | 'standTo'>;
 
 /** Time, in ms, by which a request that may start a streak asks for more than the lease of its hold. */
-export function extraLeaseMs(handOff: ResolvedOptions['handOff'], { followsLocally }: LockProtocol): number {
-  return followsLocally && handOff !== undefined ? handOff.localMs : 0;
+export function extraLeaseMs(handOff: ResolvedOptions['handOff'], protocol: LockProtocol): number {
+  if (!protocol.followsLocally || handOff === undefined) return 0;
+  // Readers do not wait for one another, so only a kept reader is followed.
+  return protocol.concurrent && handOff.keepMs === 0 ? 0 : handOff.localMs;
 }
 
 /** In place of the reply of Redis, for a section that follows without a request. */
@@ -67,23 +68,24 @@ export class LocalHandOvers {
 
   /**
    * Redis has given the lock to a further owner of this client. So the owners before have lost it, although no reply has
-   * said so: no section follows them without a request. `lines`: those of the lock.
+   * said so: no section follows them without a request. `lines`: those of the owners that the further owner excludes.
    */
-  endStreaks(kept: Releasing, { key }: LockProtocol, lines: readonly (Holders | undefined)[]): void {
+  endStreaks(kept: Releasing, protocol: LockProtocol, lines: readonly (Holders | undefined)[]): void {
     if ((this.services.options.handOff?.localMs ?? 0) === 0) return;
     for (const line of lines) for (const tenure of line?.holders ?? []) tenure.confirmation = undefined;
-    void kept.release(key);
+    if (kept.standTo(protocol) !== 'beside') void kept.release(protocol.key);
   }
 
   /** Until when the tenure may stay without a hold. `undefined`: it has to be released. */
-  keepsUntil({ confirmation, hasOnlyAcquired, protocol }: Tenure): KeptTimes | undefined {
+  keepsUntil({ confirmation, hasOnlyAcquired, protocol }: Tenure, streak: HandOffStreak): KeptTimes | undefined {
     const { clock, options, sessionOf } = this.services;
     const { localMs = 0, keepMs = 0 } = options.handOff ?? {};
     if (keepMs === 0 || confirmation === undefined || !hasOnlyAcquired) return undefined;
+    if (!streak.withinLocalLimit()) return undefined;
     const { sentAt, leaseMs, session } = confirmation;
     if (sessionOf(protocol.key) !== session || this.#forcing.has(protocol.key)) return undefined;
     const now = clock.now();
-    const until = Math.min(now + keepMs, sentAt + localMs);
+    const until = Math.min(now + keepMs, sentAt + localMs, streak.endsAt);
     return until > now ? { until, leaseEnd: sentAt + leaseMs - localMs } : undefined;
   }
 

@@ -6,6 +6,8 @@ const BACKGROUND = 'tests/faults/background-releases';
 const CONTRACT = 'tests/contracts/lock.test';
 const KEPT = 'tests/integration/kept-locks';
 const keptLocks = 'src/waiting/hand-overs/kept-locks.ts';
+const READERS = 'tests/integration/kept-readers';
+const readerStreak = 'src/waiting/hand-overs/reader-streak.ts';
 const LOCAL = 'tests/integration/local-hand-over';
 const localHandOver = 'src/waiting/hand-overs/local-hand-over.ts';
 
@@ -130,5 +132,75 @@ export const HOT_LOCKS = [
     '  join();\n  void kept.release(key);\n',
     '  join();\n',
     KEPT,
+  ),
+  without(
+    'readers: an answer of Redis that no other client waits',
+    readerStreak,
+    "if (request.reply !== 'none') return;",
+    '',
+    READERS,
+  ),
+  without(
+    'readers: a streak that counts from the question',
+    readerStreak,
+    'this.#endsAt = now + lastsMs;',
+    'this.#endsAt = this.clock.now() + lastsMs;',
+    READERS,
+  ),
+  without(
+    'readers: an end of the streak',
+    readerStreak,
+    'return this.clock.now() < this.#endsAt && super.withinLocalLimit();',
+    'return this.#endsAt > 0 && super.withinLocalLimit();',
+    READERS,
+  ),
+  without(
+    'readers: an end of the time with the streak',
+    localHandOver,
+    'Math.min(now + keepMs, sentAt + localMs, streak.endsAt)',
+    'Math.min(now + keepMs, sentAt + localMs)',
+    READERS,
+  ),
+  without(
+    'readers: no kept read beside a writer of this client',
+    'src/protocols/read-write-lock-protocol.ts',
+    "  readonly otherLine = 'write';\n",
+    '',
+    READERS,
+  ),
+  without(
+    'keep: a release for a call of the same half',
+    keptLocks,
+    "return concurrent ? 'beside' : 'same half';",
+    "return 'beside';",
+    KEPT,
+  ),
+  without(
+    'readers: no kept reader that a writer of this client goes beside',
+    keptLocks,
+    "if (first.tenure.protocol.side !== side) return 'other half';",
+    "if (first.tenure.protocol.side !== side) return 'beside';",
+    READERS,
+  ),
+  without(
+    'readers: a kept half that only the same half follows',
+    localHandOver,
+    'if (!next.followsLocally || next.side !== protocol.side) return false;',
+    'if (!next.followsLocally) return false;',
+    READERS,
+  ),
+  without(
+    'readers: a kept owner for one call at a time',
+    grants,
+    '    this.services.kept.forget(tenure);\n    tenure.state',
+    '    tenure.state',
+    READERS,
+  ),
+  without(
+    'readers: a release of every kept owner',
+    keptLocks,
+    '[...(this.#kept.get(key) ?? [])].map(',
+    '(this.#kept.get(key) ?? []).slice(0, 1).map(',
+    READERS,
   ),
 ];
