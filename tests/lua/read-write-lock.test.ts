@@ -377,11 +377,15 @@ describeScript(othersWait, {
       await another.quit();
       await expectHolds(bench, holds);
     },
+    'a lock that is free is not created': async (bench) => {
+      expect(await bench.run(keys(bench), 'PUBLISH', channel(bench), 0)).toBe(1);
+      expect(await bench.state()).toEqual({});
+    },
   },
   '0': {
     'no other client is subscribed': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [20_000] } });
       expect(await bench.run(keys(bench), 'PUBLISH', channel(bench), 0)).toBe(0);
-      expect(await bench.state()).toEqual({});
       expect(await bench.published()).toEqual([]);
     },
   },

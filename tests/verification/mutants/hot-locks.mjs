@@ -120,7 +120,7 @@ export const HOT_LOCKS = [
   without(
     'keep: an end of the time',
     keptLocks,
-    'setTimer(until, () => void this.release(tenure.protocol.key));',
+    'setTimer(until, () => void this.#end(kept));',
     'setTimer(until, () => undefined);',
     KEPT,
   ),
