@@ -311,7 +311,7 @@ describe('the halves', () => {
     const on = await kept(3);
     const asked = performance.now();
     const hold = await inFlow(() => on.both.writeLock().tryAcquire(call));
-    expect(elapsed(asked)).toBeLessThan(SLACK_MS);
+    expect(elapsed(asked)).toBeLessThan(KEPT.keep / 2);
     expect(Object.keys(await admin().hgetall(on.name))).toEqual(['mode', `${hold!.owner}:write`]);
     await hold!.release();
   });
@@ -339,9 +339,9 @@ describe('a writer of another client', () => {
         }
       }),
     );
-    await pause(BRIEF_MS / 2);
+    await until(() => on.client.stats().handOvers > 4, 'reads follow kept ones');
     const { entered } = await writerElsewhere(on.name);
-    expect(await entered).toBeLessThan(BRIEF_MS + 2 * SLACK_MS);
+    expect(await entered).toBeLessThan(4 * (BRIEF_MS + SLACK_MS));
     done = true;
     await Promise.all(loops);
   });
