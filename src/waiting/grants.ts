@@ -1,3 +1,4 @@
+/* Longer than 300 lines because a hand-over is read beside each of its outcomes. */
 /*
  * Grants and hand-overs of locks. The waiter whose try succeeded gets the lock, or a tenure that ends hands it over to its
  * successor. If the waiter has left before its grant, the lock goes on to the next one. A message grants nothing, because
@@ -86,11 +87,10 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
    */
   grant({ waiter, request, before, reply, sentAt, jumped, now }: Grant): void {
     const { protocol, owner, terms } = waiter;
-    const { localHandOvers } = this.services;
+    const { localHandOvers, tenures } = this.services;
     const doubtUntil = request === undefined ? 0 : waiter.doubtUntil(request.doubt);
-    const handedOff = reply.kind === 'handed';
     if (before === undefined) this.#endStreaks(protocol);
-    const tenure = new Tenure(this.services.tenures, this, protocol, owner, doubtUntil, jumped, handedOff);
+    const tenure = new Tenure(tenures, this, protocol, owner, doubtUntil, jumped, reply.kind === 'handed');
     tenure.lease.mayLast(waiter.requestedMs);
     tenure.confirmation = before?.confirmation ?? localHandOvers.confirmed(protocol, sentAt, terms.leaseMs, jumped);
     waiter.hasLock();

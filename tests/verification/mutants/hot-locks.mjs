@@ -111,8 +111,8 @@ export const HOT_LOCKS = [
   without(
     'local: an end of the streak by a grant to another owner of this client',
     grants,
-    'if (before === undefined) localHandOvers.endStreaks(',
-    'if (before !== undefined) localHandOvers.endStreaks(',
+    'if (before === undefined) this.#endStreaks(',
+    'if (before !== undefined) this.#endStreaks(',
     LOCAL,
     KEPT,
   ),

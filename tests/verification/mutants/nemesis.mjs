@@ -111,15 +111,15 @@ export const SABOTAGES = [
   without(
     'nemesis: hot: a release of a kept lock',
     keptLocks,
-    'setTimer(until, () => void this.release(tenure.protocol.key));',
+    'setTimer(until, () => void this.#end(kept));',
     'setTimer(until, () => undefined);',
     HOT,
   ),
   without(
     'nemesis: hot: an end of the time of a kept lock',
     localHandOver,
-    'const until = Math.min(now + keepMs, sentAt + localMs);',
-    'const until = sentAt + localMs;',
+    'const until = Math.min(now + keepMs, sentAt + localMs, streak.endsAt);',
+    'const until = Math.min(sentAt + localMs, streak.endsAt);',
     HOT,
   ),
   without(

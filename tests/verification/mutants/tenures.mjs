@@ -88,7 +88,7 @@ export const TENURES = [
   without(
     'room for readers beside writers that pass the lock on',
     'src/waiting/grants.ts',
-    ' && (this.host.beside(protocol)?.waiterCount ?? 0) === 0',
+    ' && this.#waitersBeside(protocol) === 0',
     '',
     'tests/integration/write-hand-off',
   ),

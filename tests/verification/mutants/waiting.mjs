@@ -10,7 +10,6 @@ import {
   grants,
   look,
   subscriber,
-  waiter,
   failedTries,
   wakeUps,
 } from './names.mjs';
