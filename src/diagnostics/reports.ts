@@ -21,6 +21,11 @@ export interface Subject extends Named {
   readonly concurrent: boolean;
 }
 
+/** An acquisition. `askedAt`: monotonic time, in ms, of its call. */
+interface Asked {
+  readonly askedAt: number;
+}
+
 /** Receives the outcome of an acquisition, once. */
 interface Settle<H> {
   granted(hold: H): void;
@@ -52,9 +57,9 @@ export class Reports {
   }
 
   /** An acquisition begins. Reports how it fails; the grant is reported by `acquired`, before the caller gets it. */
-  acquiring<H>(subject: Subject, askedAt: number, settle: Settle<H>): Settle<H> {
+  acquiring<H>(subject: Subject, call: Asked, settle: Settle<H>): Settle<H> {
     this.counters.waiting += 1;
-    return new ReportedSettle(this, subject, askedAt, settle);
+    return new ReportedSettle(this, subject, call, settle);
   }
 
   /** A call that `acquiring` reported has its outcome. */
@@ -187,7 +192,7 @@ class ReportedSettle<H> implements Settle<H> {
   constructor(
     private readonly reports: Reports,
     private readonly subject: Subject,
-    private readonly askedAt: number,
+    private readonly call: Asked,
     private readonly settle: Settle<H>,
   ) {}
 
@@ -198,7 +203,7 @@ class ReportedSettle<H> implements Settle<H> {
 
   failed(error: unknown): void {
     this.reports.settled();
-    this.reports.notAcquired(this.subject, this.askedAt, error);
+    this.reports.notAcquired(this.subject, this.call.askedAt, error);
     this.settle.failed(error);
   }
 }

@@ -108,7 +108,7 @@ export abstract class OwnerlessObject {
     const askedAt = reports.now();
     try {
       return await new Promise<Granted<T>>((granted, failed) => {
-        let settle = reports.acquiring<Granted<T>>(protocol, askedAt, { granted, failed });
+        let settle = reports.acquiring<Granted<T>>(protocol, { askedAt }, { granted, failed });
         const waiter = make(
           (value, handedOff = false) => {
             this.tellGranted(waiter.permits, handedOff, askedAt);

@@ -50,7 +50,7 @@ export interface Acquisition {
  */
 export function acquire(services: AcquireServices, acquisition: Acquisition, caller: Settle): void {
   const { protocol, terms, limit, context } = acquisition;
-  const settle = services.reports.acquiring(protocol, terms.askedAt, caller);
+  const settle = services.reports.acquiring(protocol, terms, caller);
   if (limit.signal?.aborted === true) {
     return settle.failed(new LockAbortedError(protocol.name, limit.signal.reason));
   }

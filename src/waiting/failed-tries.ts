@@ -78,9 +78,10 @@ export class FailedTries {
   #pollLater(waiter: LockWaiter): void {
     const { polls } = waiter.protocol;
     if (polls === undefined || !this.schedule.isTtlKnown) return;
-    waiter.failures += 1;
-    waiter.pauseMs = polls(waiter.pauseMs, waiter.failures);
-    this.schedule.noLaterThan(this.services.clock.now() + waiter.pauseMs);
+    const { pauseMs, failures } = waiter.polled ?? { pauseMs: 0, failures: 0 };
+    const polled = { pauseMs: polls(pauseMs, failures + 1), failures: failures + 1 };
+    waiter.polled = polled;
+    this.schedule.noLaterThan(this.services.clock.now() + polled.pauseMs);
   }
 
   /**

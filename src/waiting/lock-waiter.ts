@@ -69,9 +69,8 @@ export class LockWaiter extends Waiter {
   #owner: string | undefined;
   /** The owner that a forced unlock of this client named while the reply that grants the lock was pending. */
   forced: string | undefined;
-  /** For a kind that polls: the last pause, in ms, and the number of failed tries. */
-  pauseMs = 0;
-  failures = 0;
+  /** For a kind that polls: the last pause, in ms, and the number of failed tries. Absent before the first one. */
+  polled: { readonly pauseMs: number; readonly failures: number } | undefined;
   #place: QueuePlace = NO_PLACE;
   /** Until when an attempt of an earlier try may still acquire the lock for the owner. */
   #doubtUntil: MonotonicMs = 0;
