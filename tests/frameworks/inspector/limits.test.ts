@@ -58,7 +58,7 @@ describe('more names than the server lists', () => {
     // It stays, although the listings that end meanwhile do not find it.
     const listed = new Set<unknown>();
     await search.shows((shown) => listed.add(shown.last('summary')?.listedAt).size > 2, 'two more listings');
-    expect([...search.rows.keys()]).toEqual([beyond]);
+    expect([...search.rows.keys()]).toContain(beyond);
     for (const name of names.slice(15)) await admin().del(name);
     await page.shows((shown) => shown.last('summary')?.isTruncated === false, 'everything is listed');
     expect(page.last('summary')).toMatchObject({ total: 15, matching: 15 });
