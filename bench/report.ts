@@ -12,7 +12,7 @@ export function workloadTable(rows: readonly Row[]): string {
 
 export function verdictTable(verdicts: readonly Verdict[]): string {
   return table(
-    ['bar', 'to reach', 'measured', ''],
+    ['bar', 'to reach', 'measured', 'result'],
     verdicts.map(({ workload, subject, figure, is, limit, measured, met, ceiling }) => [
       `${workload}: ${subject}, ${figure}`,
       `${is} ${limit}`,
