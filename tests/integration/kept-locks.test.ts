@@ -166,6 +166,26 @@ describe('a kept lock', () => {
     await isFree(name);
   });
 
+  test('is released when Redis has given the lock to another call of this client, and the client unsubscribes', async () => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, handOff: { ...KEPT, keep: BRIEF_MS } });
+    const name = freshName();
+    const lock = client.getLock(name);
+    const channels = (): Promise<unknown[]> => admin().pubsub('CHANNELS', `*${name}*`);
+    const first = await inFlow(() => lock.acquire());
+    await inFlow(() => lock.tryAcquire({ waitTime: SLACK_MS }));
+    expect(await channels()).toHaveLength(1);
+    const held = proxy.holdCommand({ command: ['EVALSHA', 'EVAL'] });
+    const second = inFlow(() => lock.tryAcquire());
+    await held.applied;
+    await first.release();
+    await admin().del(name);
+    held.lift();
+    await (await second)?.release();
+    await isFree(name);
+    await until(async () => (await channels()).length === 0, 'the client has unsubscribed');
+  });
+
   test('is not kept for longer than `local` allows', () => {
     expect(() => createClient({ url: clientUrl(), handOff: { local: 10, keep: 20 } })).toThrow(InvalidArgumentError);
   });
