@@ -16,6 +16,7 @@ const OTHERS = {
     'The tests': 'tests/README.md',
     'The benchmark': 'bench/README.md',
     'The nemesis': 'tests/verification/nemesis/README.md',
+    'Runs of the nemesis': 'tests/verification/nemesis/RUNS.md',
   },
   'The project': { Changelog: 'CHANGELOG.md', Security: 'SECURITY.md' },
 };

@@ -61,9 +61,9 @@ export type HistoryEvent = Stamped &
     /** The options of a client: its owners begin with its id. `local` and `keep` in ms. */
     | { type: 'client'; client: string; local: number; keep: number }
     /** By its own event, the client granted a hold. `holds`: of the owner, from then on. */
-    | { type: 'began'; lock: string; owner: string; holds: number }
+    | { type: 'began'; lock: string; owner: string; holds: number; shared?: boolean }
     /** By its own event, the client knew that a hold had ended. */
-    | { type: 'ended'; lock: string; owner: string; holds: number }
+    | { type: 'ended'; lock: string; owner: string; holds: number; shared?: boolean }
     /** `lock`: its name in `broken`. */
     | { type: 'latch-set'; latch: string; lock?: string }
     /** `asked`: number of count-downs that had begun by then. */

@@ -41,7 +41,9 @@ export class StreakCheck {
   #checkFollower(first: HeldLock, hold: HeldLock): void {
     const { lock, ok } = hold;
     const client = this.#clientOf(ok.owner);
-    if (client.local === 0 || !this.mayFollow(lock) || ok.shared === true) {
+    // Readers do not wait for one another, so a read follows only one that its client has kept.
+    const isAllowed = ok.shared === true ? client.keep > 0 : client.local > 0;
+    if (!isAllowed || !this.mayFollow(lock)) {
       const message = `${named(hold)} followed hold ${first.ok.hold} under its owner, which its client and its kind forbid`;
       return this.violate('followed without a request', message, first.ok, ok);
     }
@@ -107,6 +109,8 @@ export class StreakCheck {
       const other = all[at] as EventOf<'began'>;
       if (other.at < firstBegun) return;
       if (other.owner === begun.owner || clientOf(other.owner) !== clientOf(begun.owner)) continue;
+      // Readers have the lock together.
+      if (begun.shared === true && other.shared === true) continue;
       // A late reply may tell of a grant before this one.
       const since = this.facts.held.get(`${other.lock} ${other.owner}`) ?? [];
       if (!since.some(({ from }) => from > taken)) continue;
@@ -126,8 +130,10 @@ export class StreakCheck {
       if (last?.type !== 'ended' || last.holds > 0) continue;
       const { keep } = this.#clientOf(last.owner);
       for (const held of this.facts.held.get(key) ?? []) {
-        if (held.half === 'read' || held.from > last.at) continue;
-        const over = this.quiet.longest(last.process, last.lock, last.at + keep, held.at);
+        if (held.from > last.at) continue;
+        // The lease ends the lock of a process that was killed.
+        const until = Math.min(held.at, this.facts.died.get(last.process) ?? Infinity);
+        const over = this.quiet.longest(last.process, last.lock, last.at + keep, until);
         if (over <= RELEASED_WITHIN_MS) continue;
         const message = `${last.owner} had ${last.lock} in Redis for ${ms(over)} more than the ${keep} ms for which its client keeps it`;
         this.violate('kept too long', message, last, held);
@@ -154,7 +160,8 @@ export class StreakCheck {
   }
 
   #heldBy({ lock, ok }: HeldLock): EventOf<'held'>[] {
-    return (this.facts.held.get(`${lock} ${ok.owner}`) ?? []).filter(({ half }) => half !== 'read');
+    const otherHalf = ok.shared === true ? 'write' : 'read';
+    return (this.facts.held.get(`${lock} ${ok.owner}`) ?? []).filter(({ half }) => half !== otherHalf);
   }
 
   #clientOf(owner: string): { readonly local: number; readonly keep: number } & EventOf<'client'> {

@@ -32,7 +32,10 @@ export class Call {
     const { recorder, options } = load;
     const { parts, joint } = target;
     // Inside a hold it may have to let the request before it end first.
-    const deadlines = around ? 2 : 1;
+    const { keep, release } = options.hot;
+    // A single try comes after the release of a kept lock, and after a release in the background.
+    const releases = waitTime === 0 && (keep > 0 || release === 'background') ? parts.length : 0;
+    const deadlines = (around ? 2 : 1) + releases;
     const settlesWithin = waitTime === Infinity ? undefined : waitTime + deadlines * options.commandTimeout;
     this.#ids = parts.map(({ name }) => recorder.invoked(name, settlesWithin, leaseTime, joint));
   }

@@ -1,4 +1,4 @@
-import type { LockClient } from 'holdfast';
+import type { LockClient, LockEvents } from 'holdfast';
 import type { HistoryRecorder } from '../../support/history/history-recorder.mjs';
 import { Random } from '../../support/random.js';
 import type { WorkerParts } from '../../support/processes/worker-orders.js';
@@ -43,6 +43,8 @@ export interface FlowResult {
   readonly heldAtEnd: readonly string[];
 }
 
+type SectionEvent = Pick<LockEvents['acquired'], 'lockName' | 'owner' | 'mode'> & { readonly holdCount?: number };
+
 const SHORTEST_LEASE_MS = 60;
 const LONGEST_LEASE_MS = 2_400;
 /** Leases of calls that come one after the other differ by less: then local hand-overs may pass the lock on. */
@@ -79,11 +81,11 @@ export class Load {
     const { recorder, options } = this;
     const { local, keep } = options.hot;
     recorder.write({ type: 'client', client: client.id, local, keep });
-    const told = (type: 'began' | 'ended', event: { lockName: string; owner: string; holdCount?: number }): void => {
-      const { lockName, owner, holdCount: holds = 0 } = event;
+    const told = (type: 'began' | 'ended', event: SectionEvent): void => {
+      const { lockName, owner, holdCount: holds = 0, mode } = event;
       if (local === 0 || !mayFollow(lockName)) return;
       const lock = name === ELSEWHERE_CLIENT ? elsewhere(lockName) : lockName;
-      recorder.write({ type, lock, owner, holds });
+      recorder.write({ type, lock, owner, holds, ...(mode === 'shared' && { shared: true }) });
     };
     client.events.on('acquired', (event) => told('began', event));
     client.events.on('released', (event) => told('ended', event));

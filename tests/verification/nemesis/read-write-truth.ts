@@ -2,7 +2,7 @@ import type { Confirmed } from '../../support/history/history-events.js';
 import { wholeMsLater, type Ended } from './server-view.js';
 
 interface Part {
-  /** Of a writer: the leases of the lock's own key. */
+  /** Of a writer: the leases of the lock's own key. Of a reader: those of its holds. */
   readonly confirmed: Confirmed[];
   readonly from: number;
   /** Of a reader: when each of its holds ends, by the number of the hold. */
@@ -42,11 +42,11 @@ export class ReadWriteTruth {
     }
     const reader = this.#readers.get(lock)?.get(owner);
     if (command === 'SET') {
-      const ends = reader?.ends ?? new Map<string, number>();
-      ends.set(number, wholeMsLater(at, Number(rest[2]), this.wallAhead));
-      if (!reader) entriesOf(this.#readers, lock).set(owner, { from: at, ends, confirmed: [] });
+      const part = reader ?? { from: at, ends: new Map<string, number>(), confirmed: [] };
+      leased(part, number, at, wholeMsLater(at, Number(rest[2]), this.wallAhead));
+      if (!reader) entriesOf(this.#readers, lock).set(owner, part);
     } else if (command === 'PEXPIRE') {
-      if (reader?.ends.has(number)) reader.ends.set(number, wholeMsLater(at, Number(rest[0]), this.wallAhead));
+      if (reader?.ends.has(number)) leased(reader, number, at, wholeMsLater(at, Number(rest[0]), this.wallAhead));
     } else if (command === 'DEL' && reader) {
       reader.ends.delete(number);
       // The other holds may have expired long ago: this hold kept the reader inside until now.
@@ -119,8 +119,13 @@ export class ReadWriteTruth {
     if (part === undefined) return;
     among.get(lock)?.delete(owner);
     const { from, confirmed } = part;
-    this.ended({ lock, owner, from, at, half, ...(half === 'write' && { confirmed }) });
+    this.ended({ lock, owner, from, at, half, confirmed });
   }
+}
+
+function leased({ ends, confirmed }: Part, hold: string, at: number, until: number): void {
+  ends.set(hold, until);
+  confirmed.push({ at, until });
 }
 
 function entriesOf(all: Map<string, Map<string, Part>>, lock: string): Map<string, Part> {

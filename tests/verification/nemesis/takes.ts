@@ -70,7 +70,7 @@ export function takeBy(running: RunningScript | undefined, at: number, lock: str
 }
 
 /** Whether sections may follow the one that the script takes the lock for, without a request. */
-const asksForMore = (script: string, lock: string): boolean => mayFollow(lock) && !/nest|acquire-read/.test(script);
+const asksForMore = (script: string, lock: string): boolean => mayFollow(lock) && !script.includes('nest');
 
 /** A request to one of a RedLock's servers takes nothing later than its deadline, and a little for the clocks. */
 const ON_ITS_WAY_MS = COMMAND_TIMEOUT_MS + 200;
@@ -85,7 +85,7 @@ export function effectsOf(
   processOf: (owner: string) => string | undefined,
   leaseWithoutOne: (process: string) => number,
   /** ms by which a request of this process for a first hold asks for more than the lease of the call. */
-  extraLease: (process: string) => number,
+  extraLease: (process: string, isRead: boolean) => number,
 ): HistoryEvent[] {
   const calls = new Map<string, Call[]>();
   const byId = new Map<string, Call>();
@@ -130,7 +130,7 @@ export function effectsOf(
   }
   return takes.map(({ at, script, lock, owner, leaseTime }): HistoryEvent => {
     const process = processOf(owner);
-    const extra = asksForMore(script, lock) ? extraLease(process ?? '') : 0;
+    const extra = asksForMore(script, lock) ? extraLease(process ?? '', script.endsWith('/acquire-read')) : 0;
     const candidates =
       calls.get(`${process ?? ''} ${lock} ${leaseTime - extra}`)?.filter(({ from }) => from <= at) ?? [];
     const call =
