@@ -20,18 +20,20 @@ local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
 local idsFrom = 7
 -- include: lib/permit-ids.lua (defines ids)
-local replies, pending, first = {}, {}, math.huge
+-- `leaving`: the ids that an earlier exchange of this request releases. A caller may release one permit twice at once.
+local replies, pending, leaving, first = {}, {}, {}, math.huge
 for from = 1, #ids, wanted + released do
   local known, soonest = 0, math.huge
   for i = from + wanted, from + wanted + released - 1 do
     local ends = tonumber(redis.call('ZSCORE', taken, ids[i]) or '-1')
-    if ends > now then
+    if ends > now and not leaving[ids[i]] then
       known = known + 1
       soonest = math.min(soonest, ends)
     end
   end
   if known == released then
     pending[#pending + 1] = from
+    for i = from + wanted, from + wanted + released - 1 do leaving[ids[i]] = true end
     first = math.min(first, soonest)
     replies[#replies + 1] = 1
   elseif known > 0 then

@@ -100,6 +100,20 @@ test('of several released permits the next waiter gets those that it wants, and 
   await semaphore.release(await two);
 });
 
+test('two releases of one permit in the same turn give it to one waiter, and the second release fails', async () => {
+  const on = await stage(1);
+  const { semaphore, other } = on;
+  const id = await semaphore.acquire(20_000);
+  const next = [1, 2].map(() => semaphore.acquire(20_000));
+  await parked(on);
+  expect(await Promise.all([semaphore.tryRelease(id), semaphore.tryRelease(id)])).toEqual([true, false]);
+  const first = await next[0]!;
+  expect(await other.acquiredPermits()).toBe(1);
+  await semaphore.release(first);
+  await semaphore.release(await next[1]!);
+  expect(await other.availablePermits()).toBe(1);
+});
+
 test('releases of one turn of the event loop share a request, and an id that is not taken fails its own call', async () => {
   const on = await stage(3);
   const { semaphore, other, proxy } = on;

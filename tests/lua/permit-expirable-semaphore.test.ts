@@ -201,6 +201,25 @@ describeScript(handOff, {
       expect(await left(bench, 'd')).toEqual(between(9_000, 10_000));
       expect(await free(bench)).toBe('0');
     },
+    'a permit that several exchanges of a request release is exchanged once': async (bench) => {
+      await admin().set(bench.name, '0');
+      for (const digit of 'ab') await has(bench, digit, 10_000);
+      for (let i = 0; i < 2; i += 1) {
+        expect(await exchanging(bench, ['c', 'a'], ['d', 'a'], ['e', 'b'])).toEqual([1, 0, 1]);
+        expect(await admin().zcard(takenPermitsKey(bench.name))).toBe(2);
+        expect(await left(bench, 'd')).toBeUndefined();
+        expect(await free(bench)).toBe('0');
+      }
+    },
+    'of exchanges that share a permit only the first one takes place': async (bench) => {
+      await admin().set(bench.name, '0');
+      for (const digit of 'abc') await has(bench, digit, 10_000);
+      for (let i = 0; i < 2; i += 1) {
+        expect(await exchanging(bench, ['de', 'ab'], ['f0', 'bc'])).toEqual([1, 3]);
+        expect(await admin().zcard(takenPermitsKey(bench.name))).toBe(3);
+        expect(await left(bench, 'c')).toEqual(between(9_000, 10_000));
+      }
+    },
     'R1: a repeat of several exchanges writes nothing': async (bench) => {
       await admin().set(bench.name, '0');
       for (const digit of 'ab') await has(bench, digit, 10_000);

@@ -46,9 +46,17 @@ const HANDED_PERMITS = [
   without(
     'permits whose lease has ended and that are not exchanged',
     'lua/permit-expirable-semaphore/hand-off.lua',
-    '    if ends > now then\n',
-    '    if ends >= 0 then\n',
+    '    if ends > now and not',
+    '    if ends >= 0 and not',
     'tests/lua/permit-expirable-semaphore',
+  ),
+  without(
+    'a permit that is exchanged once, although two calls of one turn release it',
+    'lua/permit-expirable-semaphore/hand-off.lua',
+    'leaving[ids[i]] = true',
+    'leaving[0] = true',
+    'tests/lua/permit-expirable-semaphore',
+    'tests/integration/permit-hand-overs',
   ),
   without(
     'a number of free permits without those of the next waiters',
