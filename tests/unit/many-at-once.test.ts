@@ -3,6 +3,7 @@ import { LeaseClock } from '../../src/clock.js';
 import { Compensations } from '../../src/holding/compensations.js';
 import { Lanes } from '../../src/synchronizers/lanes.js';
 import { LightSet } from '../../src/light-set.js';
+import { TimeLimits, type LimitedCall } from '../../src/waiting/limits/time-limits.js';
 import { abortedBy, onAbort } from '../../src/waiting/limits/wait-limit.js';
 import type { LockAbortedError } from '../../src/errors.js';
 import { FakeClock } from '../support/time/fake-clock.js';
@@ -82,3 +83,31 @@ test('issue 20.19: calls for one lock that a signal aborts share one error, as t
   const other = AbortSignal.abort('enough');
   expect(seen.get('a')!.has(abortedBy(other, 'a'))).toBe(false);
 });
+
+/** Calls whose time limits have the order of the calls, or none. */
+function limitedCalls(count: number, spread: (n: number) => number): { limits: TimeLimits; calls: LimitedCall[] } {
+  const limits = new TimeLimits(new LeaseClock(new FakeClock()));
+  const calls = Array.from({ length: count }, (_, n) => ({
+    until: 100_000 + spread(n),
+    place: -1,
+    timeIsUp: () => {},
+  }));
+  for (const call of calls) limits.add(call);
+  return { limits, calls };
+}
+
+test.each<[string, (n: number, count: number) => number, (calls: LimitedCall[]) => LimitedCall[]]>([
+  ['in the order of their limits', (n) => n, (calls) => calls],
+  ['in the opposite order', (n) => n, (calls) => calls.reverse()],
+  ['with limits in no order', (n, count) => (n * 7_919) % count, (calls) => calls],
+  ['with the same limit', () => 0, (calls) => calls],
+])(
+  'issue 20.19: the cost of a time limit does not depend on the number of limits: calls that leave %s',
+  (_, spread, order) => {
+    const leave = (count: number): void => {
+      const { limits, calls } = limitedCalls(count, (n) => spread(n, count));
+      for (const call of order(calls)) limits.delete(call);
+    };
+    expect(growth(leave)).toBeLessThan(LINEAR_AT_MOST);
+  },
+);

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { LeaseClock } from '../../src/clock.js';
 import { TimeLimits, type LimitedCall } from '../../src/waiting/limits/time-limits.js';
 import { FakeClock } from '../support/time/fake-clock.js';
+import { Random } from '../support/random.js';
 
 interface Calls {
   readonly clock: FakeClock;
@@ -20,7 +21,7 @@ function someCalls(): Calls {
   const over: string[] = [];
   const add: Calls['add'] = (name, afterMs, timeIsUp) => {
     const told = (): void => void over.push(`${name} ${clock.monotonic() - start}`);
-    const call = { until: leaseClock.now() + afterMs, timeIsUp: () => (told(), timeIsUp?.()) };
+    const call = { until: leaseClock.now() + afterMs, place: 0, timeIsUp: () => (told(), timeIsUp?.()) };
     limits.add(call);
     return call;
   };
@@ -42,15 +43,36 @@ test('each call is told at its own time, in whichever order the calls came, with
 
 test('a call that has left is not told, and the last one stops the timer', async () => {
   const { clock, limits, over, add } = someCalls();
-  const calls = ['a', 'b', 'c', 'd'].map((name) => add(name, 100));
+  const calls = ['a', 'b', 'c', 'd'].map((name, n) => add(name, 100 + n));
   const late = add('late', 200);
   limits.delete(calls[1]!);
   limits.delete(calls[1]!);
   limits.delete(calls[0]!);
   await clock.advance(150);
-  expect(over).toEqual(['c 100', 'd 100']);
+  expect(over).toEqual(['c 102', 'd 103']);
   limits.delete(late);
   expect(clock.timers).toBe(0);
+});
+
+test('calls that come and leave in any order are told in the order of their limits', async () => {
+  const random = new Random('time limits');
+  for (let round = 0; round < 30; round += 1) {
+    const { clock, limits, over, add } = someCalls();
+    const calls = Array.from({ length: 100 }, () => {
+      const afterMs = 1 + random.below(1_000);
+      return { call: add('', afterMs), afterMs };
+    });
+    const stayed = new Set(calls);
+    for (let left = 0; left < 60; left += 1) {
+      const leaver = random.pick(calls);
+      limits.delete(leaver.call);
+      stayed.delete(leaver);
+    }
+    await clock.advance(1_001);
+    const times = [...stayed].map(({ afterMs }) => afterMs);
+    expect(over).toEqual(times.sort((one, other) => one - other).map((ms) => ` ${ms}`));
+    expect(clock.timers).toBe(0);
+  }
 });
 
 test('a call that another one takes with it is not told any more', async () => {

@@ -16,6 +16,7 @@ export abstract class LimitedWait implements LimitedCall {
   #line: WaitingPlace | undefined;
   /** Present while the time limit of the call runs. */
   #timeLimits: TimeLimits | undefined;
+  place = 0;
 
   constructor(readonly limit: WaitLimit) {}
 
