@@ -10,8 +10,8 @@ export interface LimitedCall {
 }
 
 /**
- * The time limits of the calls of one client, behind one timer. A timer for each call takes 0.9 KiB of heap, and a place
- * in this heap takes 16 bytes.
+ * The time limits of the calls of one client, behind one timer. A timer for each call takes 0.9 KiB of memory, and a place
+ * in this list takes 16 bytes.
  */
 export class TimeLimits {
   /** A binary heap: no call ends later than the two calls at `2 * place + 1` and `2 * place + 2`. */
