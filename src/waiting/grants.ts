@@ -87,11 +87,11 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
    */
   grant({ waiter, request, before, reply, sentAt, jumped, now }: Grant): void {
     const { protocol, owner, terms } = waiter;
-    const { localHandOvers, tenures } = this.services;
+    const { clock, localHandOvers, tenures } = this.services;
     const doubtUntil = request === undefined ? 0 : waiter.doubtUntil(request.doubt);
     if (before === undefined) this.#endStreaks(protocol);
     const tenure = new Tenure(tenures, this, protocol, owner, doubtUntil, jumped, reply.kind === 'handed');
-    tenure.lease.mayLast(waiter.requestedMs);
+    tenure.lease.mayLast(waiter.requestedMs, clock.monotonicAt(now));
     tenure.confirmation = before?.confirmation ?? localHandOvers.confirmed(protocol, sentAt, terms.leaseMs, jumped);
     waiter.hasLock();
     this.line.remove(waiter);
@@ -199,7 +199,8 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
   }
 
   keeps(tenure: Tenure): boolean {
-    const { client, kept, localHandOvers } = this.services;
+    const { client, kept, localHandOvers, options } = this.services;
+    if ((options.handOff?.keepMs ?? 0) === 0) return false;
     // A reader that waits has a try pending, and needs no other reader to end.
     const isWanted = !this.concurrent && this.line.waiterCount > 0;
     if (client.closed || isWanted || this.#waitersBeside(tenure.protocol) > 0) return false;
@@ -221,7 +222,8 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
 
   /** See {@link LocalHandOvers.endStreaks}. A reader has taken the lock from the writers, and not from other readers. */
   #endStreaks(protocol: LockProtocol): void {
-    const { kept, localHandOvers } = this.services;
+    const { kept, localHandOvers, options } = this.services;
+    if ((options.handOff?.localMs ?? 0) === 0) return;
     const beside = this.host.beside(protocol);
     localHandOvers.endStreaks(kept, protocol, this.concurrent ? [beside] : [this.line, beside]);
   }

@@ -71,7 +71,6 @@ export class LocalHandOvers {
    * said so: no section follows them without a request. `lines`: those of the owners that the further owner excludes.
    */
   endStreaks(kept: Releasing, protocol: LockProtocol, lines: readonly (Holders | undefined)[]): void {
-    if ((this.services.options.handOff?.localMs ?? 0) === 0) return;
     for (const line of lines) for (const tenure of line?.holders ?? []) tenure.confirmation = undefined;
     if (kept.standTo(protocol) !== 'beside') void kept.release(protocol.key);
   }

@@ -18,8 +18,8 @@ VARIABLES now, key,
           sec,       \* the section, or NoSec
           conf,      \* what Redis has confirmed of the owner, or NoConf
           net,       \* late requests
-          undo,      \* owners that a compensation releases
-          session,   \* changes when the connection is cut
+          undo,      \* owners that are about to be released
+          session,   \* changes when the connection is cut or the clock jumps
           forcing,   \* a forced unlock by this client: "no", "sent", "run"
           count,     \* sections that followed locally since a request asked for other clients
           kept,      \* when a kept lock has to be released; 0: none is kept
@@ -30,7 +30,7 @@ On(b) == b \in Bug
 Free     == [f |-> 0, x |-> 0]
 Stranger == -1
 NoSec    == [o |-> 0, dl |-> 0, stray |-> 0]
-NoConf   == [o |-> 0, c |-> 0, x |-> 0, s |-> 0, sent |-> FALSE]
+NoConf   == [o |-> 0, c |-> 0, x |-> 0, s |-> 0, sent |-> FALSE, over |-> FALSE]
 
 Init == /\ now = 1 /\ key = Free /\ own = 0 /\ sec = NoSec /\ conf = NoConf /\ net = {} /\ undo = {}
         /\ session = 0 /\ forcing = "no" /\ count = 0 /\ kept = 0 /\ tokens = 0 /\ lost = 0 /\ bad = {}
@@ -40,7 +40,7 @@ Granted(l, stray) ==
   LET o == own + 1 IN
   /\ own' = o /\ key' = [f |-> o, x |-> now + l + (IF On("asksForLease") THEN 0 ELSE Local)]
   /\ sec' = [o |-> o, dl |-> now + l, stray |-> IF stray THEN now + 1 ELSE 0]
-  /\ conf' = [o |-> o, c |-> now, x |-> now + l + Local, s |-> session, sent |-> FALSE]
+  /\ conf' = [o |-> o, c |-> now, x |-> now + l + Local, s |-> session, sent |-> FALSE, over |-> FALSE]
   /\ net' = IF stray THEN net \cup {[k |-> "acquire", o |-> o, l |-> l + Local, na |-> now + 1]} ELSE net
   /\ tokens' = tokens + 1 /\ kept' = 0
 
@@ -64,6 +64,7 @@ MayFollow(l, stray) ==
   /\ count < MaxSections \/ On("uncounted")
   /\ ~Fenced \/ On("fencedFollows")
   /\ forcing = "no" \/ On("whileForcing")
+  /\ ~conf.over \/ On("afterOther")
 Follow(l, stray) ==
   /\ conf # NoConf /\ MayFollow(l, stray)
   /\ sec' = [o |-> conf.o, dl |-> now + l, stray |-> 0] /\ count' = count + 1 /\ kept' = 0
@@ -72,6 +73,7 @@ Follow(l, stray) ==
                 \cup (IF count >= MaxSections THEN {"unfair"} ELSE {})
                 \cup (IF Fenced THEN {"sameToken"} ELSE {})
                 \cup (IF forcing = "run" THEN {"afterForce"} ELSE {})
+                \cup (IF conf.over THEN {"afterOther"} ELSE {})
 FollowSection(l) == /\ Inside /\ Follow(l, sec.stray)
                     /\ UNCHANGED <<now, key, own, conf, net, undo, session, forcing, tokens, lost>>
 FollowKept(l) == /\ kept > 0 /\ Follow(l, 0)
@@ -105,6 +107,15 @@ KeepIt == /\ Keep > 0 /\ Inside /\ ~conf.sent /\ sec.stray < now /\ now < conf.c
 Drop == /\ kept > 0 /\ key' = Freed(conf.o) /\ conf' = NoConf /\ kept' = 0
         /\ UNCHANGED <<now, own, sec, net, undo, session, forcing, count, tokens, lost, bad>>
 
+(* After such a loss, Redis gives the lock to another owner of this client: a try beside the line. Its section may end *)
+(* at any time, as an owner in undo. The owner before has no streak any more, and no longer keeps the lock.           *)
+OtherGranted(l) ==
+  /\ own < MaxOwn /\ key.f = 0 /\ lost > 0 /\ conf # NoConf /\ (sec # NoSec \/ kept > 0)
+  /\ own' = own + 1 /\ key' = [f |-> own', x |-> now + l] /\ undo' = undo \cup {own'}
+  /\ IF kept > 0 /\ ~On("afterOther") THEN kept' = 0 /\ conf' = NoConf
+     ELSE conf' = [conf EXCEPT !.over = TRUE] /\ UNCHANGED kept
+  /\ UNCHANGED <<now, sec, net, session, forcing, count, tokens, lost, bad>>
+
 Tick == /\ now < MaxTime /\ now' = now + 1
         /\ kept = 0 \/ now < kept \/ On("keepsOn")           \* the timer of a kept lock is not late
         /\ key' = IF key.f # 0 /\ key.x <= now + 1 THEN Free ELSE key
@@ -125,7 +136,7 @@ ForceAnswered == /\ forcing = "run" /\ forcing' = "no" /\ sec' = NoSec /\ conf' 
                  /\ undo' = IF conf = NoConf THEN undo ELSE undo \cup {conf.o}
                  /\ UNCHANGED <<now, key, own, net, session, count, tokens, lost, bad>>
 
-Next == \/ \E l \in Leases : Acquire(l) \/ HandOver(l) \/ FollowSection(l) \/ FollowKept(l)
+Next == \/ \E l \in Leases : Acquire(l) \/ HandOver(l) \/ FollowSection(l) \/ FollowKept(l) \/ OtherGranted(l)
         \/ \E m \in net : Deliver(m)
         \/ \E o \in undo : Undo(o)
         \/ Shorten \/ Release \/ Lose \/ KeepIt \/ Drop \/ Tick \/ StrangerTakes \/ StrangerGives

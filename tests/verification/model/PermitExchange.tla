@@ -13,6 +13,7 @@ CONSTANTS N,           \* exchanges of the request: the permits 1..N become N+1.
           Short,       \* permits 1..Short have a lease that ends at 2; the others none
           Lease,       \* lease of the new permits
           MaxTime, MaxAtt, MaxLeft,
+          Twice,       \* TRUE: each exchange releases the permit 1, because a caller released it several times at once
           Asks,        \* TRUE: the streak is at its limit, the script asks for other subscribers
           Bug
 
@@ -36,17 +37,23 @@ Ids    == 1..(2 * N)
 Never  == 99
 NoReply == [i \in Old |-> "none"]
 
-Init == /\ now = 1 /\ free = Total - N /\ stranger = 0
-        /\ taken = [i \in Ids |-> IF i > N THEN 0 ELSE IF i <= Short THEN 2 ELSE Never]
+(* the permit that an exchange releases *)
+Gives(i) == IF Twice THEN 1 ELSE i
+Given    == {Gives(i) : i \in Old}
+
+Init == /\ now = 1 /\ free = Total - Cardinality(Given) /\ stranger = 0
+        /\ taken = [i \in Ids |-> IF i \notin Given THEN 0 ELSE IF i <= Short THEN 2 ELSE Never]
         /\ sent = 1 /\ att = 1 /\ reply = NoReply /\ phase = "open"
         /\ held = {} /\ left = 0 /\ undo = {} /\ since = 0 /\ dead = FALSE
 
 Live(i) == taken[i] > now
 
 (* ------------------------- hand-off.lua, one attempt ------------------------ *)
-Known(i)   == IF On("expired") THEN taken[i] > 0 ELSE Live(i)
+Known(i)   == IF On("expired") THEN taken[Gives(i)] > 0 ELSE Live(Gives(i))
 Repeats(i) == ~On("noRepeat") /\ Live(New(i))
-Pending    == {i \in Old : Known(i)}
+(* the first of the exchanges that release the same permit *)
+First(i)   == On("doubled") \/ \A j \in Old : Gives(j) = Gives(i) => i <= j
+Pending    == {i \in Old : Known(i) /\ First(i)}
 Answer(i, releases) ==
   IF i \in Pending THEN IF i \in releases THEN "released" ELSE "handed"
   ELSE IF Repeats(i) THEN "handed" ELSE "gone"
@@ -63,10 +70,10 @@ Run(others, lost) ==
   IN /\ sent > 0 /\ sent' = sent - 1
      /\ free' = free + freed
      /\ taken' = [i \in Ids |->
-          IF i \in Old THEN IF i \in Pending /\ ~On("keepsOld") THEN 0 ELSE taken[i]
+          IF i \in Old THEN IF i \in {Gives(j) : j \in Pending} /\ ~On("keepsOld") THEN 0 ELSE taken[i]
           ELSE IF (i - N) \in hands THEN now + Lease ELSE taken[i]]
      /\ since' = IF hands # {} THEN now ELSE since
-     /\ dead' = (dead \/ \E i \in Pending : ~Live(i))
+     /\ dead' = (dead \/ \E i \in Pending : ~Live(Gives(i)))
      /\ IF lost \/ phase # "open" THEN UNCHANGED <<reply, phase>>
         ELSE reply' = [i \in Old |-> Answer(i, releases)] /\ phase' = "answered"
      /\ UNCHANGED <<now, att, held, left, undo, stranger>>

@@ -112,6 +112,7 @@ const runs = [
       endless: 'BeginsByRule',
       uncounted: 'BeginsByRule',
       whileForcing: 'BeginsByRule',
+      afterOther: 'BeginsByRule',
       keepsOn: 'KeptInTime',
     },
   ),
@@ -188,6 +189,7 @@ const runs = [
   ...mutantsOf('lanes', 'Lanes', { Lanes: '{1, 2}' }, { busyNotStored: 'NoneLost' }),
   { name: 'permit exchange', module: 'PermitExchange' },
   { name: 'permit exchange, others wait', module: 'PermitExchange', constants: { Asks: 'TRUE', MaxTime: 3 } },
+  { name: 'permit exchange, one permit twice', module: 'PermitExchange', constants: { Twice: 'TRUE' } },
   ...mutantsOf(
     'permit exchange',
     'PermitExchange',
@@ -201,6 +203,7 @@ const runs = [
       undoOnlyOld: 'Owned',
     },
   ),
+  ...mutantsOf('permit exchange', 'PermitExchange', { Twice: 'TRUE' }, { doubled: 'Sum' }),
   { name: 'fair queue', module: 'FairQueue' },
   {
     name: 'fair queue, asynchronous give-ups',

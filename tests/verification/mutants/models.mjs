@@ -165,6 +165,7 @@ export const COUNTERPARTS = {
     uncounted: ['local: sections that count for the limit of hand-overs'],
     whileForcing: ['local: an end of the streak by a forced unlock of this client'],
     fencedFollows: ['local: a token for each hold of a fenced lock'],
+    afterOther: ['local: an end of the streak by a grant to another owner of this client'],
     keepsOn: ['keep: an end of the time'],
   },
   KeptReaders: {
@@ -210,6 +211,7 @@ export const COUNTERPARTS = {
     expired: ['permits whose lease has ended and that are not exchanged'],
     countsAll: ['a number of free permits without those of the next waiters'],
     keepsOld: ['old permits that end with the exchange'],
+    doubled: ['a permit that is exchanged once, although two calls of one turn release it'],
     noTakeBack: ['the release of handed permits that no waiter wants'],
     undoOnlyOld: ['the release of both the old and the new ids after a hand-over of unknown outcome'],
   },
