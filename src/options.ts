@@ -10,7 +10,11 @@ export interface HandOffOptions {
    * @defaultValue 16. With `local`, sections without a request are limited by time alone, unless this option is set.
    */
   maxSections?: number | undefined;
-  /** Time, in milliseconds, that a row of sections may last while other clients wait. @defaultValue 100 */
+  /**
+   * Time, in milliseconds, that a row of sections may last while other clients wait.
+   *
+   * @defaultValue 100, or `local` if that is longer
+   */
   maxTime?: number | undefined;
   /**
    * Time, in milliseconds, after the client asked Redis for the lock, for which sections of this process may follow one
@@ -275,7 +279,8 @@ function resolveHandOff(given: ClientOptions['handOff'], longestMs: number): Res
   return {
     maxSections: integer(given ?? {}, 'maxSections', DEFAULTS.handOff.maxSections, 1, 'handOff.'),
     maxLocalSections: given?.maxSections ?? Infinity,
-    maxTimeMs: integer(given ?? {}, 'maxTime', DEFAULTS.handOff.maxTime, 0, 'handOff.'),
+    // A shorter time would end a streak, and make a kept lock useless, before `local` and `keep` do.
+    maxTimeMs: integer(given ?? {}, 'maxTime', Math.max(DEFAULTS.handOff.maxTime, localMs), 0, 'handOff.'),
     localMs,
     keepMs: integer(given ?? {}, 'keep', 0, 0, 'handOff.', localMs),
   };

@@ -112,6 +112,8 @@ export const LEAVE_EVERY_MS = 1_000;
 export const PING_MS = 5_000;
 /** The client repeats a SUBSCRIBE that the server refused. */
 export const RESUBSCRIBE_MS = 250;
+/** The client collects channels without a waiter for this time. Then one UNSUBSCRIBE ends their subscriptions. */
+export const UNSUBSCRIBE_MS = 100;
 /** The finding that a server has no replicas stays valid. */
 export const NO_REPLICAS_MS = 5_000;
 

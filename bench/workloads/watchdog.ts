@@ -52,6 +52,7 @@ function cost({ server, quick }: Setting, workload: string, subject: PeerName, l
         'client CPU s': counts.result.cpuSeconds,
         'server CPU s': serverSeconds,
         'renewal requests': counts.requests,
+        'commands/lock': counts.commands / locks,
         'longest block ms': counts.result.longestBlockMs,
         'locks lost': locks - kept,
       },

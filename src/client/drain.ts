@@ -10,8 +10,10 @@ import type { Wiring } from './wiring.js';
  * section: their work has not begun, and the lock is free sooner for another process.
  */
 export async function drain(wiring: Wiring, ms: number): Promise<void> {
-  const { client, clock, lines, locks } = wiring;
+  const { client, clock, kept, lines, locks } = wiring;
   client.draining = true;
+  // From now on, calls from outside of every section are rejected, so nobody can follow a kept lock.
+  kept.releaseAll();
   lines.rejectWaiters(new ClientClosedError(), (waiter) => {
     const context = waiter instanceof LockWaiter ? waiter.context : undefined;
     return serves(locks, { around: waiter.around, context });

@@ -88,7 +88,9 @@ export function mechanismsOf({
   const { routes } = executor;
   const isOneConnection = (key: string): boolean =>
     routes.connectionFor(key, true) === routes.connectionFor(key, false);
-  const sessionOf = (key: string): object | undefined => routes.connectionFor(key, false)?.session;
+  // Grants and releases may take two connections, and a release has to be possible.
+  const sessionOf = (key: string): object | undefined =>
+    routes.connectionFor(key, false)?.session && routes.connectionFor(key, true)?.session;
   const localHandOvers = new LocalHandOvers({ clock, options, sessionOf });
   const kept = new KeptLocks<LockWaiter>(clock);
   const timeLimits = new TimeLimits(clock);

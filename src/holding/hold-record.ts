@@ -26,7 +26,7 @@ export interface HoldTerms {
   /** Monotonic time, in ms, of the call. */
   readonly askedAt: number;
   /** The owner id of the first request. The members of a multi-lock share it. Absent: a new one. */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /**
    * Time, in ms, by which the client ends a hold before its lease ends at the server, for servers whose clocks drift.
    */

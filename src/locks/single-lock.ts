@@ -164,7 +164,8 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     const { leaseTime, waitTime, signal, context, byUnlock, site } = call;
     const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
     const askedAt = runtime.reports.now();
-    const terms = { ...member, leaseMs, watched: leaseTime === undefined, byUnlock, site, askedAt };
+    const watched = leaseTime === undefined;
+    const terms = { owner: member.owner, drift: member.drift, leaseMs, watched, byUnlock, site, askedAt };
     acquire(
       runtime,
       { protocol, terms, limit: waitLimitOf(runtime.clock, waitTime, signal), context, makeHold },

@@ -179,8 +179,9 @@ export class MultiHold extends Hold {
 
   /** @internal */
   override get grant(): Required<TracedGrant> {
-    const counts = this.#members.map(({ grant }) => grant.holdCount);
-    return { owner: this.owner, holdCount: Math.max(1, ...counts), handedOff: false };
+    const grants = this.#members.map(({ grant }) => grant);
+    const holdCount = Math.max(1, ...grants.map((each) => each.holdCount));
+    return { owner: this.owner, holdCount, handedOff: grants.length > 0 && grants.every((each) => each.handedOff) };
   }
 
   /** @internal Calls `fn` once, when the release of the hold begins. */

@@ -51,9 +51,7 @@ export interface Acquisition {
 export function acquire(services: AcquireServices, acquisition: Acquisition, caller: Settle): void {
   const { protocol, terms, limit, context } = acquisition;
   const settle = services.reports.acquiring(protocol, terms, caller);
-  if (limit.signal?.aborted === true) {
-    return settle.failed(new LockAbortedError(protocol.name, limit.signal.reason));
-  }
+  if (limit.signal?.aborted === true) return settle.failed(abortedBy(limit.signal, protocol.name));
   if (services.client.draining && !serves(services, { around: currentHolds(), context })) {
     return settle.failed(new ClientClosedError());
   }
@@ -115,9 +113,7 @@ function acquireOutermost(services: AcquireServices, acquisition: Acquisition): 
   // client may have closed, or the signal may have aborted.
   if (services.client.closed) return Promise.reject(new ClientClosedError());
   const { signal } = acquisition.limit;
-  if (signal?.aborted === true) {
-    return Promise.reject(new LockAbortedError(acquisition.protocol.name, signal.reason));
-  }
+  if (signal?.aborted === true) return Promise.reject(abortedBy(signal, acquisition.protocol.name));
   return new Promise((granted, failed) => startWaiter(services, acquisition, { granted, failed }));
 }
 
@@ -134,7 +130,7 @@ async function reenter(
   tenure.lease.check();
   parent.throwIfLost();
   // A call that moves on to an outer hold has no listener meanwhile, so the signal may have aborted.
-  if (limit.signal?.aborted === true) throw new LockAbortedError(protocol.name, limit.signal.reason);
+  if (limit.signal?.aborted === true) throw abortedBy(limit.signal, protocol.name);
   if (!protocol.reentrant) throw new NonReentrantError(protocol.name);
   if (!mayEnter(protocol, parent)) throw new LockUpgradeError(protocol.name);
   let record: HoldRecord | undefined;

@@ -37,7 +37,7 @@ export interface GrantServices {
   readonly compensations: Compensations;
   readonly localHandOvers: LocalHandOvers;
   readonly kept: KeptLocks<LockWaiter>;
-  readonly client: { readonly closed: boolean };
+  readonly client: { readonly closed: boolean; readonly draining: boolean };
   newOwner(): string;
 }
 
@@ -89,12 +89,13 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     const { protocol, owner, terms } = waiter;
     const { clock, localHandOvers, tenures } = this.services;
     const doubtUntil = request === undefined ? 0 : waiter.doubtUntil(request.doubt);
-    if (before === undefined) this.#endStreaks(protocol);
     const tenure = new Tenure(tenures, this, protocol, owner, doubtUntil, jumped, reply.kind === 'handed');
     tenure.lease.mayLast(waiter.requestedMs, clock.monotonicAt(now));
     tenure.confirmation = before?.confirmation ?? localHandOvers.confirmed(protocol, sentAt, terms.leaseMs, jumped);
     waiter.hasLock();
     this.line.remove(waiter);
+    // After the removal: a kept lock that is released now must not be handed over to this waiter.
+    if (before === undefined) this.#endStreaks(protocol);
     this.line.addHolder(tenure);
     this.schedule.granted();
     // A granted reader lets all other readers of the line try at once.
@@ -203,7 +204,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     if ((options.handOff?.keepMs ?? 0) === 0) return false;
     // A reader that waits has a try pending, and needs no other reader to end.
     const isWanted = !this.concurrent && this.line.waiterCount > 0;
-    if (client.closed || isWanted || this.#waitersBeside(tenure.protocol) > 0) return false;
+    if (client.closed || client.draining || isWanted || this.#waitersBeside(tenure.protocol) > 0) return false;
     this.#streak.start();
     const times = localHandOvers.keepsUntil(tenure, this.#streak);
     if (times !== undefined) kept.add(tenure, times, (waiter) => this.#followKept(tenure, waiter));

@@ -31,7 +31,7 @@ import type { Try, Waiter } from './waiter.js';
 
 /** The services of the client that its lines use. */
 export interface WaitServices extends LineServices, GrantServices, FollowingServices {
-  readonly client: { readonly closed: boolean };
+  readonly client: { readonly closed: boolean; readonly draining: boolean };
   readonly options: GrantServices['options'] & { readonly lockWatchdogTimeout: number };
 }
 

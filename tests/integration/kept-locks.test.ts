@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { InvalidArgumentError } from '../../src/errors.js';
 import type { Lock } from '../../src/locks/lock.js';
+import type { HandOffOptions } from '../../src/options.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import {
   answered,
@@ -11,11 +12,13 @@ import {
   openClient,
   openProxy,
   outcome,
+  pause,
   TestClock,
 } from '../support/clients/lock-clients.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, freshName } from '../support/redis.js';
 import { elapsed } from '../support/time/elapsed.js';
+import { LONG_QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 /* `handOff.keep`: a lock that no call of the client waits for stays with the client after its last section. */
@@ -40,7 +43,7 @@ interface Bench {
 }
 
 /** A client that has kept a lock since a section. */
-async function kept(handOff = KEPT): Promise<Bench> {
+async function kept(handOff: HandOffOptions = KEPT): Promise<Bench> {
   const { proxy, url } = await openProxy();
   const clock = new TestClock();
   const client = await openClient({ url, clock, handOff });
@@ -100,6 +103,39 @@ describe('a kept lock', () => {
     expect(elapsed(asked)).toBeLessThan(4 * (BRIEF_MS + SLACK_MS));
     done = true;
     await loop;
+  });
+
+  test('is entered for all of `keep`, also if that is longer than the default of `maxTime`', async () => {
+    const on = await kept({ local: 5_000, keep: 5_000 });
+    await pause(LONG_QUIET_MS);
+    expect(await sent(on, () => on.lock.withLock(() => undefined))).toEqual([]);
+  });
+
+  test('is released after a shorter `maxTime`, because no call could enter it any more', async () => {
+    const on = await kept({ ...KEPT, maxTime: BRIEF_MS });
+    const released = performance.now();
+    await isFree(on.name);
+    expect(elapsed(released)).toBeLessThan(BRIEF_MS + SLACK_MS);
+  });
+
+  test('is released when close() begins to wait for the open sections, and none is kept from then on', async () => {
+    const { client, lock, name } = await kept({ local: 25_000, keep: 25_000 });
+    const ends: (() => void)[] = [];
+    const names = [freshName(), freshName()];
+    const sections = names.map((each) =>
+      inFlow(() => client.getLock(each).withLock(() => new Promise<void>((end) => ends.push(end)))),
+    );
+    await until(() => ends.length === names.length, 'the sections are open');
+    const closing = client.close({ drain: 10_000 });
+    await isFree(name);
+    // The other section is still open, so close() still waits.
+    ends[0]!();
+    await isFree(names[0]!);
+    expect(client.holds()).toHaveLength(1);
+    ends[1]!();
+    await Promise.all(sections);
+    expect(await closing).toMatchObject({ drained: true });
+    await expect(lock.tryLock()).rejects.toThrow(/closed/);
   });
 
   test.each<[string, (on: Bench) => unknown]>([

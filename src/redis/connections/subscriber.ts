@@ -4,7 +4,7 @@ import { redirectionIn, type Redirection } from '../cluster-slots.js';
 import type { ChannelListener, ChannelSource } from './channel-source.js';
 import { connect, keepTrying } from './own-connection.js';
 import { failureKind, isCredentialsError, refusal, withoutArguments } from '../server-error.js';
-import { PING_MS, RESUBSCRIBE_MS } from '../../timing.js';
+import { PING_MS, RESUBSCRIBE_MS, UNSUBSCRIBE_MS } from '../../timing.js';
 
 export interface SubscriberReports {
   error(cause: unknown): void;
@@ -22,7 +22,8 @@ interface Channel {
   confirmed: boolean;
 }
 
-const RESUBSCRIBE_BATCH = 100;
+/** Channels in one command at most. */
+const BATCH = 100;
 
 /**
  * The connection that carries subscriptions. This class stores the wanted channels and subscribes again after every
@@ -36,6 +37,9 @@ export class Subscriber implements ChannelSource {
   #attended = false;
   #ping: Timer | undefined;
   #retry: Timer | undefined;
+  /** Channels without a listener, and the timer that unsubscribes them. */
+  readonly #leaving = new Set<string>();
+  #leavesAt: Timer | undefined;
   readonly #stopTrying: () => void;
 
   /** A `#` field: code that logs a lock must not log the password that the connection contains. */
@@ -78,7 +82,7 @@ export class Subscriber implements ChannelSource {
     const channel = this.#channels.get(name);
     if (!channel?.listeners.delete(listener) || channel.listeners.size > 0) return;
     channel.confirmed = false;
-    if (this.#state === 'ready') this.#unsubscribe(name, channel);
+    if (this.#state === 'ready') this.#unsubscribeSoon(name);
     else this.#channels.delete(name);
   }
 
@@ -108,6 +112,7 @@ export class Subscriber implements ChannelSource {
     this.#stopTrying();
     this.attend(false);
     this.#retry?.cancel();
+    this.#forgetLeaving();
     this.#channels.clear();
     this.#redis.disconnect();
   }
@@ -120,6 +125,7 @@ export class Subscriber implements ChannelSource {
 
   #becomeUnavailable(): void {
     if (this.#state === 'ready') this.#state = 'unavailable';
+    this.#forgetLeaving();
     this.#epoch += 1;
     for (const [name, channel] of this.#channels) {
       channel.unanswered = 0;
@@ -154,7 +160,7 @@ export class Subscriber implements ChannelSource {
 
   #subscribeAll(names: string[]): void {
     // One SSUBSCRIBE cannot name channels of different slots.
-    const batch = this.sharded ? 1 : RESUBSCRIBE_BATCH;
+    const batch = this.sharded ? 1 : BATCH;
     for (let i = 0; i < names.length; i += batch) this.#subscribe(names.slice(i, i + batch));
   }
 
@@ -188,20 +194,44 @@ export class Subscriber implements ChannelSource {
     );
   }
 
-  #unsubscribe(name: string, channel: Channel): void {
+  /** A fair lock subscribes to a channel for each waiter. So one command ends the subscriptions of several waiters. */
+  #unsubscribeSoon(name: string): void {
+    // One SUNSUBSCRIBE cannot name channels of different slots.
+    if (this.sharded) return this.#unsubscribe([name]);
+    this.#leaving.add(name);
+    if (this.#leaving.size >= BATCH) return this.#unsubscribeLeaving();
+    this.#leavesAt ??= this.clock.setTimer(UNSUBSCRIBE_MS, () => this.#unsubscribeLeaving());
+  }
+
+  #unsubscribeLeaving(): void {
+    const unused = [...this.#leaving].filter((name) => this.#channels.get(name)?.listeners.size === 0);
+    this.#forgetLeaving();
+    if (unused.length > 0) this.#unsubscribe(unused);
+  }
+
+  #forgetLeaving(): void {
+    this.#leaving.clear();
+    this.#leavesAt?.cancel();
+    this.#leavesAt = undefined;
+  }
+
+  #unsubscribe(names: string[]): void {
     const epoch = this.#epoch;
-    channel.unanswered += 1;
-    (this.sharded ? this.#redis.sunsubscribe(name) : this.#redis.unsubscribe(name)).then(
+    for (const name of names) this.#asked(name);
+    const answered = (): void => {
+      for (const name of names) {
+        const channel = this.#answered(name);
+        if (channel?.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);
+      }
+    };
+    (this.sharded ? this.#redis.sunsubscribe(...names) : this.#redis.unsubscribe(...names)).then(
       () => {
-        if (epoch !== this.#epoch) return;
-        this.#answered(name);
-        if (channel.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);
+        if (epoch === this.#epoch) answered();
       },
       () => {
         if (epoch !== this.#epoch) return;
-        this.#answered(name);
         // The slot moved to another server, so this server no longer has the subscription.
-        if (channel.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);
+        answered();
         this.#subscribeMissingSoon();
       },
     );

@@ -20,9 +20,9 @@ export class HandOffStreak {
     protected readonly clock: LeaseClock,
   ) {}
 
-  /** When the streak ends at the latest, if Redis has limited it. */
+  /** When the time for sections without a request ends. */
   get endsAt(): LeaseClockMs {
-    return Infinity;
+    return (this.#startedAt ?? this.clock.now()) + (this.limit?.maxTimeMs ?? 0);
   }
 
   /** A call got the lock. */

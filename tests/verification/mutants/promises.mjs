@@ -57,8 +57,8 @@ export const PROMISES = [
   without(
     'R20: channels that are forgotten',
     subscriber,
-    'if (channel.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);\n      },\n      () =>',
-    '},\n      () =>',
+    'if (channel?.unanswered === 0 && channel.listeners.size === 0) this.#channels.delete(name);\n      }\n    };',
+    '}\n    };',
     LEFTOVERS,
   ),
   without(
@@ -225,7 +225,7 @@ export const PROMISES = [
   without(
     '20.18: a nested call that changes to another hold looks at its signal',
     'src/waiting/acquire.ts',
-    'if (limit.signal?.aborted === true) throw new LockAbortedError(protocol.name, limit.signal.reason);',
+    'if (limit.signal?.aborted === true) throw abortedBy(limit.signal, protocol.name);',
     '',
     'tests/integration/events',
   ),

@@ -122,8 +122,8 @@ export const WAITING = [
   without(
     'R19: a subscription that is repeated after an error',
     subscriber,
-    '        this.#subscribeMissingSoon();\n      },\n    );\n  }\n\n  #unsubscribe',
-    '      },\n    );\n  }\n\n  #unsubscribe',
+    '        this.#subscribeMissingSoon();\n      },\n    );\n  }\n\n  /** A fair lock',
+    '      },\n    );\n  }\n\n  /** A fair lock',
     SUBSCRIPTIONS,
   ),
   without(
