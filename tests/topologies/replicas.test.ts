@@ -389,3 +389,26 @@ test('an error says clearly that a server refuses the configured WAIT', async ()
     await refusing.stop();
   }
 });
+
+test('a kept lock is not entered without a request after the connection that granted it was cut', async () => {
+  const client = await open({ lockWatchdogTimeout: 30_000, handOff: { local: 20_000, keep: 20_000 } });
+  const lock = client.getLock(freshName('kept'));
+  await inFlow(() => lock.withLock(() => undefined));
+  const requests = async (): Promise<number> => {
+    await master.resetCommandStats();
+    await inFlow(() => lock.withLock(() => undefined));
+    return (await master.commandStats()).get('evalsha') ?? 0;
+  };
+  expect(await requests()).toBe(0);
+  // The releases take another connection, which stays.
+  const connections = async (): Promise<(readonly [id: string, last: string])[]> =>
+    [...String(await master.command('CLIENT', 'LIST')).matchAll(/^id=(\d+) .*name=holdfast:.* cmd=(\S+)/gm)].map(
+      ([, id, last]) => [id!, last!],
+    );
+  const before = await connections();
+  const [granted] = before.find(([, last]) => last === 'wait')!;
+  await master.command('CLIENT', 'KILL', 'ID', granted);
+  await until(async () => (await connections()).some(([id]) => !before.some(([old]) => old === id)), 'it is back');
+  await client.ready();
+  expect(await requests()).toBeGreaterThan(0);
+});
