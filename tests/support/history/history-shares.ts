@@ -14,6 +14,7 @@ export class ShareCheck {
     private readonly facts: HistoryFacts,
     private readonly quiet: QuietTimes,
     private readonly violate: Violate,
+    /** For a client without a longer `local`. */
     private readonly shareMs: number,
   ) {}
 
@@ -35,17 +36,20 @@ export class ShareCheck {
 
   /** `started`: when the series of hand-overs began that this one belongs to. */
   #checkHandOver(held: EventOf<'held'>, started: number, calls: readonly Call[]): void {
-    if (held.from - started <= this.shareMs + SENT_WITHIN_MS) return;
-    const process = this.facts.clients.get(clientOf(held.owner))?.process;
-    if (process === undefined) return;
+    const client = this.facts.clients.get(clientOf(held.owner));
+    if (client === undefined) return;
+    const { process } = client;
+    // The default of `maxTime` is `local`, if that is longer.
+    const shareMs = Math.max(this.shareMs, client.local);
+    if (held.from - started <= shareMs + SENT_WITHIN_MS) return;
     for (const { invoke, outcome } of calls) {
       const waitedUntil = outcome?.at ?? this.facts.died.get(invoke.process) ?? this.facts.end;
       // Before that, a hand-over may have found that no other client waits, and a new share began.
       const since = Math.max(started, invoke.at + SUBSCRIBED_WITHIN_MS);
       if (invoke.process === process || waitedUntil <= held.from) continue;
-      if (this.facts.ranBetween(invoke.process, since, held.from) <= this.shareMs + SENT_WITHIN_MS) continue;
+      if (this.facts.ranBetween(invoke.process, since, held.from) <= shareMs + SENT_WITHIN_MS) continue;
       if (!this.quiet.isQuiet('all', invoke.lock, invoke.at, held.from)) continue;
-      const message = `${process} passed ${invoke.lock} on inside for ${ms(held.from - since)}, not ${ms(this.shareMs)}, while call ${invoke.call} waited elsewhere`;
+      const message = `${process} passed ${invoke.lock} on inside for ${ms(held.from - since)}, not ${ms(shareMs)}, while call ${invoke.call} waited elsewhere`;
       return this.violate('more than a fair share', message, invoke, held);
     }
   }
