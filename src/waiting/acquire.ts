@@ -96,7 +96,9 @@ function startWaiter(services: AcquireServices, acquisition: Acquisition, settle
 async function followKept({ kept, localHandOvers }: AcquireServices, waiter: LockWaiter, join: () => void) {
   const { key } = waiter.protocol;
   await localHandOvers.takeTurn();
-  if (waiter.limit.signal?.aborted !== true && kept.follow(key, waiter)) return;
+  // The lock stays for the next call.
+  if (waiter.limit.signal?.aborted === true) return join();
+  if (kept.follow(key, waiter)) return;
   const how = kept.standTo(waiter.protocol);
   if (how === 'beside') return join();
   // A call that does not wait tries when the lock has been released.

@@ -6,7 +6,14 @@ import { createClient, type LockClient } from '../../src/client/create-client.js
 import type { AcquireMessage, HoldMessage } from '../../src/diagnostics/channels.js';
 import type { Lock } from '../../src/locks/lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
-import { closeClients, holdElsewhere, openClient, openProxy, outcome } from '../support/clients/lock-clients.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+} from '../support/clients/lock-clients.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
@@ -180,6 +187,18 @@ describe('issue 23.1: holdfast:acquire and holdfast:hold', () => {
     await Promise.all([lock.withLock(() => undefined), lock.withLock(() => undefined)]);
     expect(acquired.all.map(({ handedOff }) => handedOff)).toEqual([false, true]);
     expect(client.stats().handOvers).toBe(1);
+  });
+
+  test('a multi-lock is handed off if all its members are', async () => {
+    const client = await openClient({ handOff: { local: 5_000, keep: 5_000 } });
+    const members = [freshName(), freshName(), freshName()].map((name) => client.getLock(name));
+    const [both, more] = [client.getMultiLock(...members.slice(0, 2)), client.getMultiLock(...members)];
+    const handedOff = async (lock: Lock): Promise<boolean | undefined> => {
+      await inFlow(() => lock.withLock(() => undefined));
+      return acquired.all.at(-1)!.handedOff;
+    };
+    // The members that the client has kept are followed.
+    expect([await handedOff(both), await handedOff(both), await handedOff(more)]).toEqual([false, true, false]);
   });
 
   test('permits and latches are acquisitions, and the body of withPermits is a hold', async () => {
