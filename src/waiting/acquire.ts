@@ -1,6 +1,6 @@
 /*
  * From a call to a hold. A call from inside a hold of the same lock re-enters: the call opens a nested hold as soon as no
- * other branch of the outer hold uses the lock. Every other call is a stranger and gets its own owner id.
+ * other branch of the outer hold uses the lock. Every other call is a stranger and gets an owner id of its own.
  */
 import type { Reports } from '../diagnostics/reports.js';
 import { ClientClosedError, LockAbortedError, LockUpgradeError, NonReentrantError } from '../errors.js';
@@ -75,7 +75,7 @@ function settleWith(acquired: Promise<SingleHold>, settle: Settle): void {
   );
 }
 
-/** Acquires the lock for a stranger: a waiter with a new owner id joins the line. */
+/** Acquires the lock for a stranger: a new waiter joins the line. It gets its owner id when it first needs one. */
 function startWaiter(services: AcquireServices, acquisition: Acquisition, settle: Settle): void {
   const waiter = new LockWaiter(services, acquisition, settle);
   const { lines } = services;
@@ -111,8 +111,7 @@ async function followKept({ kept, localHandOvers }: AcquireServices, waiter: Loc
 }
 
 function acquireOutermost(services: AcquireServices, acquisition: Acquisition): Promise<SingleHold> {
-  // The call has had no listener since it got its place inside the hold around it, or since that hold was released. The
-  // client may have closed, or the signal may have aborted.
+  // A call that left a hold had no listener meanwhile: the client may have closed, or the signal may have aborted.
   if (services.client.closed) return Promise.reject(new ClientClosedError());
   const { signal } = acquisition.limit;
   if (signal?.aborted === true) {
