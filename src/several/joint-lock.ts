@@ -167,7 +167,7 @@ export abstract class JointLock extends Lock<MultiHold> {
     // Refuses a second call of the context meanwhile. A member knows only of its own requests: it would not notice a call
     // that is at another member.
     const identity = `${SEVERAL} ${this.#identity}`;
-    const contextCall = { lockName: this.name, identity, parts: undefined, list: SEVERAL };
+    const contextCall = { lockName: this.name, identity, lockedValues: undefined, list: SEVERAL };
     const taken = (): Promise<MultiHold> =>
       new Promise((granted, failed) => this.takeMembers(call, { granted: granted as (taken: Hold) => void, failed }));
     return acquireUnder(context, contextCall, taken);

@@ -97,15 +97,15 @@ function startWaiter(services: AcquireServices, acquisition: Acquisition, settle
 /** The lock is kept. The call enters it, or the client releases it. `join` makes the call join its line. */
 async function followKept({ kept, localHandOvers }: AcquireServices, waiter: LockWaiter, join: () => void) {
   const { key } = waiter.protocol;
-  await localHandOvers.takeTurn();
+  await localHandOvers.yieldToEvents();
   if (waiter.limit.signal?.aborted !== true && kept.follow(key, waiter)) return;
   const how = kept.standTo(waiter.protocol);
   if (how === 'beside') return join();
   // A call that does not wait tries when the lock has been released.
   if (waiter.limit.kind === 'one try') await kept.release(key);
-  // The try of a call for the other half of the lock goes behind the release.
-  if (how === 'other half') void kept.release(key);
-  // A call for the same half gets the lock by a hand-over.
+  // The try of a call for the other side of the lock goes behind the release.
+  if (how === 'other side') void kept.release(key);
+  // A call for the same side gets the lock by a hand-over.
   join();
   void kept.release(key);
 }
@@ -207,7 +207,7 @@ function acquireForContext(
 ): Promise<SingleHold> {
   const { protocol } = acquisition;
   const identity = lockIdentity(services, protocol);
-  const call = { lockName: protocol.name, identity, parts: protocol.lockedValues, list: identity };
+  const call = { lockName: protocol.name, identity, lockedValues: protocol.lockedValues, list: identity };
   return acquireUnder(context, call, async () => {
     const around = innermostHold(services, protocol, context);
     if (around === undefined) checkHoldsAround(services, protocol, context);

@@ -37,7 +37,7 @@ const releaseAtExit = (): void => {
 
 /** The kept locks of one client, by key. */
 export class KeptLocks<W> {
-  /** In the order in which they were kept. All tenures of one key have the same half of the lock. */
+  /** In the order in which they were kept. All tenures of one key have the same side of the lock. */
   readonly #kept = new Map<string, Kept<W>[]>();
 
   constructor(private readonly clock: LeaseClock) {}
@@ -47,11 +47,11 @@ export class KeptLocks<W> {
   }
 
   /** Whether a call may hold the lock `beside` the kept owners of this key. If not, which side of the lock they have. */
-  standTo({ key, side, concurrent }: LockProtocol): 'none' | 'beside' | 'same half' | 'other half' {
+  standTo({ key, side, concurrent }: LockProtocol): 'none' | 'beside' | 'same side' | 'other side' {
     const first = this.#kept.get(key)?.[0];
     if (first === undefined) return 'none';
-    if (first.tenure.protocol.side !== side) return 'other half';
-    return concurrent ? 'beside' : 'same half';
+    if (first.tenure.protocol.side !== side) return 'other side';
+    return concurrent ? 'beside' : 'same side';
   }
 
   add(tenure: KeptTenure, { until, leaseEnd }: KeptTimes, follow: (waiter: W) => boolean): void {

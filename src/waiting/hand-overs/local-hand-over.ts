@@ -111,7 +111,7 @@ export class LocalHandOvers {
    * Resolves at once, or after the other events of the process had their turn. Sections that wait for nothing else would
    * otherwise block the event loop for as long as a streak.
    */
-  async takeTurn(): Promise<void> {
+  async yieldToEvents(): Promise<void> {
     const now = this.services.clock.clock.monotonic();
     if (this.#turnSince === undefined) {
       this.#turnSince = now;
