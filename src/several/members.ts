@@ -42,7 +42,7 @@ export function checkMembers(given: readonly unknown[]): Members {
   if (given.length === 0) throw new InvalidArgumentError('locks', 'at least one lock', 'none');
   for (const member of given) {
     if (member instanceof SingleLock) continue;
-    throw new InvalidArgumentError('locks', 'locks that each have one name', member);
+    throw new InvalidArgumentError('locks', 'locks that each have one name (a multi-lock has several)', member);
   }
   return given as Members;
 }
