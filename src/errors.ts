@@ -284,7 +284,8 @@ export class MultiUnlockError extends LockError {
     readonly failures: readonly MemberFailure[],
   ) {
     const each = failures.map(({ lockName, error }) => `"${lockName}": ${messageOf(error)}`).join('; ');
-    super(`the release of ${failures.length} members of "${lockName}" failed: ${each}`, {
+    const count = failures.length === 1 ? '1 member' : `${failures.length} members`;
+    super(`the release of ${count} of "${lockName}" failed: ${each}`, {
       cause: failures[0]?.error,
     });
   }
@@ -318,11 +319,15 @@ export class NoQuorumError extends LockError {
     const each = results.map(({ server, outcome, error }) => {
       return `${server + 1} ${outcome}${error === undefined ? '' : ` (${messageOf(error)})`}`;
     });
-    super(`"${lockName}" needs ${quorum} of ${results.length} servers: ${each.join(', ')}`);
+    super(
+      `"${lockName}" needs ${quorum} of ${results.length} servers; check the others or try again later: ${each.join(', ')}`,
+    );
   }
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const STOP = 'stop its work, because another caller may have the permit';
 
 /**
  * At least one of the given permits is not taken: it was released before, or its lease ended and another caller may
@@ -335,8 +340,10 @@ export class UnknownPermitError extends LockError {
     readonly permitIds: readonly string[],
   ) {
     super(
-      `"${lockName}" has no taken ${permitIds.length === 1 ? 'permit' : 'permits'} ${permitIds.join(', ')}: ` +
-        'already released, or the lease ended',
+      permitIds.length === 1
+        ? `permit ${permitIds[0]} of "${lockName}" is not taken: it was released before, or its lease ended; ${STOP}`
+        : `not all of the permits ${permitIds.join(', ')} of "${lockName}" are taken: one was released before, or its ` +
+            `lease ended; ${STOP}`,
     );
   }
 }

@@ -35,8 +35,8 @@ export const YIELD_AFTER_MESSAGE_MS = 2;
 /** Pauses of the tries of a line while Redis is unavailable, or replies too late. */
 export const TRY_PAUSES: Pauses = { first: 100, longest: 1_000, factor: 2 };
 /**
- * Between two probes of a head that is not subscribed yet or is disconnected: no message can tell this head that the
- * lock is free. The random part spreads the probes of many heads that were disconnected together.
+ * Time between two probes. A head probes while it is not subscribed, because no message can reach it. The random part
+ * spreads the probes of many heads that were disconnected together.
  */
 export const PROBE_MS = { least: 1_000, most: 2_000 };
 /** A subscription outlives its last waiter. Otherwise a busy lock would subscribe once per section. */
@@ -99,14 +99,14 @@ export const MIN_DRIFT_MS = 2;
 export const RECONNECT_PAUSES: Pauses = { first: 25, longest: 500, factor: 2 };
 export const RECONNECT_JITTER_MS = 25;
 /**
- * A connection that closes within this time after it became ready counts as rejected. A server that has reached
- * `maxclients` accepts the connection, sends an error and closes. ioredis counts that as a success. The time is long
- * because a busy process notices the close late.
+ * If a connection closes within this time after it became ready, the server has rejected it. A server that has reached
+ * `maxclients` accepts the connection, sends an error and closes it; ioredis reports such a connection as ready. The time
+ * is long because a busy process notices the close late.
  */
 export const REJECTED_MS = 500;
 /** Age at which the estimate of the server clock is refreshed, because clocks drift. */
 export const SERVER_CLOCK_AGE_MS = 60_000;
-/** Shortest time between two reconnections because the server is not a master. */
+/** The client leaves a server that is not a master, and reconnects. It does so at most once in this time. */
 export const LEAVE_EVERY_MS = 1_000;
 /** Between two PINGs while a call waits. Without them, a dead connection would look like a lock that stays busy. */
 export const PING_MS = 5_000;
@@ -114,7 +114,7 @@ export const PING_MS = 5_000;
 export const RESUBSCRIBE_MS = 250;
 /** The client collects channels without a waiter for this time. Then one UNSUBSCRIBE ends their subscriptions. */
 export const UNSUBSCRIBE_MS = 100;
-/** The finding that a server has no replicas stays valid. */
+/** The client looks again for replicas this time after it found none. */
 export const NO_REPLICAS_MS = 5_000;
 
 /* ---- Clusters ---- */

@@ -1,21 +1,21 @@
 -- object/force-unlock: frees a lock of any kind if the given owner has it, and wakes waiters
 -- KEYS[1]  lock      hash  that of any kind of lock
 -- KEYS[2]  queue     list  owners that wait for a fair lock, head first
--- KEYS[3]  timeouts  zset  owner -> epoch ms from which a JVM takes its place for abandoned
--- KEYS[4]  alive     zset  owner of ours -> epoch ms from which it counts as dead
+-- KEYS[3]  timeouts  zset  owner -> epoch ms after which a JVM removes its place
+-- KEYS[4]  alive     zset  owner of Holdfast -> epoch ms after which it counts as dead
 -- KEYS[5]  requests  hash  lane -> sequence:answer, of this client
 -- ARGV[1]   owner      string  owner id
 -- ARGV[2]   publish    string  PUBLISH or SPUBLISH
--- ARGV[3]   channel    string  wake-up channel of the lock; each waiter of a fair lock has one: channel:owner
+-- ARGV[3]   channel    string  wake-up channel of the lock, and prefix of those of fair waiters: channel:owner
 -- ARGV[4]   readWrite  string  wake-up channel of a read-write lock
--- ARGV[5]   base       string  what the keys of all read holds begin with: base:owner:rwlock_timeout:n
--- ARGV[6]   wait       int     ms that each of our waiters of a fair lock adds to the timeouts of those behind it
+-- ARGV[5]   base       string  prefix of the keys of all read holds: base:owner:rwlock_timeout:n
+-- ARGV[6]   wait       int     ms that a fair waiter of Holdfast adds to the timeouts of the waiters behind it
 -- ARGV[7]   lane       int     lane of this client that carries the request
 -- ARGV[8]   sequence   int     number of the request, larger than all before it in its lane
 -- ARGV[9]   notAfter   int     epoch ms of this server after which nothing is changed; 0 = no limit
--- Returns  1   all that the owner had is released; published if another owner can get the lock now
+-- Returns  1   all holds of the owner are released; published if another owner can get the lock now
 --          0   the owner does not have it; nothing changed
---          n   what it answered when it ran
+--          n   a repeat: the reply of the first run
 
 local lock, queue, timeouts, alive, requests = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, publish, channel, readWrite, base = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -46,7 +46,7 @@ if #own == 0 then return 0 end
 -- include: lib/read-hold-drop.lua (defines drop)
 local longest = 0
 if mode then
-  -- Readers whose own leases are over hold nothing any more, whatever the hash says.
+  -- A reader whose own lease has ended no longer holds the lock, even if its field is still in the hash.
   local fields = redis.call('HGETALL', lock)
   for f = 1, #fields, 2 do
     local others = fields[f] ~= owner and fields[f] ~= writer and tonumber(fields[f + 1]) or 0
@@ -62,7 +62,7 @@ if head or redis.call('EXISTS', alive) == 1 then
   local gone = redis.call('ZRANGEBYSCORE', alive, '-inf', now)
   -- include: lib/fair-sweep.lua
 end
--- The message comes first: if it is refused, the owner still has the lock.
+-- Publish first: if Redis refuses the message, the owner still has the lock.
 if head then
   redis.call(publish, channel .. ':' .. head, '0')
 elseif not mode then
@@ -70,7 +70,7 @@ elseif not mode then
 elseif longest <= 0 then
   redis.call(publish, readWrite, wrote and '1' or '0')
 end
--- Then what needs no memory: at maxmemory Redis allows the rest after it.
+-- Begin with a command that Redis allows at maxmemory. After this write, Redis allows the other commands, too.
 if longest > 0 then redis.call('PEXPIRE', lock, longest) end
 if mode and longest <= 0 then
   redis.call('DEL', lock)

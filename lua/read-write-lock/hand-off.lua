@@ -17,9 +17,9 @@ local base, from, to, lease, publish, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[
 local ours, notAfter = tonumber(ARGV[7]), tonumber(ARGV[8])
 
 -- include: lib/not-after.lua
-local writer, heir = from .. ':write', to .. ':write'
+local writer, successor = from .. ':write', to .. ':write'
 -- A repeat writes nothing: the new lease counts from the first attempt.
-if redis.call('HEXISTS', lock, heir) == 1 then return 1 end
+if redis.call('HEXISTS', lock, successor) == 1 then return 1 end
 if redis.call('HEXISTS', lock, writer) == 0 then return 0 end
 -- include: lib/read-hold-drop.lua (defines drop)
 -- A writer with read holds releases them, too. No other owner has a read hold beside a writer.
@@ -34,7 +34,7 @@ if others then
 end
 -- Set the new field before deleting the old one: while the slot migrates to another node, Redis refuses commands on a
 -- missing key.
-redis.call('HSET', lock, 'mode', 'write', heir, '1')
+redis.call('HSET', lock, 'mode', 'write', successor, '1')
 redis.call('HDEL', lock, writer, from)
 redis.call('PEXPIRE', lock, lease)
 return 1

@@ -313,7 +313,7 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
-   * Reads from Redis, at one moment, the objects under a name. With `processes`, further commands find the processes
+   * Reads the objects under a name from Redis in one step, without a change in between. With `processes`, further commands find the processes
    * of the owners and the number of waiting clients.
    *
    * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: Redis did not reply within one command deadline.

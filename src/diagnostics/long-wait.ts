@@ -5,13 +5,13 @@
 import type { LeaseClock, Timer, LeaseClockMs } from '../clock.js';
 import { supportsBoundPromises } from '../ownership/bound-promise.js';
 import type { CallSite } from '../ownership/call-site.js';
-import type { LockedParts } from '../ownership/lock-context.js';
+import type { LockedValues } from '../ownership/lock-context.js';
 import { processHolds, warned, type ProcessHold } from '../ownership/process-holds.js';
 import { LONG_WAIT_MS, LONG_WAITS_TOGETHER_MS } from '../timing.js';
 
 export interface WaitingCall {
   /** What the call asks for. `lockedValues`: the values of a group; absent for a kind that locks its whole key. */
-  readonly protocol: { readonly name: string; readonly key: string; readonly lockedValues?: LockedParts };
+  readonly protocol: { readonly name: string; readonly key: string; readonly lockedValues?: LockedValues };
   /** The call site. */
   readonly site: CallSite | undefined;
 }
@@ -57,7 +57,7 @@ export class LongWaits {
     if (warned.has(key)) return LONG_WAIT_MS;
     // A call for some values of a group waits neither for other values nor for a plain lock with the same name.
     const around = holds.filter((hold) => {
-      return hold.key === key && (lockedValues === undefined || hold.parts?.overlaps(lockedValues) === true);
+      return hold.key === key && (lockedValues === undefined || hold.lockedValues?.overlaps(lockedValues) === true);
     });
     const old = around.filter(({ age }) => age >= LONG_WAIT_MS);
     const own = old.find(({ clientId }) => clientId === this.clientId);

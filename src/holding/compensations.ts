@@ -55,7 +55,7 @@ export const releaseGoesOn = (error: LockError): LockError =>
 export class Compensations {
   readonly #open = new Map<Compensation, Promise<void>>();
   readonly #pausing: Gate;
-  #hurried = false;
+  #isClosing = false;
   #closed = false;
 
   constructor(private readonly clock: LeaseClock) {
@@ -75,7 +75,7 @@ export class Compensations {
 
   async #run({ send, notBefore, until, optional = false }: Compensation): Promise<void> {
     const { clock } = this.clock;
-    const dropped = (): boolean => this.#closed || (optional && this.#hurried);
+    const dropped = (): boolean => this.#closed || (optional && this.#isClosing);
     while (clock.monotonic() <= notBefore && !dropped()) await this.#pause(notBefore - clock.monotonic() + 1);
     if (dropped()) return;
     const pauses = new BackOff(RELEASE_PAUSES);
@@ -83,14 +83,14 @@ export class Compensations {
       const request = await send().done;
       if (request.error === undefined || clock.monotonic() >= until) return;
       // close() does not wait until a missing permission is granted: Redis would refuse the next attempt, too.
-      if (this.#hurried && request.error instanceof RefusedError) return;
-      await this.#pause(this.#hurried ? RELEASE_PAUSES.first : pauses.next());
+      if (this.#isClosing && request.error instanceof RefusedError) return;
+      await this.#pause(this.#isClosing ? RELEASE_PAUSES.first : pauses.next());
     }
   }
 
   /** The client closes. It sends each release without a long pause, and a refusal by Redis ends the release, too. */
   hurry(): void {
-    this.#hurried = true;
+    this.#isClosing = true;
     this.#pausing.open();
   }
 

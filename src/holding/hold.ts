@@ -36,8 +36,8 @@ export abstract class Hold implements AsyncDisposable {
 
   /**
    * A signal that aborts when the hold is lost (`reason` is the `LockLostError`) or the client is closed (`reason` is
-   * the `ClientClosedError`). It aborts before another owner can acquire the lock, as far as this client can know. The
-   * getter checks the clock first, so it notices an ended lease even after a blocked event loop.
+   * the `ClientClosedError`). It aborts before another owner can acquire the lock, except after an event that
+   * this client cannot see, such as a failover or a forced unlock by another client. The getter checks the clock first, so it notices an ended lease even after a blocked event loop.
    */
   abstract get signal(): AbortSignal;
 

@@ -96,8 +96,8 @@ export function checkHoldsAround(client: HoldOwner, protocol: LockProtocol, cont
 }
 
 /**
- * Whether the client serves the call. A client that drains serves the calls from inside an open hold, of any of its locks,
- * and from inside a section of permits: without them the section around the call could not end as its code intends.
+ * Whether the client serves the call. A client that drains still serves calls from inside an open hold of any of its locks,
+ * and from inside a section of permits. Such a section may need the call in order to end.
  */
 export function serves(client: ServingClient, { around, context }: CallPlace): boolean {
   const { closed, draining } = client.client;

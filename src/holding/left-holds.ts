@@ -47,7 +47,7 @@ export function sendRemaining({ protocol, owner, holds, lease }: KeptTenure, now
   return protocol.releasePartial(owner, remaining, leaseMs);
 }
 
-/** Redis has the leases of the released holds that it keeps. The other holds of the owner last as long as these. */
+/** Redis has confirmed until when it keeps the released holds: their leases end then. The other holds are unchanged. */
 export function confirmLeft(holds: readonly HoldRecord[]): void {
   for (const hold of holds) hold.leaseEnd = hold.leftUntil ?? hold.leaseEnd;
 }

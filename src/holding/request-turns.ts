@@ -148,6 +148,10 @@ export class RequestTurns {
 }
 
 export const unsent = (cause: RedisUnavailableError): RedisUnavailableError =>
-  new RedisUnavailableError('Redis did not reply to an earlier request that this one had to wait for', 'none', {
-    cause,
-  });
+  new RedisUnavailableError(
+    'Redis did not reply to an earlier request of this hold, so this one was not sent; try again later',
+    'none',
+    {
+      cause,
+    },
+  );

@@ -14,7 +14,7 @@ const leaked = new FinalizationRegistry<HoldRecord>((record) => {
   if (record.state !== 'open') return;
   const since = record.site === undefined ? '' : ` taken at ${record.site.toString()}`;
   process.emitWarning(
-    `the hold on lock "${record.protocol.name}"${since} can no longer be released: nothing refers to it. ` +
+    `the hold of lock "${record.protocol.name}"${since} was dropped without a release, so no code can release it. ` +
       'The client renews it until close(). Keep the Hold and call its release() in a finally block.',
     { code: 'HOLDFAST_HOLD_LEAKED' },
   );

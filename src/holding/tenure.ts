@@ -179,11 +179,10 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   /**
-   * Sends the request that ends the tenure: to the successor's advantage, if there is one.
+   * Ends the tenure: hands the lock over if there is a successor, or else keeps or releases it.
    *
-   * `hold`: the hold that its caller released last. Absent: no caller has one. `deadline`: up to which the owner surely
-   * had the lock, a margin before its lease ends in Redis. `leaseEnd`: when the lease in Redis ends. The deadline is
-   * near enough, because other clients then wait for at most the margin longer.
+   * `hold`: the hold that its caller released last. Absent: no caller has one. `deadline`: until then, the owner had the
+   * lock for certain. `leaseEnd`: when the lease ends in Redis. The deadline is only a margin earlier, so it may stand in.
    */
   releaseOrHandOver(hold: HoldRecord | undefined, deadline: LeaseClockMs, leaseEnd = deadline): Promise<void> {
     this.state = 'releasing';

@@ -3,9 +3,12 @@ import { runOutside, type FlowHold } from './flow.js';
 
 const FORMAT = Symbol.for('holdfast.context.1');
 
-/** Which parts of a key are locked. */
-export interface LockedParts extends Iterable<string> {
-  overlaps(other: LockedParts): boolean;
+/** The values of a group that a lock locks. Calls for the same values wait in one line. */
+export interface LockedValues extends Iterable<string> {
+  /** A short name, equal for equal values. */
+  readonly line: string;
+  covers(other: LockedValues): boolean;
+  overlaps(other: LockedValues): boolean;
 }
 
 /** A lock that a context is acquiring. */
@@ -13,8 +16,8 @@ interface ContextCall {
   readonly lockName: string;
   /** The same for all acquisitions that may exclude each other. */
   readonly identity: string;
-  /** What is locked of the key; absent: all of it. */
-  readonly parts: LockedParts | undefined;
+  /** The values that the call locks. Absent: the whole key. */
+  readonly lockedValues: LockedValues | undefined;
   /** The list of the context that keeps the hold. */
   readonly list: string;
 }
@@ -95,7 +98,8 @@ export async function acquireUnder<H extends FlowHold>(
 
 /** Two acquisitions of one group overlap if they have a value in common. Any other lock covers its whole key. */
 const overlap = (a: ContextCall, b: ContextCall): boolean =>
-  a.identity === b.identity && (a.parts === undefined || b.parts === undefined || a.parts.overlaps(b.parts));
+  a.identity === b.identity &&
+  (a.lockedValues === undefined || b.lockedValues === undefined || a.lockedValues.overlaps(b.lockedValues));
 
 export const lockContext = {
   /**

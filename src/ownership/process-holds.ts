@@ -3,12 +3,12 @@
  * two copies. A client lists its holds only on request, so a section costs nothing here.
  */
 import type { LeaseClock } from '../clock.js';
-import type { LockedParts } from './lock-context.js';
+import type { LockedValues } from './lock-context.js';
 
 /** One owner of a client, with its open holds. */
 interface ProcessTenure {
   readonly owner: string;
-  readonly protocol: { readonly key: string; readonly lockedValues?: LockedParts };
+  readonly protocol: { readonly key: string; readonly lockedValues?: LockedValues };
   readonly holds: readonly { readonly openedAt: number; readonly site: { toString(): string } | undefined }[];
 }
 
@@ -25,7 +25,7 @@ export interface ProcessHold {
   /** The owner id in Redis. */
   readonly owner: string;
   /** Absent: the whole key is locked. */
-  readonly parts: LockedParts | undefined;
+  readonly lockedValues: LockedValues | undefined;
   /** Time since the acquisition, in ms. */
   readonly age: number;
   /** The line of code that acquired the hold, if the client records call sites. */
@@ -67,7 +67,7 @@ function* holdsOf({ clientId, clock, lines }: ProcessClient): Iterable<ProcessHo
         clientId,
         key: protocol.key,
         owner,
-        parts: protocol.lockedValues,
+        lockedValues: protocol.lockedValues,
         age: now - first.openedAt,
         site: first.site,
       };

@@ -1,6 +1,7 @@
 import { groupOf, nameOf, type Named } from '../lock-name.js';
 import { createHash } from 'node:crypto';
-import type { LockedValues, LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
+import type { LockedValues } from '../ownership/lock-context.js';
+import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
 import { lockChannel } from '../redis/keys.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';

@@ -1,3 +1,4 @@
+import type { LockedValues } from '../ownership/lock-context.js';
 import type { LockKind } from '../events.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { RefreshReply } from '../redis/scripts/fair-lock.js';
@@ -56,14 +57,6 @@ export interface RenewalScript {
  * one family do not find the owners of another.
  */
 type LockFamily = 'hash of one owner' | 'read-write lock' | 'group multi-lock';
-
-/** The values of a group that a lock locks. Calls for the same values wait in one line. */
-export interface LockedValues extends Iterable<string> {
-  /** A short name, equal for equal values. */
-  readonly line: string;
-  covers(other: LockedValues): boolean;
-  overlaps(other: LockedValues): boolean;
-}
 
 /** The queue in Redis of a kind whose waiters have a place there, stored under their owner ids. */
 export interface WaitQueue {

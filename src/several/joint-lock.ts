@@ -164,16 +164,16 @@ export abstract class JointLock extends Lock<MultiHold> {
   }
 
   #takeFor(context: LockContext, call: LockCall): Promise<MultiHold> {
-    // The call counts here as well: a member only knows its own requests, and a request of an earlier call may still be
-    // pending there.
+    // Refuses a second call of the context meanwhile. A member knows only of its own requests: it would not notice a call
+    // that is at another member.
     const identity = `${SEVERAL} ${this.#identity}`;
-    const contextCall = { lockName: this.name, identity, parts: undefined, list: SEVERAL };
+    const contextCall = { lockName: this.name, identity, lockedValues: undefined, list: SEVERAL };
     const taken = (): Promise<MultiHold> =>
       new Promise((granted, failed) => this.takeMembers(call, { granted: granted as (taken: Hold) => void, failed }));
     return acquireUnder(context, contextCall, taken);
   }
 
-  /** @internal As the client of the first member says. */
+  /** @internal The release mode of the first member's client. */
   override get releaseMode(): ReleaseMode {
     return this.members[0].releaseMode;
   }

@@ -42,7 +42,7 @@ export function checkMembers(given: readonly unknown[]): Members {
   if (given.length === 0) throw new InvalidArgumentError('locks', 'at least one lock', 'none');
   for (const member of given) {
     if (member instanceof SingleLock) continue;
-    throw new InvalidArgumentError('locks', 'locks with one name each, not multi-locks or other values', member);
+    throw new InvalidArgumentError('locks', 'locks that each have one name (a multi-lock has several)', member);
   }
   return given as Members;
 }
@@ -57,8 +57,9 @@ function checkBeside(a: Member, b: Member, groups: 'together' | 'refused'): void
   ) {
     throw new InvalidArgumentError(
       'locks',
-      `locks that do not wait for each other; "${a.name}" is given twice`,
+      'locks that do not exclude one another',
       b.name,
+      `locks must not exclude one another: "${a.name}" is given twice; pass each name once`,
     );
   }
   if (groups === 'refused' || a.runtime !== b.runtime) {

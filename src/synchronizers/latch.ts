@@ -110,7 +110,7 @@ export class CountDownLatch extends OwnerlessObject {
   }
 
   /** @internal */
-  protected override tellGranted(_wants: number, _handedOff: boolean, askedAt: number): void {
+  protected override tellGranted(_permits: number, _handedOff: boolean, askedAt: number): void {
     this.services.reports.latchPassed(this.protocol, askedAt);
   }
 }

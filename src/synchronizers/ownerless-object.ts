@@ -135,9 +135,9 @@ export abstract class OwnerlessObject {
     }
   }
 
-  #message({ limit, leaseMs: leaseTime, permits: wants }: SharedWaiter): AcquireMessage {
+  #message({ limit, leaseMs: leaseTime, permits }: SharedWaiter): AcquireMessage {
     const message = { ...this.subject, waitTime: limit.waitTime, leaseTime, nested: false };
-    return wants > 0 ? { ...message, permits: wants } : message;
+    return permits > 0 ? { ...message, permits } : message;
   }
 
   /** @internal The object, as the diagnostics channels name it. */
@@ -146,8 +146,8 @@ export abstract class OwnerlessObject {
     return { name, group, kind, mode: modeOf(this.protocol), clientId: this.services.reports.clientId };
   }
 
-  /** @internal Reports the grant of `wants` permits, or an open latch. `askedAt`: monotonic time, in ms, of the call. */
-  protected abstract tellGranted(wants: number, handedOff: boolean, askedAt: number): void;
+  /** @internal Reports the grant of permits (0: of an open latch). `askedAt`: monotonic time, in ms, of the call. */
+  protected abstract tellGranted(permits: number, handedOff: boolean, askedAt: number): void;
 
   /** @internal Sends a change that takes effect at most once. The client cancels a change whose outcome is unknown. */
   protected change<Reply>(send: (lane: Lane) => ScriptRequest<Reply>): Promise<Reply> {

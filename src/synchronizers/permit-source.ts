@@ -122,8 +122,8 @@ export abstract class PermitSource extends OwnerlessObject {
   }
 
   /** @internal */
-  protected override tellGranted(wants: number, handedOff: boolean, askedAt: number): void {
-    this.services.reports.permitsAcquired(this.protocol, wants, handedOff, askedAt);
+  protected override tellGranted(permits: number, handedOff: boolean, askedAt: number): void {
+    this.services.reports.permitsAcquired(this.protocol, permits, handedOff, askedAt);
   }
 
   /** @internal Runs the body of `withPermits` or `withPermit`, and releases the permits. */

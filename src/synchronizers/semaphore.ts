@@ -144,7 +144,7 @@ export class Semaphore extends PermitSource {
     if (this.declared !== undefined) await this.setUp(this.declared);
     const line = this.services.lines.line(this.protocol.key, this.protocol.channel);
     const left = line.passOn(count);
-    if (left > 0 && (await this.#release(left, true)) === 'unheard') line.noOtherSubscriber();
+    if (left > 0 && (await this.#release(left, true)) === 'noOtherSubscriber') line.noOtherSubscriber();
     this.services.reports.permitsReleased(this.protocol, count);
   }
 

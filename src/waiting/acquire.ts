@@ -1,6 +1,6 @@
 /*
  * From a call to a hold. A call from inside a hold of the same lock re-enters: the call opens a nested hold as soon as no
- * other branch of the outer hold uses the lock. Every other call is a stranger and gets its own owner id.
+ * other branch of the outer hold uses the lock. Every other call is a stranger and gets an owner id of its own.
  */
 import type { Reports } from '../diagnostics/reports.js';
 import { ClientClosedError, LockAbortedError, LockUpgradeError, NonReentrantError } from '../errors.js';
@@ -73,7 +73,7 @@ function settleWith(acquired: Promise<SingleHold>, settle: Settle): void {
   );
 }
 
-/** Acquires the lock for a stranger: a waiter with a new owner id joins the line. */
+/** Acquires the lock for a stranger: a new waiter joins the line. It gets its owner id when it first needs one. */
 function startWaiter(services: AcquireServices, acquisition: Acquisition, settle: Settle): void {
   const waiter = new LockWaiter(services, acquisition, settle);
   const { lines } = services;
@@ -95,7 +95,7 @@ function startWaiter(services: AcquireServices, acquisition: Acquisition, settle
 /** The lock is kept. The call enters it, or the client releases it. `join` makes the call join its line. */
 async function followKept({ kept, localHandOvers }: AcquireServices, waiter: LockWaiter, join: () => void) {
   const { key } = waiter.protocol;
-  await localHandOvers.takeTurn();
+  await localHandOvers.yieldToEvents();
   // The lock stays for the next call.
   if (waiter.limit.signal?.aborted === true) return join();
   if (kept.follow(key, waiter)) return;
@@ -103,16 +103,15 @@ async function followKept({ kept, localHandOvers }: AcquireServices, waiter: Loc
   if (how === 'beside') return join();
   // A call that does not wait tries when the lock has been released.
   if (waiter.limit.kind === 'one try') await kept.release(key);
-  // The try of a call for the other half of the lock goes behind the release.
-  if (how === 'other half') void kept.release(key);
-  // A call for the same half gets the lock by a hand-over.
+  // The try of a call for the other side of the lock goes behind the release.
+  if (how === 'other side') void kept.release(key);
+  // A call for the same side gets the lock by a hand-over.
   join();
   void kept.release(key);
 }
 
 function acquireOutermost(services: AcquireServices, acquisition: Acquisition): Promise<SingleHold> {
-  // The call has had no listener since it got its place inside the hold around it, or since that hold was released. The
-  // client may have closed, or the signal may have aborted.
+  // A call that left a hold had no listener meanwhile: the client may have closed, or the signal may have aborted.
   if (services.client.closed) return Promise.reject(new ClientClosedError());
   const { signal } = acquisition.limit;
   if (signal?.aborted === true) return Promise.reject(abortedBy(signal, acquisition.protocol.name));
@@ -206,7 +205,7 @@ function acquireForContext(
 ): Promise<SingleHold> {
   const { protocol } = acquisition;
   const identity = lockIdentity(services, protocol);
-  const call = { lockName: protocol.name, identity, parts: protocol.lockedValues, list: identity };
+  const call = { lockName: protocol.name, identity, lockedValues: protocol.lockedValues, list: identity };
   return acquireUnder(context, call, async () => {
     const around = innermostHold(services, protocol, context);
     if (around === undefined) checkHoldsAround(services, protocol, context);

@@ -7,11 +7,11 @@ import type { Grant, LockWaiter } from './lock-waiter.js';
 import type { Waiter } from './waiter.js';
 import { AFTER_LEASE_MS } from '../timing.js';
 
-/** The line of one waiter. */
+/** The line of one waiter in a Redis queue, as the refreshes and the other lines of the client use it. */
 export interface QueuedTurn {
   /** Makes the waiter try. */
   wake(): void;
-  /** The waiter no longer waits for a hand-over. A message may have come meanwhile. */
+  /** The hand-over to the waiter gave it nothing. Makes the line step, because a message may have come meanwhile. */
   resume(): void;
   /** Gives the waiter the lock that another line has handed over. */
   grant(grant: Grant): void;

@@ -179,7 +179,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     waiter.owner = tenure.owner;
     waiter.receive();
     this.successors.add(waiter);
-    await this.services.localHandOvers.takeTurn();
+    await this.services.localHandOvers.yieldToEvents();
     this.successors.delete(waiter);
     if (!this.#mayFollow(tenure, waiter)) {
       waiter.received();

@@ -1,8 +1,8 @@
 /*
  * Hands released permits over to the next waiters of this client. Each permit has an id, so a request exchanges the old
  * ids for new ones with the lease of the waiter. All releases of one turn of the event loop share a request. The request
- * names no waiter: the waiter that is the head when the reply arrives gets the permits. A waiter whose own try is pending
- * keeps its place so, and a waiter that has left leaves the permits to the next one.
+ * names no waiter: the waiter that is the head when the reply arrives gets the permits. So a waiter whose own try is pending
+ * may get them, and if a waiter has left, the next one gets them.
  * tests/verification/model/PermitExchange.tla is the model of this file and of its script.
  */
 import { randomUUID } from 'node:crypto';
@@ -33,8 +33,9 @@ export const newPermitIds = (permits: number): string[] =>
 const MAX_IDS = 1_000;
 
 /**
- * What became of permits that were to be released:
- * - `released`, or `not released`: some of them were not taken.
+ * The outcome of a release of permits:
+ * - `released`.
+ * - `not released`: some of the permits were not taken.
  * - `not sent`: the permits are as before, and have to be released in Redis.
  * - `failed`: the outcome is unknown, and `ids` have to be released in the background.
  */
@@ -178,8 +179,8 @@ export class PermitHandOvers {
   }
 
   /**
-   * The terms of the waiter that gets the permits of the next exchange. The waiters before it get those of the pending
-   * exchanges, so all of them have to want the same.
+   * Returns the terms of the waiter that gets the permits of the next exchange. Each waiter before it gets the permits of
+   * one pending exchange. Any of them may leave, so all have to ask for the same number of permits and the same lease.
    */
   #termsFor(released: number): Terms | undefined {
     let before = this.#pending;

@@ -83,8 +83,8 @@ export abstract class SharedWaiter extends Waiter {
   protected abstract onGranted(request: ScriptRequest<AcquireReply> | undefined): void;
 
   /**
-   * With `forAll`: called with every reply to a try that was sent after the call came. Returns whether the reply ends
-   * the wait.
+   * Whether the reply ends the wait. With `sharesReplies`, called also with the reply to another waiter's try, if that try
+   * was sent after this call came.
    */
   isGrantedBy(_reply: AcquireReply): boolean {
     return false;

@@ -167,7 +167,7 @@ describe('options of a handle', () => {
         client.getReadWriteLock('a'),
         client.getMultiLock(client.getLock('a')),
       ]) {
-        const message = 'locks must be locks with one name each, not multi-locks or other values';
+        const message = 'locks must be locks that each have one name (a multi-lock has several)';
         expect(() => client.getMultiLock(client.getLock('b'), other as never)).toThrow(message);
         expect(() => client.getRedLock(other as never)).toThrow(message);
       }

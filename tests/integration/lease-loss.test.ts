@@ -29,7 +29,7 @@ const SLACK_MS = 250;
 afterEach(() => closeClients());
 
 /** The loss reports of the client and of the hold, with their times. */
-class Told {
+class LossReports {
   readonly events: LockEvents['leaseLost'][] = [];
   aborts = 0;
   at = Infinity;
@@ -63,7 +63,7 @@ describe('R11: a loss is reported once, with its cause, no later than the local 
     const client = await openClient();
     const before = performance.now();
     const hold = await holdElsewhere(client.getLock(freshName()), leaseMs);
-    const told = new Told(client, hold);
+    const told = new LossReports(client, hold);
     expect(hold.validFor()).toBeLessThanOrEqual(leaseMs - Math.max(5, leaseMs / 100));
     await told.once(hold, 'expired');
     expect(elapsed(before, told.at)).toBeLessThanOrEqual(leaseMs - Math.max(5, leaseMs / 100) + SLACK_MS);
@@ -76,7 +76,7 @@ describe('R11: a loss is reported once, with its cause, no later than the local 
     const client = await openClient({ url, lockWatchdogTimeout });
     const name = freshName();
     const hold = await holdElsewhere(client.getLock(name));
-    const told = new Told(client, hold);
+    const told = new LossReports(client, hold);
     let confirmedAt = 0;
     client.events.on('renewed', () => (confirmedAt = performance.now()));
     await until(() => confirmedAt > 0, 'a renewal has confirmed the hold');
@@ -93,7 +93,7 @@ describe('R11: a loss is reported once, with its cause, no later than the local 
   test('R11: a key that was deleted', async () => {
     const client = await openClient({ lockWatchdogTimeout: 900 });
     const hold = await holdElsewhere(client.getLock(freshName()));
-    const told = new Told(client, hold);
+    const told = new LossReports(client, hold);
     const at = performance.now();
     await admin().del(hold.lockName);
     await told.once(hold, 'gone');
@@ -104,7 +104,7 @@ describe('R11: a loss is reported once, with its cause, no later than the local 
     const client = await openClient({ lockWatchdogTimeout: 900 });
     const other = await openClient();
     const hold = await holdElsewhere(client.getLock(freshName()));
-    const told = new Told(client, hold);
+    const told = new LossReports(client, hold);
     const at = performance.now();
     expect(await other.getLock(hold.lockName).forceUnlock()).toBe(true);
     await told.once(hold, 'gone');
@@ -115,7 +115,7 @@ describe('R11: a loss is reported once, with its cause, no later than the local 
     const client = await openClient();
     const lock = client.getLock(freshName());
     const hold = await holdElsewhere(lock);
-    const told = new Told(client, hold);
+    const told = new LossReports(client, hold);
     expect(await lock.forceUnlock()).toBe(true);
     expect(told.aborts).toBe(1);
     await told.once(hold, 'forced');
@@ -290,7 +290,7 @@ test('R13: after a block of the event loop for two leases the loss is reported b
   await inFlow(async () => {
     await lock.lock(200);
     const hold = lock.currentHold()!;
-    const told = new Told(client, hold);
+    const told = new LossReports(client, hold);
     const taken = holdElsewhere(other.getLock(lock.name));
     block(400);
     // All of this happens before a timer of the client can run.
@@ -452,7 +452,7 @@ test('R37: a hold that ended while the machine slept is lost and not confirmed',
   await inFlow(async () => {
     await lock.lock();
     const hold = lock.currentHold()!;
-    const told = new Told(client, hold);
+    const told = new LossReports(client, hold);
     await admin().del(lock.name);
     clock.jumpWall(HOUR);
     expect(hold.validFor()).toBe(0);

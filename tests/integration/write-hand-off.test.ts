@@ -159,10 +159,10 @@ test.each(FAULTS)(
     await quiet(name, client);
     const struck = proxy[fault]({ command: 'EVALSHA', sha: HAND_OFF });
     expect(await outcome(hold.release())).toBe('ok');
-    const heir = await next!;
+    const successor = await next!;
     expect(struck.count).toBe(1);
-    expect(await admin().hgetall(name)).toEqual({ mode: 'write', [`${heir.owner}:write`]: '1' });
-    await heir.release();
+    expect(await admin().hgetall(name)).toEqual({ mode: 'write', [`${successor.owner}:write`]: '1' });
+    await successor.release();
     expect(await admin().exists(name)).toBe(0);
   },
 );

@@ -19,10 +19,10 @@ export const acquire = defineScript<
   isGrant,
 });
 
-export type ReleaseReply = 'none' | 'released' | 'unheard';
-const RELEASED: Readonly<Record<number, ReleaseReply>> = { 1: 'released', 2: 'unheard' };
+export type ReleaseReply = 'none' | 'released' | 'noOtherSubscriber';
+const RELEASED: Readonly<Record<number, ReleaseReply>> = { 1: 'released', 2: 'noOtherSubscriber' };
 
-/** `unheard`: the permits were released, but no other client is subscribed. */
+/** `noOtherSubscriber`: the permits were released, but no other client is subscribed. */
 export const release = defineScript<
   [semaphore: string, requests: string],
   [permits: number, create: number, publish: string, channel: string, lane: number, sequence: number],

@@ -164,9 +164,9 @@ function newest(asked: Promise<ClusterView>[], clock: Clock): Promise<ClusterVie
   return new Promise((resolve, reject) => {
     let best: ClusterView | undefined;
     let unsettled = asked.length;
-    let grace: Timer | undefined;
+    let newerTimer: Timer | undefined;
     const finish = (failure?: Error): void => {
-      grace?.cancel();
+      newerTimer?.cancel();
       if (best === undefined) reject(failure ?? new Error('no node of the cluster replied'));
       else resolve(best);
     };
@@ -175,7 +175,7 @@ function newest(asked: Promise<ClusterView>[], clock: Clock): Promise<ClusterVie
         (view) => {
           unsettled -= 1;
           if (best === undefined || view.epoch > best.epoch) best = view;
-          grace ??= clock.setTimer(NEWER_MAP_MS, finish);
+          newerTimer ??= clock.setTimer(NEWER_MAP_MS, finish);
           if (unsettled === 0) finish();
         },
         (failure: unknown) => {

@@ -10,16 +10,17 @@ export interface FollowingServices {
   isOneConnection(key: string): boolean;
 }
 
-/** The tenures of this client that have the lock. */
+/** The line, as tries behind a release use it. */
 interface Holders {
+  /** The tenures of this client that have the lock. */
   readonly holders: Iterable<object> & { readonly size: number };
-  /** Whether one of them has not been released in the background. */
+  /** Whether a tenure has the lock that the client is not releasing in the background. */
   readonly isHeld: boolean;
 }
 
 /**
- * Tries that are sent right behind a release in the background, before its reply. Such a try is ahead of all other
- * clients, so as many of them may follow one another as sections by hand-over.
+ * Tries that are sent right behind a release in the background, before its reply. Such a try is ahead of the
+ * tries of all other clients, so the limits of hand-overs apply: only so many such tries may follow one another.
  */
 export class FollowingTries {
   #streak: HandOffStreak | undefined;

@@ -23,7 +23,7 @@ export interface KeptTimes {
 interface Kept<W> {
   readonly tenure: KeptTenure;
   readonly timer: Timer;
-  /** When the lease of a hold that asks now has to end at the earliest, so that a request does not shorten the lease. */
+  /** A successor's lease has to end no sooner than this: its request must not shorten the lease in Redis. */
   readonly leaseEnd: LeaseClockMs;
   /** Gives the lock to the waiter, if it may follow. */
   readonly follow: (waiter: W) => boolean;
@@ -37,7 +37,7 @@ const releaseAtExit = (): void => {
 
 /** The kept locks of one client, by key. */
 export class KeptLocks<W> {
-  /** In the order in which they were kept. All tenures of one key have the same half of the lock. */
+  /** In the order in which they were kept. All tenures of one key have the same side of the lock. */
   readonly #kept = new Map<string, Kept<W>[]>();
 
   constructor(private readonly clock: LeaseClock) {}
@@ -46,12 +46,12 @@ export class KeptLocks<W> {
     return this.#kept.has(key);
   }
 
-  /** How the kept owners of this key stand to a call: none is kept, or the call may hold the lock beside them, or not. */
-  standTo({ key, side, concurrent }: LockProtocol): 'none' | 'beside' | 'same half' | 'other half' {
+  /** Whether a call may hold the lock `beside` the kept owners of this key. If not, which side of the lock they have. */
+  standTo({ key, side, concurrent }: LockProtocol): 'none' | 'beside' | 'same side' | 'other side' {
     const first = this.#kept.get(key)?.[0];
     if (first === undefined) return 'none';
-    if (first.tenure.protocol.side !== side) return 'other half';
-    return concurrent ? 'beside' : 'same half';
+    if (first.tenure.protocol.side !== side) return 'other side';
+    return concurrent ? 'beside' : 'same side';
   }
 
   add(tenure: KeptTenure, { until, leaseEnd }: KeptTimes, follow: (waiter: W) => boolean): void {
@@ -66,8 +66,8 @@ export class KeptLocks<W> {
   }
 
   /**
-   * Gives a kept lock to the waiter. Returns `false` if there is none, or if the waiter may not follow. The newest one
-   * comes first, so that owners which fewer calls need reach the end of their time.
+   * Gives a kept lock to the waiter. Returns `false` if there is none, or if the waiter may not follow. The newest owner
+   * is used first, so that surplus owners are not used again and reach the end of their time.
    */
   follow(key: string, waiter: W): boolean {
     const kept = this.#kept.get(key) ?? [];

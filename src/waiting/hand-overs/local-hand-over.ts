@@ -3,7 +3,7 @@
  * request. A streak starts when Redis confirms an owner: with its reply to an acquire or to a scripted hand-over. That
  * request asks for `local` ms more than the lease of its hold. Another section may follow under this owner
  *
- * 1. if the tenure before has sent nothing but the request that granted it, and no attempt of that can still run;
+ * 1. if the tenure before has sent only the request that granted it, and no attempt of that request can still run;
  * 2. if its hold ends, by its own lease, no later than the lease that Redis has confirmed;
  * 3. if the connection is the one that was up at the confirmation, and the clock has not jumped since;
  * 4. for `local` ms after the request was sent, within the limits of hand-overs (hand-off-streak.ts);
@@ -47,7 +47,7 @@ export function extraLeaseMs(handOff: ResolvedOptions['handOff'], protocol: Lock
   return protocol.concurrent && handOff.keepMs === 0 ? 0 : handOff.localMs;
 }
 
-/** In place of the reply of Redis, for a section that follows without a request. */
+/** Stands in for the reply of Redis when a section follows without a request. */
 export const FOLLOWED: HandOffReply & { kind: 'handed' } = { kind: 'handed', token: undefined };
 
 /** The local hand-overs of one client. */
@@ -67,8 +67,8 @@ export class LocalHandOvers {
   }
 
   /**
-   * Redis has given the lock to a further owner of this client. So the owners before have lost it, although no reply has
-   * said so: no section follows them without a request. `lines`: those of the owners that the further owner excludes.
+   * Redis has given the lock to a new owner of this client, so the earlier owners have lost it, although no reply has said
+   * so. No section follows them without a request. `lines`: the lines of the owners that the new owner excludes.
    */
   endStreaks(kept: Releasing, protocol: LockProtocol, lines: readonly (Holders | undefined)[]): void {
     for (const line of lines) for (const tenure of line?.holders ?? []) tenure.confirmation = undefined;
@@ -111,7 +111,7 @@ export class LocalHandOvers {
    * Resolves at once, or after the other events of the process had their turn. Sections that wait for nothing else would
    * otherwise block the event loop for as long as a streak.
    */
-  async takeTurn(): Promise<void> {
+  async yieldToEvents(): Promise<void> {
     const now = this.services.clock.clock.monotonic();
     if (this.#turnSince === undefined) {
       this.#turnSince = now;

@@ -1,10 +1,10 @@
 /*
- * Read holds that follow kept ones (`handOff.keep`). Readers do not wait for one another, so there is nothing to hand
- * over between them: each read call sends its try at once. But a kept reader saves the requests of the next one.
+ * Read holds that follow kept ones (`handOff.keep`). Readers do not wait for one another, so they need no hand-over: each
+ * read call sends its try at once. But a read call that follows a kept reader sends no request.
  *
  * Readers hold the lock together. The kept owners of several calls, or of several clients, could overlap without end, and
- * a writer elsewhere would never find the lock free. So reads stay only for `local` ms after the client has asked Redis
- * whether other clients wait, and none did. A writer that waits from then on ends the reads of all clients within that
+ * a writer elsewhere would never find the lock free. So the client keeps readers only for `local` ms after Redis has replied
+ * that no other client waits. The time counts from the question. A writer that waits from then on ends the reads of all clients within that
  * time. A writer that waits in this client ends them at once (kept-locks.ts).
  *
  * tests/verification/model/KeptReaders.tla models these rules.
@@ -33,7 +33,7 @@ interface StreakServices {
 class ReaderStreak extends HandOffStreak {
   #endsAt: LeaseClockMs = 0;
   #isAsking = false;
-  /** Other clients waited at the last question. The next one comes no sooner than this. */
+  /** When the client may ask Redis again, after the reply that other clients wait. */
   #askAt: LeaseClockMs = 0;
 
   constructor(
@@ -49,13 +49,13 @@ class ReaderStreak extends HandOffStreak {
     return this.#endsAt;
   }
 
-  /** The grants and releases of one reader say nothing of the other readers. Only the answer of Redis starts a streak. */
+  /** A grant or release of one reader does not end the streak, because the other readers go on. */
   override reset(): void {
-    // See above.
+    // Only the reply of Redis to `othersWait` starts a new streak.
   }
 
   override start(): void {
-    // The streak counts from the question.
+    // A streak starts with the question to Redis, not with a hand-over.
   }
 
   override withinLocalLimit(): boolean {

@@ -72,7 +72,7 @@ function ownStage(server: RedisServer): Stage {
   return {
     admin: server.admin,
     way: () => ({ url: server.url }),
-    listen: (name) => Told.on(server, name),
+    listen: (name) => MonitoredMessages.on(server, name),
     loseReplies: () => undefined,
     close: () => server.stop(),
   };
@@ -103,7 +103,7 @@ async function replicaStage(labels: readonly string[]): Promise<Stage> {
 }
 
 /** Messages of both kinds: no pattern matches those of the slots of a cluster. */
-class Told implements Messages {
+class MonitoredMessages implements Messages {
   #read = 0;
 
   private constructor(
@@ -111,8 +111,8 @@ class Told implements Messages {
     private readonly name: string,
   ) {}
 
-  static async on(server: RedisServer, name: string): Promise<Told> {
-    return new Told(await server.monitor(), name);
+  static async on(server: RedisServer, name: string): Promise<MonitoredMessages> {
+    return new MonitoredMessages(await server.monitor(), name);
   }
 
   async take(): Promise<readonly Message[]> {

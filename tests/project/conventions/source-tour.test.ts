@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { FOLDERS } from '../../support/project/import-graph.js';
@@ -24,6 +24,11 @@ const places = [...tour.matchAll(/`([\w/-]+\.ts)`\s+`(#?\w+)\(\)`/g)].map(([, pa
 
 test('the map has the folders of src in the order of the import test', () => {
   expect(firstCells(section('The map'))).toEqual(FOLDERS);
+});
+
+test('the leaves are the files directly in src, without the index', () => {
+  const files = readdirSync(join(PROJECT_ROOT, 'src')).filter((name) => name.endsWith('.ts') && name !== 'index.ts');
+  expect(firstCells(section('The leaves')).sort()).toEqual(files.sort());
 });
 
 test('every file that the tour names exists', () => {

@@ -77,7 +77,7 @@ export const SABOTAGES = [
     wakeUps,
     '    this.schedule.published();\n    this.schedule.wake();\n',
     `    for (const waiter of [...this.line] as any[]) {
-      if (!waiter.forAll) continue;
+      if (!waiter.sharesReplies) continue;
       this.line.remove(waiter);
       waiter.grant(undefined);
     }

@@ -109,7 +109,7 @@ export const TENURES = [
   without(
     'a close() that does not wait for what Redis refuses',
     'src/holding/compensations.ts',
-    '      if (this.#hurried && request.error instanceof RefusedError) return;\n',
+    '      if (this.#isClosing && request.error instanceof RefusedError) return;\n',
     '',
     'tests/unit/compensations',
   ),
@@ -123,8 +123,8 @@ export const TENURES = [
   without(
     'one acquisition of a context at a time, of any kind',
     'src/ownership/lock-context.ts',
-    'a.parts === undefined || b.parts === undefined || a.parts.overlaps(b.parts)',
-    'String([...(a.parts ?? [])]) === String([...(b.parts ?? [])])',
+    'a.lockedValues === undefined || b.lockedValues === undefined || a.lockedValues.overlaps(b.lockedValues)',
+    'String([...(a.lockedValues ?? [])]) === String([...(b.lockedValues ?? [])])',
     'tests/integration/families',
   ),
   without(

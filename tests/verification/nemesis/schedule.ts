@@ -135,8 +135,8 @@ const LOSING: readonly FaultName[] = ['server-stop', 'server-kill', 'server-dele
 /** The scripts of the plain lock run most often, and the scripts of all kinds run at times. */
 const SCRIPTS = [...LOCK_SCRIPTS.keys()].map((name) => `lock/${name}`);
 const EVERY_SCRIPT = [...ALL_SCRIPTS.keys()];
-const LEAST_GAP_MS = 50;
-const MOST_GAP_MS = 1_200;
+const MIN_GAP_MS = 50;
+const MAX_GAP_MS = 1_200;
 
 /** The faults of one round, in the order in which they begin. The same numbers give the same schedule. */
 export function drawSchedule(
@@ -155,7 +155,7 @@ export function drawSchedule(
   );
   const weights = kinds.reduce((sum, [, { weight }]) => sum + weight, 0);
   const faults: ScheduledFault[] = [];
-  for (let at = 500; at < roundMs; at += LEAST_GAP_MS + random.below(MOST_GAP_MS - LEAST_GAP_MS)) {
+  for (let at = 500; at < roundMs; at += MIN_GAP_MS + random.below(MAX_GAP_MS - MIN_GAP_MS)) {
     const act = Math.floor(at / ACT_MS) * ACT_MS;
     const stormEnds = act + STORM_MS;
     if (at >= stormEnds) {

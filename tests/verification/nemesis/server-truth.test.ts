@@ -8,7 +8,7 @@ const SERVERS = [7_001, 7_002, 7_003].map((port) => ({ host: '127.0.0.1', port }
 const ACQUIRE = LOCK_SCRIPTS.get('acquire')!.sha;
 
 /** Three servers, with one line of MONITOR each ms. */
-class Told {
+class MonitoredServers {
   readonly lines: SeenLine[] = [];
   #time = 1_000;
 
@@ -54,14 +54,18 @@ class Told {
 
 describe('a replica takes over', () => {
   test('that had everything: nothing is lost, and the owner had the lock all the time', () => {
-    const { truth } = new Told().acquire(FIRST, 'a', 5_000, SECOND).wait(100).renew(SECOND, 9_000).release(SECOND, 'a');
+    const { truth } = new MonitoredServers()
+      .acquire(FIRST, 'a', 5_000, SECOND)
+      .wait(100)
+      .renew(SECOND, 9_000)
+      .release(SECOND, 'a');
     expect(truth.lost).toEqual([]);
     expect(truth.contradictions).toEqual([]);
     expect(truth.held).toEqual([expect.objectContaining({ owner: 'a', from: 1_002, at: 1_107 })]);
   });
 
   test('without a grant: the hold counts as lost from the grant on, and a second owner is no contradiction', () => {
-    const { truth } = new Told().acquire(FIRST, 'a', 5_000).wait(100).acquire(SECOND, 'b', 5_000);
+    const { truth } = new MonitoredServers().acquire(FIRST, 'a', 5_000).wait(100).acquire(SECOND, 'b', 5_000);
     expect(truth.lost).toEqual([
       {
         lock: 'lock',
@@ -80,14 +84,14 @@ describe('a replica takes over', () => {
   });
 
   test('without a grant, on which the earlier hold ends: the grant counts as lost', () => {
-    const told = new Told().acquire(FIRST, 'b', 50, SECOND).wait(60).acquire(FIRST, 'a', 5_000).wait(100);
+    const told = new MonitoredServers().acquire(FIRST, 'b', 50, SECOND).wait(60).acquire(FIRST, 'a', 5_000).wait(100);
     const { truth } = told.say(FIRST, '127.0.0.1:7002', 'DEL', 'lock');
     expect(truth.lost).toEqual([expect.objectContaining({ before: 'a', after: undefined })]);
     expect(truth.contradictions).toEqual([]);
   });
 
   test('with the grant, which deletes it: the hold does not count as lost', () => {
-    const told = new Told().acquire(FIRST, 'a', 5_000, SECOND, THIRD).wait(100);
+    const told = new MonitoredServers().acquire(FIRST, 'a', 5_000, SECOND, THIRD).wait(100);
     const { truth } = told.say(FIRST, '127.0.0.1:7002', 'DEL', 'lock');
     expect(truth.lost).toEqual([]);
     expect(truth.held).toEqual([
@@ -96,25 +100,33 @@ describe('a replica takes over', () => {
   });
 
   test('with the grant, which grants another owner: a contradiction, because nothing was lost', () => {
-    const { truth } = new Told().acquire(FIRST, 'a', 5_000, SECOND).wait(100).acquire(SECOND, 'b', 5_000);
+    const { truth } = new MonitoredServers().acquire(FIRST, 'a', 5_000, SECOND).wait(100).acquire(SECOND, 'b', 5_000);
     expect(truth.lost).toEqual([]);
     expect(truth.contradictions).toEqual([expect.stringContaining('b was put beside a')]);
   });
 
   test('without a release: the lock is held again until its lease ends', () => {
-    const { truth } = new Told().acquire(FIRST, 'a', 5_000, SECOND).release(FIRST, 'a').wait(100).renew(SECOND, 9_000);
+    const { truth } = new MonitoredServers()
+      .acquire(FIRST, 'a', 5_000, SECOND)
+      .release(FIRST, 'a')
+      .wait(100)
+      .renew(SECOND, 9_000);
     expect(truth.lost).toEqual([expect.objectContaining({ before: undefined, after: 'a' })]);
     expect(truth.contradictions).toEqual([]);
   });
 
   test('without a renewal: the next owner is no contradiction', () => {
-    const told = new Told().acquire(FIRST, 'a', 200, SECOND).renew(FIRST, 5_000).wait(300).acquire(SECOND, 'b', 5_000);
+    const told = new MonitoredServers()
+      .acquire(FIRST, 'a', 200, SECOND)
+      .renew(FIRST, 5_000)
+      .wait(300)
+      .acquire(SECOND, 'b', 5_000);
     expect(told.truth.lost).toEqual([expect.objectContaining({ before: 'a', after: undefined })]);
     expect(told.truth.contradictions).toEqual([]);
   });
 
   test('and renews the lock for less: the longer lease stays', () => {
-    const told = new Told().acquire(FIRST, 'a', 5_000, SECOND).renew(SECOND, 200).wait(300);
+    const told = new MonitoredServers().acquire(FIRST, 'a', 5_000, SECOND).renew(SECOND, 200).wait(300);
     const { truth } = told.release(SECOND, 'a');
     expect(truth.lost).toEqual([]);
     expect(truth.contradictions).toEqual([]);
@@ -122,7 +134,7 @@ describe('a replica takes over', () => {
   });
 
   test('and grants the next owner when the lease ends by its own clock first: nothing is lost', () => {
-    const told = new Told().acquire(FIRST, 'a', 200).say(SECOND, 'master', 'HSET', 'lock', 'a', 1);
+    const told = new MonitoredServers().acquire(FIRST, 'a', 200).say(SECOND, 'master', 'HSET', 'lock', 'a', 1);
     const { truth } = told.say(SECOND, 'master', 'PEXPIREAT', 'lock', 1_202).wait(196).acquire(SECOND, 'b', 5_000);
     expect(truth.lost).toEqual([]);
     expect(truth.contradictions).toEqual([]);
@@ -130,7 +142,10 @@ describe('a replica takes over', () => {
   });
 
   test('with a state that the lock never had: a contradiction', () => {
-    const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'master', 'HSET', 'lock', 'x', 1).wait(100);
+    const told = new MonitoredServers()
+      .acquire(FIRST, 'a', 5_000)
+      .say(SECOND, 'master', 'HSET', 'lock', 'x', 1)
+      .wait(100);
     expect(told.acquire(SECOND, 'b', 5_000).truth.contradictions).toContainEqual(
       expect.stringContaining('as it never was'),
     );
@@ -139,8 +154,8 @@ describe('a replica takes over', () => {
 
 describe('a master that was resynchronized as a replica takes over again', () => {
   /** It renewed a hold that its successor had until 1,205 only, without a write to the lock in between. */
-  const told = (): Told =>
-    new Told().acquire(FIRST, 'a', 200, SECOND).renew(FIRST, 5_000).say(FIRST, 'nemesis', 'SYNCED', SECOND);
+  const told = (): MonitoredServers =>
+    new MonitoredServers().acquire(FIRST, 'a', 200, SECOND).renew(FIRST, 5_000).say(FIRST, 'nemesis', 'SYNCED', SECOND);
 
   test('its earlier writes that the successor never had are lost: the next owner is no contradiction', () => {
     const { truth } = told().wait(300).acquire(FIRST, 'b', 5_000);
@@ -161,7 +176,7 @@ describe('a master that was resynchronized as a replica takes over again', () =>
 });
 
 test('reads of a lock do not displace its remembered writes', () => {
-  const told = new Told().acquire(FIRST, 'a', 60_000, SECOND).renew(FIRST, 90_000);
+  const told = new MonitoredServers().acquire(FIRST, 'a', 60_000, SECOND).renew(FIRST, 90_000);
   for (let i = 0; i < 300; i += 1) told.say(FIRST, 'lua', 'PTTL', 'lock');
   const { truth } = told.renew(SECOND, 70_000);
   expect(truth.contradictions).toEqual([]);
@@ -170,7 +185,9 @@ test('reads of a lock do not displace its remembered writes', () => {
 
 describe('a slot moves', () => {
   test('with a key: its owner keeps it', () => {
-    const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'server', 'RESTORE-ASKING', 'lock', 4_900, '...');
+    const told = new MonitoredServers()
+      .acquire(FIRST, 'a', 5_000)
+      .say(SECOND, 'server', 'RESTORE-ASKING', 'lock', 4_900, '...');
     const { truth } = told.wait(10).renew(SECOND, 9_000).release(SECOND, 'a').acquire(SECOND, 'b', 1_000);
     expect(truth.lost).toEqual([]);
     expect(truth.contradictions).toEqual([]);
@@ -178,7 +195,9 @@ describe('a slot moves', () => {
   });
 
   test('with a key: the report of the replica of its new server is no second move', () => {
-    const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'server', 'RESTORE-ASKING', 'lock', 4_900, '...');
+    const told = new MonitoredServers()
+      .acquire(FIRST, 'a', 5_000)
+      .say(SECOND, 'server', 'RESTORE-ASKING', 'lock', 4_900, '...');
     told.renew(SECOND, 9_000).say(THIRD, '127.0.0.1:7002', 'RESTORE-ASKING', 'lock', 5_910, '...', 'ABSTTL').wait(10);
     const { truth } = told.renew(SECOND, 9_000).release(SECOND, 'a');
     expect(truth.lost).toEqual([]);
@@ -187,12 +206,12 @@ describe('a slot moves', () => {
   });
 
   test('from a replica that took over and has not written to the lock since', () => {
-    const told = new Told().acquire(FIRST, 'a', 5_000).wait(50).say(SECOND, 'nemesis', 'LEAVES', 'lock');
+    const told = new MonitoredServers().acquire(FIRST, 'a', 5_000).wait(50).say(SECOND, 'nemesis', 'LEAVES', 'lock');
     expect(told.truth.lost).toEqual([expect.objectContaining({ before: 'a', after: undefined })]);
   });
 });
 
 test('a replica after a full sync has the state of its master', () => {
-  const told = new Told().acquire(FIRST, 'a', 5_000).say(SECOND, 'nemesis', 'SYNCED', FIRST).wait(10);
+  const told = new MonitoredServers().acquire(FIRST, 'a', 5_000).say(SECOND, 'nemesis', 'SYNCED', FIRST).wait(10);
   expect(told.renew(SECOND, 9_000).truth.lost).toEqual([]);
 });

@@ -275,13 +275,13 @@ export class World implements Watcher {
     if (this.server.size > 0) throw new Violation('OrphansEnd', `${this.server.size} keys`);
     // The watchdog's timer stays where the deadline of the last hold was.
     await this.#pass(QUIET_MS.leases);
-    this.#lookForLeftovers();
+    this.#checkNothingLeft();
     this.#lookAtLosses();
     this.#lookAtEvents();
     if (this.#violation !== undefined) throw this.#violation;
   }
 
-  #lookForLeftovers(): void {
+  #checkNothingLeft(): void {
     const left = this.clients.flatMap(({ id, mechanisms, subscriber, connection }) =>
       Object.entries({
         lines: mechanisms.lines.size,
