@@ -16,6 +16,7 @@ import {
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, freshName } from '../support/redis.js';
 import { elapsed } from '../support/time/elapsed.js';
+import { FakeClock } from '../support/time/fake-clock.js';
 import { until } from '../support/time/until.js';
 
 /* `handOff.keep`: a lock that no call of the client waits for stays with the client after its last section. */
@@ -100,6 +101,20 @@ describe('a kept lock', () => {
     expect(elapsed(asked)).toBeLessThan(4 * (BRIEF_MS + SLACK_MS));
     done = true;
     await loop;
+  });
+
+  test('is released `local` ms after the confirmation, also if its section was long and `keep` has not passed', async () => {
+    const clock = new FakeClock();
+    const client = await openClient({ clock, handOff: KEPT });
+    const name = freshName();
+    // The release of the section comes when most of the time has passed.
+    await inFlow(() => client.getLock(name).withLock(() => clock.advance(0.6 * KEPT.local)));
+    await clock.advance(0.39 * KEPT.local);
+    await answered(client);
+    expect(await admin().exists(name)).toBe(1);
+    await clock.advance(0.01 * KEPT.local);
+    await answered(client);
+    expect(await admin().exists(name)).toBe(0);
   });
 
   test.each<[string, (on: Bench) => unknown]>([
