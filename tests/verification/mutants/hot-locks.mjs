@@ -188,6 +188,13 @@ export const HOT_LOCKS = [
     READERS,
   ),
   without(
+    'readers: no streak of a reader that has lost the lock',
+    'lua/read-write-lock/others-wait.lua',
+    "if others or redis.call('EXISTS', lock) == 0 then",
+    'if others then',
+    'tests/lua/read-write-lock',
+  ),
+  without(
     'readers: a streak that counts from the question',
     readerStreak,
     'this.#endsAt = now + lastsMs;',
