@@ -7,6 +7,7 @@ import type { AcquireMessage, HoldMessage } from '../../src/diagnostics/channels
 import type { Lock } from '../../src/locks/lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import {
+  answered,
   closeClients,
   holdElsewhere,
   inFlow,
@@ -199,6 +200,25 @@ describe('issue 23.1: holdfast:acquire and holdfast:hold', () => {
     };
     // The members that the client has kept are followed.
     expect([await handedOff(both), await handedOff(both), await handedOff(more)]).toEqual([false, true, false]);
+  });
+
+  test('sections that follow one another without a request are acquisitions and holds of their own', async () => {
+    const client = await openClient({ handOff: { local: 5_000, maxTime: 60_000 } });
+    const lock = client.getLock(freshName());
+    const hold = await holdElsewhere(lock);
+    const sections = Array.from({ length: 3 }, () => lock.withLock(() => admin().ping()));
+    await until(() => client.stats().waits === 3, 'they wait');
+    await answered(client);
+    await answered(client);
+    await hold.release();
+    await Promise.all(sections);
+    const granted = { outcome: 'granted', nested: false, holdCount: 1, owner: hold.owner };
+    expect(acquired.all).toMatchObject([false, true, true, true].map((handedOff) => ({ ...granted, handedOff })));
+    const ended = { end: 'released', holdCount: 1, owner: hold.owner, held: expect.any(Number) };
+    expect(held.all).toMatchObject(Array.from({ length: 4 }, () => ended));
+    for (const { events } of [acquired, held]) {
+      for (const event of ['start', 'asyncEnd']) expect(events.filter((each) => each === event)).toHaveLength(4);
+    }
   });
 
   test('permits and latches are acquisitions, and the body of withPermits is a hold', async () => {

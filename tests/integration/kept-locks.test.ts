@@ -18,6 +18,7 @@ import {
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, freshName } from '../support/redis.js';
 import { elapsed } from '../support/time/elapsed.js';
+import { FakeClock } from '../support/time/fake-clock.js';
 import { LONG_QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
@@ -136,6 +137,20 @@ describe('a kept lock', () => {
     await Promise.all(sections);
     expect(await closing).toMatchObject({ drained: true });
     await expect(lock.tryLock()).rejects.toThrow(/closed/);
+  });
+
+  test('is released `local` ms after the confirmation, also if its section was long and `keep` has not passed', async () => {
+    const clock = new FakeClock();
+    const client = await openClient({ clock, handOff: KEPT });
+    const name = freshName();
+    // The release of the section comes when most of the time has passed.
+    await inFlow(() => client.getLock(name).withLock(() => clock.advance(0.6 * KEPT.local)));
+    await clock.advance(0.39 * KEPT.local);
+    await answered(client);
+    expect(await admin().exists(name)).toBe(1);
+    await clock.advance(0.01 * KEPT.local);
+    await answered(client);
+    expect(await admin().exists(name)).toBe(0);
   });
 
   test.each<[string, (on: Bench) => unknown]>([

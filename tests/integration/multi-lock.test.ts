@@ -16,11 +16,13 @@ import {
   outcome,
   pause,
   ready,
+  type ClientSettings,
 } from '../support/clients/lock-clients.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
 import { SharedCounter } from '../support/processes/shared-counter.js';
+import { FakeClock } from '../support/time/fake-clock.js';
 import { QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
@@ -272,9 +274,9 @@ test('R3: a multi-lock with a late last grant and unanswered leases rejects one 
 });
 
 describe('a multi-lock whose wait time has ended', () => {
-  async function bench(): Promise<{ proxy: FaultProxy; lock: Lock; a: Lock; b: Lock }> {
+  async function bench(settings: ClientSettings = {}): Promise<{ proxy: FaultProxy; lock: Lock; a: Lock; b: Lock }> {
     const { proxy, url } = await openProxy();
-    const client = await openClient({ url });
+    const client = await openClient({ url, ...settings });
     const [a, b] = [client.getLock(freshName('a')), elsewhere.getLock(freshName('b'))];
     return { proxy, lock: client.getMultiLock(a, b), a, b };
   }
@@ -295,7 +297,8 @@ describe('a multi-lock whose wait time has ended', () => {
   });
 
   test('when a member is granted late tries no other member', async () => {
-    const { proxy, lock, a, b } = await bench();
+    const clock = new FakeClock();
+    const { proxy, lock, a, b } = await bench({ clock });
     const beside = (await openClient()).getLock(a.name);
     const theirs = await holdElsewhere(beside);
     const call = outcome(inFlow(async () => lock.acquire({ waitTime: 200 })));
@@ -303,7 +306,7 @@ describe('a multi-lock whose wait time has ended', () => {
     const granted = proxy.holdReply({ command: 'EVALSHA', sha: acquire.script!.sha });
     await theirs.release();
     await granted.executed;
-    await pause(220);
+    await clock.advance(220);
     granted.lift();
     expect(await call).toBe('ERR_LOCK_TIMEOUT');
     expect(await held(a.name)).toEqual([false]);

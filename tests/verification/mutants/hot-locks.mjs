@@ -8,7 +8,12 @@ const KEPT = 'tests/integration/kept-locks';
 const keptLocks = 'src/waiting/hand-overs/kept-locks.ts';
 const READERS = 'tests/integration/kept-readers';
 const readerStreak = 'src/waiting/hand-overs/reader-streak.ts';
-const LOCAL = 'tests/integration/local-hand-over';
+const LOCAL = 'tests/integration/local-hand-over.test';
+const LOCAL_ENDS = 'tests/integration/local-hand-over-ends';
+const LOCAL_KINDS = 'tests/integration/local-hand-over-kinds';
+const streak = 'src/waiting/hand-overs/hand-off-streak.ts';
+const FOLLOWS = '  override get followsLocally(): boolean {\n    return true;';
+const ASKS = '  override get followsLocally(): boolean {\n    return false;';
 const localHandOver = 'src/waiting/hand-overs/local-hand-over.ts';
 
 /** Releases in the background and local hand-overs. @type {readonly import('./mechanism.mjs').Mechanism[]} */
@@ -89,7 +94,7 @@ export const HOT_LOCKS = [
   without('local: an end of the streak', localHandOver, 'now < sentAt + localMs &&', '', LOCAL),
   without(
     'local: sections that count for the limit of hand-overs',
-    'src/waiting/hand-overs/hand-off-streak.ts',
+    streak,
     'return this.#sections < this.limit.maxLocalSections && this.#lastedMs() < this.limit.maxTimeMs;',
     'return true;',
     LOCAL,
@@ -97,9 +102,51 @@ export const HOT_LOCKS = [
   without(
     'local: a token for each hold of a fenced lock',
     'src/protocols/fenced-lock-protocol.ts',
-    '  override get followsLocally(): boolean {\n    return false;',
-    '  override get followsLocally(): boolean {\n    return true;',
+    ASKS,
+    FOLLOWS,
     LOCAL,
+  ),
+  without(
+    'local: an owner for each hold of a fair lock',
+    'src/protocols/fair-lock-protocol.ts',
+    ASKS,
+    FOLLOWS,
+    LOCAL_KINDS,
+  ),
+  without(
+    'local: an owner for each hold of a spin lock',
+    'src/protocols/spin-lock-protocol.ts',
+    ASKS,
+    FOLLOWS,
+    LOCAL_KINDS,
+  ),
+  without(
+    'local: an owner for each hold of a group',
+    'src/protocols/group-lock-protocol.ts',
+    'readonly followsLocally = false;',
+    'readonly followsLocally = true;',
+    LOCAL_KINDS,
+  ),
+  without(
+    'local: an end of the streak by its time',
+    streak,
+    '#sections < this.limit.maxLocalSections && this.#lastedMs() < this.limit.maxTimeMs;',
+    '#sections < this.limit.maxLocalSections;',
+    LOCAL_ENDS,
+  ),
+  without(
+    'local: an end of the streak by its sections',
+    streak,
+    'return this.#sections < this.limit.maxLocalSections && this.#lastedMs()',
+    'return this.#lastedMs()',
+    LOCAL_ENDS,
+  ),
+  without(
+    'keep: an end of the time that counts from the confirmation',
+    localHandOver,
+    'Math.min(now + keepMs, sentAt + localMs, ',
+    'Math.min(now + keepMs, ',
+    KEPT,
   ),
   without(
     'local: an end of the streak by a forced unlock of this client',
@@ -169,6 +216,13 @@ export const HOT_LOCKS = [
     "if (request.reply !== 'none') return;",
     '',
     READERS,
+  ),
+  without(
+    'readers: no streak of a reader that has lost the lock',
+    'lua/read-write-lock/others-wait.lua',
+    "if others or redis.call('EXISTS', lock) == 0 then",
+    'if others then',
+    'tests/lua/read-write-lock',
   ),
   without(
     'readers: a streak that counts from the question',
