@@ -26,6 +26,11 @@ const LOCAL: Case = {
   subject: `holdfast, local: ${LOCAL_MS}`,
   as: { options: { handOff: { local: LOCAL_MS } } },
 };
+/** What the default would be without an exception for sections that need no request. */
+const LIMITED: Case = {
+  subject: `holdfast, local: ${LOCAL_MS}, maxSections: 16`,
+  as: { options: { handOff: { local: LOCAL_MS, maxSections: 16 } } },
+};
 const KEPT: Case = {
   subject: 'holdfast, keep: 500',
   as: { options: { handOff: { local: 1_000, keep: 500, maxTime: 1_000 } } },
@@ -160,7 +165,7 @@ function hot(name: string, cases: readonly Case[], processes: number, shape: Hot
 }
 
 const CROWD = [DEFAULT, LOCAL, ...OTHERS, NO_LOCK];
-const SPREAD = [DEFAULT, LOCAL, ...OTHERS];
+const SPREAD = [DEFAULT, LOCAL, LIMITED, ...OTHERS];
 const ALONE = [DEFAULT, KEPT, BACKGROUND, RAW, ...OTHERS];
 
 export const workloads: Workload[] = [

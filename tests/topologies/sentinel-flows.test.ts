@@ -39,8 +39,8 @@ const mayFail = (error: unknown): boolean => EXPECTED.has((error as { code?: str
 test('R3: flows exclude each other during planned and unplanned failovers of Sentinel, and learn of their losses', async () => {
   // A release that was lost with its master leaves the lock to the end of its lease.
   const patient = [open(4_000), open(4_000)];
-  // A failover after a death takes longer than this.
-  const brief = [open(1_200), open(1_200)];
+  // A failover after a death takes longer than this: Sentinel first waits for one second.
+  const brief = [open(800), open(800)];
   let over = false;
   const more = (): boolean => !over;
   const short = { flows: 16, sections: 1, holdMs: 5, mayFail, more };

@@ -16,7 +16,7 @@ const exec = promisify(execFile);
 const npm = (args: string[], cwd: string) => exec('npm', args, { cwd, shell: process.platform === 'win32' });
 const read = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as Manifest;
 
-/** The folders of packages and of all that they need, as they are installed here. npm fetches nothing. */
+/** The folders of packages and of all that they need, as they are installed here, so that npm fetches nearly nothing. */
 function closure(names: string[], from: string, found = new Map<string, string>()): Map<string, string> {
   for (const name of names) {
     const folders = createRequire(join(from, 'package.json')).resolve.paths(name) ?? [];
@@ -74,7 +74,8 @@ async function install(folder: string, tarball: string, packages: readonly strin
     }),
   );
   const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'];
-  await npm(['install', '--offline', '--install-links', ...quiet], folder);
+  // A package that is installed in two versions may make npm ask the registry for the second one.
+  await npm(['install', '--prefer-offline', '--install-links', ...quiet], folder);
   return folder;
 }
 
