@@ -1,5 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { behindNetworkName } from './network-name.js';
+import { withWorkers } from './processes.js';
 import type { Workload } from './workloads/workload.js';
 
 /* A network between the client and Redis: a proxy that passes bytes on after a delay. */
@@ -28,11 +29,15 @@ export async function delay(url: string): Promise<{ readonly url: string; close(
 }
 
 /** Until the process ends. */
-async function openDelay(url: string): Promise<string> {
-  return (await delay(url)).url;
+function openDelays(urls: readonly string[]): Promise<string[]> {
+  return Promise.all(urls.map(async (url) => (await delay(url)).url));
 }
 
-export const tasks = { openDelay };
+export const tasks = { openDelays };
+
+/** Calls `work` with the URLs of proxies, which run in a process of their own until it ends. */
+export const withDelays = <T>(urls: readonly string[], work: (ways: readonly string[]) => Promise<T>): Promise<T> =>
+  withWorkers(1, async ([proxy]) => work(await proxy!.run('openDelays', urls)));
 
 /** The same workload behind a network: each message takes 1 ms, in each direction. */
 export const behindNetwork = ({ name, run }: Workload): Workload => ({

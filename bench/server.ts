@@ -38,8 +38,10 @@ export class BenchServer implements AsyncDisposable {
     if (this.isDelayed) throw new Error('this server is behind a network already');
     if (this.#delay === undefined) {
       const proxy = new Worker();
-      const open = async (): Promise<BenchServer> =>
-        new BenchServer(await proxy.run('openDelay', this.url), this.admin, () => Promise.resolve(), true);
+      const open = async (): Promise<BenchServer> => {
+        const [way] = await proxy.run('openDelays', [this.url]);
+        return new BenchServer(way!, this.admin, () => Promise.resolve(), true);
+      };
       this.#delay = { proxy, server: open() };
     }
     return this.#delay.server;

@@ -5,6 +5,7 @@ import { RedisCluster } from '../../tests/support/servers/cluster.js';
 import type { ServerAddress } from '../../tests/support/servers/servers.js';
 import { until } from '../../tests/support/time/until.js';
 import { now } from '../monotonic.js';
+import { behindNetwork, withDelays } from '../network.js';
 import { openPeer, type Peer } from '../peers.js';
 import { withWorkers, type Worker } from '../processes.js';
 import { median } from '../statistics.js';
@@ -16,7 +17,10 @@ import type { Row, Setting, Workload } from './workload.js';
  */
 
 /** Without `acks` as the client does if it is told nothing: one, while a replica is connected. */
-type Where = { url: string } | { nodes: readonly ServerAddress[]; acks?: number };
+type Where = { url: string } | { nodes: readonly ServerAddress[]; acks?: number; natMap?: NatMap };
+
+/** Maps the address that a node announces to the one that its clients connect to. */
+type NatMap = Record<string, ServerAddress>;
 
 interface Work {
   readonly flows: number;
@@ -35,8 +39,12 @@ async function openLocks(where: Where, lockWatchdogTimeout = 30_000): Promise<vo
   if ('url' in where) {
     client = createClient({ url: where.url, ...common });
   } else {
-    const redis = new Cluster([...where.nodes], { lazyConnect: true, redisOptions: { replyMapping: 'legacy' } });
-    const { acks } = where;
+    const { acks, natMap } = where;
+    const redis = new Cluster([...where.nodes], {
+      lazyConnect: true,
+      redisOptions: { replyMapping: 'legacy' },
+      ...(natMap !== undefined && { natMap }),
+    });
     client = createClient({ redis, ...(acks !== undefined && { replicas: { acks } }), ...common });
   }
   await client.ready();
@@ -105,6 +113,23 @@ interface Subject {
 
 const nodesOf = (cluster: RedisCluster): ServerAddress[] => cluster.servers.map(({ address }) => ({ ...address }));
 
+/** Behind a network, each node has a proxy of its own. */
+async function withNatMap<T>(
+  clusters: readonly RedisCluster[],
+  isDelayed: boolean,
+  work: (behind: { natMap?: NatMap }) => Promise<T>,
+): Promise<T> {
+  if (!isDelayed) return work({});
+  const announced = clusters.flatMap(nodesOf).map(({ host, port }) => `${host}:${port}`);
+  return withDelays(
+    announced.map((address) => `redis://${address}`),
+    (ways) => {
+      const addresses = ways.map((way) => new URL(way)).map(({ hostname, port }) => ({ host: hostname, port: +port }));
+      return work({ natMap: Object.fromEntries(announced.map((address, at) => [address, addresses[at]!])) });
+    },
+  );
+}
+
 /** With the cluster it needs, which ends with the work. */
 async function withSubjects<T>(
   { server }: Setting,
@@ -113,12 +138,14 @@ async function withSubjects<T>(
   const clusters = [await RedisCluster.start({ replicas: 0 }), await RedisCluster.start()] as const;
   try {
     const [bare, replicated] = clusters;
-    const subjects = [
-      { name: 'one server', where: { url: server.url } },
-      { name: 'cluster of 3, acks 0', where: { nodes: nodesOf(bare), acks: 0 } },
-      { name: 'cluster of 3 with replicas, acks 1', where: { nodes: nodesOf(replicated), acks: 1 } },
-    ];
-    return await work(subjects, clusters);
+    return await withNatMap(clusters, server.isDelayed, (behind) => {
+      const subjects = [
+        { name: 'one server', where: { url: server.url } },
+        { name: 'cluster of 3, acks 0', where: { nodes: nodesOf(bare), acks: 0, ...behind } },
+        { name: 'cluster of 3 with replicas, acks 1', where: { nodes: nodesOf(replicated), acks: 1, ...behind } },
+      ];
+      return work(subjects, clusters);
+    });
   } finally {
     await Promise.all(clusters.map((cluster) => cluster.stop()));
   }
@@ -287,4 +314,9 @@ export const workloads: Workload[] = [
     run: (setting) => renewals(setting, 'cluster: 10,000 locks held', 10_000),
   },
   { name: 'cluster: a master is killed', run: (setting) => failover(setting, 'cluster: a master is killed') },
+  // Fewer sections, each of which takes longer.
+  ...[
+    sections('cluster: 1 x 50 flows on one key', 1, { flows: 50, sectionsEach: 10, distinct: false }),
+    sections('cluster: 4 x 10 flows on one key', 4, { flows: 10, sectionsEach: 10, distinct: false }),
+  ].map(behindNetwork),
 ];

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startRedisServer } from '../../tests/support/servers/redis-server.mjs';
 import { now } from '../monotonic.js';
+import { behindNetwork, withDelays } from '../network.js';
 import { withWorkers, Worker } from '../processes.js';
 import { median } from '../statistics.js';
 import { warmUpSections } from '../warm-up.js';
@@ -104,15 +105,24 @@ async function redContend(flows: number, sectionsEach: number): Promise<{ starte
 
 export const tasks = { openRed, closeRed, redFlow, redContend };
 
-async function withServers<T>(
-  use: (servers: Awaited<ReturnType<typeof startRedisServer>>[]) => Promise<T>,
-): Promise<T> {
+type Server = Awaited<ReturnType<typeof startRedisServer>>;
+
+async function withServers<T>(use: (servers: Server[]) => Promise<T>): Promise<T> {
   const servers = await Promise.all([1, 2, 3].map(() => startRedisServer({ say: () => undefined })));
   try {
     return await use(servers);
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
   }
+}
+
+/** Behind a network, each server has a proxy of its own. */
+function withUrls<T>(isDelayed: boolean, use: (urls: readonly string[], first: Server) => Promise<T>): Promise<T> {
+  return withServers((servers) => {
+    const urls = servers.map(({ url }) => url);
+    const work = (ways: readonly string[]): Promise<T> => use(ways, servers[0]!);
+    return isDelayed ? withDelays(urls, work) : work(urls);
+  });
 }
 
 const ALONE = 'RedLock, 3 servers, 1 flow';
@@ -145,10 +155,9 @@ function alone({ quick }: Setting): Promise<Row[]> {
   );
 }
 
-function contended({ quick }: Setting): Promise<Row[]> {
-  return withServers((servers) =>
+function contended({ quick, server: { isDelayed } }: Setting): Promise<Row[]> {
+  return withUrls(isDelayed, (urls) =>
     withWorkers(4 * SUBJECTS.length, async (workers) => {
-      const urls = servers.map(({ url }) => url);
       const groups = SUBJECTS.map((subject, i) => ({
         subject,
         team: workers.slice(4 * i, 4 * i + 4),
@@ -186,12 +195,11 @@ async function rateOfTwo(workers: readonly Worker[]): Promise<number> {
 }
 
 /** Two owners need the same two servers while the third is stopped: each of them must not wait for that one. */
-function unavailable({ quick }: Setting): Promise<Row[]> {
-  return withServers((servers) =>
+function unavailable({ quick, server: { isDelayed } }: Setting): Promise<Row[]> {
+  return withUrls(isDelayed, (urls, first) =>
     withWorkers(2, async (workers) => {
-      const urls = servers.map(({ url }) => url);
       await Promise.all(workers.map((worker) => worker.run('openRed', 'holdfast', urls)));
-      const pid = await pidOf(urls[0]!);
+      const pid = await pidOf(first.url);
       const rates = { all: [] as number[], two: [] as number[] };
       await rateOfTwo(workers);
       for (let round = 0; round < (quick ? 2 : 5); round += 1) {
@@ -253,4 +261,8 @@ export const workloads: Workload[] = [
   { name: CONTENDED, run: contended },
   { name: HANGING, run: hanging },
   { name: UNAVAILABLE, run: unavailable },
+  ...[
+    { name: CONTENDED, run: contended },
+    { name: UNAVAILABLE, run: unavailable },
+  ].map(behindNetwork),
 ];

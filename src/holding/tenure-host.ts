@@ -36,8 +36,11 @@ export interface TenureHost<T> {
    * before the client emits the acquisition of the successor.
    */
   handOff(tenure: T, successor: Successor, released: () => void): Promise<TenureEnd>;
-  /** Whether the lock stays with the owner for a while after its last hold, because no call of this client waits. */
-  keeps(tenure: T): boolean;
+  /**
+   * Keeps the lock with its owner for a while after the last hold, if the options allow that and no call of this client
+   * waits. Returns whether it does.
+   */
+  keepIfAllowed(tenure: T): boolean;
   /** Called when the tenure no longer has the lock. */
   tenureEnded(tenure: T, how: Ended): void;
 }

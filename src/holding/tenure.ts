@@ -105,16 +105,16 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   release(hold: HoldRecord, afterMs = 0): Promise<void> {
     if (hold.released !== undefined) return hold.released;
     hold.released =
-      afterMs === 0 && this.#canReleaseAtOnce(hold)
+      afterMs === 0 && this.#hasNothingElse(hold) && this.lease.check() === 'valid'
         ? this.#releaseAtOnce(hold)
         : (this.#releases ??= new ReleasesInTurn(this)).release(hold, afterMs);
     if (hold.forget !== undefined) forgetWhenReleased(hold, hold.released, hold.forget);
     return hold.released;
   }
 
-  /** Whether the hold is the only one, its lease is valid, and no request of the tenure is pending. */
-  #canReleaseAtOnce(hold: HoldRecord): boolean {
-    return !this.busy && this.holds.length === 1 && hold.state === 'open' && this.lease.check() === 'valid';
+  /** Whether the hold is the only one, and no request of the tenure is pending. */
+  #hasNothingElse(hold: HoldRecord): boolean {
+    return !this.busy && this.holds.length === 1 && hold.state === 'open';
   }
 
   #releaseAtOnce(hold: HoldRecord): Promise<void> {
@@ -188,7 +188,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     this.state = 'releasing';
     if (hold !== undefined) hold.state = 'releasing';
     const successor = (hold?.protocol ?? this.protocol).handsOff ? this.host.successorFor(leaseEnd) : undefined;
-    if (successor === undefined && hold !== undefined && this.host.keeps(this)) return this.#keep(hold);
+    if (successor === undefined && hold !== undefined && this.host.keepIfAllowed(this)) return this.#keep(hold);
     if (successor === undefined) return this.#sendRelease([this.owner], hold, deadline);
     const handed = this.host.handOff(this, successor, () => this.reportReleased(hold));
     this.services.watchdog.remove(this);

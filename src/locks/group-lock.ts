@@ -83,7 +83,7 @@ export class GroupMultiLock extends SingleLock {
     this.checkOpen();
     if (typeof owner === 'string' && owner !== '') return this.stillHas(owner);
     if (!isLockContext(owner)) throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
-    const held = this.openOwner(owner);
+    const held = this.checkedOwner(owner);
     return held !== undefined && this.stillHas(held);
   }
 

@@ -134,13 +134,13 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     if (!isLockContext(owner)) {
       throw new InvalidArgumentError('owner', 'a LockContext or an owner id', owner);
     }
-    const held = this.openOwner(owner);
+    const held = this.checkedOwner(owner);
     return held === undefined ? false : this.stillHas(held);
   }
 
   override async isHeldByCurrentContext(): Promise<boolean> {
     this.checkOpen();
-    const held = this.openOwner(this.context);
+    const held = this.checkedOwner(this.context);
     return held === undefined ? false : this.stillHas(held);
   }
 
@@ -209,10 +209,10 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
   }
 
   /**
-   * @internal Returns the owner of the open hold around the caller or the context. Reports a loss first: a lost hold
-   * has no open owner.
+   * @internal Looks at the clock, and reports a loss. Then returns the owner of the open hold around the caller or the
+   * context.
    */
-  protected openOwner(context: LockContext | undefined): string | undefined {
+  protected checkedOwner(context: LockContext | undefined): string | undefined {
     const hold = innermostHold(this.runtime, this.protocol, context);
     if (hold === undefined) return undefined;
     SingleHold.tenureOf(hold).lease.check();
@@ -275,7 +275,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
    * hold.
    */
   async holdCountOf(context: LockContext | undefined): Promise<number> {
-    const held = this.openOwner(context);
+    const held = this.checkedOwner(context);
     return held === undefined ? 0 : this.readHoldCount(held);
   }
 

@@ -199,7 +199,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     this.grant({ waiter, before, reply: FOLLOWED, sentAt: now, jumped: this.services.clock.jumped, now });
   }
 
-  keeps(tenure: Tenure): boolean {
+  keepIfAllowed(tenure: Tenure): boolean {
     const { client, kept, localHandOvers, options } = this.services;
     if ((options.handOff?.keepMs ?? 0) === 0) return false;
     // A reader that waits has a try pending, and needs no other reader to end.

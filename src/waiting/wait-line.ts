@@ -166,7 +166,7 @@ export class WaitLine implements GrantingLine {
     // The reply to its try, or to the hand-over to it, causes the next step.
     if (head.isBusy) return;
     // No reply has said yet that the lock is busy.
-    if (schedule.isDue && (this.concurrent || this.#following.mayTry(this.#line.first))) return this.#try(head);
+    if (schedule.isDue && (this.concurrent || this.#following.takeTurn(this.#line.first))) return this.#try(head);
     const now = this.services.clock.now();
     schedule.advance(now);
     // Redis is unavailable, or the other clients try first.

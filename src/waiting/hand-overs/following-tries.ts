@@ -37,8 +37,11 @@ export class FollowingTries {
     return (this.#streak ??= new HandOffStreak(this.services.options.handOff, this.services.clock));
   }
 
-  /** Whether no tenure of this client keeps the head out. If so, the head tries now. */
-  mayTry(head: { readonly protocol: { readonly key: string } } | undefined): boolean {
+  /**
+   * Returns whether the head may try now: no tenure of this client keeps it out. Counts a try that follows a release in
+   * the background.
+   */
+  takeTurn(head: { readonly protocol: { readonly key: string } } | undefined): boolean {
     if (this.line.holders.size === 0) {
       this.#streak?.reset();
       this.#awaited = undefined;
