@@ -116,11 +116,11 @@ test('a waiting process gets the lock, and the page shows the next owner and the
 
 describe('free a lock', () => {
   /** Opens the dialog for a lock of the process `shop`. */
-  async function ask(options: Partial<InspectorOptions> = {}) {
+  async function ask(opened = open({ actions: true })) {
     const [shop, name] = [await startProcess('shop'), freshName()];
     const flow = shop.flow('first');
     const hold = await flow.acquire(name, { leaseTime: 60_000 });
-    const page = await open({ actions: true, ...options });
+    const page = await opened;
     await openLock(page, name);
     await page.click('.owners-list button');
     await page.waitForSelector('#unlock[open]');
@@ -134,7 +134,7 @@ describe('free a lock', () => {
     const client = await openClient();
     const freed: unknown[] = [];
     client.events.on('forceUnlocked', (event) => freed.push(event));
-    const { name, hold, page } = await ask({ client });
+    const { name, hold, page } = await ask(open({ client, actions: true }));
     const text = await page.$eval('#unlock', (dialog) => (dialog as HTMLElement).innerText);
     expect([text.includes(name), text.includes('shop'), text.includes(hold.owner)]).toEqual([true, true, true]);
     expect(await isDisabled(page)).toBe(true);
@@ -162,6 +162,25 @@ describe('free a lock', () => {
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => document.querySelector('#unlock[open]') === null);
     await flow.release(next);
+  });
+
+  test('the page says that it does not know, if the answer is lost', async () => {
+    const inspector = createInspector({ client: await openClient(), authorize: () => 'ada', actions: true });
+    const url = await serve((request, response) => {
+      // The lock is freed, and the connection ends before the reply.
+      if (request.method === 'POST') response.end = () => response.destroy();
+      inspector(request, response);
+    });
+    const { name, flow, hold, page } = await ask(
+      openInspector(url, { expected: [/^no response: .*unlock/, /^console: .*ERR_/] }),
+    );
+    await page.type('#unlock-name', name);
+    await page.click('#unlock-confirm');
+    await page.waitForFunction(() => document.querySelector('#unlock-outcome')!.textContent.startsWith('No answer'));
+    expect(await isDisabled(page)).toBe(true);
+    expect(await focused(page)).toBe('#unlock-cancel');
+    expect(await admin().exists(name)).toBe(0);
+    expect(await outcome(flow.release(hold))).toBe('ERR_LOCK_LOST');
   });
 
   test('the keyboard alone finds the lock, frees it, and goes back to the table', async () => {
@@ -299,6 +318,41 @@ test('more rows come with a button, and the search finds a name among all', asyn
   await rows(1);
   expect((await shownRows(page))[0]!.name).toBe(names[449]);
   await page.waitForFunction(() => document.querySelector('#announcer')!.textContent === '1 name matches');
+});
+
+test('a page out of sight ends its stream after a minute, and opens it again when it is looked at', async () => {
+  const [client, name] = [await openClient(), freshName()];
+  const inspector = createInspector({ client, authorize: () => true });
+  let streams = 0;
+  const url = await serve((request, response) => {
+    if (request.url!.includes('/events')) {
+      streams += 1;
+      response.once('close', () => (streams -= 1));
+    }
+    inspector(request, response);
+  });
+  const page = await openPage();
+  // The minute of the page is over at once.
+  await page.evaluateOnNewDocument(() => {
+    const start = window.setTimeout.bind(window);
+    window.setTimeout = ((run: () => void, ms?: number) => start(run, ms === 60_000 ? 0 : ms)) as typeof setTimeout;
+  });
+  const look = (state: 'hidden' | 'visible'): Promise<void> =>
+    page.evaluate((is) => {
+      Object.defineProperty(document, 'visibilityState', { configurable: true, value: is });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, state);
+  await page.goto(url);
+  await page.waitForSelector('#connection[data-state=live]');
+  await look('hidden');
+  await page.waitForSelector('#connection[data-state=paused]');
+  await until(() => streams === 0, 'the stream has ended');
+  const hold = await holdElsewhere(client.getLock(name));
+  expect(await shownRow(page, name)).toBeUndefined();
+  await look('visible');
+  await page.waitForSelector('#connection[data-state=live]');
+  await shows(page, name, (row) => row !== undefined);
+  await hold.release();
 });
 
 test('the page says that its connection is lost, and connects again by itself', async () => {
