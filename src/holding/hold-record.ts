@@ -83,7 +83,7 @@ export class HoldRecord extends LossSignal {
    */
   leftUntil: LeaseClockMs | undefined;
   /** The release of unknown outcome that continues in the background. A later `unlock()` waits for it. */
-  backgroundRelease: Promise<void> | undefined;
+  compensation: Promise<void> | undefined;
   /** Removes the released hold from the registry that keeps it, if one does. */
   forget: (() => void) | undefined;
   /** The caller's {@link Hold}, until the client watches it for a leak. From then on only its users keep it alive. */
@@ -140,7 +140,7 @@ export class HoldRecord extends LossSignal {
 
   /** Whether the flow is still inside. A flow stays inside a lost hold, and until a pending release has settled. */
   get aroundItsFlow(): boolean {
-    return this.state !== 'closed' || this.backgroundRelease !== undefined;
+    return this.state !== 'closed' || this.compensation !== undefined;
   }
 
   /** Whether an `unlock()` in the flow of this hold releases it. */
@@ -150,7 +150,7 @@ export class HoldRecord extends LossSignal {
 
   /** Whether an `unlock()` that finds no hold to release waits for the background release of this one. */
   get awaitable(): boolean {
-    return this.byUnlock && this.backgroundRelease !== undefined;
+    return this.byUnlock && this.compensation !== undefined;
   }
 
   /** Whether this hold, or a hold around it, already holds the kind and the values that `protocol` asks for. */
@@ -170,8 +170,8 @@ export class HoldRecord extends LossSignal {
   }
 
   /**
-   * The caller has released the hold, and Redis ends it `afterMs` after `now`. Its lease is unchanged until Redis
-   * confirms.
+   * The caller has released the hold, and Redis ends it `afterMs` after `now`. The lease does not grow until
+   * Redis confirms.
    */
   leaveFor(afterMs: number, now: LeaseClockMs): void {
     this.watched = false;
@@ -274,7 +274,7 @@ export class HoldRecord extends LossSignal {
 
 /** Calls `forget` when the release has settled, and a failed one when its release in the background has ended. */
 export function forgetWhenReleased(hold: HoldRecord, released: Promise<void>, forget: () => void): void {
-  released.then(forget, () => (hold.backgroundRelease ?? Promise.resolve()).then(forget));
+  released.then(forget, () => (hold.compensation ?? Promise.resolve()).then(forget));
 }
 
 /** Until when a grant counts, for an acquire that was sent at `sentAt`. */

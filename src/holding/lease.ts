@@ -28,7 +28,7 @@ export interface LeasedTenure {
   readonly loss: LockLostError | undefined;
   readonly holds: readonly HoldRecord[];
   readonly turns: RequestTurns;
-  readonly lease: { mayLast(leaseMs: number): void };
+  readonly lease: { recordLease(leaseMs: number): void };
   /** An attempt of a nested acquire or partial release may still run. */
   readonly isDoubtful: boolean;
   throwIfLost(): void;
@@ -92,7 +92,7 @@ export class Lease {
   }
 
   /** Records a request that may set such a lease. It is sent at `now` at the latest. */
-  mayLast(leaseMs: number, now?: MonotonicMs): void {
+  recordLease(leaseMs: number, now?: MonotonicMs): void {
     this.#lastEnd = Math.max(this.#lastEnd, latestEnd(this.services, leaseMs, now));
   }
 
@@ -147,7 +147,7 @@ export class Lease {
     const { clock, options } = this.services;
     // A renewal for 1 ms extends nothing, so a lease that the caller gave does not change.
     const leaseMs = this.watched ? options.lockWatchdogTimeout : 1;
-    const ticket = this.renewalTicket(leaseMs);
+    const ticket = this.takeRenewalTicket(leaseMs);
     const { jumped } = ticket;
     const { renewal } = tenure.protocol;
     const item = this.renewalItem(leaseMs);
@@ -196,9 +196,9 @@ export class Lease {
   }
 
   /** The caller takes the ticket right before it sends a renewal of this tenure. */
-  renewalTicket(leaseMs: number): RenewalTicket {
+  takeRenewalTicket(leaseMs: number): RenewalTicket {
     this.hasRenewed = true;
-    this.mayLast(leaseMs);
+    this.recordLease(leaseMs);
     const partialOpen = this.#partials % 2 === 1 || this.tenure.isDoubtful;
     return { partials: this.#partials, confirms: !partialOpen, jumped: this.services.clock.jumped };
   }
@@ -240,7 +240,7 @@ export class Lease {
       if (hold.state !== 'open') {
         throw new NotOwnerError(protocol.name, `extend(): this hold of "${protocol.name}" was released before.`);
       }
-      const ticket = this.renewalTicket(leaseMs);
+      const ticket = this.takeRenewalTicket(leaseMs);
       const item = this.renewalItem(leaseMs, hold);
       const request = await turns.answered(protocol.renewal.renew([item]), settleBy);
       turns.addDoubt(request.doubt);
@@ -275,7 +275,7 @@ export class Lease {
       hold.leaseMs = leaseMs;
       hold.longestLeaseMs = leaseMs;
       hold.leaseEnd = now + leaseMs;
-      this.mayLast(leaseMs);
+      this.recordLease(leaseMs);
       tenure.deadlineMoved();
       const request = await this.setRemaining(settleBy, now);
       if (request.error !== undefined) return turns.failed(request);

@@ -13,17 +13,17 @@ import type { HeldReply } from '../redis/scripts/replies.js';
 import { LEASE_BEYOND_MS } from '../timing.js';
 
 /** The holds of a tenure, for the request that keeps them in Redis. */
-interface KeptTenure {
+interface RemainingTenure {
   readonly protocol: LockProtocol;
   readonly owner: string;
   readonly holds: readonly HoldRecord[];
-  readonly lease: { mayLast(leaseMs: number): void };
+  readonly lease: { recordLease(leaseMs: number): void };
 }
 
 /** The tenure, for its releases in the background. */
-interface LeavingTenure extends KeptTenure {
+interface LeavingTenure extends RemainingTenure {
   readonly services: { readonly clock: LeaseClock; readonly compensations: Compensations };
-  readonly lease: { readonly lastEnd: number; mayLast(leaseMs: number): void };
+  readonly lease: { readonly lastEnd: number; recordLease(leaseMs: number): void };
 }
 
 /** Whether the caller of the hold has released it, and Redis keeps it. */
@@ -36,14 +36,14 @@ export const hasCaller = ({ leftUntil }: HoldRecord): boolean => leftUntil === u
 export const countOpen = (holds: readonly HoldRecord[]): number => holds.filter(hasCaller).length;
 
 /** Sends the counts of all holds that Redis has to keep, and their remaining leases. `now`: lease clock time, in ms. */
-export function sendRemaining({ protocol, owner, holds, lease }: KeptTenure, now: number): ScriptRequest<HeldReply> {
+export function sendRemaining({ protocol, owner, holds, lease }: RemainingTenure, now: number): ScriptRequest<HeldReply> {
   const remaining = holds.map((hold) => ({
     side: hold.side,
     protocol: hold.protocol,
     leftMs: wholeMs(now, hold.leftUntil === undefined ? hold.leaseEnd : hold.leftUntil + LEASE_BEYOND_MS),
   }));
   const leaseMs = Math.max(1, ...remaining.map(({ leftMs }) => leftMs));
-  lease.mayLast(leaseMs);
+  lease.recordLease(leaseMs);
   return protocol.releasePartial(owner, remaining, leaseMs);
 }
 

@@ -35,7 +35,7 @@ export function openNested(
     beforeSending();
     const { clock } = tenure.services;
     const jumped = clock.jumped;
-    tenure.lease.mayLast(terms.leaseMs);
+    tenure.lease.recordLease(terms.leaseMs);
     const held = tenure.holds.filter(({ side }) => side === protocol.side).length;
     const open = tenure.holds.map((hold) => hold.protocol);
     const sent = protocol.acquireNested(tenure.owner, held + 1, terms.leaseMs, open, tenure.token);

@@ -1,6 +1,7 @@
 /*
  * The release of one hold among several, of a hold whose tenure has a pending request, of a hold whose lease Redis has to
- * confirm, or of a hold that Redis keeps for some time after its release (`after`). tenure.ts releases the only hold of an idle tenure in a shorter way.
+ * confirm, or of a hold that Redis keeps for some time after its release (`after`). tenure.ts releases the only hold of an
+ * idle tenure in a shorter way.
  */
 import { LockLostError, RedisUnavailableError, type LockError, type LossReason } from '../errors.js';
 import type { LeaseClock, LeaseClockMs } from '../clock.js';

@@ -91,7 +91,7 @@ export class RequestTurns {
       const error = await lease.confirm();
       // The confirmation has used up the command deadline, so the request itself is not sent.
       if (error instanceof RedisUnavailableError) {
-        this.#isUnavailable(error, parent);
+        this.#failWaiting(error, parent);
         throw unsent(error);
       }
     }
@@ -137,11 +137,11 @@ export class RequestTurns {
   /** Rejects with the error of the request, but not while an attempt may still run. */
   async failed(request: FailedRequest, parent?: HoldRecord): Promise<never> {
     await request.doubt?.settled();
-    if (request.error instanceof RedisUnavailableError) this.#isUnavailable(request.error, parent);
+    if (request.error instanceof RedisUnavailableError) this.#failWaiting(request.error, parent);
     throw request.error as LockError;
   }
 
-  #isUnavailable(error: RedisUnavailableError, parent: HoldRecord | undefined): void {
+  #failWaiting(error: RedisUnavailableError, parent: HoldRecord | undefined): void {
     this.#unavailable = error;
     parent?.redisUnavailable(error);
   }

@@ -97,7 +97,7 @@ export class SingleHold extends Hold {
 
   /** @internal */
   override releaseByUnlock(): Promise<void> {
-    return this.#record.backgroundRelease ?? this.release();
+    return this.#record.compensation ?? this.release();
   }
 
   /** @internal */

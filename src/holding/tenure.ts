@@ -1,9 +1,9 @@
 /* Longer than 300 lines because every state of a tenure, and every way out of it, is here. */
 /*
  * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Its
- * requests take turns (request-turns.ts) and set its lease (lease.ts). The tenure ends when the count is 0, the
- * lock is lost or its state is unknown. The client never uses its owner id again, so a late request cannot change a
- * later tenure.
+ * requests take turns (request-turns.ts) and set its lease (lease.ts). The tenure ends when the lock is released or
+ * lost, or when its state is unknown. Only a local hand-over uses the owner id again, and only if no request of the owner
+ * can still run. So a late request cannot change a later tenure.
  */
 import type { JumpedMs, LeaseClockMs, MonotonicMs } from '../clock.js';
 import { ClientClosedError, LockLostError, type LockError, type LossReason } from '../errors.js';
@@ -44,7 +44,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   /** The release of the last hold has been written, and no caller waits for its reply. */
   isLeaving = false;
   /** The release that continues in the background. */
-  #backgroundRelease: Promise<void> | undefined;
+  #compensation: Promise<void> | undefined;
 
   constructor(
     readonly services: TenureServices,
@@ -96,7 +96,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     // Nearly every tenure has one hold. An array literal has room for exactly one; `push()` makes V8 reserve more.
     if (this.holds.length === 0) this.holds = [hold];
     else this.holds.push(hold);
-    this.lease.mayLast(terms.leaseMs, this.services.clock.monotonicAt(now));
+    this.lease.recordLease(terms.leaseMs, this.services.clock.monotonicAt(now));
     this.services.watchdog.add(this);
     return hold;
   }
@@ -135,7 +135,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     if (error instanceof LockLostError) this.#lostAtRelease(hold, error);
     else if (!leftToItsLease) {
       (this.#unreported ??= []).push(hold);
-      if (this.state === 'over' && this.#backgroundRelease === undefined) this.reportReleased();
+      if (this.state === 'over' && this.#compensation === undefined) this.reportReleased();
     }
     throw error;
   }
@@ -174,7 +174,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
 
   /** Hands over or frees a lock that no hold uses: Redis granted it to a call that had already ended. */
   releaseUnclaimed(leaseMs: number): void {
-    this.lease.mayLast(leaseMs);
+    this.lease.recordLease(leaseMs);
     void this.releaseWithoutCaller(this.services.clock.now() + leaseMs);
   }
 
@@ -240,14 +240,14 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   #continueInBackground(end: FailedEnd, hold: HoldRecord | undefined): LockError {
-    const released = (this.#backgroundRelease = this.#compensate(end));
+    const released = (this.#compensation = this.#compensate(end));
     if (hold !== undefined) {
-      hold.backgroundRelease = released;
-      void released.then(() => (hold.backgroundRelease = undefined));
+      hold.compensation = released;
+      void released.then(() => (hold.compensation = undefined));
       (this.#unreported ??= []).push(hold);
     }
     void released.then(() => {
-      this.#backgroundRelease = undefined;
+      this.#compensation = undefined;
       this.reportReleased();
     });
     this.host.tenureEnded(this, 'unknown');
@@ -287,13 +287,13 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     if (isUnanswered) void this.#compensate();
   }
 
-  /** The client is closed, and the signals of the holds abort. `isFreed`: `releaseWithoutCaller()` follows. */
-  abandon(error: ClientClosedError, isFreed = false): void {
-    this.state = isFreed ? 'releasing' : 'over';
+  /** The client is closed, and the signals of the holds abort. `willBeReleased`: `releaseWithoutCaller()` follows. */
+  abandon(error: ClientClosedError, willBeReleased = false): void {
+    this.state = willBeReleased ? 'releasing' : 'over';
     this.#abandoned = error;
     this.services.watchdog.remove(this);
     // The client emits `released` for these holds when Redis has replied.
-    if (isFreed) this.#unreported = [...(this.#unreported ?? []), ...this.holds];
+    if (willBeReleased) this.#unreported = [...(this.#unreported ?? []), ...this.holds];
     loseHolds(this, error);
   }
 

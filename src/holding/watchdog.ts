@@ -156,7 +156,7 @@ export class Watchdog {
 
   async #renewBatch(script: RenewalScript, batch: readonly Tenure[]): Promise<void> {
     for (const tenure of batch) tenure.holds.forEach(watchForLeak);
-    const tickets = batch.map((tenure) => tenure.lease.renewalTicket(this.leaseMs));
+    const tickets = batch.map((tenure) => tenure.lease.takeRenewalTicket(this.leaseMs));
     const items = batch.map((tenure) => tenure.lease.renewalItem(this.leaseMs));
     let request: Renewal = await script.renew(items).done;
     const [only, ...others] = items;

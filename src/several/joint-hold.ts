@@ -173,7 +173,7 @@ export class MultiHold extends Hold {
   /** @internal */
   override releaseByUnlock(): Promise<void> {
     if (this.#released === undefined) return this.release();
-    const pending = this.#lost.records.flatMap((record) => record.backgroundRelease ?? []);
+    const pending = this.#lost.records.flatMap((record) => record.compensation ?? []);
     return pending.length === 0 ? this.#released : Promise.all(pending).then(() => undefined);
   }
 
@@ -231,7 +231,7 @@ export class MultiHold extends Hold {
    * reports its outcome.
    */
   get awaitable(): boolean {
-    return this.terms.byUnlock && this.#lost.records.some((record) => record.backgroundRelease !== undefined);
+    return this.terms.byUnlock && this.#lost.records.some((record) => record.compensation !== undefined);
   }
 
   /** @internal Whether the hold has not been released yet. It may be lost. */

@@ -99,7 +99,7 @@ async function followKept({ kept, localHandOvers }: AcquireServices, waiter: Loc
   // The lock stays for the next call.
   if (waiter.limit.signal?.aborted === true) return join();
   if (kept.follow(key, waiter)) return;
-  const how = kept.standTo(waiter.protocol);
+  const how = kept.relationTo(waiter.protocol);
   if (how === 'beside') return join();
   // A call that does not wait tries when the lock has been released.
   if (waiter.limit.kind === 'one try') await kept.release(key);

@@ -23,7 +23,7 @@ export interface QueuedTurn {
  * although no message announces their turn: the waiter before them has died, the holder's lease has ended, or their
  * place is gone.
  */
-export class QueuedLine {
+export class FairPlaces {
   /** Tenures of this client that have the lock. */
   readonly holders = new LightSet<Tenure>();
   /**

@@ -90,9 +90,9 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     const { clock, localHandOvers, tenures } = this.services;
     const doubtUntil = request === undefined ? 0 : waiter.doubtUntil(request.doubt);
     const tenure = new Tenure(tenures, this, protocol, owner, doubtUntil, jumped, reply.kind === 'handed');
-    tenure.lease.mayLast(waiter.requestedMs, clock.monotonicAt(now));
-    tenure.confirmation = before?.confirmation ?? localHandOvers.confirmed(protocol, sentAt, terms.leaseMs, jumped);
-    waiter.hasLock();
+    tenure.lease.recordLease(waiter.requestedMs, clock.monotonicAt(now));
+    tenure.confirmation = before?.confirmation ?? localHandOvers.confirmationFor(protocol, sentAt, terms.leaseMs, jumped);
+    waiter.leftQueue();
     this.line.remove(waiter);
     // After the removal: a kept lock that is released now must not be handed over to this waiter.
     if (before === undefined) this.#endStreaks(protocol);
@@ -221,7 +221,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     return true;
   }
 
-  /** See {@link LocalHandOvers.endStreaks}. A reader has taken the lock from the writers, and not from other readers. */
+  /** See {@link LocalHandOvers.endStreaks}. A new reader excludes writers, but not other readers. */
   #endStreaks(protocol: LockProtocol): void {
     const { kept, localHandOvers, options } = this.services;
     if ((options.handOff?.localMs ?? 0) === 0) return;
@@ -234,7 +234,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     return this.host.beside(protocol)?.waiterCount ?? 0;
   }
 
-  /** How many subscribers of the channel no other client needs: none, if a waiter of this client needs a message. */
+  /** How many subscribers the script ignores: this client, unless its subscription or its other line needs the message. */
   #ownSubscribers(protocol: LockProtocol): OwnSubscribers {
     return this.wakeUps.isConfirmed && this.#waitersBeside(protocol) === 0 ? 1 : 0;
   }
@@ -277,7 +277,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
    */
   #notHandedInQueue(waiter: LockWaiter, request: ScriptRequest<HandOffReply>, turn: QueuedTurn): TenureEnd {
     const { error, reply, doubt } = request;
-    waiter.keepsPlace(doubt);
+    waiter.notHanded(doubt);
     if (waiter.reason !== undefined) waiter.reject(waiter.reason);
     if (reply?.kind === 'freed' || reply?.kind === 'gone') {
       turn.resume();

@@ -3,7 +3,7 @@ import type { Reports } from '../diagnostics/reports.js';
 import { LightSet } from '../light-set.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
 import type { TimeLimits } from './limits/time-limits.js';
-import type { QueuedLine, QueuedTurn } from './fair-places.js';
+import type { FairPlaces, QueuedTurn } from './fair-places.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter } from './lock-waiter.js';
 import type { Waiter } from './waiter.js';
@@ -29,7 +29,7 @@ export class LocalLine {
   constructor(
     private readonly services: LineServices,
     /** The queue in Redis in which the only waiter of this line has a place. Absent for a kind without such a queue. */
-    readonly queue: QueuedLine | undefined,
+    readonly queue: FairPlaces | undefined,
     private readonly host: { lastWaiterLeft(): void },
   ) {}
 

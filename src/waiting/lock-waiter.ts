@@ -169,13 +169,13 @@ export class LockWaiter extends Waiter {
    * A hand-over to this owner had another outcome. The owner keeps its place in the Redis queue: a late attempt hands
    * nothing over, once the old owner has left.
    */
-  keepsPlace(doubt: Doubt | undefined): void {
+  notHanded(doubt: Doubt | undefined): void {
     this.#doubtUntil = this.doubtUntil(doubt);
     this.addDoubt(doubt);
   }
 
   /** Called when the owner has the lock. With the grant, the owner left the queue. */
-  hasLock(): void {
+  leftQueue(): void {
     this.#place = NO_PLACE;
   }
 

@@ -40,7 +40,7 @@ export class RetrySchedule {
     return this.#pausedUntil === 0 && this.#lookAt === undefined;
   }
 
-  /** Whether the newest try found the lock busy, and the lease that it found has not ended. */
+  /** Whether the newest try found the lock busy, and `advance()` has not seen the end of the lease that it found. */
   get isTtlKnown(): boolean {
     return this.#lookAt !== undefined;
   }

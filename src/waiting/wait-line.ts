@@ -22,7 +22,7 @@ import { LightSet } from '../light-set.js';
 import { LocalLine, type LineServices } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { RetrySchedule } from './retry-schedule.js';
-import type { QueuedLine } from './fair-places.js';
+import type { FairPlaces } from './fair-places.js';
 import { SharedGrants } from './shared-grants.js';
 import { SharedWaiter, asksForFewer } from './shared-waiter.js';
 import type { Tenure } from '../holding/tenure.js';
@@ -65,7 +65,7 @@ export class WaitLine implements GrantingLine {
     /** Whether the waiters of this line can hold the lock at the same time: a holder then keeps none of them out. */
     private readonly concurrent: boolean,
     /** The queue in Redis in which the only waiter of this line has a place. `channel` then belongs to its owner. */
-    readonly queue?: QueuedLine,
+    readonly queue?: FairPlaces,
   ) {
     const line = new LocalLine(services, queue, this);
     const { clock, options } = services;
@@ -216,7 +216,7 @@ export class WaitLine implements GrantingLine {
   #tried(waiter: Waiter, sent: Try): void {
     const { request, sequence, jumped } = sent;
     const { reply } = request;
-    const taken = waiter.acquired(request);
+    const taken = waiter.confirmsAcquisition(request);
     // A release, or another try, has granted the call meanwhile. What its own try acquired is surplus.
     const isSurplus = waiter.state === 'granted';
     if (!isSurplus && this.#grantIfTaken(waiter, sent, taken)) return;

@@ -4,7 +4,7 @@ import type { ChannelSource } from '../redis/connections/channel-source.js';
 import type { Tenure } from '../holding/tenure.js';
 import { WaitLine, type LineRegistry, type WaitServices } from './wait-line.js';
 import type { LockProtocol, WaitQueue } from '../protocols/lock-protocol.js';
-import { QueuedLine } from './fair-places.js';
+import { FairPlaces } from './fair-places.js';
 import { LockWaiter } from './lock-waiter.js';
 import type { Waiter } from './waiter.js';
 import { LINGER_MS } from '../timing.js';
@@ -36,7 +36,7 @@ export class WaitLines implements LineRegistry {
    */
   readonly #own = new Set<WaitLine>();
   /** By key of the lock. */
-  readonly #queues = new Map<string, QueuedLine>();
+  readonly #queues = new Map<string, FairPlaces>();
   readonly #attended = new Set<WaitLine>();
   readonly #lingering = new Map<WaitLine, Timer>();
   #sweepAt = KEPT_IDLE;
@@ -74,7 +74,7 @@ export class WaitLines implements LineRegistry {
     const { clock, longWaits, options } = this.services;
     let places = this.#queues.get(key);
     if (places === undefined) {
-      places = new QueuedLine(clock, longWaits, options.fairRefreshMs, key, queue as WaitQueue);
+      places = new FairPlaces(clock, longWaits, options.fairRefreshMs, key, queue as WaitQueue);
       this.#queues.set(key, places);
     }
     places.lines += 1;
@@ -145,7 +145,7 @@ export class WaitLines implements LineRegistry {
   }
 
   /** Removes the line of an owner in a Redis queue: no later section uses the same owner. */
-  #drop(line: WaitLine, places: QueuedLine): void {
+  #drop(line: WaitLine, places: FairPlaces): void {
     if (!this.#own.delete(line)) return;
     line.forgetChannel();
     places.lines -= 1;

@@ -65,7 +65,7 @@ export abstract class Waiter extends LimitedWait {
    * whether the lock is busy.
    */
   unavailable: LockError | undefined;
-  /** When the first grant came in a series of grants that came after their lease had ended. */
+  /** When the current series of late grants began: their leases had ended when the replies came. */
   lateSince: LeaseClockMs | undefined;
   /**
    * Runs a try in the async context of the call. A monitoring agent then assigns the try to the call, also when a
@@ -160,7 +160,7 @@ export abstract class Waiter extends LimitedWait {
     request.onDone(fn);
   }
   /** Whether the reply confirms an acquisition, which has to be granted or released. */
-  acquired({ reply }: ScriptRequest<AcquireReply>): boolean {
+  confirmsAcquisition({ reply }: ScriptRequest<AcquireReply>): boolean {
     return reply !== undefined && isGrant(reply);
   }
   /**

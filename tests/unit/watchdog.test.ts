@@ -34,7 +34,7 @@ const heldTenure = (key: string, renewal: RenewalScript): Tenure =>
       watched: true,
       deadline: Infinity,
       renewalItem: (leaseMs: number) => ({ key, owner: 'owner', leaseMs }),
-      renewalTicket: () => ({ partials: 0, confirms: true, jumped: 0 }),
+      takeRenewalTicket: () => ({ partials: 0, confirms: true, jumped: 0 }),
     },
   }) as unknown as Tenure;
 

@@ -207,7 +207,7 @@ export class ScriptRequest<Reply> {
       // Redis does not undo the writes that the script made before Redis rejected one of its commands.
       if (mayHaveWritten(this.operation, error)) this.#doubt.mustBeUndone();
       this.#fail(this.#refusal(error));
-    } else if (route !== undefined && this.#mayFollow(route)) {
+    } else if (route !== undefined && this.#countRedirection(route)) {
       this.#useSource = false;
       this.#sendAlso(route, error);
     } else if (instead === 'fail') {
@@ -236,7 +236,7 @@ export class ScriptRequest<Reply> {
   }
 
   /** Limits redirections: two servers that redirect to each other would cause a loop without pauses. */
-  #mayFollow({ asking }: Route): boolean {
+  #countRedirection({ asking }: Route): boolean {
     this.#redirections += 1;
     return !this.#abandoned && this.#redirections <= MAX_REDIRECTIONS[asking ? 'asking' : 'moved'];
   }

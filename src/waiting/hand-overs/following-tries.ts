@@ -14,7 +14,7 @@ export interface FollowingServices {
 interface Holders {
   /** The tenures of this client that have the lock. */
   readonly holders: Iterable<object> & { readonly size: number };
-  /** Whether a tenure has the lock that the client is not releasing in the background. */
+  /** Whether a tenure has the lock and is not being released in the background. */
   readonly isHeld: boolean;
 }
 

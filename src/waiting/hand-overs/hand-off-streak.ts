@@ -3,8 +3,8 @@ import type { ResolvedHandOff } from '../../options.js';
 import type { LockProtocol } from '../../protocols/lock-protocol.js';
 import { STREAK_MS } from '../../timing.js';
 
-/** Sections of every streak at most: see {@link STREAK_MS}. */
-const STREAK_SECTIONS = 256;
+/** Scripts that hand over in one streak, at most: see {@link STREAK_MS}. */
+const STREAK_REQUESTS = 256;
 
 /** Counts the sections, and the time, for which hand-overs keep the lock in this process. */
 export class HandOffStreak {
@@ -69,7 +69,7 @@ export class HandOffStreak {
   /** Whether the streak may continue at all. */
   withinHardLimit(): boolean {
     if (this.limit === undefined) return false;
-    return this.#requests < STREAK_SECTIONS && this.#since(this.#firstAt) < STREAK_MS;
+    return this.#requests < STREAK_REQUESTS && this.#since(this.#firstAt) < STREAK_MS;
   }
 
   /** Whether the streak may continue only if no other client waits: it has had the option's share of the lock. */

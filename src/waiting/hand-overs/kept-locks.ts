@@ -46,8 +46,11 @@ export class KeptLocks<W> {
     return this.#kept.has(key);
   }
 
-  /** Whether a call may hold the lock `beside` the kept owners of this key. If not, which side of the lock they have. */
-  standTo({ key, side, concurrent }: LockProtocol): 'none' | 'beside' | 'same side' | 'other side' {
+  /**
+   * How a call relates to the kept owners of its key. `none`: there are none. `beside`: it may hold the lock together with
+   * them. Otherwise they keep it out, and have the same or the other side of the lock.
+   */
+  relationTo({ key, side, concurrent }: LockProtocol): 'none' | 'beside' | 'same side' | 'other side' {
     const first = this.#kept.get(key)?.[0];
     if (first === undefined) return 'none';
     if (first.tenure.protocol.side !== side) return 'other side';

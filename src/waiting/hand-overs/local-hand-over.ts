@@ -4,10 +4,11 @@
  * request asks for `local` ms more than the lease of its hold. Another section may follow under this owner
  *
  * 1. if the tenure before has sent only the request that granted it, and no attempt of that request can still run;
- * 2. if its hold ends, by its own lease, no later than the lease that Redis has confirmed;
+ * 2. if the hold of the new section ends, by its own lease, no later than the lease that Redis has confirmed, and no
+ *    sooner than other clients know;
  * 3. if the connection is the one that was up at the confirmation, and the clock has not jumped since;
  * 4. for `local` ms after the request was sent, within the limits of hand-overs (hand-off-streak.ts);
- * 5. for a kind that allows it (`followsLocally` of the protocol);
+ * 5. for a kind that allows it (`followsLocally` of the protocol), and for the same half of a read-write lock;
  * 6. while no forced unlock by this client is pending, and until Redis gives the lock to another owner of this client.
  *
  * tests/verification/model/LocalHandOver.tla models these rules.
@@ -38,7 +39,7 @@ interface Holders {
 }
 
 /** The kept locks of the client. */
-type Releasing = Pick<KeptLocks<never>, 'release' | 'standTo'>;
+type Releasing = Pick<KeptLocks<never>, 'release' | 'relationTo'>;
 
 /** Time, in ms, by which a request that may start a streak asks for more than the lease of its hold. */
 export function extraLeaseMs(handOff: ResolvedOptions['handOff'], protocol: LockProtocol): number {
@@ -60,7 +61,7 @@ export class LocalHandOvers {
   constructor(private readonly services: LocalServices) {}
 
   /** Redis confirmed the owner by its reply to a request that was sent at `sentAt`. */
-  confirmed(protocol: LockProtocol, sentAt: LeaseClockMs, leaseMs: number, jumped: JumpedMs): Confirmation | undefined {
+  confirmationFor(protocol: LockProtocol, sentAt: LeaseClockMs, leaseMs: number, jumped: JumpedMs): Confirmation | undefined {
     const extraMs = extraLeaseMs(this.services.options.handOff, protocol);
     const session = extraMs === 0 ? undefined : this.services.sessionOf(protocol.key);
     return session === undefined ? undefined : { sentAt, leaseMs: leaseMs + extraMs, jumped, session };
@@ -72,7 +73,7 @@ export class LocalHandOvers {
    */
   endStreaks(kept: Releasing, protocol: LockProtocol, lines: readonly (Holders | undefined)[]): void {
     for (const line of lines) for (const tenure of line?.holders ?? []) tenure.confirmation = undefined;
-    if (kept.standTo(protocol) !== 'beside') void kept.release(protocol.key);
+    if (kept.relationTo(protocol) !== 'beside') void kept.release(protocol.key);
   }
 
   /** Until when the tenure may stay without a hold. `undefined`: it has to be released. */

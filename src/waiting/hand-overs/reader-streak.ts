@@ -4,8 +4,8 @@
  *
  * Readers hold the lock together. The kept owners of several calls, or of several clients, could overlap without end, and
  * a writer elsewhere would never find the lock free. So the client keeps readers only for `local` ms after Redis has replied
- * that no other client waits. The time counts from the question. A writer that waits from then on ends the reads of all clients within that
- * time. A writer that waits in this client ends them at once (kept-locks.ts).
+ * that no other client waits. The time counts from the question. A writer that waits from then on ends the reads of all
+ * clients within that time. A writer that waits in this client ends them at once (kept-locks.ts).
  *
  * tests/verification/model/KeptReaders.tla models these rules.
  */

@@ -159,7 +159,7 @@ Resend == /\ call.k # "none" /\ call.att < MaxAtt
           /\ Send([call EXCEPT !.att = @ + 1], ten)
           /\ UNCHANGED <<ten, st, holds, dup, comp, calls, renews, rejected, overAt, dirty>>
 
-(* src/holding/watchdog.ts: #renewBatch, with Lease.renewalTicket *)
+(* src/holding/watchdog.ts: #renewBatch, with Lease.takeRenewalTicket *)
 Renew == /\ renews < MaxRenew /\ Valid /\ call.k # "rel" /\ \E i \in 1..Len(holds) : holds[i].wd
          /\ renews' = renews + 1
          /\ LET id == 100 + renews IN

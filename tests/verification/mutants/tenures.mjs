@@ -41,8 +41,8 @@ export const TENURES = [
   without(
     'a compensation of an unknown outcome',
     tenure,
-    'const released = (this.#backgroundRelease = this.#compensate(end));',
-    'const released = (this.#backgroundRelease = Promise.resolve());',
+    'const released = (this.#compensation = this.#compensate(end));',
+    'const released = (this.#compensation = Promise.resolve());',
     UNKNOWN,
     PROPERTIES,
   ),
