@@ -60,7 +60,12 @@ export class LocalHandOvers {
   constructor(private readonly services: LocalServices) {}
 
   /** Redis confirmed the owner by its reply to a request that was sent at `sentAt`. */
-  confirmationFor(protocol: LockProtocol, sentAt: LeaseClockMs, leaseMs: number, jumped: JumpedMs): Confirmation | undefined {
+  confirmationFor(
+    protocol: LockProtocol,
+    sentAt: LeaseClockMs,
+    leaseMs: number,
+    jumped: JumpedMs,
+  ): Confirmation | undefined {
     const extraMs = extraLeaseMs(this.services.options.handOff, protocol);
     const session = extraMs === 0 ? undefined : this.services.sessionOf(protocol.key);
     return session === undefined ? undefined : { sentAt, leaseMs: leaseMs + extraMs, jumped, session };
