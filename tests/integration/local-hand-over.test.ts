@@ -55,6 +55,28 @@ describe('sections of one client', () => {
     expect(client.stats().handOvers).toBe(3);
   });
 
+  test('let other events of the process have their turn', async () => {
+    const { client, lock } = await bench();
+    const hold = await inFlow(() => lock.acquire());
+    let [sections, turns] = [0, 0];
+    const flow = async (): Promise<void> => {
+      for (let i = 0; i < 300; i += 1) await lock.withLock(() => (sections += 1));
+    };
+    const flows = await inLine(client, times(30, flow));
+    await hold.release();
+    let over = false;
+    const count = (): void => {
+      turns += 1;
+      if (!over) setImmediate(count);
+    };
+    count();
+    await Promise.all(flows);
+    over = true;
+    expect(sections).toBe(9_000);
+    // The sections take far longer than this many turns of 2 ms each, and no request interrupts them.
+    expect(turns).toBeGreaterThan(5);
+  });
+
   test('ask Redis for each one without the option', async () => {
     const on = await bench({});
     const first = await inFlow(() => on.lock.acquire());

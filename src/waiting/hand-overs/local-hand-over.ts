@@ -13,12 +13,11 @@
  *
  * tests/verification/model/LocalHandOver.tla models these rules.
  */
-import type { JumpedMs, LeaseClock, LeaseClockMs } from '../../clock.js';
+import type { JumpedMs, LeaseClock, LeaseClockMs, MonotonicMs } from '../../clock.js';
 import { deadlineOf, type HoldTerms } from '../../holding/hold-record.js';
 import type { Confirmation } from '../../holding/tenure-host.js';
 import type { Tenure } from '../../holding/tenure.js';
 import type { ResolvedOptions } from '../../options.js';
-import { runOutside } from '../../ownership/flow.js';
 import type { LockProtocol } from '../../protocols/lock-protocol.js';
 import type { HandOffReply } from '../../redis/scripts/replies.js';
 import type { HandOffStreak } from './hand-off-streak.js';
@@ -55,13 +54,18 @@ export const FOLLOWED: HandOffReply & { kind: 'handed' } = { kind: 'handed', tok
 export class LocalHandOvers {
   /** Number of pending forced unlocks, by key. */
   readonly #forcing = new Map<string, number>();
-  /** When the first hand-over of the current turn of the event loop came. */
-  #turnSince: number | undefined;
+  /** When the other events of the process had their turn last. */
+  #yieldedAt: MonotonicMs = 0;
 
   constructor(private readonly services: LocalServices) {}
 
   /** Redis confirmed the owner by its reply to a request that was sent at `sentAt`. */
-  confirmationFor(protocol: LockProtocol, sentAt: LeaseClockMs, leaseMs: number, jumped: JumpedMs): Confirmation | undefined {
+  confirmationFor(
+    protocol: LockProtocol,
+    sentAt: LeaseClockMs,
+    leaseMs: number,
+    jumped: JumpedMs,
+  ): Confirmation | undefined {
     const extraMs = extraLeaseMs(this.services.options.handOff, protocol);
     const session = extraMs === 0 ? undefined : this.services.sessionOf(protocol.key);
     return session === undefined ? undefined : { sentAt, leaseMs: leaseMs + extraMs, jumped, session };
@@ -114,11 +118,9 @@ export class LocalHandOvers {
    */
   async yieldToEvents(): Promise<void> {
     const now = this.services.clock.clock.monotonic();
-    if (this.#turnSince === undefined) {
-      this.#turnSince = now;
-      runOutside(() => setImmediate(() => (this.#turnSince = undefined)));
-    }
-    if (now - this.#turnSince >= LOCAL_TURN_MS) await new Promise(setImmediate);
+    if (now - this.#yieldedAt < LOCAL_TURN_MS) return;
+    this.#yieldedAt = now;
+    await new Promise(setImmediate);
   }
 
   /** Runs a forced unlock. Redis may free the lock before the reply arrives, so no section follows locally meanwhile. */

@@ -90,6 +90,13 @@ export const HOT_LOCKS = [
     'return this.terms.leaseMs;',
     LOCAL,
   ),
+  without(
+    'local: turns of other events',
+    localHandOver,
+    'if (now - this.#yieldedAt < LOCAL_TURN_MS) return;',
+    'if (now >= 0) return;',
+    LOCAL,
+  ),
   without('local: a request after a cut', localHandOver, 'sessionOf(protocol.key) === session &&', '', LOCAL),
   without('local: an end of the streak', localHandOver, 'now < sentAt + localMs &&', '', LOCAL),
   without(
