@@ -39,14 +39,17 @@ function tables(results: Results, isWanted: (workload: string) => boolean): stri
 const settingOf = ({ date, commit, node, redis, machine, quick }: Run): string =>
   `${date}, commit \`${commit}\`, Node.js ${node.replace('v', '')}, Redis ${redis}, ${machine}${quick ? ', `--quick`' : ''}`;
 
-/** When and where the rows were measured. The run with most rows comes first. */
+/** When and where the rows were measured. The setting with most rows comes first. */
 function runs(results: Results, ofWorkload: (name: string) => boolean = () => true): string {
-  const lines = results.runs
-    .map((run) => ({ run, names: [...new Set(run.rows.map(({ workload }) => workload))].filter(ofWorkload) }))
-    .filter(({ names }) => names.length > 0)
-    .sort((one, other) => other.names.length - one.names.length);
-  return lines
-    .map(({ run, names }, at) => (at === 0 ? `- ${settingOf(run)}` : `- ${settingOf(run)}: ${names.join('; ')}`))
+  const measured = new Map<string, Set<string>>();
+  for (const run of results.runs) {
+    const names = measured.get(settingOf(run)) ?? new Set();
+    for (const { workload } of run.rows) if (ofWorkload(workload)) names.add(workload);
+    if (names.size > 0) measured.set(settingOf(run), names);
+  }
+  return [...measured]
+    .sort(([, one], [, other]) => other.size - one.size)
+    .map(([setting, names], at) => (at === 0 ? `- ${setting}` : `- ${setting}: ${[...names].join('; ')}`))
     .join('\n');
 }
 
