@@ -36,7 +36,10 @@ export const hasCaller = ({ leftUntil }: HoldRecord): boolean => leftUntil === u
 export const countOpen = (holds: readonly HoldRecord[]): number => holds.filter(hasCaller).length;
 
 /** Sends the counts of all holds that Redis has to keep, and their remaining leases. `now`: lease clock time, in ms. */
-export function sendRemaining({ protocol, owner, holds, lease }: RemainingTenure, now: number): ScriptRequest<HeldReply> {
+export function sendRemaining(
+  { protocol, owner, holds, lease }: RemainingTenure,
+  now: number,
+): ScriptRequest<HeldReply> {
   const remaining = holds.map((hold) => ({
     side: hold.side,
     protocol: hold.protocol,

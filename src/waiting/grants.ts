@@ -91,7 +91,8 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     const doubtUntil = request === undefined ? 0 : waiter.doubtUntil(request.doubt);
     const tenure = new Tenure(tenures, this, protocol, owner, doubtUntil, jumped, reply.kind === 'handed');
     tenure.lease.recordLease(waiter.requestedMs, clock.monotonicAt(now));
-    tenure.confirmation = before?.confirmation ?? localHandOvers.confirmationFor(protocol, sentAt, terms.leaseMs, jumped);
+    tenure.confirmation =
+      before?.confirmation ?? localHandOvers.confirmationOf(protocol, sentAt, terms.leaseMs, jumped);
     waiter.leftQueue();
     this.line.remove(waiter);
     // After the removal: a kept lock that is released now must not be handed over to this waiter.
@@ -110,8 +111,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     record.token = tenure.token = reply.token;
     tellAcquired(tenure, record, terms.askedAt);
     this.#streak.granted(protocol);
-    // A forced unlock named this owner while the reply was pending. It may have run between two attempts of this
-    // request: release the field that the second attempt created.
+    // A forced unlock named this owner while the reply was pending: it may have run between two attempts.
     if (waiter.forced === waiter.owner) tenure.force(true);
     waiter.resolve(tenure, record);
   }

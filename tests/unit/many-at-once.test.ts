@@ -96,7 +96,7 @@ class CountedCall implements LimitedCall {
   constructor(private readonly endsAt: number) {}
   get until(): LeaseClockMs {
     CountedCall.reads += 1;
-    return this.endsAt as LeaseClockMs;
+    return this.endsAt;
   }
   timeIsUp(): void {}
 }

@@ -60,7 +60,7 @@ export class LocalHandOvers {
   constructor(private readonly services: LocalServices) {}
 
   /** Redis confirmed the owner by its reply to a request that was sent at `sentAt`. */
-  confirmationFor(
+  confirmationOf(
     protocol: LockProtocol,
     sentAt: LeaseClockMs,
     leaseMs: number,
