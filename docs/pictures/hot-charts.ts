@@ -47,7 +47,9 @@ function group(results: Results, name: string, workload: string, figure: string)
   const rows = workloadsOf(results).get(workload) ?? [];
   const bars = rows.flatMap(({ subject, figures }): Bar[] => {
     const value = figures[figure];
-    if (value === undefined) return [];
+    // Options that only a decision compares have no name here.
+    const isLeftOut = subject.startsWith('holdfast') && NAMES[subject] === undefined;
+    if (value === undefined || isLeftOut) return [];
     const [text, color] = NAMES[subject] ?? [subject.replace(/^\(no lock.*/, 'no lock'), OTHERS];
     return [{ name: text, value, color }];
   });
