@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, type Hold, type LockClient } from 'holdfast';
 import { Cluster } from 'ioredis';
+import { natMapOf } from '../../tests/support/proxy/nat-map.js';
 import { RedisCluster } from '../../tests/support/servers/cluster.js';
 import type { ServerAddress } from '../../tests/support/servers/servers.js';
 import { until } from '../../tests/support/time/until.js';
@@ -18,9 +19,7 @@ import type { Row, Setting, Workload } from './workload.js';
 
 /** Without `acks` as the client does if it is told nothing: one, while a replica is connected. */
 type Where = { url: string } | { nodes: readonly ServerAddress[]; acks?: number; natMap?: NatMap };
-
-/** Maps the address that a node announces to the one that its clients connect to. */
-type NatMap = Record<string, ServerAddress>;
+type NatMap = ReturnType<typeof natMapOf>;
 
 interface Work {
   readonly flows: number;
@@ -120,12 +119,12 @@ async function withNatMap<T>(
   work: (behind: { natMap?: NatMap }) => Promise<T>,
 ): Promise<T> {
   if (!isDelayed) return work({});
-  const announced = clusters.flatMap(nodesOf).map(({ host, port }) => `${host}:${port}`);
+  const servers = clusters.flatMap((cluster) => cluster.servers);
   return withDelays(
-    announced.map((address) => `redis://${address}`),
+    servers.map(({ url }) => url),
     (ways) => {
-      const addresses = ways.map((way) => new URL(way)).map(({ hostname, port }) => ({ host: hostname, port: +port }));
-      return work({ natMap: Object.fromEntries(announced.map((address, at) => [address, addresses[at]!])) });
+      const proxies = ways.map((way) => new URL(way)).map(({ hostname, port }) => ({ host: hostname, port: +port }));
+      return work({ natMap: natMapOf(servers, proxies) });
     },
   );
 }

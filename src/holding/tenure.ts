@@ -24,8 +24,8 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   /** The holds that Redis has, outermost first: open ones, and those that were left to end (`leftUntil`). */
   holds: HoldRecord[] = [];
   /**
-   * `held` -> `releasing` -> `over`, or `held` -> `over` when the lock is lost. The tenure is still `held` while the
-   * releases of its holds wait for their turn, and `releasing` once the request that frees the lock is sent.
+   * `held` -> `releasing` -> `over`, with `kept` after `held` if the lock is kept, or -> `over` when the lock is lost. The
+   * tenure is still `held` while the releases of its holds wait for their turn.
    */
   state: 'held' | 'kept' | 'releasing' | 'over' = 'held';
   loss: LockLostError | undefined;

@@ -111,7 +111,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     record.token = tenure.token = reply.token;
     tellAcquired(tenure, record, terms.askedAt);
     this.#streak.granted(protocol);
-    // A forced unlock named this owner while the reply was pending: it may have run between two attempts.
+    // A forced unlock named this owner meanwhile. It may have run between two attempts: the second created the field.
     if (waiter.forced === waiter.owner) tenure.force(true);
     waiter.resolve(tenure, record);
   }
