@@ -1,4 +1,3 @@
-/* Longer than 300 lines because half of it is doc comments of the error classes. */
 /** The stable `code` of each error class. Match errors by code or by class, never by message. */
 export type LockErrorCode =
   | 'ERR_LOCK_TIMEOUT'

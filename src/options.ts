@@ -1,4 +1,3 @@
-/* Longer than 300 lines because half of it is doc comments: this is the contract of the options. */
 import { InvalidArgumentError } from './errors.js';
 import { FAIR_REFRESH_MS } from './timing.js';
 

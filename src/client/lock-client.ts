@@ -1,4 +1,3 @@
-/* Longer than 300 lines because half of it is doc comments: this class is the contract of the client. */
 import { asyncDispose } from '../async-dispose.js';
 import { randomUUID } from 'node:crypto';
 import { closeClient, type CloseOptions, type CloseResult } from './closing.js';

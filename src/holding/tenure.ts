@@ -1,4 +1,3 @@
-/* Longer than 300 lines because every state of a tenure, and every way out of it, is here. */
 /*
  * A tenure is one owner in Redis: the hash field that an outermost hold created, with all holds nested in it. Its
  * requests take turns (request-turns.ts) and set its lease (lease.ts). The tenure ends when the lock is released or

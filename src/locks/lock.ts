@@ -1,4 +1,3 @@
-/* Longer than 300 lines because half of it is doc comments: this class is the contract of every lock. */
 import { holdChannel } from '../diagnostics/channels.js';
 import { isTraced } from '../diagnostics/traces.js';
 import { runTraced, takeTraced, type TracedLock } from './lock-trace.js';

@@ -1,4 +1,3 @@
-/* Longer than 300 lines because half of it is doc comments: this class is the contract of these permits. */
 import { waitLimitOf } from '../waiting/limits/wait-limit.js';
 import { InvalidArgumentError, LockTimeoutError, UnknownPermitError } from '../errors.js';
 import type { PermitCount } from '../redis/scripts/permit-expirable-semaphore.js';

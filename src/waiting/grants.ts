@@ -1,4 +1,3 @@
-/* Longer than 300 lines because a hand-over is read beside each of its outcomes. */
 /*
  * Grants and hand-overs of locks. The waiter whose try succeeded gets the lock, or a tenure that ends hands it over to its
  * successor. If the waiter has left before its grant, the lock goes on to the next one. A message grants nothing, because

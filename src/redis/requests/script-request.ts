@@ -1,4 +1,3 @@
-/* Longer than 300 lines because every state that a request can be in, and every way out of it, is here. */
 import { AbortError } from 'p-retry';
 import { within, type Clock, type MonotonicMs } from '../../clock.js';
 import { ClientClosedError, LockError, RedisUnavailableError, type RefusedError } from '../../errors.js';

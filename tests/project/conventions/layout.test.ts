@@ -37,26 +37,6 @@ test('files are named for one concept, in kebab-case', () => {
   expect(named.filter((name) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name))).toEqual([]);
 });
 
-test('a file of src has more than 300 lines only with the reason in its head comment, and never more than 400', () => {
-  const long = projectFiles('src', '.ts').flatMap((path) => {
-    const text = readProjectFile(path);
-    const count = text.split('\n').length - 1;
-    const reason = /^\/\* Longer than 300 lines because .+ \*\/\n/.test(text);
-    return count > 400 || count > 300 !== reason ? [`${path}: ${count}`] : [];
-  });
-  expect(long).toEqual([]);
-});
-
-test('a folder of src is small enough to answer one question', () => {
-  const folders = new Map<string, number>();
-  for (const path of projectFiles('src')) {
-    const folder = path.slice(0, path.lastIndexOf('/'));
-    folders.set(folder, (folders.get(folder) ?? 0) + 1);
-  }
-  expect(folders.size).toBeGreaterThan(5);
-  expect([...folders].filter(([, count]) => count > 15)).toEqual([]);
-});
-
 test('src has no any and no directives that silence the compiler', () => {
   const offences = projectFiles('src', '.ts').flatMap((path) => {
     const text = readProjectFile(path);
