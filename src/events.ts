@@ -1,4 +1,5 @@
 import mitt from 'mitt';
+import { afterChange } from './after-change.js';
 import { InvalidArgumentError, type LossReason } from './errors.js';
 
 /** The kind of a lock or synchronizer, in events, statistics and diagnostics channels. */
@@ -133,7 +134,8 @@ export type LockEvents = {
 /** The events of a client. See {@link LockEvents} for their names and payloads. */
 export interface EventBus {
   /**
-   * Calls `listener` for each event of this type. The listener runs outside of every hold.
+   * Calls `listener` for each event of this type. The listener runs outside of every hold, when the client has completed
+   * the change that the event reports. It may call any method of the client.
    *
    * @returns a function that removes the listener.
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the event type is unknown.
@@ -201,8 +203,8 @@ const createMitt = mitt as unknown as typeof mitt.default;
 
 /**
  * Creates the event bus of a client. mitt itself stops at the first listener that throws and passes the error to the
- * emitter, so a bug in a listener would end the watchdog. This bus runs every listener, outside of every hold, and
- * rethrows a listener's error as an uncaught exception.
+ * emitter, so a bug in a listener would end the watchdog. This bus runs every listener, outside of every hold and
+ * after the change of state that emits the event, and rethrows a listener's error as an uncaught exception.
  */
 export function createEvents(outside: (fn: () => void) => void): EventSource {
   const bus = createMitt<LockEvents>();
@@ -240,10 +242,9 @@ export function createEvents(outside: (fn: () => void) => void): EventSource {
     },
     heard: (type) => (bus.all.get(type)?.length ?? 0) > 0,
     emit(type, event) {
-      const listeners = bus.all.get(type);
-      if (listeners === undefined || listeners.length === 0) return;
-      outside(() => {
-        for (const listener of [...listeners]) {
+      if ((bus.all.get(type)?.length ?? 0) === 0) return;
+      const tell = (): void => {
+        for (const listener of [...(bus.all.get(type) ?? [])]) {
           try {
             (listener as (event: unknown) => void)(event);
           } catch (error) {
@@ -252,7 +253,8 @@ export function createEvents(outside: (fn: () => void) => void): EventSource {
             });
           }
         }
-      });
+      };
+      afterChange(() => outside(tell));
     },
   };
 }

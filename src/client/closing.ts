@@ -50,6 +50,8 @@ export async function closeClient(
   const open = [...tenuresOf(lines)].filter((tenure) => !tenure.isReleasing);
   // Abort every section before the first lock is freed: from then on another owner can acquire that lock.
   for (const tenure of open) tenure.abandon(closed, releaseHolds);
+  // The signals abort when this change is complete (after-change.ts).
+  await Promise.resolve();
   if (releaseHolds) for (const tenure of open) void tenure.releaseWithoutCaller();
   await within(clock.clock, options.commandTimeout, whenReleased(wiring));
   for (const tenure of [...tenuresOf(lines)]) tenure.abandon(closed);

@@ -1,7 +1,10 @@
 /*
  * The one port through which the mechanisms of a client report what happened. Each method counts, emits an event, and
- * publishes to a channel. An event or a message is built only if it has a listener or a subscriber.
+ * publishes to a channel. An event or a message is built only if it has a listener or a subscriber. Listeners and
+ * subscribers run when the change is complete (after-change.ts).
  */
+import type { Channel } from 'node:diagnostics_channel';
+import { afterChange } from '../after-change.js';
 import type { Clock, LeaseClock } from '../clock.js';
 import { LockAbortedError, LockTimeoutError, type LockLostError } from '../errors.js';
 import type { EventSource, LockEvents, LockKind, LockMode, MissOutcome } from '../events.js';
@@ -41,6 +44,8 @@ export const modeOf = ({ concurrent }: Subject): LockMode => (concurrent ? 'shar
 
 export const missOf = (error: unknown): MissOutcome =>
   error instanceof LockTimeoutError ? 'busy' : error instanceof LockAbortedError ? 'aborted' : 'failed';
+
+const publish = (channel: Channel, message: object): void => afterChange(() => channel.publish(message));
 
 export class Reports {
   readonly counters = new Counters();
@@ -107,27 +112,24 @@ export class Reports {
     this.counters.losses += 1;
     this.events.emit('leaseLost', { lockName: name, group, kind, mode, owner, reason, held, cause });
     if (!channels.leaseLost.hasSubscribers) return;
-    channels.leaseLost.publish({
-      ...this.#named(subject),
-      owner,
-      reason,
-      held,
-      error,
-    } satisfies channels.LeaseLostMessage);
+    const message: channels.LeaseLostMessage = { ...this.#named(subject), owner, reason, held, error };
+    publish(channels.leaseLost, message);
   }
 
   renewed(subject: Subject, owner: string, remaining: number): void {
     this.counters.renewals += 1;
     if (this.events.heard('renewed')) this.events.emit('renewed', { ...lockOf(subject), owner, remaining });
     if (!channels.leaseRenewed.hasSubscribers) return;
-    channels.leaseRenewed.publish({ ...this.#named(subject), owner, remaining } satisfies channels.LeaseRenewedMessage);
+    const message: channels.LeaseRenewedMessage = { ...this.#named(subject), owner, remaining };
+    publish(channels.leaseRenewed, message);
   }
 
   renewFailed(subject: Subject, owner: string, error: unknown): void {
     this.counters.renewalFailures += 1;
     this.events.emit('renewFailed', { ...lockOf(subject), owner, cause: error });
     if (!channels.renewFailed.hasSubscribers) return;
-    channels.renewFailed.publish({ ...this.#named(subject), owner, error } satisfies channels.RenewFailedMessage);
+    const message: channels.RenewFailedMessage = { ...this.#named(subject), owner, error };
+    publish(channels.renewFailed, message);
   }
 
   releaseFailed({ name: lockName, group }: Named, owner: string, cause: unknown): void {
@@ -140,7 +142,7 @@ export class Reports {
     const { lockName: name, group, owner, by, address, result, cause } = event;
     const { clientId } = this;
     const message: channels.ForceUnlockedMessage = { name, group, clientId, owner, by, address, result };
-    channels.forceUnlocked.publish(cause === undefined ? message : { ...message, error: cause });
+    publish(channels.forceUnlocked, cause === undefined ? message : { ...message, error: cause });
   }
 
   connectionError(connection: 'command' | 'subscriber', error: unknown): void {
@@ -148,7 +150,7 @@ export class Reports {
     this.events.emit('connectionError', { connection, cause: error });
     if (!channels.connectionError.hasSubscribers) return;
     const message: channels.ConnectionErrorMessage = { clientId: this.clientId, connection, error };
-    channels.connectionError.publish(message);
+    publish(channels.connectionError, message);
   }
 
   clockUnavailable(cause: unknown): void {

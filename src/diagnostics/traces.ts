@@ -2,6 +2,7 @@
  * Publishes to the tracing channels. Callers check `isTraced()` first, so that nothing is built without subscribers. A
  * channel runs its subscribers at once and rethrows their errors later, so a subscriber cannot disturb a call.
  */
+import { afterChange } from '../after-change.js';
 import { ClientClosedError, LockLostError, UnknownPermitError, type LossReason } from '../errors.js';
 import { callerContext } from '../redis/connections/detached.js';
 import { acquireChannel, holdChannel, type AcquireMessage, type HoldMessage } from './channels.js';
@@ -43,19 +44,23 @@ export function traceAcquire<H>(
   };
   const traced: Settle<H> = {
     granted: (hold) => {
-      Object.assign(message, grantOf(hold), { outcome: 'granted' });
-      ended(() => {
-        if (opened !== undefined) (inCaller ?? run)(() => opened(hold));
-        settle.granted(hold);
+      const grant = grantOf(hold);
+      afterChange(() => {
+        Object.assign(message, grant, { outcome: 'granted' });
+        ended(() => {
+          if (opened !== undefined) (inCaller ?? run)(() => opened(hold));
+          settle.granted(hold);
+        });
       });
     },
-    failed: (error) => {
-      message.outcome = missOf(error);
-      message.error = error;
-      // A busy lock is an outcome of the call and no error.
-      if (message.outcome !== 'busy') failure.publish(message);
-      ended(() => settle.failed(error));
-    },
+    failed: (error) =>
+      afterChange(() => {
+        message.outcome = missOf(error);
+        message.error = error;
+        // A busy lock is an outcome of the call and no error.
+        if (message.outcome !== 'busy') failure.publish(message);
+        ended(() => settle.failed(error));
+      }),
   };
   try {
     start.runStores(message, () => take(traced));

@@ -1,3 +1,4 @@
+import { afterChange } from '../after-change.js';
 import type { LeaseClockMs } from '../clock.js';
 import { RedisUnavailableError, type ClientClosedError, type LockLostError } from '../errors.js';
 import type { CallSite } from '../ownership/call-site.js';
@@ -47,7 +48,7 @@ export class LossSignal {
 
   protected abort(): void {
     const controller = this.#controller;
-    if (controller !== undefined) runOutside(() => controller.abort(this.loss));
+    if (controller !== undefined) afterChange(() => runOutside(() => controller.abort(this.loss)));
   }
 }
 

@@ -200,13 +200,12 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   /** No request follows the release of the last hold for now. The caller gets no error of a later release. */
-  async #keep(hold: HoldRecord): Promise<void> {
+  #keep(hold: HoldRecord): Promise<void> {
     this.state = 'kept';
     hold.state = 'closed';
     this.services.watchdog.remove(this);
-    // Listeners get the event after the caller of this method knows the promise of the release.
-    await Promise.resolve();
     this.reportReleased(hold);
+    return Promise.resolve();
   }
 
   #sendRelease(owners: readonly string[], hold: HoldRecord | undefined, deadline: LeaseClockMs): Promise<void> {

@@ -333,10 +333,10 @@ test.each(['tryLock', 'unlock', 'extend', 'validFor', 'signal'] as const)(
         validFor: () => hold.validFor(),
         signal: () => hold.signal.aborted,
       };
-      const asked = ask[first]();
+      const answer = await ask[first]();
       expect(events).toHaveLength(1);
       expect(signal.aborted).toBe(true);
-      expect(await asked).toBe(first === 'validFor' ? 0 : first === 'signal' ? true : 'ERR_LOCK_LOST');
+      expect(answer).toBe(first === 'validFor' ? 0 : first === 'signal' ? true : 'ERR_LOCK_LOST');
       if (first !== 'unlock') expect(await outcome(lock.unlock())).toBe('ERR_LOCK_LOST');
     });
   },

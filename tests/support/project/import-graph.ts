@@ -66,6 +66,7 @@ const LEAVES = new Set(
     'lease-time',
     'lock-name',
     'summary',
+    'after-change',
     'async-dispose',
     'light-set',
     'back-off',
