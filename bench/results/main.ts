@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BENCH_PAGES, withFigures } from './pages.js';
 import { readResults } from './results.js';
 
-/* npm run bench:pages: writes the figures of results.json into the pages. `npm run pictures` then draws the charts. */
+/* npm run bench:pages: writes the figures of results.json into the pages. `npm run suite -- pictures` then draws the charts. */
 
 const results = readResults();
 for (const page of BENCH_PAGES) {

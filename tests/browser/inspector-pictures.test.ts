@@ -14,7 +14,7 @@ import { leavesKeys } from '../support/redis.js';
 import { LONG_MS } from '../support/time/until.js';
 
 /*
- * The pictures of the page in docs/inspector.md. Every run draws them and looks at their size. `npm run pictures:inspector`
+ * The pictures of the page in docs/inspector.md. Every run draws them and looks at their size. `npm run suite -- pictures-inspector`
  * keeps them: they show times and process ids, so that no two runs draw the same.
  */
 

@@ -3,7 +3,7 @@
  * command, its encoding, and one system call for each command. Without this file a section costs 17 % more CPU time
  * (user and system) in one flow, and 19 % more in 100 flows: medians of 20 runs of each build, in turns, Node.js 20.
  *
- * `npm run test:plain-transport` runs the tests without this file: tests/jest.config.mjs puts a plain transport in its
+ * `npm run suite -- plain-transport` runs the tests without this file: tests/jest.config.mjs puts a plain transport in its
  * place.
  */
 import { Command, Redis } from 'ioredis';

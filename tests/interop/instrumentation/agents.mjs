@@ -1,7 +1,7 @@
 // @ts-check
 /*
  * Agents that observe a process, each behind the same functions. All except OpenTelemetry are too large for the
- * dependencies; .ci/instrumentation.mjs installs them.
+ * dependencies; .ci/suites/instrumentation.mjs installs them.
  */
 
 /** @typedef {{ name: string, parent: string | undefined }} Seen a record of an agent, and its parent */

@@ -1,5 +1,5 @@
 // @ts-check
-// npm run test:interop [-- PATTERN]: builds the JVM worker for each version of Redisson and runs tests/interop/redisson with it.
+// npm run suite -- interop [-- PATTERN]: builds the JVM worker for each version of Redisson and runs tests/interop/redisson with it.
 // HOLDFAST_REDISSON_VERSIONS="4.7.0" picks some; HOLDFAST_CONTESTS=20 runs the mixed contest so often.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

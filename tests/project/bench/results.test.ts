@@ -7,7 +7,7 @@ import { page } from '../../support/project/guide.js';
 const results = readResults();
 
 describe('the pages', () => {
-  test.each(BENCH_PAGES)('%s has the figures of results.json, as npm run bench:pages writes them', (path) => {
+  test.each(BENCH_PAGES)('%s has the figures of results.json, as npm run suite -- bench-pages writes them', (path) => {
     expect(page(path)).toMatch(/<!-- bench:[\w-]+ -->/);
     expect(withFigures(page(path), results)).toBe(page(path));
   });

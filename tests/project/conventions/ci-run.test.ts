@@ -42,15 +42,15 @@ async function ciRun(npm: string, whileItRuns?: (pid: number) => Promise<void>, 
 const STEPS = [
   'run check',
   'test',
-  'run test:slow',
-  'run test:browser',
-  'run test:servers -- tests/topologies/',
-  'run test:topologies -- tests/contracts/lock.test.ts',
-  'run test:servers -- tests/contracts/lock.test.ts tests/lua/lock.test.ts',
-  'run test:interop -- wire',
-  'run test:node-versions',
-  'run test:instrumentation',
-  'run test:runtimes',
+  'run suite -- slow',
+  'run suite -- browser',
+  'run suite -- servers tests/topologies/',
+  'run suite -- topologies tests/contracts/lock.test.ts',
+  'run suite -- servers tests/contracts/lock.test.ts tests/lua/lock.test.ts',
+  'run suite -- interop wire',
+  'run suite -- node-versions',
+  'run suite -- instrumentation',
+  'run suite -- runtimes',
 ];
 
 test('the run executes every step in order and passes', async () => {
@@ -107,7 +107,7 @@ test('a run that is ended from outside names the steps that did not run', async 
   const { status, output } = await ciRun(
     `case "$*" in *slow*) while [ -e "$0" ]; do sleep 0.05; done ;; esac`,
     async (pid) => {
-      await until(() => called().includes('run test:slow'), 'the third step runs');
+      await until(() => called().includes('run suite -- slow'), 'the third step runs');
       process.kill(pid, 'SIGTERM');
       // Bash waits for the command that it runs.
       rmSync(join(bin, 'npm'));

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
+import { SUITES } from '../../../.ci/suites/suites.mjs';
 import { withoutComments } from '../../support/project/import-graph.js';
 import { guide } from '../../support/project/guide.js';
 import { PROJECT_ROOT, projectFiles, readProjectFile } from '../../support/project/project-files.js';
@@ -8,8 +9,9 @@ interface Manifest {
   scripts: Record<string, string>;
 }
 
-const TOP_LEVEL = ['lua', 'src', 'tests', 'examples', 'bench', 'docs', '.ci', '.gitignore'];
+const TOP_LEVEL = ['lua', 'src', 'tests', 'examples', 'bench', 'docs', '.ci'];
 const TOP_LEVEL_FILES = [
+  ...['.editorconfig', '.gitattributes', '.gitignore'],
   'package.json',
   'package-lock.json',
   'tsconfig.json',
@@ -71,4 +73,10 @@ test('every script that a page names exists', () => {
   );
   expect(named.length).toBeGreaterThan(0);
   expect(missing).toEqual([]);
+});
+
+test('every suite that a page names exists', () => {
+  const named = [...guide.matchAll(/\bnpm run (?:--silent )?suite -- ([a-z-]+)/g)].map(([, suite]) => suite!);
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((suite) => SUITES[suite] === undefined)).toEqual([]);
 });

@@ -11,7 +11,7 @@ const drawn = new Map(
   [...drawAll(readResults())].map(([name, svg]): [string, string] => [`docs/pictures/${name}`, svg]),
 );
 
-test('every picture of the guide is the one that npm run pictures draws', () => {
+test('every picture of the guide is the one that npm run suite -- pictures draws', () => {
   expect(drawn.size).toBeGreaterThan(5);
   expect(projectFiles('docs/pictures', '.svg')).toEqual([...drawn.keys(), RECORDED].sort());
   expect([...drawn].filter(([path, svg]) => readProjectFile(path) !== svg).map(([path]) => path)).toEqual([]);

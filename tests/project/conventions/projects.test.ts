@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { SUITES, WITHOUT_JVM } from '../../../.ci/suites/suites.mjs';
 import config, { APART, FAST } from '../../jest.config.mjs';
 import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
@@ -20,9 +21,9 @@ function projectsOf(path: string): string[] {
 
 const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Record<string, string> };
 
-/** The values of an option of Jest in a script of package.json, up to the next option. */
-function valuesOf(script: string, option: string): string[] {
-  const words = scripts[script]!.split(' ');
+/** The values of an option of Jest in a command, up to the next option. */
+function valuesOf(command: string, option: string): string[] {
+  const words = command.split(' ');
   const values = words.slice(words.indexOf(option) + 1);
   const end = values.findIndex((word) => word.startsWith('--'));
   return values.slice(0, end < 0 ? undefined : end);
@@ -45,23 +46,23 @@ test.each([
   expect(projectsOf(path)).toEqual(projects);
 });
 
-test('npm test skips the slow files and the separate projects, and npm run test:slow runs the slow files', () => {
-  expect(valuesOf('test', '--ignoreProjects').sort()).toEqual(['slow', ...Object.keys(APART)].sort());
-  expect(valuesOf('test:slow', '--selectProjects')).toEqual(['slow']);
+test('npm test skips the slow files and the separate projects, and the suite slow runs the slow files', () => {
+  expect(valuesOf(scripts.test!, '--ignoreProjects').sort()).toEqual(['slow', ...Object.keys(APART)].sort());
+  expect(valuesOf(SUITES.slow!.run[0]!, '--selectProjects')).toEqual(['slow']);
   expect(config.projects.map(({ displayName }) => displayName).sort()).toEqual(
     ['slow', ...Object.keys(FAST), ...Object.keys(APART)].sort(),
   );
 });
 
 test('npm run test:all runs every project that needs no JVM', () => {
-  const suites = [...readProjectFile('.ci/test-all.mjs').matchAll(/'(test(?::[a-z-]+)?)'/g)].map(([, name]) => name!);
-  expect(suites.filter((name) => scripts[name] === undefined)).toEqual([]);
-  // The topologies have a script with their name, which starts servers first.
-  expect(suites).toEqual(
-    expect.arrayContaining([
-      'test',
-      'test:slow',
-      ...Object.keys(APART).flatMap((name) => (name === 'redisson' ? [] : [`test:${name}`])),
-    ]),
+  expect(WITHOUT_JVM.filter((name) => SUITES[name] === undefined)).toEqual([]);
+  // The topologies have a suite with their name, which starts servers first.
+  expect(WITHOUT_JVM).toEqual(
+    expect.arrayContaining(['slow', ...Object.keys(APART).filter((name) => name !== 'redisson')]),
   );
+});
+
+test('package.json has at most a dozen scripts, and the suites name the others', () => {
+  expect(Object.keys(scripts).length).toBeLessThanOrEqual(12);
+  expect(Object.keys(SUITES).filter((name) => scripts[name] !== undefined)).toEqual([]);
 });

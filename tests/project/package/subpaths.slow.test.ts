@@ -118,8 +118,10 @@ test('every subpath has its source, its exports, its types for node10, its row a
   expect(manifest.typesVersions['*']).toEqual(
     Object.fromEntries(names.map((name) => [name, [`./dist/${name}.d.cts`]])),
   );
-  const reports = projectFiles('.ci', '.api.md');
-  expect(reports).toEqual(['.ci/holdfast.api.md', ...names.map((name) => `.ci/holdfast-${name}.api.md`)].sort());
+  const reports = projectFiles('.ci/api', '.api.md');
+  expect(reports).toEqual(
+    ['.ci/api/holdfast.api.md', ...names.map((name) => `.ci/api/holdfast-${name}.api.md`)].sort(),
+  );
 });
 
 test('every peer besides ioredis is optional, belongs to a subpath, and has its message without it', () => {

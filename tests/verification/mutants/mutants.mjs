@@ -1,5 +1,5 @@
 // @ts-check
-// npm run test:mutants [-- PATTERN]: takes one mechanism after the other out of a copy of the project and runs the
+// npm run suite -- mutants [-- PATTERN]: takes one mechanism after the other out of a copy of the project and runs the
 // tests that must notice. A mechanism without which all of them pass is not tested, or not needed.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

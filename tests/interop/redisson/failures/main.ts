@@ -11,7 +11,7 @@ import { RED_LOCK } from './red-lock.js';
 import { SERVERS_AWAY } from './servers-away.js';
 
 /*
- * npm run failures [-- --only <pattern>] [--redisson <version>]
+ * npm run suite -- failures [-- --only <pattern>] [--redisson <version>]
  *
  * Causes the same fault on the real Redisson and on Holdfast, each on separate servers, and prints both results as a
  * table. Nothing is asserted here: tests/faults and tests/integration test the results of Holdfast.

@@ -1,7 +1,6 @@
 import fastq from 'fastq';
 import pLimit from 'p-limit';
 import PQueue from 'p-queue';
-import PQueue8 from 'p-queue-8';
 import pRetry from 'p-retry';
 import {
   NOT_OWNER,
@@ -28,20 +27,12 @@ interface Pool {
 
 const pools: Pool[] = [
   {
-    library: 'p-queue 8',
-    make(concurrency) {
-      const queue = new PQueue8({ concurrency });
-      return <T>(task: Task<T>) => queue.add(task) as Promise<T>;
-    },
-    lends: true,
-  },
-  {
-    library: 'p-queue 10',
+    library: 'p-queue 9',
     make(concurrency) {
       const queue = new PQueue({ concurrency });
       return <T>(task: Task<T>) => queue.add(task);
     },
-    lends: false,
+    lends: true,
   },
   {
     library: 'p-limit',

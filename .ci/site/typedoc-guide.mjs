@@ -6,7 +6,7 @@ import { basename, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Application, Converter } from 'typedoc';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Pages that the index does not list, because the guide links to them where they are needed. */
 const OTHERS = {

@@ -2,14 +2,14 @@
 import { Extractor, ExtractorConfig } from '@microsoft/api-extractor';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SUBPATHS } from './subpaths.mjs';
+import { SUBPATHS } from '../subpaths.mjs';
 
 /*
  * Compares the public types of the root and of each subpath with their reports in this folder. With `--local` it writes
  * the reports instead.
  */
-const root = fileURLToPath(new URL('..', import.meta.url));
-const configFile = join(root, '.ci/api-extractor.json');
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const configFile = join(root, '.ci/api/api-extractor.json');
 const localBuild = process.argv.includes('--local');
 
 const entries = [['index', 'holdfast'], ...Object.keys(SUBPATHS).map((name) => [name, `holdfast-${name}`])];

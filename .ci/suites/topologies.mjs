@@ -2,10 +2,10 @@
 // and once the tests that start clusters, sentinels and replicas of their own. Arguments: files or folders to run
 // instead; HOLDFAST_TOPOLOGIES="cluster sentinel" picks some topologies for those that run on each.
 import { spawn } from 'node:child_process';
-import { RedisCluster } from '../tests/support/servers/cluster.js';
-import { findRedisBinary } from '../tests/support/servers/redis-binary.mjs';
-import { SentinelSetup } from '../tests/support/servers/sentinel.js';
-import { startServer } from '../tests/support/servers/servers.js';
+import { RedisCluster } from '../../tests/support/servers/cluster.js';
+import { findRedisBinary } from '../../tests/support/servers/redis-binary.mjs';
+import { SentinelSetup } from '../../tests/support/servers/sentinel.js';
+import { startServer } from '../../tests/support/servers/servers.js';
 
 const TOPOLOGIES = (process.env.HOLDFAST_TOPOLOGIES ?? 'single cluster sentinel').split(' ');
 const OF_THEIR_OWN = 'tests/topologies/';

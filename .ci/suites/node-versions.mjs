@@ -5,8 +5,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { buildOwnership, compileTargets } from '../tests/support/ownership/ownership-build.mjs';
-import { surroundings } from '../tests/support/ownership/ownership-surroundings.mjs';
+import { buildOwnership, compileTargets } from '../../tests/support/ownership/ownership-build.mjs';
+import { surroundings } from '../../tests/support/ownership/ownership-surroundings.mjs';
 
 /*
  * Runs everything about ownership on each supported version of Node, in every surrounding and as every compile target.
@@ -14,8 +14,8 @@ import { surroundings } from '../tests/support/ownership/ownership-surroundings.
  * runner: `--locks <module>` for other locks. HOLDFAST_COMPARISONS: how many random ones for each version.
  */
 
-const CACHE = fileURLToPath(new URL('../node_modules/.cache/holdfast/', import.meta.url));
-const RUNNER = fileURLToPath(new URL('../tests/support/ownership/ownership-runner.mjs', import.meta.url));
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast/', import.meta.url));
+const RUNNER = fileURLToPath(new URL('../../tests/support/ownership/ownership-runner.mjs', import.meta.url));
 const COMPARISONS = process.env.HOLDFAST_COMPARISONS ?? '100000';
 const AT_ONCE = 2;
 
@@ -53,7 +53,7 @@ async function node(version) {
 /**
  * @param {string} binary
  * @param {string[]} args
- * @returns {Promise<import('../tests/support/ownership/ownership-runner.mjs').Report>}
+ * @returns {Promise<import('../../tests/support/ownership/ownership-runner.mjs').Report>}
  */
 async function run(binary, args) {
   const { stdout } = await exec(binary, args).catch((/** @type {unknown} */ error) => {
@@ -64,7 +64,7 @@ async function run(binary, args) {
   });
   /** @type {unknown} */
   const report = JSON.parse(stdout);
-  return /** @type {import('../tests/support/ownership/ownership-runner.mjs').Report} */ (report);
+  return /** @type {import('../../tests/support/ownership/ownership-runner.mjs').Report} */ (report);
 }
 
 /** @type {Map<string, string>} */

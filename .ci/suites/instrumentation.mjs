@@ -4,15 +4,15 @@ import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { faultsUnder } from '../tests/interop/instrumentation/watch.mjs';
-import { startRedisServer } from '../tests/support/servers/redis-server.mjs';
+import { faultsUnder } from '../../tests/interop/instrumentation/watch.mjs';
+import { startRedisServer } from '../../tests/support/servers/redis-server.mjs';
 
 /*
  * Locks while agents watch, with the real packages, most of which are too big to be among the dependencies. One that
  * cannot be had here is named and not run.
  */
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CACHE = join(ROOT, 'node_modules/.cache/holdfast');
 const OPENTELEMETRY = ['@opentelemetry/api@1.9', '@opentelemetry/sdk-trace-node@2'];
 

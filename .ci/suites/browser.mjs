@@ -1,8 +1,8 @@
 // @ts-check
-// npm run test:browser: builds the package and the site, and runs the tests that need a browser. Arguments go to jest.
+// npm run suite -- browser: builds the package and the site, and runs the tests that need a browser. Arguments go to jest.
 // Without a browser it says how to install one and exits with 3.
 import { spawnSync } from 'node:child_process';
-import { ADVICE, findChromium } from '../tests/support/browser/chromium.mjs';
+import { ADVICE, findChromium } from '../../tests/support/browser/chromium.mjs';
 
 const NO_BROWSER = 3;
 

@@ -4,15 +4,15 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { startRedisServer } from '../tests/support/servers/redis-server.mjs';
+import { startRedisServer } from '../../tests/support/servers/redis-server.mjs';
 
 /*
  * A small suite with the built package in runtimes other than Node, from their npm packages. One that cannot be had
  * here is named and not run.
  */
 
-const CACHE = fileURLToPath(new URL('../node_modules/.cache/holdfast/', import.meta.url));
-const PROGRAM = fileURLToPath(new URL('../tests/interop/runtimes/program.mjs', import.meta.url));
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/holdfast/', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../tests/interop/runtimes/program.mjs', import.meta.url));
 const LIMIT_MS = 60_000;
 
 const exec = promisify(execFile);
