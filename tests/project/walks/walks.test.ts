@@ -6,8 +6,9 @@ import { counted, functionsOf, measured, recorded, TITLES, TOUR, withTable, type
 const walks = counted(await measured(testRedisUrl()));
 const record = recorded();
 
-/** Walk D waits for time limits: on a busy machine, some of its retries may not take place. */
-const MAY_BE_SHORTER = ['D'];
+/** Walk D waits for time limits: on a busy machine, a retry or a timer may or may not fall into it. */
+const TIMED = 'D';
+const TIMED_FUNCTIONS = 2;
 
 const beside = (walk: Walk, other: Walk): string[] => Object.keys(walk).filter((file) => !(file in other));
 
@@ -19,12 +20,13 @@ test('every walk has a title and a record', () => {
 test.each(Object.entries(TITLES))('walk %s (%s) enters the files of its record and no other', (letter) => {
   expect(beside(walks[letter]!, record[letter]!)).toEqual([]);
   // `npm run suite -- walks` records a walk that has become shorter.
-  if (!MAY_BE_SHORTER.includes(letter)) expect(beside(record[letter]!, walks[letter]!)).toEqual([]);
+  if (letter !== TIMED) expect(beside(record[letter]!, walks[letter]!)).toEqual([]);
 });
 
 test.each(Object.entries(TITLES))('walk %s (%s) enters no more functions than its record has', (letter) => {
   expect(functionsOf(walks[letter]!)).toBeGreaterThan(20);
-  expect(functionsOf(walks[letter]!)).toBeLessThanOrEqual(functionsOf(record[letter]!));
+  const most = functionsOf(record[letter]!) + (letter === TIMED ? TIMED_FUNCTIONS : 0);
+  expect(functionsOf(walks[letter]!)).toBeLessThanOrEqual(most);
 });
 
 test('the tour of the source has the table of the record', () => {
