@@ -11,8 +11,57 @@ import { missingRule, type RefusedRequest } from './permissions.js';
  */
 export type FailureKind = 'not-sent' | 'not-executed' | 'unknown-script' | 'refused' | 'unanswered';
 
-const TRANSIENT =
-  /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY|NOREPLICAS|UNKILLABLE|MOVED|ASK)\b|max number of clients/;
+/** The kind of an error that Redis sent, by its code: the first word of its message. */
+type CodeKind = Extract<FailureKind, 'not-executed' | 'unknown-script' | 'refused'>;
+
+/**
+ * Every error code of Redis 6 to 8 and Valkey 7.2 to 8. docs/redis-errors.md has the same table with the reasons. A code
+ * that is not listed counts as `refused`.
+ */
+export const CODES: Readonly<Record<string, CodeKind>> = {
+  ASK: 'not-executed',
+  BUSY: 'not-executed',
+  BUSYGROUP: 'refused',
+  BUSYKEY: 'refused',
+  CLUSTERDOWN: 'not-executed',
+  CROSSSLOT: 'refused',
+  DENIED: 'refused',
+  ERR: 'refused',
+  EXECABORT: 'refused',
+  INPROG: 'refused',
+  INVALIDOBJ: 'refused',
+  IOERR: 'refused',
+  LOADING: 'not-executed',
+  MASTERDOWN: 'not-executed',
+  MISCONF: 'not-executed',
+  MOVED: 'not-executed',
+  NOAUTH: 'refused',
+  NOGOODSLAVE: 'refused',
+  NOGROUP: 'refused',
+  NOMASTERLINK: 'not-executed',
+  NOPERM: 'refused',
+  NOPROTO: 'refused',
+  NOQUORUM: 'refused',
+  NOREPLICAS: 'not-executed',
+  NOSCRIPT: 'unknown-script',
+  NOSUB: 'refused',
+  NOTBUSY: 'refused',
+  OOM: 'refused',
+  READONLY: 'not-executed',
+  REDIRECT: 'not-executed',
+  TRYAGAIN: 'not-executed',
+  UNBLOCKED: 'not-executed',
+  UNKILLABLE: 'not-executed',
+  WRONGPASS: 'refused',
+  WRONGTYPE: 'refused',
+};
+
+/**
+ * Redis 6 puts the error of a command behind the text of the script's error, such as `@user_script:4: -MISCONF`. These
+ * are states of the server, which do not begin while a script runs: so the script has written nothing.
+ */
+const STATE_INSIDE_SCRIPT = /-(READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS|MISCONF)\b/;
+const TOO_MANY_CLIENTS = /max number of clients/;
 const NON_LOCAL = /\battempted to access a non local key\b/;
 const CREDENTIALS = /^(NOAUTH|WRONGPASS|NOPERM)\b|invalid password|without any password/i;
 
@@ -24,11 +73,9 @@ export function failureKind(error: Error): FailureKind {
   if (error instanceof TooLateError) return 'not-executed';
   // Only errors that Redis sent have this name. All others come from the connection.
   if (error.name !== 'ReplyError') return 'unanswered';
-  // If Redis rejects a command inside a script, the error of that command follows the text of the script's error.
-  if (error.message.startsWith('NOSCRIPT')) return 'unknown-script';
-  if (TRANSIENT.test(error.message) || isSplitSlot(error)) return 'not-executed';
-  if (/-(READONLY|MASTERDOWN|CLUSTERDOWN|NOREPLICAS)\b/.test(error.message)) return 'not-executed';
-  return 'refused';
+  const { message } = error;
+  if (STATE_INSIDE_SCRIPT.test(message) || TOO_MANY_CLIENTS.test(message) || isSplitSlot(error)) return 'not-executed';
+  return CODES[/^[A-Z]+\b/.exec(message)?.[0] ?? ''] ?? 'refused';
 }
 
 /** Redis replied that it is a replica. */

@@ -124,3 +124,67 @@ describe('issue 23.6: a client of the package redis or its options, or a connect
     expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('geheim');
   });
 });
+
+describe('an address beside other options: it wins for what it names, and the options say the rest', () => {
+  type Given = { url: string; socket?: { port: number } } & Partial<Record<'username' | 'password', string>> & {
+      database?: number;
+    };
+  const given: [string, () => Given][] = [
+    [
+      'a database',
+      () => {
+        const { database, ...rest } = settings();
+        return { url: address({ ...rest, database: undefined }), database };
+      },
+    ],
+    [
+      'a database and a path of /',
+      () => ({ url: `${address({ database: undefined })}/`, database: settings().database }),
+    ],
+    ['a port', () => ({ url: address({ socket: { host: '127.0.0.1' } }), socket: { port: settings().socket.port } })],
+    ['a password', () => ({ url: address({ password: undefined }), password: PASSWORD })],
+    ['a user', () => ({ url: address({ username: undefined }), username: user })],
+    ['other values of all of them', () => ({ url, username: 'x', password: 'x', database: 15, socket: { port: 1 } })],
+  ];
+  const ways: [string, (options: Given) => unknown][] = [
+    ['options', (options) => options],
+    ['a client of redis 6', (options) => nodeRedis.createClient(options)],
+    ['a client of redis 4', (options) => nodeRedis4.createClient(options)],
+  ];
+
+  /** The address of the suite's server, with some of its parts. */
+  function address(parts: {
+    socket?: { host: string; port?: number };
+    username?: string | undefined;
+    password?: string | undefined;
+    database?: number | undefined;
+  }): string {
+    const { socket, username, password, database } = { ...settings(), ...parts };
+    const credentials = `${username ?? ''}:${encodeURIComponent(password ?? '')}`;
+    const port = socket.port === undefined ? '' : `:${socket.port}`;
+    return `redis://${credentials}@${socket.host}${port}${database === undefined ? '' : `/${database}`}`;
+  }
+
+  test.each(ways.flatMap(([way, make]) => given.map(([what, of]) => [way, what, make, of] as const)))(
+    '%s, with %s',
+    async (_way, _what, make, of) => {
+      const client = createClient({ redis: make(of()) } as CreateClientOptions);
+      opened.push(client);
+      const name = freshName();
+      await client.getLock(name).withLock(async () => {
+        expect(await admin().exists(name)).toBe(1);
+        expect(String(await admin().call('CLIENT', 'LIST'))).toContain(`user=${user}`);
+      });
+    },
+  );
+});
+
+test('the keyPrefix and the name of the package redis are the defaults of keyPrefix and clientName', async () => {
+  const name = freshName();
+  const client = createClient({ redis: nodeRedis.createClient({ url, keyPrefix: 'shop:', name: 'tills' }) });
+  opened.push(client);
+  await client.getLock(name).withLock(async () => {
+    expect(await admin().exists(`shop:${name}`)).toBe(1);
+    expect(String(await admin().call('CLIENT', 'LIST'))).toContain(`name=holdfast:${client.id}:tills:`);
+  });
+});

@@ -75,6 +75,21 @@ test('a cluster over TLS with a password: locks exclude each other, and moved sl
   expect(inspect(seen, { depth: 20, showHidden: true })).not.toContain('mistaken');
 }, 60_000);
 
+test('a cluster of the package redis: what a root node does not name is that of the defaults', async () => {
+  const cluster = await startCluster({ replicas: 0, server: { requirepass: 'hidden-word' } });
+  const { host, port } = cluster.servers[0]!.address;
+  const defaults = { password: 'hidden-word', socket: { port } };
+  const keyPrefix = 'shop:';
+  for (const node of [{ socket: { host } }, { url: `redis://${host}` }]) {
+    const client = create({ redis: { rootNodes: [node], defaults, keyPrefix } });
+    const name = 'from the defaults';
+    await client.getLock(name).withLock(async () => {
+      const { master } = await cluster.shardOf(keyPrefix + name);
+      expect(await cluster.keysOn(master)).toEqual([keyPrefix + name]);
+    });
+  }
+}, 60_000);
+
 test('a cluster behind a service name: when the name points to another cluster, calls succeed there within 5 s', async () => {
   const [first, second] = [await startCluster({ replicas: 0 }), await startCluster({ replicas: 0 })];
   let served = first;

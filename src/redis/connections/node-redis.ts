@@ -15,6 +15,10 @@ export interface NodeRedisOptions {
   username?: string | undefined;
   password?: string | undefined;
   database?: number | undefined;
+  /** Name of the connection. It is the default of `clientName`. */
+  name?: string | undefined;
+  /** The default of the option of the same name of this package. */
+  keyPrefix?: string | Buffer | undefined;
 }
 
 /** A client of the package `redis`. */
@@ -28,6 +32,7 @@ export interface NodeRedisClusterOptions {
   rootNodes: readonly NodeRedisOptions[];
   defaults?: NodeRedisOptions | undefined;
   nodeAddressMap?: object | undefined;
+  keyPrefix?: string | Buffer | undefined;
 }
 
 /** Options as `createSentinel` of the package `redis` takes them. */
@@ -36,6 +41,7 @@ export interface NodeRedisSentinelOptions {
   sentinelRootNodes: readonly { host: string; port: number }[];
   nodeClientOptions?: NodeRedisOptions | undefined;
   sentinelClientOptions?: NodeRedisOptions | undefined;
+  keyPrefix?: string | Buffer | undefined;
 }
 
 /** Where Redis is, as a user of the package `redis` has it. */
@@ -68,31 +74,40 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 
 const single = (options: NodeRedisOptions): Redis => new Redis({ ...settingsOf(options), lazyConnect: true });
 
-function cluster({ rootNodes, defaults = {}, nodeAddressMap }: NodeRedisClusterOptions): Cluster {
-  const { host: _host, port: _port, db: _db, ...redisOptions } = settingsOf(defaults);
-  // A node that names a setting takes it from there, and the others from the defaults.
-  const nodes = rootNodes.map((node) => ({ port: 6379, ...settingsOf(node) }));
+function cluster({ rootNodes, defaults = {}, nodeAddressMap, keyPrefix }: NodeRedisClusterOptions): Cluster {
+  const { host: _host, port: _port, path: _path, db: _db, ...redisOptions } = settingsOf(defaults);
+  // As in the package `redis`: a node that names a setting takes it from there, and the others from the defaults.
+  const nodes = rootNodes.map((node) => ({
+    port: 6379,
+    ...settingsOf({ ...defaults, ...node, socket: { ...defaults.socket, ...node.socket } }),
+  }));
   const natMap = nodeAddressMap as NonNullable<ClusterOptions['natMap']> | undefined;
-  return new Cluster(nodes, { redisOptions, lazyConnect: true, ...(natMap === undefined ? {} : { natMap }) });
+  return new Cluster(nodes, {
+    redisOptions,
+    lazyConnect: true,
+    ...defined({ natMap, keyPrefix: keyPrefix?.toString() }),
+  });
 }
 
 function sentinel(options: NodeRedisSentinelOptions): Redis {
-  const { name, sentinelRootNodes, nodeClientOptions = {}, sentinelClientOptions = {} } = options;
-  const { host: _host, port: _port, ...node } = settingsOf(nodeClientOptions);
+  const { name, sentinelRootNodes, nodeClientOptions = {}, sentinelClientOptions = {}, keyPrefix } = options;
+  const { host: _host, port: _port, path: _path, ...node } = settingsOf(nodeClientOptions);
   const { username, password, tls } = settingsOf(sentinelClientOptions);
   return new Redis({
     ...node,
+    ...defined({ keyPrefix: keyPrefix?.toString(), sentinelUsername: username, sentinelPassword: password }),
     name,
     sentinels: sentinelRootNodes.map(({ host, port }) => ({ host, port })),
-    ...(username === undefined ? {} : { sentinelUsername: username }),
-    ...(password === undefined ? {} : { sentinelPassword: password }),
     ...(tls === undefined ? {} : { sentinelTLS: tls, enableTLSForSentinelMode: true }),
     lazyConnect: true,
   });
 }
 
 /** The settings that ioredis needs to find Redis. */
-type Settings = Pick<RedisOptions, 'host' | 'port' | 'path' | 'family' | 'username' | 'password' | 'db' | 'tls'>;
+type Settings = Pick<
+  RedisOptions,
+  'host' | 'port' | 'path' | 'family' | 'username' | 'password' | 'db' | 'tls' | 'connectionName' | 'keyPrefix'
+>;
 
 /** Settings of a socket that `tls.connect()` does not get. */
 const NOT_TLS = [
@@ -101,23 +116,36 @@ const NOT_TLS = [
 ];
 
 function settingsOf(options: NodeRedisOptions): Settings {
-  const { socket = {}, url, username, password, database } = options;
+  const { socket = {}, url, username, password, database, name, keyPrefix } = options;
   if ('credentialsProvider' in options && options.credentialsProvider !== undefined && password === undefined) {
     throw new InvalidArgumentError('redis', 'a client with a password, not with a credentialsProvider', undefined);
   }
   const { host, port, path, family, tls } = socket as Omit<Settings, 'tls'> & { tls?: unknown };
   const tlsOptions = Object.fromEntries(Object.entries(socket).filter(([key]) => !NOT_TLS.includes(key)));
-  const settings = {
-    ...{ host, port, path, family, username, password, db: database },
-    tls: tls === true ? tlsOptions : undefined,
+  return {
+    ...defined({ host, port, path, family, username, password, db: database, connectionName: name }),
+    ...defined({ keyPrefix: keyPrefix?.toString() }),
+    ...(tls === true ? { tls: tlsOptions } : {}),
     ...(url === undefined ? {} : ofUrl(url, tlsOptions)),
   };
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
-/** The package `redis` lets the address win over the other options. */
+/** What an address names. The package `redis` lets it win over the other options, which say the rest. */
 function ofUrl(url: string, tlsOptions: object): Settings {
-  const { host, port, username, password, db, tls } = fromUrl(url).options;
-  const found = { host, port, username, password, db, tls: tls === undefined ? undefined : tlsOptions };
-  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined && value !== null));
+  const { options } = fromUrl(url);
+  const address = new URL(url);
+  const named = { host: address.hostname, port: address.port, db: address.pathname.slice(1) };
+  const parts = Object.entries(named).filter(([part, text]) => text !== '' || address.searchParams.has(part));
+  return {
+    ...Object.fromEntries(parts.map(([part]) => [part, options[part as keyof typeof named]])),
+    ...(options.username ? { username: options.username } : {}),
+    ...(options.password ? { password: options.password } : {}),
+    ...(options.tls === undefined ? {} : { tls: tlsOptions }),
+  };
+}
+
+/** Without the settings that are not given. An `undefined` would hide the value of a default. */
+function defined<T extends object>(settings: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as { [K in keyof T]?: NonNullable<T[K]> };
 }
