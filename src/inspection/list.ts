@@ -3,14 +3,14 @@ import { checkWellFormed, refuseUnknown } from '../options.js';
 import { channels, scan } from '../redis/scripts/server.js';
 import { keysMeantBy, keysOfChannel, scansFor, WAITING_PATTERNS } from './candidates.js';
 import { describe, ifRefused, type Inspecting, type ListEntry } from './describe.js';
-import { globToRegExp } from './glob.js';
+import { globMatcher } from './glob.js';
 import type { Server } from './servers.js';
 
 /** The options of {@link LockClient.list}. */
 export interface ListOptions {
   /**
    * A pattern of Redis for the names, such as `order:*`: `*`, `?` and `[abc]` are special, and a `\` before one of them
-   * makes it an ordinary character.
+   * makes it an ordinary character. It matches as in the commands `KEYS` and `SCAN`, byte by byte.
    *
    * @defaultValue every name
    */
@@ -56,7 +56,7 @@ async function* entries(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ListEntry, void, undefined> {
   const { keyPrefix, client } = inspecting;
-  const pattern = globToRegExp(match);
+  const isMatch = globMatcher(match);
   const check = (): void => {
     if (client.closed) throw new ClientClosedError();
     if (signal?.aborted === true) throw new LockAbortedError(match, signal.reason);
@@ -71,7 +71,7 @@ async function* entries(
       const names = keys
         .filter((key) => key.startsWith(keyPrefix))
         .map((key) => key.slice(keyPrefix.length))
-        .filter((name) => name !== '' && pattern.test(name) && !seen.has(name));
+        .filter((name) => name !== '' && isMatch(name) && !seen.has(name));
       for (const name of names) seen.add(name);
       const unique = [...new Set(names)];
       for (let at = 0; at < unique.length; at += BATCH) {
