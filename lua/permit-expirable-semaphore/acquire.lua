@@ -1,38 +1,48 @@
--- permit-expirable-semaphore/acquire: takes permits with a lease if enough are free
+-- permit-expirable-semaphore/acquire: takes permits with a lease if enough are free, and may create the semaphore
 -- KEYS[1]  semaphore  string  free permits
 -- KEYS[2]  taken      zset    permit id (16 bytes) -> epoch ms at which its lease ends
 -- ARGV[1]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- ARGV[2]  lease     int     ms; -1 = no expiry
 -- ARGV[3]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[4]  channel   string  wake-up channel of this semaphore
--- ARGV[5..n]  ids    string  one new permit id in hex for each permit
--- Returns  an array: 1 = taken, 0 = too few are free and none is taken; free permits; ms until the next lease of a
---            permit ends, -1 = none has an expiry
+-- ARGV[5]  declared  int  number of permits of a semaphore that does not exist; -1 = do not create it
+-- ARGV[6..n]  ids    string  one new permit id in hex for each permit
+-- Returns  an array: 1 = taken, 0 = too few are free and none is taken, -1 = the semaphore does not exist and none is
+--            taken; free permits; ms until the next lease of a permit ends, -1 = none has an expiry
 --          WRONGTYPE  the string of this name is not a count of permits; nothing changed
 
 local semaphore, taken = KEYS[1], KEYS[2]
 local notAfter, lease, publish, channel = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local declared = tonumber(ARGV[5])
 
 -- include: lib/now.lua (defines now)
 -- Read before the first write: while the slot migrates to another node, Redis refuses reads of an empty set.
 local over = redis.call('ZCOUNT', taken, 0, now)
-local free = tonumber(redis.call('GET', semaphore) or '0')
+local count = redis.call('GET', semaphore)
+-- Redis may have lost the count alone, for example by eviction. Permits that are taken then stay taken.
+local made = not count and declared >= 0
+if made then count = declared - redis.call('ZCARD', taken) end
+local free = tonumber(count or '0')
 if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
 free = free + over
-local idsFrom = 5
+local idsFrom = 6
 -- include: lib/permit-ids.lua (defines ids)
 -- A repeat finds its own ids. It takes no further permits, and its lease counts from now.
 local repeated = tonumber(redis.call('ZSCORE', taken, ids[1]) or '-1') > now
-local granted = (repeated or free >= #ids) and 1 or 0
+local granted = (repeated or free >= #ids) and 1 or count and 0 or -1
 local takes = granted == 1 and not repeated and #ids or 0
-local first = granted == 0 and redis.call('ZRANGE', taken, over, over, 'WITHSCORES')
+local first = granted ~= 1 and redis.call('ZRANGE', taken, over, over, 'WITHSCORES')
 -- Free the expired permits and take the new ones in both keys, or in neither if Redis refuses a command.
 local change = over - takes
-if over > 0 and free > 0 then redis.call(publish, channel, free) end
-if change ~= 0 then redis.call('INCRBY', semaphore, change) end
+if (made or over > 0) and free > 0 then redis.call(publish, channel, free) end
+if made then
+  redis.call('SETNX', semaphore, count + change)
+elseif change ~= 0 then
+  redis.call('INCRBY', semaphore, change)
+end
 -- This command removes nothing. If Redis refuses writes to the set, it refuses this one.
 if over > 0 and type(redis.pcall('ZREMRANGEBYSCORE', taken, 1, 0)) ~= 'number' then
-  redis.call('INCRBY', semaphore, -change)
+  if made then redis.call('DEL', semaphore) else redis.call('INCRBY', semaphore, -change) end
   redis.call('ZREMRANGEBYSCORE', taken, 1, 0)
 end
 -- Redisson stores this number for a permit without an expiry. A larger one means the same.
@@ -43,7 +53,11 @@ if granted == 1 then
   for i = 1, #ids do
     -- Redis can refuse only the first ZADD. Undo the count then: permits without an id could not be released.
     if type(redis.pcall('ZADD', taken, ends, ids[i])) ~= 'number' then
-      if change ~= 0 then redis.call('INCRBY', semaphore, -change) end
+      if made then
+        redis.call('DEL', semaphore)
+      elseif change ~= 0 then
+        redis.call('INCRBY', semaphore, -change)
+      end
       redis.call('ZADD', taken, ends, ids[i])
     end
   end

@@ -34,6 +34,7 @@ import type { ResolvedOptions } from '../options.js';
 import {
   checkContext,
   checkCloseOptions,
+  checkDeclaredPermits,
   checkHandleOptions,
   checkName,
   checkValues,
@@ -248,7 +249,7 @@ export class LockClient implements AsyncDisposable {
   }
 
   /**
-   * Creates a handle for a semaphore: permits without owners. With `permits`, the first use sets the semaphore up.
+   * Creates a handle for a semaphore: permits without owners. With `permits`, its calls create a missing semaphore.
    *
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
    * @example
@@ -257,16 +258,14 @@ export class LockClient implements AsyncDisposable {
    * @redisson `RedissonClient#getSemaphore`
    */
   getSemaphore(name: string | LockName, options?: SemaphoreOptions): Semaphore {
-    return new Semaphore(
-      this.#wiring.objects,
-      new SemaphoreProtocol(this.#wiring.port, this.#checkName(name)),
-      options,
-    );
+    const declared = checkDeclaredPermits(options);
+    const protocol = new SemaphoreProtocol(this.#wiring.port, this.#checkName(name), declared);
+    return new Semaphore(this.#wiring.objects, protocol);
   }
 
   /**
-   * Creates a handle for a semaphore whose permits have an id and a lease each. With `permits`, the first use sets the
-   * semaphore up.
+   * Creates a handle for a semaphore whose permits have an id and a lease each. With `permits`, its calls create a
+   * missing semaphore.
    *
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: the name or an option is invalid.
    * @example
@@ -275,8 +274,9 @@ export class LockClient implements AsyncDisposable {
    * @redisson `RedissonClient#getPermitExpirableSemaphore`
    */
   getPermitExpirableSemaphore(name: string | LockName, options?: SemaphoreOptions): PermitExpirableSemaphore {
-    const protocol = new PermitExpirableSemaphoreProtocol(this.#wiring.port, this.#checkName(name));
-    return new PermitExpirableSemaphore(this.#wiring.objects, protocol, options);
+    const declared = checkDeclaredPermits(options);
+    const protocol = new PermitExpirableSemaphoreProtocol(this.#wiring.port, this.#checkName(name), declared);
+    return new PermitExpirableSemaphore(this.#wiring.objects, protocol);
   }
 
   /**

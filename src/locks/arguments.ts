@@ -86,6 +86,13 @@ export function checkAnyPermits(permits: unknown): void {
   if (!Number.isSafeInteger(permits)) throw new InvalidArgumentError('permits', 'an integer', permits);
 }
 
+/** Checks the time, in milliseconds, after which Redis deletes a key. */
+export function checkTimeToLive(timeToLive: unknown): void {
+  if (!Number.isSafeInteger(timeToLive) || (timeToLive as number) < 1) {
+    throw new InvalidArgumentError('timeToLive', 'an integer of at least 1 (ms)', timeToLive);
+  }
+}
+
 /** @returns the ids without duplicates, in lower case as Redis returns them. */
 export function checkPermitIds(given: unknown): string[] {
   const ids: unknown[] = Array.isArray(given) ? given : [given];
@@ -138,12 +145,12 @@ export function checkBody<O extends object, F extends (...args: never[]) => unkn
 }
 
 /** Checks the options of a semaphore's handle. */
-export function checkSemaphoreOptions(value: { permits?: number | undefined } = {}): { permits?: number | undefined } {
+export function checkDeclaredPermits(value: { permits?: number | undefined } = {}): number | undefined {
   if (typeof value !== 'object' || (value as unknown) === null || !isPlain(value)) {
     throw new InvalidArgumentError('options', 'a plain object, as { permits: 5 }', value);
   }
   refuseUnknown('options', value, ['permits']);
-  return value;
+  return value.permits === undefined ? undefined : checkPermits(value.permits, undefined);
 }
 
 /** Checks the options of a handle. With a misspelled `context`, the handle would act for the calling flow. */

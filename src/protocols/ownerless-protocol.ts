@@ -48,8 +48,8 @@ export abstract class OwnerlessProtocol {
     return this.port.executor.ask(reads.exists, [this.key], []);
   }
 
-  /** Free permits, or the count of a latch. 0 if the key does not exist. */
-  readCount(): Promise<number> {
+  /** Free permits, or the count of a latch. `undefined` if the key does not exist. */
+  readCount(): Promise<number | undefined> {
     return this.port.executor.ask(reads.getCount, [this.key], []);
   }
 

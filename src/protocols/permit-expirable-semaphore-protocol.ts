@@ -2,10 +2,9 @@ import type { Named } from '../lock-name.js';
 import { takenPermitsKey } from '../redis/keys.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import * as scripts from '../redis/scripts/permit-expirable-semaphore.js';
-import { leaseArg } from '../redis/scripts/script.js';
 import type { TimeLeft } from '../lease-time.js';
 import type { AcquireReply } from '../redis/scripts/replies.js';
-import { subscribersArg, type OwnSubscribers } from '../redis/scripts/script.js';
+import { declaredArg, leaseArg, subscribersArg, type OwnSubscribers } from '../redis/scripts/script.js';
 import type { Lane } from './ownerless-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
 import { PermitsProtocol } from './semaphore-protocol.js';
@@ -21,14 +20,15 @@ export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
   readonly kind = 'permit-expirable-semaphore';
   readonly #keys: [semaphore: string, taken: string];
 
-  constructor(port: ProtocolPort, named: Named) {
-    super(port, named);
+  constructor(port: ProtocolPort, named: Named, declared: number | undefined) {
+    super(port, named, declared);
     this.#keys = [this.key, takenPermitsKey(this.key)];
   }
 
   acquire(ids: readonly string[], leaseMs: number | undefined): ScriptRequest<AcquireReply> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.acquire, this.#keys, [leaseArg(leaseMs), publish, this.channel, ...ids]);
+    const terms = [leaseArg(leaseMs), publish, this.channel, declaredArg(this.declared)];
+    return executor.run(scripts.acquire, this.#keys, [...terms, ...ids]);
   }
 
   /**
@@ -70,6 +70,14 @@ export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
 
   count(): Promise<scripts.PermitCount> {
     return this.port.executor.ask(scripts.count, this.#keys, [this.port.publish, this.channel]);
+  }
+
+  delete(lane: Lane): ScriptRequest<boolean> {
+    return this.port.executor.run(scripts.remove, [...this.#keys, this.requests], this.lastArgs(lane));
+  }
+
+  expire(timeToLive: number, { number, sequence }: Lane): ScriptRequest<boolean> {
+    return this.port.executor.run(scripts.expire, [...this.#keys, this.requests], [timeToLive, number, sequence]);
   }
 
   setPermits(permits: number, lane: Lane): ScriptRequest<boolean> {

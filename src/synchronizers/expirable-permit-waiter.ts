@@ -43,7 +43,7 @@ export class ExpirablePermitWaiter extends SharedWaiter {
    * attempt can still run.
    */
   override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
-    request.onDone(() => {
+    super.whenTried(request, () => {
       const doubt = request.reply?.kind === 'permits' ? request.doubt : undefined;
       if (doubt === undefined) fn();
       else void doubt.settled().then(fn);

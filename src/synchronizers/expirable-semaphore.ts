@@ -33,7 +33,8 @@ const MAX_PERMITS = 10_000;
  * client does not renew permits: at the end of its lease a permit is free again, even if the process that acquired it
  * has died.
  *
- * The client serves its own waiters in the order of their calls. Waiters of different clients are served in no order.
+ * The client serves its own waiters for the same number of permits in the order of their calls. A waiter for fewer
+ * permits may pass a waiter for more. Waiters of different clients are served in no order.
  *
  * @redisson `RPermitExpirableSemaphore`. Differs: the server's clock counts the leases, not the client's.
  */
@@ -289,7 +290,9 @@ export class PermitExpirableSemaphore extends PermitSource {
   }
 
   override async availablePermits(): Promise<number> {
-    return (await this.#count()).free;
+    const { exists, free, taken } = await this.#count();
+    const { declared } = this.protocol;
+    return exists || declared === undefined ? free : declared - taken;
   }
 
   /**
@@ -311,7 +314,7 @@ export class PermitExpirableSemaphore extends PermitSource {
    */
   async getPermits(): Promise<number> {
     const { exists, free, taken } = await this.#count();
-    return exists ? free + taken : 0;
+    return exists ? free + taken : (this.protocol.declared ?? 0);
   }
 
   override async trySetPermits(permits: number): Promise<boolean> {
@@ -332,7 +335,6 @@ export class PermitExpirableSemaphore extends PermitSource {
   async setPermits(permits: number): Promise<void> {
     const count = checkPermits(permits, undefined);
     this.checkOpen();
-    if (this.declared !== undefined) await this.setUp(this.declared);
     await this.change((lane) => this.protocol.setPermits(count, lane));
   }
 
@@ -355,7 +357,6 @@ export class PermitExpirableSemaphore extends PermitSource {
     const waiting = waitLimitOf(this.services.clock, waitTime, signal);
     this.checkOpen();
     if (count === 0) return new Permit(this, this.services.clock, { ids: [], sentAt: 0 }, -Infinity);
-    if (this.declared !== undefined) await this.setUp(this.declared);
     const granted = await this.wait<TakenPermits>(
       (resolve, fail) =>
         new ExpirablePermitWaiter(this.protocol, count, this.services, waiting, leaseMs, resolve, fail),
@@ -363,9 +364,17 @@ export class PermitExpirableSemaphore extends PermitSource {
     return granted && new Permit(this, this.services.clock, granted.value, leaseMs);
   }
 
+  /** @internal */
+  protected override readonly countsTaken = true;
+
+  /** @internal */
+  protected override async total(): Promise<number | undefined> {
+    const { exists, free, taken } = await this.protocol.count();
+    return exists ? free + taken : undefined;
+  }
+
   async #count(): Promise<PermitCount> {
     this.checkOpen();
-    if (this.declared !== undefined) await this.setUp(this.declared);
     return this.protocol.count();
   }
 }

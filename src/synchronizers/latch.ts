@@ -77,7 +77,7 @@ export class CountDownLatch extends OwnerlessObject {
    */
   async getCount(): Promise<number> {
     this.checkOpen();
-    return Math.max(0, await this.protocol.readCount());
+    return Math.max(0, (await this.protocol.readCount()) ?? 0);
   }
 
   /**

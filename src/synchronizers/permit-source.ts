@@ -1,8 +1,9 @@
 import { holdChannel } from '../diagnostics/channels.js';
 import { HoldTrace } from '../diagnostics/traces.js';
 import type { Timer } from '../clock.js';
-import { ClientClosedError, LockLostError, UnknownPermitError } from '../errors.js';
-import { checkAnyPermits, checkPermits, checkSemaphoreOptions } from '../locks/arguments.js';
+import { ClientClosedError, LockLostError, LockTimeoutError, UnknownPermitError } from '../errors.js';
+import { checkAnyPermits, checkTimeToLive } from '../locks/arguments.js';
+import { timeLeftNumber } from '../lease-time.js';
 import type { PermitsProtocol } from '../protocols/semaphore-protocol.js';
 import { OwnerlessObject, type Granted, type MakeWaiter, type OwnerlessServices } from './ownerless-object.js';
 import { LONG_WAIT_MS } from '../timing.js';
@@ -10,44 +11,44 @@ import { LONG_WAIT_MS } from '../timing.js';
 /** The options of `getSemaphore` and `getPermitExpirableSemaphore`. */
 export interface SemaphoreOptions {
   /**
-   * Number of permits with which the first use by this client creates the semaphore, unless it exists. An integer of at
-   * least 0.
+   * Number of permits with which calls through this handle create the semaphore if it does not exist, also after a loss
+   * of its data. An integer of at least 0. If the semaphore exists, its number stays as it is.
    *
-   * @defaultValue the client creates no semaphore; some client has to call `trySetPermits`
+   * @defaultValue calls do not create the semaphore; some client has to call `trySetPermits`
    */
   permits?: number | undefined;
 }
 
-/** Number of semaphores whose set-up a client remembers. It repeats the set-up of a semaphore that it has forgotten. */
-const MAX_SET_UP = 10_000;
+/** Number of semaphores whose comparison with the declared number a client remembers. */
+const MAX_COMPARED = 10_000;
+
+/** What a client knows of a semaphore for which a handle declares a number of permits. */
+interface Compared {
+  readonly declared: number;
+  /** The other number that Redis had, if that is not certain yet. */
+  doubted: number | undefined;
+  /** Monotonic time, in ms, of the last comparison. */
+  at: number;
+}
 
 /** The semaphores that one client uses. */
 class UsedSemaphores {
-  /** Maps the key of a semaphore to its set-up, which is pending or has succeeded. */
-  readonly setUp = new Map<string, Promise<boolean>>();
-  /** Maps the key of a semaphore to the number of waiting calls and the timer that checks for a missing set-up. */
+  /** Maps the key of a semaphore to the comparison of its number of permits with the declared one. */
+  readonly compared = new Map<string, Compared>();
+  /** Maps the key of a semaphore to the number of waiting calls and the timer that checks whether it exists. */
   readonly waitedFor = new Map<string, { calls: number; timer: Timer }>();
 }
 
 const used = new WeakMap<OwnerlessServices, UsedSemaphores>();
-/** Keys of the semaphores that the process has warned about. */
+/** Codes of warnings, each with the key of a semaphore that the process has warned about. */
 const warned = new Set<string>();
+
+const HOW_TO_SET_UP = 'call trySetPermits(n), or create every handle with the option { permits: n }';
 
 /** The common part of both semaphores: a number of permits that some client has to set once. */
 export abstract class PermitSource extends OwnerlessObject {
   /** @internal */
   declare protected readonly protocol: PermitsProtocol;
-  /**
-   * @internal Number of permits with which the first use creates the semaphore; `undefined` if the options name none.
-   */
-  protected readonly declared: number | undefined;
-
-  /** @internal */
-  constructor(services: OwnerlessServices, protocol: PermitsProtocol, options: SemaphoreOptions | undefined) {
-    super(services, protocol);
-    const { permits } = checkSemaphoreOptions(options);
-    this.declared = permits === undefined ? undefined : checkPermits(permits, undefined);
-  }
 
   /**
    * Creates the semaphore with a number of free permits, unless it exists.
@@ -75,7 +76,6 @@ export abstract class PermitSource extends OwnerlessObject {
   async addPermits(permits: number): Promise<void> {
     checkAnyPermits(permits);
     this.checkOpen();
-    if (this.declared !== undefined) await this.setUp(this.declared);
     await this.change((lane) => this.protocol.addPermits(permits, lane));
   }
 
@@ -91,19 +91,59 @@ export abstract class PermitSource extends OwnerlessObject {
   abstract availablePermits(): Promise<number>;
 
   /**
-   * @internal Creates the semaphore once per client. Every request of a semaphore with declared permits waits for it.
+   * Deletes the semaphore, and for a permit-expirable semaphore the permits that are taken as well. Waiting calls try
+   * again: a call of a handle with the option `permits` creates the semaphore again.
+   *
+   * @returns `true` if this call deleted the semaphore, `false` if it did not exist.
+   * @throws the errors of `addPermits`.
+   * @example
+   * await semaphore.delete();
+   * await semaphore.trySetPermits(10);
+   * @redisson `RObject#delete()`. Differs: the call wakes the waiters. A key with another kind of value is refused.
    */
-  protected setUp(permits: number): Promise<boolean> {
-    const { setUp } = this.#used;
-    const before = setUp.get(this.protocol.key);
-    if (before !== undefined) return before;
-    const [oldest] = setUp.keys();
-    if (setUp.size >= MAX_SET_UP && oldest !== undefined) setUp.delete(oldest);
-    const made = this.trySetPermits(permits);
-    setUp.set(this.protocol.key, made);
-    // This use rejects with the error. The next use tries again.
-    made.catch(() => setUp.delete(this.protocol.key));
-    return made;
+  async delete(): Promise<boolean> {
+    this.checkOpen();
+    return this.change((lane) => this.protocol.delete(lane));
+  }
+
+  /**
+   * Reads from Redis whether the semaphore exists. A semaphore without free permits does.
+   *
+   * @throws the errors of `availablePermits`.
+   * @redisson `RObject#isExists()`
+   */
+  async isExists(): Promise<boolean> {
+    this.checkOpen();
+    return this.protocol.exists();
+  }
+
+  /**
+   * Sets the time after which Redis deletes the semaphore, and for a permit-expirable semaphore the permits that are
+   * taken as well.
+   *
+   * @param timeToLive - milliseconds from now, at least 1.
+   * @returns `true` if the semaphore has the new time, `false` if it does not exist.
+   * @throws the errors of `addPermits`.
+   * @example
+   * await semaphore.expire(3_600_000);
+   * @redisson `RExpirable#expire(Duration)`
+   */
+  async expire(timeToLive: number): Promise<boolean> {
+    checkTimeToLive(timeToLive);
+    this.checkOpen();
+    return this.change((lane) => this.protocol.expire(timeToLive, lane));
+  }
+
+  /**
+   * Reads from Redis when it will delete the semaphore.
+   *
+   * @returns milliseconds; -2 if the semaphore does not exist, -1 if it does not expire.
+   * @throws the errors of `availablePermits`.
+   * @redisson `RExpirable#remainTimeToLive()`
+   */
+  async remainTimeToLive(): Promise<number> {
+    this.checkOpen();
+    return timeLeftNumber(await this.protocol.timeLeft());
   }
 
   get #used(): UsedSemaphores {
@@ -112,10 +152,21 @@ export abstract class PermitSource extends OwnerlessObject {
     return known;
   }
 
-  /** @internal Queues a waiter like the base class, and checks for a missing set-up if the wait is long. */
+  /**
+   * @internal Reads the number of permits, free and taken; `undefined` if the semaphore does not exist.
+   */
+  protected abstract total(): Promise<number | undefined>;
+  /** @internal Whether {@link total} includes the permits that other clients have taken. */
+  protected abstract readonly countsTaken: boolean;
+
+  /** @internal Queues a waiter like the base class, and reports a semaphore that does not exist. */
   protected override wait<T>(make: MakeWaiter<T>): Promise<Granted<T> | undefined> {
     return super.wait((granted, failed) => {
-      const waiter = make(granted, failed);
+      const waiter = make(granted, (error) => {
+        this.#compare();
+        if (waiter.foundMissing && error instanceof LockTimeoutError) this.#warnOfNone();
+        failed(error);
+      });
       waiter.watch = this;
       return waiter;
     });
@@ -123,7 +174,72 @@ export abstract class PermitSource extends OwnerlessObject {
 
   /** @internal */
   protected override tellGranted(permits: number, handedOff: boolean, askedAt: number): void {
+    this.#compare();
     this.services.reports.permitsAcquired(this.protocol, permits, handedOff, askedAt);
+  }
+
+  /** Warns if the semaphore has another number of permits than this handle declares. */
+  #compare(): void {
+    const { key, declared } = this.protocol;
+    if (declared === undefined) return;
+    const { compared } = this.#used;
+    const before = compared.get(key);
+    const { clock } = this.services.clock;
+    if (before === undefined) {
+      const [oldest] = compared.keys();
+      if (compared.size >= MAX_COMPARED && oldest !== undefined) compared.delete(oldest);
+      const first = { declared, doubted: undefined, at: clock.monotonic() };
+      compared.set(key, first);
+      void this.#compareWithRedis(first);
+    } else if (before.declared !== declared) {
+      this.#warnOfOther(declared, `another handle of this process declares ${before.declared}`);
+    } else if (before.doubted !== undefined && clock.monotonic() >= before.at + LONG_WAIT_MS) {
+      before.at = clock.monotonic();
+      void this.#compareWithRedis(before);
+    }
+  }
+
+  async #compareWithRedis(compared: Compared): Promise<void> {
+    const { declared, doubted } = compared;
+    const total = await this.total().catch(() => undefined);
+    compared.doubted = total === declared ? undefined : total;
+    if (compared.doubted === undefined) return;
+    if (this.countsTaken) this.#warnOfOther(declared, `it has ${total}`);
+    // The permits that are missing may be taken in other processes. They are not for so long without any change.
+    else if (total === doubted) this.#warnOfOther(declared, `it has ${total}, and those that other processes hold`);
+  }
+
+  #warnOfOther(declared: number, found: string): void {
+    this.#warn(
+      'HOLDFAST_OTHER_PERMITS',
+      `a handle of semaphore "${this.name}" declares { permits: ${declared} }, but ${found}; the option changes no ` +
+        'semaphore that exists: call addPermits(difference) once, or declare the same number everywhere',
+    );
+  }
+
+  #warnOfNone(): void {
+    this.#warn(
+      'HOLDFAST_NOT_SET_UP',
+      `a call got no permits of semaphore "${this.name}", because the semaphore is not in Redis; ${HOW_TO_SET_UP}`,
+    );
+  }
+
+  /** @internal A release of permits of this client found no semaphore, and created it with these permits alone. */
+  protected warnOfLoss(permits: number): void {
+    if (this.protocol.declared !== undefined) return;
+    this.#warn(
+      'HOLDFAST_NOT_SET_UP',
+      `Redis has lost semaphore "${this.name}", and a release has created it again with no more than ${permits} ` +
+        `permits; add the others with addPermits(n), and create every handle with the option { permits: n }`,
+    );
+  }
+
+  /** Warns once for each semaphore and code. */
+  #warn(code: string, message: string): void {
+    const once = `${code} ${this.protocol.key}`;
+    if (warned.has(once)) return;
+    warned.add(once);
+    process.emitWarning(message, { code });
   }
 
   /** @internal Runs the body of `withPermits` or `withPermit`, and releases the permits. */
@@ -172,8 +288,11 @@ export abstract class PermitSource extends OwnerlessObject {
       known.calls += 1;
       return;
     }
-    const timer = this.services.clock.clock.setTimer(LONG_WAIT_MS, () => void this.#waitedLong());
-    waitedFor.set(this.protocol.key, { calls: 1, timer });
+    waitedFor.set(this.protocol.key, { calls: 1, timer: this.#lookLater() });
+  }
+
+  #lookLater(): Timer {
+    return this.services.clock.clock.setTimer(LONG_WAIT_MS, () => void this.#waitedLong());
   }
 
   /** @internal A call of this client no longer waits. */
@@ -188,26 +307,23 @@ export abstract class PermitSource extends OwnerlessObject {
   }
 
   /**
-   * Warns if the semaphore does not exist. A semaphore without free permits has a key. If the key is missing, nothing
-   * ends the wait.
+   * Checks that the semaphore still exists: no message tells a waiting call that Redis has lost it. A semaphore without
+   * free permits has a key.
    */
   async #waitedLong(): Promise<void> {
-    try {
-      if (await this.protocol.exists()) return;
-      // The key was deleted after the set-up.
-      if (this.declared !== undefined) {
-        await this.trySetPermits(this.declared);
-        return;
-      }
-    } catch {
-      return;
-    }
-    if (warned.has(this.protocol.key) || !this.#used.waitedFor.has(this.protocol.key)) return;
-    warned.add(this.protocol.key);
-    process.emitWarning(
-      `a call has waited ${LONG_WAIT_MS / 1000} s for permits of semaphore "${this.name}", which is not in Redis; ` +
-        'call trySetPermits(n) once, or create the handle with the option { permits: n }',
-      { code: 'HOLDFAST_NOT_SET_UP' },
-    );
+    const { key, declared } = this.protocol;
+    const { waitedFor } = this.#used;
+    const waited = waitedFor.get(key);
+    const exists = await this.protocol.exists().catch(() => true);
+    if (!exists && declared !== undefined) await this.trySetPermits(declared).catch(() => undefined);
+    if (waited === undefined || waitedFor.get(key) !== waited) return;
+    this.#compare();
+    if (exists || declared !== undefined) waited.timer = this.#lookLater();
+    else
+      this.#warn(
+        'HOLDFAST_NOT_SET_UP',
+        `a call has waited ${LONG_WAIT_MS / 1000} s for permits of semaphore "${this.name}", which is not in Redis; ` +
+          HOW_TO_SET_UP,
+      );
   }
 }

@@ -1,9 +1,16 @@
 import { PermitWaiter } from './permit-waiter.js';
 import { waitLimitOf, type WaitLimit } from '../waiting/limits/wait-limit.js';
-import { InvalidArgumentError, LockTimeoutError } from '../errors.js';
+import { LockTimeoutError } from '../errors.js';
 import type { SemaphoreProtocol } from '../protocols/semaphore-protocol.js';
 import type { ReleaseReply } from '../redis/scripts/semaphore.js';
-import { checkAnyPermits, checkBody, checkOptions, checkPermits, checkWaitTime } from '../locks/arguments.js';
+import {
+  checkAnyPermits,
+  checkBody,
+  checkOptions,
+  checkPermits,
+  checkTimeToLive,
+  checkWaitTime,
+} from '../locks/arguments.js';
 import { SemaphorePermits } from './semaphore-permits.js';
 import { PermitSource } from './permit-source.js';
 import type { PermitsOptions, WaitOptions } from './ownerless-object.js';
@@ -17,8 +24,9 @@ const WITH_OPTIONS = ['permits', 'waitTime', 'signal'] as const;
  * Permits have no owner. Any process can release permits that another process acquired. A process that dies never
  * releases its permits; use {@link LockClient.getPermitExpirableSemaphore} where that can happen.
  *
- * The client serves its own waiters in the order of their calls: a waiter for many permits is served before the waiters
- * behind it. Waiters of different clients are served in no order. Released permits go directly to the client's next
+ * The client serves its own waiters for the same number of permits in the order of their calls. A waiter for fewer
+ * permits may pass a waiter for more, so a waiter for many permits can wait long. Waiters of different clients are served
+ * in no order. Released permits go directly to the client's next
  * waiter. After as many hand-offs as the option `handOff` allows, they go through Redis, where other clients can
  * acquire them.
  *
@@ -141,10 +149,12 @@ export class Semaphore extends PermitSource {
   async release(permits?: number): Promise<void> {
     const count = checkPermits(permits, 1);
     this.checkOpen();
-    if (this.declared !== undefined) await this.setUp(this.declared);
     const line = this.services.lines.line(this.protocol.key, this.protocol.channel);
+    const { acquired } = line.shared;
     const left = line.passOn(count);
-    if (left > 0 && (await this.#release(left, true)) === 'noOtherSubscriber') line.noOtherSubscriber();
+    const reply = left > 0 ? await this.#release(left, true) : undefined;
+    if (reply === 'noOtherSubscriber') line.noOtherSubscriber();
+    if (reply === 'created' && count <= acquired) this.warnOfLoss(left);
     this.services.reports.permitsReleased(this.protocol, count);
   }
 
@@ -160,7 +170,6 @@ export class Semaphore extends PermitSource {
   async releaseIfExists(permits?: number): Promise<boolean> {
     const count = checkPermits(permits, 1);
     this.checkOpen();
-    if (this.declared !== undefined) await this.setUp(this.declared);
     if (count === 0 || (await this.#release(count, false)) === 'none') return false;
     this.services.reports.permitsReleased(this.protocol, count);
     return true;
@@ -171,10 +180,19 @@ export class Semaphore extends PermitSource {
     return this.releaseIfExists(permits);
   }
 
+  /** @internal */
+  protected override readonly countsTaken = false;
+
+  /** @internal */
+  protected override async total(): Promise<number | undefined> {
+    const { acquired } = this.services.lines.line(this.protocol.key, this.protocol.channel).shared;
+    const free = await this.protocol.readCount();
+    return free === undefined ? undefined : free + acquired;
+  }
+
   override async availablePermits(): Promise<number> {
     this.checkOpen();
-    if (this.declared !== undefined) await this.setUp(this.declared);
-    return this.protocol.readCount();
+    return (await this.protocol.readCount()) ?? this.protocol.declared ?? 0;
   }
 
   /**
@@ -196,7 +214,6 @@ export class Semaphore extends PermitSource {
    */
   async drainPermits(): Promise<number> {
     this.checkOpen();
-    if (this.declared !== undefined) await this.setUp(this.declared);
     const { lanes, reports } = this.services;
     const askedAt = reports.now();
     const permits = await lanes.once(
@@ -224,9 +241,7 @@ export class Semaphore extends PermitSource {
    */
   override async trySetPermits(permits: number, timeToLive?: number): Promise<boolean> {
     checkAnyPermits(permits);
-    if (timeToLive !== undefined && (!Number.isSafeInteger(timeToLive) || timeToLive < 1)) {
-      throw new InvalidArgumentError('timeToLive', 'an integer of at least 1 (ms)', timeToLive);
-    }
+    if (timeToLive !== undefined) checkTimeToLive(timeToLive);
     this.checkOpen();
     return this.change((lane) => this.protocol.trySetPermits(permits, lane, timeToLive));
   }
@@ -267,7 +282,6 @@ export class Semaphore extends PermitSource {
   async #take(permits: number, waiting: WaitLimit): Promise<boolean> {
     this.checkOpen();
     if (permits === 0) return true;
-    if (this.declared !== undefined) await this.setUp(this.declared);
     const granted = await this.wait<undefined>(
       (resolve, fail) => new PermitWaiter(this.protocol, permits, this.services, waiting, resolve, fail),
     );

@@ -23,6 +23,10 @@ export interface LineServices {
  */
 export class LocalLine {
   readonly #waiters = new LightSet<Waiter>();
+  /** The last waiter that tried behind the head. */
+  #passing: Waiter | undefined;
+  /** No waiter asks for fewer permits. */
+  #fewest = Infinity;
   /** Tenures of this client that have the lock. */
   readonly holders = new LightSet<Tenure>();
 
@@ -57,12 +61,27 @@ export class LocalLine {
     return this.#waiters[Symbol.iterator]();
   }
 
+  /** The first waiter that asks for fewer permits than `tooMany`. It may pass the waiters before it. */
+  passing(tooMany: number): Waiter | undefined {
+    if (tooMany <= this.#fewest) return undefined;
+    for (const waiter of this.#waiters) if (waiter.permits < tooMany) return (this.#passing = waiter);
+    // Do not walk the line again for each further call.
+    this.#fewest = tooMany;
+    return undefined;
+  }
+
+  /** Whether the try of a waiter behind the head is pending. */
+  get isPassed(): boolean {
+    return this.#passing?.isBusy === true;
+  }
+
   has(waiter: Waiter): boolean {
     return this.#waiters.has(waiter);
   }
 
   add(waiter: Waiter): void {
     this.#waiters.add(waiter);
+    if (waiter.permits < this.#fewest) this.#fewest = waiter.permits;
   }
 
   /** Called when the call starts to wait. `turn`: its line. */
@@ -75,6 +94,7 @@ export class LocalLine {
 
   remove(waiter: Waiter): void {
     if (!this.#waiters.delete(waiter)) return;
+    if (this.#passing === waiter) this.#passing = undefined;
     this.queue?.leave(waiter);
     if (this.#waiters.size > 0) return;
     if (this.queue === undefined) this.services.longWaits.stop(this);

@@ -19,7 +19,6 @@ import type { Try } from './waiter.js';
 export class SharedGrants {
   readonly handOvers: PermitHandOvers;
   readonly #streak: HandOffStreak;
-  /** Number of permits that this client has acquired here and not released. */
   #permits = 0;
 
   constructor(
@@ -31,6 +30,11 @@ export class SharedGrants {
   ) {
     this.handOvers = new PermitHandOvers(services, line, schedule, wakeUps, host);
     this.#streak = new HandOffStreak(services.options.handOff, services.clock);
+  }
+
+  /** Number of permits that this client has acquired here and not released. */
+  get acquired(): number {
+    return this.#permits;
   }
 
   /** `taken`: the reply confirms an acquisition, whose lease may have ended. Returns `true` if the grant was used. */
@@ -56,7 +60,7 @@ export class SharedGrants {
     }
     // The next waiter tries at once, unless the reply says when something will be free for that waiter.
     const next = request.reply?.kind === 'permits' ? request.reply.next : undefined;
-    if (next !== undefined) this.schedule.learn(next, sentAt, sequence);
+    if (next !== undefined) this.schedule.learn(next, sentAt, sequence, 1);
     else this.schedule.wakeUpPending = true;
   }
 

@@ -32,6 +32,8 @@ export abstract class SharedWaiter extends Waiter {
    * describe a time before the call.
    */
   cameAfter = 0;
+  /** The last try found no semaphore. */
+  foundMissing = false;
 
   constructor(
     protected readonly clock: LeaseClock,
@@ -43,12 +45,6 @@ export abstract class SharedWaiter extends Waiter {
   ) {
     super(limit);
   }
-
-  /**
-   * Number of permits that the call wants. A number that is too small for this call may be enough for a call that wants
-   * fewer.
-   */
-  readonly permits: number = 0;
 
   /**
    * Number of permits that another caller's release can pass on to this waiter. 0: no permits can be passed on to this
@@ -90,6 +86,13 @@ export abstract class SharedWaiter extends Waiter {
     return false;
   }
 
+  override whenTried(request: ScriptRequest<AcquireReply>, fn: () => void): void {
+    super.whenTried(request, () => {
+      this.foundMissing = request.reply?.kind === 'busy' && request.reply.isMissing === true;
+      fn();
+    });
+  }
+
   override watchTime(limits: TimeLimits): void {
     super.watchTime(limits);
     this.#watched = this.watch;
@@ -106,7 +109,3 @@ export abstract class SharedWaiter extends Waiter {
     this.fail(error);
   }
 }
-
-/** Whether `next` wants fewer permits: a number that was too small for `waiter` may be enough for `next`. */
-export const asksForFewer = (next: Waiter | undefined, waiter: Waiter): boolean =>
-  next instanceof SharedWaiter && waiter instanceof SharedWaiter && next.permits < waiter.permits;

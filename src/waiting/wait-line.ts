@@ -1,6 +1,6 @@
 /*
  * All local waiters of one channel, and the one wait loop. In the line of an exclusive lock, only the head sends acquire
- * requests to Redis. A call that does not wait sends one try beside the line.
+ * requests to Redis. A call that does not wait sends one try beside the line. Calls for fewer permits may try as well.
  *
  *   try -> busy: subscribe -> confirmed: try again -> busy: park
  *   The head parks until a message, the end of the holder's lease, the end of its own time limit, or its signal.
@@ -24,7 +24,7 @@ import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { RetrySchedule } from './retry-schedule.js';
 import type { FairPlaces } from './fair-places.js';
 import { SharedGrants } from './shared-grants.js';
-import { SharedWaiter, asksForFewer } from './shared-waiter.js';
+import { SharedWaiter } from './shared-waiter.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter } from './lock-waiter.js';
 import type { Try, Waiter } from './waiter.js';
@@ -138,10 +138,7 @@ export class WaitLine implements GrantingLine {
 
   /** Removes a waiter whose time limit has passed, whose signal has aborted, or whose line rejects all waiters. */
   leave(waiter: Waiter, reason: LockError): void {
-    const wasHead = this.#line.head === waiter;
     this.#line.remove(waiter);
-    // There may be enough permits for the next waiter, which asks for fewer.
-    if (wasHead && asksForFewer(this.#line.head, waiter)) this.#schedule.wakeUpPending = true;
     waiter.leave(reason);
     // Other waiters may leave by the same signal. Without the delay, each of them would become the head and send a try
     // just before it leaves.
@@ -164,7 +161,7 @@ export class WaitLine implements GrantingLine {
     if (head === undefined) return;
     if (schedule.next === 'all') return this.#tryAll();
     // The reply to its try, or to the hand-over to it, causes the next step.
-    if (head.isBusy) return;
+    if (head.isBusy || (this.#line.isPassed && !schedule.wakeUpPending)) return;
     // No reply has said yet that the lock is busy.
     if (schedule.isDue && (this.concurrent || this.#following.takeTurn(this.#line.first))) return this.#try(head);
     const now = this.services.clock.now();
@@ -178,7 +175,10 @@ export class WaitLine implements GrantingLine {
     const heldUntil = this.concurrent ? 0 : this.#line.holdersDeadline(now);
     const isKnownBusy = schedule.isTtlKnown || heldUntil > 0;
     if (schedule.wakeUpPending || head.state === 'retrying' || !isKnownBusy) return this.#try(head);
-    this.#park(head, now, heldUntil);
+    // What is too little for the head may be enough for a call behind it.
+    const passing = this.#line.passing(schedule.tooMany);
+    if (passing === undefined) return this.#park(head, now, heldUntil);
+    if (!passing.isBusy) this.#try(passing);
   }
 
   /** The head waits for a message, for the end of the lease, or for its next probe. */
@@ -222,7 +222,8 @@ export class WaitLine implements GrantingLine {
     if (!isSurplus && this.#grantIfTaken(waiter, sent, taken)) return;
     const isPassed = isSurplus && taken && waiter instanceof SharedWaiter && this.shared.passSurplus(waiter, request);
     if (!isPassed) this.#failures.releaseTaken(waiter, sent, taken);
-    if (reply?.kind === 'busy') this.#schedule.learn(reply, this.services.clock.at(request.sentAt, jumped), sequence);
+    const repliedAt = this.services.clock.at(request.sentAt, jumped);
+    if (reply?.kind === 'busy') this.#schedule.learn(reply, repliedAt, sequence, waiter.permits);
     if (!isSurplus) this.#failures.failed(waiter, sent);
   }
 

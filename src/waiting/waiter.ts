@@ -82,6 +82,8 @@ export abstract class Waiter extends LimitedWait {
   /** Lease of the grant, in ms, if it has one. A reply that comes after the end of this lease grants nothing. */
   abstract readonly leaseMs: number | undefined;
   abstract readonly site: CallSite | undefined;
+  /** Number of permits that the call wants. A number that is too small may be enough for a call that wants fewer. */
+  readonly permits: number = 0;
 
   override get name(): string {
     return this.named.name;

@@ -48,6 +48,7 @@ interface Case {
 }
 
 const semaphore = (client: LockClient, name: string) => client.getSemaphore(name);
+const declared = (client: LockClient, name: string) => client.getSemaphore(name, { permits: 3 });
 const expirable = (client: LockClient, name: string) => client.getPermitExpirableSemaphore(name);
 const latch = (client: LockClient, name: string) => client.getCountDownLatch(name);
 const SWEEP = ['publish', 'incrby', 'zremrangebyscore'];
@@ -56,11 +57,47 @@ const SWEEP = ['publish', 'incrby', 'zremrangebyscore'];
 const REFUSED: Readonly<Record<string, Case>> = {
   'permits of a semaphore': {
     script: semaphores.acquire,
-    commands: ['hset', 'pexpire', 'decrby'],
+    commands: ['hset', 'pexpire', 'incrby'],
     free: 5,
     call: (client, name) => semaphore(client, name).tryAcquire(2),
     reply: true,
     after: ['3', 0],
+  },
+  'permits of a missing semaphore': {
+    script: semaphores.acquire,
+    commands: ['publish', 'hset', 'pexpire', 'incrby'],
+    call: (client, name) => declared(client, name).tryAcquire(2),
+    reply: true,
+    after: ['1', 0],
+  },
+  'all permits of a missing semaphore': {
+    script: semaphores.drain,
+    commands: ['hset', 'pexpire', 'decrby'],
+    call: (client, name) => declared(client, name).drainPermits(),
+    reply: 3,
+    after: ['0', 0],
+  },
+  'more permits for a missing semaphore': {
+    script: semaphores.add,
+    commands: ['publish', 'hset', 'pexpire', 'incrby'],
+    call: (client, name) => declared(client, name).addPermits(2),
+    after: ['5', 0],
+  },
+  'the expiry of a semaphore': {
+    script: semaphores.expire,
+    commands: ['hset', 'pexpire'],
+    free: 5,
+    call: (client, name) => semaphore(client, name).expire(60_000),
+    reply: true,
+    after: ['5', 0],
+  },
+  'the end of a semaphore': {
+    script: semaphores.remove,
+    commands: ['publish', 'hset', 'pexpire', 'del'],
+    free: 5,
+    call: (client, name) => semaphore(client, name).delete(),
+    reply: true,
+    after: [null, 0],
   },
   'all permits of a semaphore': {
     script: semaphores.drain,
@@ -128,6 +165,32 @@ const REFUSED: Readonly<Record<string, Case>> = {
     call: async (client, name) => (await expirable(client, name).tryAcquireMany(2)).length,
     reply: 2,
     after: ['3', 2],
+  },
+  'permits with ids of a missing semaphore': {
+    script: permits.acquire,
+    commands: ['publish', 'setnx', 'zadd'],
+    call: async (client, name) =>
+      (await client.getPermitExpirableSemaphore(name, { permits: 3 }).tryAcquireMany(2)).length,
+    reply: 2,
+    after: ['1', 2],
+  },
+  'the expiry of a semaphore with ids': {
+    script: permits.expire,
+    commands: ['hset', 'pexpire'],
+    free: 4,
+    permit: 'taken',
+    call: (client, name) => expirable(client, name).expire(60_000),
+    reply: true,
+    after: ['4', 1],
+  },
+  'the end of a semaphore with ids': {
+    script: permits.remove,
+    commands: ['publish', 'hset', 'pexpire', 'del'],
+    free: 4,
+    permit: 'taken',
+    call: (client, name) => expirable(client, name).delete(),
+    reply: true,
+    after: [null, 0],
   },
   'permits with ids of a semaphore that expires': {
     script: permits.acquire,
@@ -384,6 +447,8 @@ test('the cases refuse each write of each of these scripts', () => {
   const refused = new Map<string, Set<string>>([
     [semaphores.cancel.name, new Set(['publish', 'hset', 'pexpire', 'incrby'])],
     [permits.handOff.name, new Set(HAND_OVER_WRITES)],
+    // Only a script that Redis has refused half-way deletes the semaphore that it created.
+    [permits.acquire.name, new Set(['del'])],
   ]);
   for (const { script, commands } of [...Object.values(REFUSED), ...Object.values(RELEASES)]) {
     refused.set(script.name, new Set([...(refused.get(script.name) ?? []), ...commands]));

@@ -9,11 +9,13 @@ import { until } from '../support/time/until.js';
 const KINDS = {
   getSemaphore: (client: LockClient, name: string, options?: SemaphoreOptions) => {
     const semaphore = client.getSemaphore(name, options);
-    return { semaphore, take: (waitTime?: number) => semaphore.tryAcquire(1, waitTime) };
+    const take = (waitTime?: number) => semaphore.tryAcquire(1, waitTime);
+    return { semaphore, take, hold: () => semaphore.acquirePermits() };
   },
   getPermitExpirableSemaphore: (client: LockClient, name: string, options?: SemaphoreOptions) => {
     const semaphore = client.getPermitExpirableSemaphore(name, options);
-    return { semaphore, take: async (waitTime?: number) => (await semaphore.tryAcquire(waitTime, 60_000)) !== null };
+    const take = async (waitTime?: number) => (await semaphore.tryAcquire(waitTime, 60_000)) !== null;
+    return { semaphore, take, hold: () => semaphore.acquirePermit() };
   },
 };
 
@@ -39,6 +41,9 @@ class WaitedLong extends TestClock {
     for (const fn of fns) fn();
   }
 }
+
+/** Redis loses the data of the semaphore, as by a restart without persistence. */
+const lose = (name: string): Promise<number> => admin().del(name, `{${name}}:timeout`);
 
 const warnings = () => {
   const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
@@ -76,11 +81,11 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     const client = await openClient({ clock, url });
     const { semaphore, take } = make(client, name);
     const asked = (): number => proxy.log.filter((each) => each.name === 'EXISTS' && each.args.includes(name)).length;
+    await semaphore.trySetPermits(0);
     expect(await take(20)).toBe(false);
     clock.passes();
     await answered(client);
     const before = asked();
-    await semaphore.trySetPermits(0);
     const waiting = take(60_000);
     await until(() => (clock.passes(), asked() > before), 'it has waited long');
     await answered(client);
@@ -110,9 +115,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
       const { semaphore } = make(client, freshName('permits'), { permits: 3 });
       if (call === 'addPermits') await semaphore.addPermits(1);
       else if (call === 'release' && 'drainPermits' in semaphore) await semaphore.release(1);
-      expect(await semaphore.availablePermits()).toBe(
-        call === 'availablePermits' || (call === 'release' && !('drainPermits' in semaphore)) ? 3 : 4,
-      );
+      expect(await semaphore.availablePermits()).toBe(call === 'addPermits' ? 4 : 3);
     },
   );
 
@@ -140,6 +143,106 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     expect(warned()).toEqual([]);
   });
 
+  test.each([undefined, 2_000])(
+    'after a loss of its data, a call with the wait time %s sets it up again',
+    async (wait) => {
+      const client = await openClient();
+      const name = freshName('permits');
+      const { semaphore, take } = make(client, name, { permits: 3 });
+      await take();
+      await lose(name);
+      expect(await take(wait)).toBe(true);
+      expect(await semaphore.availablePermits()).toBe(2);
+      await semaphore.expire(1);
+      await until(async () => (await admin().exists(name)) === 0, 'it has expired');
+      expect(await semaphore.availablePermits()).toBe(3);
+      expect(await take(wait)).toBe(true);
+      expect(await semaphore.availablePermits()).toBe(2);
+    },
+  );
+
+  test('a permit that was out at a loss of data leaves the declared number, and not fewer', async () => {
+    const client = await openClient();
+    const name = freshName('permits');
+    const { semaphore, hold, take } = make(client, name, { permits: 3 });
+    const permit = await hold();
+    await lose(name);
+    expect(await outcome(permit.release())).toBe('drainPermits' in semaphore ? 'ok' : 'ERR_LOCK_UNKNOWN_PERMIT');
+    expect(await Promise.all([take(), take(), take(), take()])).toEqual([true, true, true, false]);
+  });
+
+  test('a call that has waited long gets a permit although Redis lost the data later', async () => {
+    const clock = new WaitedLong();
+    const client = await openClient({ clock });
+    const name = freshName('permits');
+    const { proxy, url } = await openProxy();
+    const other = await openClient({ clock, url });
+    await make(client, name, { permits: 1 }).take();
+    const asked = (): number => proxy.log.filter((each) => each.name === 'EXISTS' && each.args.includes(name)).length;
+    const waiting = make(other, name, { permits: 1 }).take(60_000);
+    await until(() => (clock.passes(), asked() > 1), 'it has looked more than once');
+    await lose(name);
+    await until(async () => (clock.passes(), (await admin().exists(name)) === 1), 'it is set again');
+    expect(await waiting).toBe(true);
+  });
+
+  test('the first use with a wait time waits through an outage', async () => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout: 400 });
+    const { take } = make(client, freshName('permits'), { permits: 1 });
+    const outage = proxy.swallow({ contains: 'permits', kind: 'command', times: Infinity });
+    const taken = outcome(take(20_000));
+    // A command deadline has passed, and the call has tried again.
+    const tries = () => new Set(proxy.log.filter(({ name }) => /EVAL/.test(name)).map(({ args }) => args.join())).size;
+    await until(() => tries() >= 2, 'it tries again');
+    outage.lift();
+    expect(await taken).toBe('ok');
+  });
+
+  test('a call without permits warns once if the semaphore is not in Redis and the handle declares none', async () => {
+    const warned = warnings();
+    const client = await openClient();
+    const name = freshName('permits');
+    const { semaphore, take } = make(client, name);
+    await semaphore.trySetPermits(1);
+    expect(await take()).toBe(true);
+    expect(await take()).toBe(false);
+    expect(warned()).toEqual([]);
+    await lose(name);
+    expect([await take(), await take(20)]).toEqual([false, false]);
+    const message: unknown = expect.stringMatching(new RegExp(`"${name}".*not in Redis.*trySetPermits.*permits: n`));
+    expect(warned()).toEqual([{ code: 'HOLDFAST_NOT_SET_UP', message }]);
+  });
+
+  test('handles of one process that declare different numbers warn once', async () => {
+    const warned = warnings();
+    const client = await openClient();
+    const name = freshName('permits');
+    await make(client, name, { permits: 3 }).take();
+    const other = make(client, name, { permits: 10 });
+    await other.take();
+    await other.take();
+    const message: unknown = expect.stringMatching(new RegExp(`"${name}".*permits: 10.*declares 3.*addPermits`));
+    expect(warned()).toEqual([{ code: 'HOLDFAST_OTHER_PERMITS', message }]);
+  });
+
+  test('a handle that declares more permits than the semaphore has warns once, and the same number does not', async () => {
+    const warned = warnings();
+    const clock = new WaitedLong();
+    const [client, other, third] = [await openClient(), await openClient({ clock }), await openClient({ clock })];
+    const name = freshName('permits');
+    await make(client, name, { permits: 3 }).semaphore.trySetPermits(3);
+    const { take, semaphore } = make(other, name, { permits: 10 });
+    await make(third, name, { permits: 3 }).take();
+    expect(await Promise.all([take(), take()])).toEqual([true, true]);
+    const waiting = take(60_000);
+    await until(() => (clock.passes(), warned().length > 0), 'it warns');
+    const message: unknown = expect.stringMatching(new RegExp(`"${name}".*permits: 10.*addPermits`));
+    expect(warned()).toEqual([{ code: 'HOLDFAST_OTHER_PERMITS', message }]);
+    await semaphore.addPermits(7);
+    expect(await waiting).toBe(true);
+  });
+
   test.each([{ permits: -1 }, { permits: 1.5 }, { permits: '2' }, { permit: 1 }, 5, null, []])(
     'issue 20.14: the options %j are refused',
     async (options) => {
@@ -149,4 +252,38 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
       );
     },
   );
+});
+
+test('a release of permits that this client acquired warns if Redis has lost the semaphore', async () => {
+  const warned = warnings();
+  const client = await openClient();
+  const [name, fresh] = [freshName('permits'), freshName('permits')];
+  const semaphore = client.getSemaphore(name);
+  await semaphore.trySetPermits(3);
+  await semaphore.acquire();
+  await lose(name);
+  await semaphore.release();
+  // A release may create a semaphore on purpose.
+  await client.getSemaphore(fresh).release();
+  const message: unknown = expect.stringMatching(new RegExp(`lost semaphore "${name}".*addPermits.*permits: n`));
+  expect(warned()).toEqual([{ code: 'HOLDFAST_NOT_SET_UP', message }]);
+});
+
+test('a release on a handle that declares permits creates no fewer than it declares, and no fewer than it releases', async () => {
+  const client = await openClient();
+  const name = freshName('permits');
+  for (const [permits, released, free] of [
+    [3, 1, 3],
+    [0, 1, 1],
+    [2, 5, 5],
+  ] as const) {
+    await lose(name);
+    await client.getSemaphore(name, { permits }).release(released);
+    expect(await admin().get(name)).toBe(String(free));
+    await lose(name);
+    expect(await client.getSemaphore(name, { permits }).releaseIfExists(released)).toBe(true);
+    expect(await admin().get(name)).toBe(String(free));
+  }
+  await lose(name);
+  expect(await client.getSemaphore(name).releaseIfExists()).toBe(false);
 });

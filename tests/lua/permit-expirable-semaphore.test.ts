@@ -3,9 +3,11 @@ import { requestsKey, semaphoreChannel, takenPermitsKey } from '../../src/redis/
 import {
   acquire,
   count,
+  expire,
   handOff,
   lease,
   release,
+  remove,
   set,
   updateLease,
 } from '../../src/redis/scripts/permit-expirable-semaphore.js';
@@ -37,11 +39,11 @@ async function has(bench: ScriptBench, digit: string, ms: number): Promise<void>
   await admin().zadd(takenPermitsKey(bench.name), ends, raw(digit));
 }
 
-const taking = (bench: ScriptBench, leaseMs: number, digits: string, notAfter = 0) =>
-  run(acquire, keys(bench), notAfter, leaseMs, 'PUBLISH', channel(bench), ...Array.from(digits, id));
+const taking = (bench: ScriptBench, leaseMs: number, digits: string, notAfter = 0, declared = -1) =>
+  run(acquire, keys(bench), notAfter, leaseMs, 'PUBLISH', channel(bench), declared, ...Array.from(digits, id));
 
 describeScript(acquire, {
-  'an array: 1 = taken, 0 = too few are free and none is taken; free permits; ms until the next lease of a': {
+  'an array: 1 = taken, 0 = too few are free and none is taken, -1 = the semaphore does not exist and none is': {
     'permits are stored under the bytes of their ids until their leases end by the server time': async (bench) => {
       await admin().set(bench.name, '5');
       expect(await taking(bench, 20_000, 'ab', await bench.notAfter(5_000))).toEqual([1, 3, between(19_000, 20_000)]);
@@ -69,9 +71,25 @@ describeScript(acquire, {
       expect(await free(bench)).toBe('1');
       expect(await left(bench, 'c')).toBeUndefined();
     },
-    'a missing semaphore is not created': async (bench) => {
-      expect(await taking(bench, -1, 'a')).toEqual([0, 0, -1]);
+    'a missing semaphore without a declared number is not created': async (bench) => {
+      expect(await taking(bench, -1, 'a')).toEqual([-1, 0, -1]);
       expect(await free(bench)).toBeNull();
+    },
+    'a missing semaphore with a declared number is created, and a repeat takes no further permits': async (bench) => {
+      expect(await taking(bench, -1, 'ab', 0, 3)).toEqual([1, 1, -1]);
+      expect(await taking(bench, -1, 'ab', 0, 3)).toEqual([1, 1, -1]);
+      expect(await free(bench)).toBe('1');
+      expect(await bench.published()).toEqual(message(bench, '3'));
+      await admin().del(...keys(bench));
+      expect(await taking(bench, -1, 'ab', 0, 1)).toEqual([0, 1, -1]);
+      expect(await free(bench)).toBe('1');
+    },
+    'the permits that are taken stay taken if Redis has lost the count alone': async (bench) => {
+      await has(bench, 'a', Infinity);
+      await has(bench, 'b', -1);
+      expect(await taking(bench, -1, 'cde', 0, 3)).toEqual([0, 2, -1]);
+      expect(await taking(bench, -1, 'cd', 0, 3)).toEqual([1, 0, -1]);
+      expect(await free(bench)).toBe('0');
     },
     'R1: a repeat takes no further permits, and the lease counts from the repeat': async (bench) => {
       await admin().set(bench.name, '2');
@@ -501,6 +519,105 @@ describeScript(lease, {
       expect(await asking(bench, 'b')).toBe(-2);
       expect(await asking(bench, 'a')).toBe(-2);
       expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+  },
+});
+
+const three = (bench: ScriptBench) => [...keys(bench), requestsKey(bench.name, 'client')];
+const removing = (bench: ScriptBench, sequence: number, notAfter = 0) =>
+  run(remove, three(bench), 'PUBLISH', channel(bench), 0, sequence, notAfter);
+describeScript(remove, {
+  '1': {
+    'both keys are deleted, and a message wakes the waiters': async (bench) => {
+      await admin().set(bench.name, '2');
+      await has(bench, 'a', Infinity);
+      expect(await removing(bench, 1)).toBe(1);
+      expect(await admin().exists(...keys(bench))).toBe(0);
+      await has(bench, 'a', Infinity);
+      expect(await removing(bench, 2)).toBe(1);
+      expect(await admin().exists(...keys(bench))).toBe(0);
+      expect(await bench.published()).toEqual([...message(bench, '1'), ...message(bench, '1')]);
+    },
+  },
+  '0': {
+    'a semaphore that does not exist publishes nothing': async (bench) => {
+      expect(await removing(bench, 1)).toBe(0);
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+  n: {
+    'R1: a repeat deletes no semaphore that was created since': async (bench) => {
+      await admin().set(bench.name, '2');
+      await removing(bench, 1);
+      await admin().set(bench.name, '3');
+      expect(await removing(bench, 1)).toBe(1);
+      expect(await free(bench)).toBe('3');
+    },
+  },
+  WRONGTYPE: {
+    'a string that is not a number stays as it is': async (bench) => {
+      await admin().set(bench.name, 'hello');
+      await expect(removing(bench, 1)).rejects.toThrow(/^WRONGTYPE .* not a count/);
+      expect(await free(bench)).toBe('hello');
+    },
+  },
+  '-3': {
+    'too late: nothing is deleted': async (bench) => {
+      await admin().set(bench.name, '2');
+      expect(await removing(bench, 1, await bench.notAfter(-1))).toBe(-3);
+      expect(await free(bench)).toBe('2');
+    },
+  },
+  '-4': {
+    'cancelled or overtaken: nothing is deleted': async (bench) => {
+      await admin().set(bench.name, '2');
+      await lane(bench, '2:-4');
+      expect(await removing(bench, 2)).toBe(-4);
+      expect(await removing(bench, 1)).toBe(-4);
+      expect(await free(bench)).toBe('2');
+    },
+  },
+});
+
+const expiring = (bench: ScriptBench, sequence: number, notAfter = 0) =>
+  run(expire, three(bench), 60_000, 0, sequence, notAfter);
+describeScript(expire, {
+  '1': {
+    'both keys expire after the time': async (bench) => {
+      await admin().set(bench.name, '2');
+      await has(bench, 'a', Infinity);
+      expect(await expiring(bench, 1)).toBe(1);
+      for (const key of keys(bench)) expect(await admin().pttl(key)).toEqual(between(59_000, 60_000));
+    },
+  },
+  '0': {
+    'a semaphore that does not exist is not created': async (bench) => {
+      expect(await expiring(bench, 1)).toBe(0);
+      expect(await admin().exists(...keys(bench))).toBe(0);
+    },
+  },
+  n: {
+    'R1: a repeat sets no expiry again': async (bench) => {
+      await admin().set(bench.name, '2');
+      await expiring(bench, 1);
+      await admin().persist(bench.name);
+      expect(await expiring(bench, 1)).toBe(1);
+      expect(await admin().pttl(bench.name)).toBe(-1);
+    },
+  },
+  '-3': {
+    'too late: no expiry is set': async (bench) => {
+      await admin().set(bench.name, '2');
+      expect(await expiring(bench, 1, await bench.notAfter(-1))).toBe(-3);
+      expect(await admin().pttl(bench.name)).toBe(-1);
+    },
+  },
+  '-4': {
+    'cancelled or overtaken: no expiry is set': async (bench) => {
+      await admin().set(bench.name, '2');
+      await lane(bench, '2:-4');
+      expect(await expiring(bench, 1)).toBe(-4);
+      expect(await admin().pttl(bench.name)).toBe(-1);
     },
   },
 });

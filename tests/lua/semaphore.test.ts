@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { requestsKey, semaphoreChannel } from '../../src/redis/keys.js';
 import { cancel as cancelRequest } from '../../src/redis/scripts/request.js';
-import { acquire, add, cancel, drain, release, trySet } from '../../src/redis/scripts/semaphore.js';
+import { acquire, add, cancel, drain, expire, release, remove, trySet } from '../../src/redis/scripts/semaphore.js';
 import { admin } from '../support/redis.js';
 import { between, describeScript, type ScriptBench } from './script-bench.js';
 
@@ -50,9 +50,9 @@ function late(request: Run): (bench: ScriptBench) => Promise<void> {
 }
 
 const taking =
-  (permits: number): Run =>
+  (permits: number, declared = -1): Run =>
   (bench, sequence, notAfter = 0) =>
-    run(acquire, two(bench), permits, 0, sequence, notAfter);
+    run(acquire, two(bench), permits, declared, 'PUBLISH', channel(bench), 0, sequence, notAfter);
 describeScript(acquire, {
   n: {
     'permits are taken, and the remaining number is returned': async (bench) => {
@@ -68,6 +68,19 @@ describeScript(acquire, {
       await admin().set(bench.name, '3');
       expect(await taking(3)(bench, 1)).toBe(0);
     },
+    'a missing semaphore is created with the declared number, and the permits that remain are published': async (
+      bench,
+    ) => {
+      expect(await taking(3, 5)(bench, 1)).toBe(2);
+      expect(await taking(3, 5)(bench, 1)).toBe(2);
+      expect(await free(bench)).toBe('2');
+      expect(await bench.published()).toEqual(message(bench, '2'));
+      expect(await taking(2, 5)(bench, 2)).toBe(0);
+    },
+    'R7: a very large declared number is stored exactly': async (bench) => {
+      expect(await taking(1, Number.MAX_SAFE_INTEGER)(bench, 1)).toBe(Number.MAX_SAFE_INTEGER - 1);
+      expect(await free(bench)).toBe(String(Number.MAX_SAFE_INTEGER - 1));
+    },
   },
   '-1': {
     'with too few permits none is taken, and a later copy takes none either': async (bench) => {
@@ -77,9 +90,22 @@ describeScript(acquire, {
       expect(await taking(3)(bench, 1)).toBe(-1);
       expect(await free(bench)).toBe('5');
     },
-    'a missing semaphore is not created': async (bench) => {
-      expect(await taking(1)(bench, 1)).toBe(-1);
+    'a missing semaphore with a declared number is created, also if the number is too small': async (bench) => {
+      expect(await taking(3, 2)(bench, 1)).toBe(-1);
+      expect(await free(bench)).toBe('2');
+      expect(await bench.published()).toEqual(message(bench, '2'));
+      await admin().del(bench.name);
+      expect(await taking(1, 0)(bench, 2)).toBe(-1);
+      expect(await free(bench)).toBe('0');
+    },
+  },
+  '-2': {
+    'a missing semaphore without a declared number is not created': async (bench) => {
+      expect(await taking(1)(bench, 1)).toBe(-2);
       expect(await free(bench)).toBeNull();
+      await admin().set(bench.name, '5');
+      expect(await taking(1)(bench, 1)).toBe(-2);
+      expect(await free(bench)).toBe('5');
     },
   },
   WRONGTYPE: {
@@ -95,9 +121,9 @@ describeScript(acquire, {
 });
 
 const giving =
-  (permits: number, create = 1): Run =>
+  (permits: number, missing = permits): Run =>
   (bench, sequence) =>
-    run(release, two(bench), permits, create, 'PUBLISH', channel(bench), 0, sequence);
+    run(release, two(bench), permits, missing, 'PUBLISH', channel(bench), 0, sequence);
 describeScript(release, {
   '1': {
     'permits are released, and the new number is published to several subscribers': async (bench) => {
@@ -119,15 +145,24 @@ describeScript(release, {
     },
   },
   '2': {
-    'with one subscribed client permits are released, also to a new semaphore': async (bench) => {
-      expect(await giving(2)(bench, 1)).toBe(2);
+    'with one subscribed client permits are released': async (bench) => {
+      await admin().set(bench.name, '0');
+      expect(await giving(2, 7)(bench, 1)).toBe(2);
       expect(await free(bench)).toBe('2');
       expect(await bench.published()).toEqual(message(bench, '2'));
     },
   },
+  '3': {
+    'a missing semaphore is created, and a repeat replies the same': async (bench) => {
+      expect(await giving(2, 7)(bench, 1)).toBe(3);
+      expect(await giving(2, 7)(bench, 1)).toBe(3);
+      expect(await free(bench)).toBe('7');
+      expect(await bench.published()).toEqual(message(bench, '7'));
+    },
+  },
   '0': {
     'a missing semaphore is not created if only an existing one may change': async (bench) => {
-      expect(await giving(2, 0)(bench, 1)).toBe(0);
+      expect(await giving(2, -1)(bench, 1)).toBe(0);
       expect(await free(bench)).toBeNull();
       expect(await bench.published()).toEqual([]);
     },
@@ -136,7 +171,11 @@ describeScript(release, {
   '-4': { 'overtaken: nothing is released': old(giving(2)) },
 });
 
-const draining: Run = (bench, sequence, notAfter = 0) => run(drain, two(bench), 0, sequence, notAfter);
+const drainingOf =
+  (declared: number): Run =>
+  (bench, sequence, notAfter = 0) =>
+    run(drain, two(bench), declared, 0, sequence, notAfter);
+const draining = drainingOf(-1);
 describeScript(drain, {
   n: {
     'all free permits are taken': async (bench) => {
@@ -145,6 +184,11 @@ describeScript(drain, {
       expect(await free(bench)).toBe('0');
     },
     'a repeat returns the same number': repeated(draining, 4),
+    'the declared permits of a missing semaphore are taken': async (bench) => {
+      expect(await drainingOf(4)(bench, 1)).toBe(4);
+      expect(await drainingOf(4)(bench, 1)).toBe(4);
+      expect(await free(bench)).toBe('0');
+    },
     'R7: a repeat returns a very large number exactly, and exactly that number is released': async (bench) => {
       const many = 999_999_999_999_999;
       await admin().set(bench.name, many);
@@ -172,15 +216,20 @@ describeScript(drain, {
 });
 
 const adding =
-  (permits: number): Run =>
+  (permits: number, declared = 0): Run =>
   (bench, sequence, notAfter = 0) =>
-    run(add, two(bench), permits, 'PUBLISH', channel(bench), 0, sequence, notAfter);
+    run(add, two(bench), permits, declared, 'PUBLISH', channel(bench), 0, sequence, notAfter);
 describeScript(add, {
   '1': {
     'the number changes in both directions, and a positive new number is published': async (bench) => {
       expect(await adding(3)(bench, 1)).toBe(1);
       expect(await adding(-4)(bench, 2)).toBe(1);
       expect(await free(bench)).toBe('-1');
+      expect(await bench.published()).toEqual(message(bench, '3'));
+    },
+    'a missing semaphore has its declared number before': async (bench) => {
+      expect(await adding(-2, 5)(bench, 1)).toBe(1);
+      expect(await free(bench)).toBe('3');
       expect(await bench.published()).toEqual(message(bench, '3'));
     },
     'an expiry stays': async (bench) => {
@@ -219,6 +268,55 @@ describeScript(trySet, {
   n: { 'a repeat creates nothing again and replies the same': repeated(setting(4), 1) },
   '-3': { 'too late: nothing is created': late(setting(4)) },
   '-4': { 'cancelled or overtaken: nothing is created': old(setting(4)) },
+});
+
+const removing: Run = (bench, sequence, notAfter = 0) =>
+  run(remove, two(bench), 'PUBLISH', channel(bench), 0, sequence, notAfter);
+describeScript(remove, {
+  '1': {
+    'the semaphore is deleted, and a message wakes its waiters': async (bench) => {
+      await admin().set(bench.name, '-2');
+      expect(await removing(bench, 1)).toBe(1);
+      expect(await free(bench)).toBeNull();
+      expect(await bench.published()).toEqual(message(bench, '1'));
+    },
+  },
+  '0': {
+    'a semaphore that does not exist publishes nothing': async (bench) => {
+      expect(await removing(bench, 1)).toBe(0);
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+  n: { 'a repeat deletes nothing again': repeated(removing, 1) },
+  WRONGTYPE: {
+    'a string that is not a number stays as it is': async (bench) => {
+      await admin().set(bench.name, 'hello');
+      await expect(removing(bench, 1)).rejects.toThrow(/^WRONGTYPE .* not a count/);
+      expect(await free(bench)).toBe('hello');
+    },
+  },
+  '-3': { 'too late: nothing is deleted': late(removing) },
+  '-4': { 'cancelled or overtaken: nothing is deleted': old(removing) },
+});
+
+const expiring: Run = (bench, sequence, notAfter = 0) => run(expire, two(bench), 60_000, 0, sequence, notAfter);
+describeScript(expire, {
+  '1': {
+    'the semaphore expires after the time': async (bench) => {
+      await admin().set(bench.name, '5');
+      expect(await expiring(bench, 1)).toBe(1);
+      expect(await admin().pttl(bench.name)).toEqual(between(59_000, 60_000));
+    },
+  },
+  '0': {
+    'a semaphore that does not exist is not created': async (bench) => {
+      expect(await expiring(bench, 1)).toBe(0);
+      expect(await free(bench)).toBeNull();
+    },
+  },
+  n: { 'a repeat sets no expiry again': repeated(expiring, 1) },
+  '-3': { 'too late: no expiry is set': late(expiring) },
+  '-4': { 'cancelled or overtaken: no expiry is set': old(expiring) },
 });
 
 const cancelling =

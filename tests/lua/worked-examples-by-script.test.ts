@@ -103,7 +103,7 @@ const leaveOne = (name: string, writes: number) =>
   run(readWrite.releasePartial, [name], [readHoldBase(name), A, writes, 30_000, ...toReaders(name), 30_000]);
 const hold = (owner: string, n: number) => `{myLock}:${owner}:rwlock_timeout:${n}`;
 const take = (name: string, id: string, lease: number) =>
-  run(permits.acquire, taken(name), [lease, ...toSemaphore(name), id]);
+  run(permits.acquire, taken(name), [lease, ...toSemaphore(name), -1, id]);
 const held = (value: string, owner: string): Record<string, unknown> => ({
   [value]: owner,
   [`${value}:${owner}:expire_time`]: about(30_000),

@@ -1,5 +1,7 @@
 import acquireSource from '../../../lua/permit-expirable-semaphore/acquire.lua';
 import countSource from '../../../lua/permit-expirable-semaphore/count.lua';
+import deleteSource from '../../../lua/permit-expirable-semaphore/delete.lua';
+import expireSource from '../../../lua/permit-expirable-semaphore/expire.lua';
 import handOffSource from '../../../lua/permit-expirable-semaphore/hand-off.lua';
 import leaseSource from '../../../lua/permit-expirable-semaphore/lease.lua';
 import releaseSource from '../../../lua/permit-expirable-semaphore/release.lua';
@@ -88,4 +90,28 @@ export const lease = defineScript<Keys, [id: string, publish: string, channel: s
   file: 'permit-expirable-semaphore/lease',
   source: leaseSource,
   reply: replyTimeLeft,
+});
+
+export const remove = defineScript<
+  [...Keys, requests: string],
+  [publish: string, channel: string, lane: number, sequence: number],
+  boolean
+>({
+  file: 'permit-expirable-semaphore/delete',
+  source: deleteSource,
+  notAfter: 'last',
+  reply: replyDone,
+  publishedPayload: (deleted) => (deleted ? '1' : undefined),
+});
+
+/** `false`: the semaphore does not exist. */
+export const expire = defineScript<
+  [...Keys, requests: string],
+  [ttlMs: number, lane: number, sequence: number],
+  boolean
+>({
+  file: 'permit-expirable-semaphore/expire',
+  source: expireSource,
+  notAfter: 'last',
+  reply: replyDone,
 });

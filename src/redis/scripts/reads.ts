@@ -9,5 +9,5 @@ export const hgetCount = defineRead<[field: string], number>('hget', (raw) => (r
 export const hkeys = defineRead<[], string[]>('hkeys', (raw) => (Array.isArray(raw) ? raw.map(String) : []));
 /** A fencing token; 0 if none was generated yet. */
 export const getToken = defineRead<[], bigint>('get', (raw) => (raw === null ? 0n : BigInt(raw as string)));
-/** A number in a string key; 0 if the key does not exist. */
-export const getCount = defineRead<[], number>('get', (raw) => (raw === null ? 0 : replyInt(raw)));
+/** A number in a string key; `undefined` if the key does not exist. */
+export const getCount = defineRead<[], number | undefined>('get', (raw) => (raw === null ? undefined : replyInt(raw)));

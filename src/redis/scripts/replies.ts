@@ -25,6 +25,8 @@ export interface Busy {
   readonly retryAfterMs: number | undefined;
   /** When the latch was last opened, in µs of the server clock; `undefined`: unknown, or no latch. */
   readonly openedAtUs?: number | undefined;
+  /** The semaphore does not exist. */
+  readonly isMissing?: true;
 }
 
 /** An owner that has the lock opened or released a hold. */
@@ -59,6 +61,7 @@ export type RenewalReply = 'lost' | { readonly remainingMs: number };
 
 const GRANTED: Granted = Object.freeze({ kind: 'granted', token: undefined });
 const BUSY: Busy = Object.freeze({ kind: 'busy', retryAfterMs: undefined });
+const MISSING: Busy = Object.freeze({ kind: 'busy', retryAfterMs: undefined, isMissing: true });
 const PERMITS: PermitsGranted = Object.freeze({ kind: 'permits', next: undefined });
 const LAST_PERMITS: PermitsGranted = Object.freeze({ kind: 'permits', next: BUSY });
 const HELD: Held = Object.freeze({ kind: 'held', token: undefined });
@@ -85,14 +88,15 @@ export function replyFencedAcquire(raw: unknown): AcquireReply {
   return token === undefined ? busyFor(replyInt(raw)) : { kind: 'granted', token };
 }
 
-/** -1: too few permits are free, and it is unknown when more will be. */
+/** -1: too few permits are free, and it is unknown when more will be. -2: the semaphore does not exist. */
 export function replyPermits(raw: unknown): AcquireReply {
   const free = replyInt(raw);
-  return free > 0 ? PERMITS : free === 0 ? LAST_PERMITS : BUSY;
+  return free > 0 ? PERMITS : free === 0 ? LAST_PERMITS : free === -2 ? MISSING : BUSY;
 }
 
 export function replyExpirablePermits(raw: unknown): AcquireReply {
   const [granted = 0, free = 0, freeIn = -1] = replyInts(raw);
+  if (granted === -1 && freeIn < 0) return MISSING;
   if (granted !== 1) return busyFor(freeIn);
   return free > 0 ? PERMITS : { kind: 'permits', next: busyFor(freeIn) };
 }

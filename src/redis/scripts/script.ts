@@ -90,6 +90,9 @@ export function replyTimeLeft(raw: unknown): TimeLeft {
 /** The argument for the permits that a cancelled request took. */
 export const cancelledArg = (permits: number | 'drained'): number => (permits === 'drained' ? -1 : permits);
 
+/** The argument for the declared permits of a semaphore; -1 if its handle declares none. */
+export const declaredArg = (declared: number | undefined): number => declared ?? -1;
+
 /** The argument for a lease or an expiry; -1 if there is none. */
 export const leaseArg = (leaseMs: number | undefined): number => leaseMs ?? -1;
 

@@ -13,7 +13,7 @@ const ROWS: Readonly<Record<string, { scripts: readonly string[]; reads: readonl
     reads: READS,
   },
   getReadWriteLock: { scripts: ['read-write-lock/'], reads: READS },
-  getSemaphore: { scripts: ['semaphore/', 'request/'], reads: ['get'] },
+  getSemaphore: { scripts: ['semaphore/', 'request/'], reads: ['get', 'exists', 'pttl'] },
   getPermitExpirableSemaphore: { scripts: ['permit-expirable-semaphore/'], reads: ['get'], as: 'getSemaphore' },
   'getMultiLock(group, values)': { scripts: ['group-lock/'], reads: ['exists', 'hkeys'] },
   getCountDownLatch: { scripts: ['latch/', 'request/'], reads: ['get', 'mget'] },

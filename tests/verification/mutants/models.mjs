@@ -46,7 +46,7 @@ export const LANES_AND_QUEUES = [
   without(
     'an acquire of permits that is refused half-way and put back',
     'lua/permit-expirable-semaphore/acquire.lua',
-    "      if change ~= 0 then redis.call('INCRBY', semaphore, -change) end\n",
+    "        redis.call('INCRBY', semaphore, -change)\n",
     '',
     HALF_WAY,
   ),

@@ -54,8 +54,8 @@ export const SABOTAGES = [
   without(
     'nemesis: permits that all go back',
     'lua/semaphore/release.lua',
-    "redis.pcall('INCRBY', semaphore, permits)",
-    "redis.pcall('INCRBY', semaphore, math.min(tonumber(permits), 2))",
+    "redis.pcall('INCRBY', semaphore, change)",
+    "redis.pcall('INCRBY', semaphore, math.min(tonumber(change), 2))",
     NEMESIS,
   ),
   without(
