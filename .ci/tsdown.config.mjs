@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pageText, TEXT } from './page-text.cjs';
-import { scriptText } from './script-text.cjs';
+import { scriptText } from './lua/script-text.cjs';
 import { SUBPATHS } from './subpaths.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));

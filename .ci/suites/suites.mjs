@@ -29,6 +29,7 @@ export const SUITES = {
       'npx knip',
       'npx publint --strict',
       'npx attw --pack .',
+      'node .ci/lua/bindings.mjs --check',
       'node .ci/api/report.mjs',
       'npx typedoc --options .ci/site/typedoc.json --emit none',
       'node .ci/lines.mjs',
@@ -98,6 +99,11 @@ export const SUITES = {
     does: 'Measures which files and functions four usual calls enter, and records it if no walk has become longer.',
     build: false,
     run: ['node --import tsx tests/project/walks/main.ts'],
+  },
+  bindings: {
+    does: 'Writes src/redis/scripts/generated.ts from the headers of the scripts in lua.',
+    build: false,
+    run: ['node .ci/lua/bindings.mjs'],
   },
   api: {
     does: 'Writes the reports of the public API, .ci/api/*.api.md.',

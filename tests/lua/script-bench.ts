@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { lockChannel } from '../../src/redis/keys.js';
 import type { Operation } from '../../src/redis/scripts/script.js';
-import { parseLuaHeader } from '../support/lua/lua-header.js';
+import { parseLuaHeader } from '../../.ci/lua/header.mjs';
 import { readScript } from '../support/lua/script-files.js';
 import { Published, type Message } from '../support/clients/published.js';
 import { admin, freshName, leavesKeys } from '../support/redis.js';

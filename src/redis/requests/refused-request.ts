@@ -3,7 +3,6 @@ import type { RefusedError } from '../../errors.js';
 import type { Operation } from '../scripts/script.js';
 import { isRefusedInside, refusal } from '../server-error.js';
 import { channelOf, type RequestArgs } from './command-args.js';
-import { isRefusedBeforeWriting } from './first-write.js';
 
 type AnyOperation = Pick<Operation<readonly string[], RequestArgs, unknown>, 'name' | 'script'>;
 
@@ -18,6 +17,12 @@ export function refusalOf(
   return refusal(name, error, { keys, channel: channelOf(args, publish), publish, source: script?.source });
 }
 
-/** Whether the script wrote something before Redis refused one of its commands. Redis does not undo such writes. */
-export const mayHaveWritten = ({ script }: AnyOperation, error: Error): boolean =>
-  isRefusedInside(error) && !isRefusedBeforeWriting(error.message, script?.source ?? '');
+/**
+ * Whether the script may have written something before Redis refused one of its commands. Redis does not undo such writes.
+ * An error that does not name the line may come from any line.
+ */
+export function mayHaveWritten({ script }: AnyOperation, error: Error): boolean {
+  if (!isRefusedInside(error)) return false;
+  const line = Number(/@user_script:\s?(\d+)/.exec(error.message)?.[1]);
+  return !line || (script?.writtenAt ?? []).some(([from, to]) => line >= from && line <= to);
+}

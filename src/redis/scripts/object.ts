@@ -1,9 +1,7 @@
-import forceUnlockSource from '../../../lua/object/force-unlock.lua';
-import inspectSource from '../../../lua/object/inspect.lua';
-import inspectAllSource from '../../../lua/object/inspect-all.lua';
+import { objectForceUnlock, objectInspect, objectInspectAll } from './generated.js';
 import { replyDone } from './replies.js';
 import type { TimeLeft } from '../../lease-time.js';
-import { defineScript, replyTimeLeft } from './script.js';
+import { bind, replyTimeLeft } from './script.js';
 
 export interface InspectReply {
   readonly type: string;
@@ -16,43 +14,17 @@ export interface InspectReply {
   readonly permits: readonly (string | number)[];
 }
 
-type ObjectKeys = [object: string, queue: string, token: string, taken: string];
-
-export const inspect = defineScript<ObjectKeys, [], InspectReply>({
-  file: 'object/inspect',
-  source: inspectSource,
-  reply: replyInspect,
-});
+export const inspect = bind(objectInspect, { reply: replyInspect });
 
 /** Reads several names of one server. The keys of all names but the first are arguments. */
-export const inspectAll = defineScript<ObjectKeys, [...others: string[]], InspectReply[]>({
-  file: 'object/inspect-all',
-  source: inspectAllSource,
+export const inspectAll = bind(objectInspectAll, {
   reply: (raw) => (raw as unknown[]).map(replyInspect),
   // The names of one page have several slots. The caller continues with one name at a time.
   ifSplit: () => 'fail',
 });
 
 /** Frees a lock of any kind if the owner has it. */
-export const forceUnlock = defineScript<
-  [lock: string, queue: string, timeouts: string, alive: string, requests: string],
-  [
-    owner: string,
-    publish: string,
-    channel: string,
-    readWriteChannel: string,
-    readHoldBase: string,
-    waitMs: number,
-    lane: number,
-    sequence: number,
-  ],
-  boolean
->({
-  file: 'object/force-unlock',
-  source: forceUnlockSource,
-  notAfter: 'last',
-  reply: replyDone,
-});
+export const forceUnlock = bind(objectForceUnlock, { reply: replyDone });
 
 function replyInspect(raw: unknown): InspectReply {
   const [type, left, content, queue, token, permits] = raw as [string, unknown, string[], string[], string, string[]];

@@ -1,10 +1,6 @@
-import cancelSource from '../../../lua/request/cancel.lua';
+import { requestCancel } from './generated.js';
 import { replyDone } from './replies.js';
-import { defineScript } from './script.js';
+import { bind } from './script.js';
 
 /** `true` if the request had run. Its effect remains. With `false`, the request will never run. */
-export const cancel = defineScript<[requests: string], [lane: number, sequence: number], boolean>({
-  file: 'request/cancel',
-  source: cancelSource,
-  reply: replyDone,
-});
+export const cancel = bind(requestCancel, { reply: replyDone });

@@ -1,17 +1,38 @@
-import { createHash } from 'node:crypto';
 import type { TimeLeft } from '../../lease-time.js';
+
+/** A script of `lua`. `generated.ts` has one for each file, from the header of the file. */
+interface ScriptFile {
+  /** `lock/acquire` is lua/lock/acquire.lua. */
+  readonly name: string;
+  readonly source: string;
+  /** The SHA-1 digest of the source, by which Redis knows the script. */
+  readonly sha: string;
+  /**
+   * Where the client adds the not-after argument: the server time after which the script changes nothing. It comes first
+   * where the number of arguments varies. `undefined` for a script that is never too late.
+   */
+  readonly notAfter: 'first' | 'last' | undefined;
+  /**
+   * First and last line of each range in which the script may have written before Redis refuses a command. Elsewhere there
+   * is nothing to undo.
+   */
+  readonly writtenAt: readonly (readonly [from: number, to: number])[];
+}
+
+/** A script, and the types of its keys and arguments without the not-after. */
+export interface Script<Keys extends readonly string[], Args extends readonly (string | number)[]> extends ScriptFile {
+  /** Never set. */
+  readonly types?: [Keys, Args];
+}
 
 /** A script or a plain read: how to send it, and how to decode its reply. */
 export interface Operation<Keys extends readonly string[], Args extends readonly (string | number)[], Reply> {
   /** Name of the script, such as `lock/acquire` for lua/lock/acquire.lua, or of the command of a plain read. */
   readonly name: string;
-  /** Source and SHA-1 digest of the script; `undefined` for a plain read. */
-  readonly script: { readonly source: string; readonly sha: string } | undefined;
-  /**
-   * Where the client adds the not-after argument: the server time after which the script changes nothing. It comes first
-   * where the number of arguments varies. Absent for an operation that is never too late.
-   */
-  readonly notAfter?: 'first' | 'last' | undefined;
+  /** `undefined` for a plain read. */
+  readonly script: ScriptFile | undefined;
+  /** That of the script. Absent for a plain read. */
+  readonly notAfter?: ScriptFile['notAfter'];
   reply(raw: unknown): Reply;
   /** Whether the reply is a grant, which replicas may have to confirm. Absent if no reply is a grant. */
   readonly isGrant?: ((reply: Reply) => boolean) | undefined;
@@ -35,22 +56,17 @@ export interface InsteadOf<Reply> {
  */
 type IfSplit<Reply> = InsteadOf<Reply> | 'fail' | 'retry';
 
-interface ScriptDefinition<Keys extends readonly string[], Args extends readonly (string | number)[], Reply> {
-  file: string;
-  source: string;
-  notAfter?: number extends Args['length'] ? 'first' : 'last';
-  reply(raw: unknown): Reply;
-  isGrant?: (reply: Reply) => boolean;
-  publishedPayload?: (reply: Reply) => string | undefined;
-  ifSplit?(keys: Keys, args: Args): IfSplit<Reply>;
-}
+/** What a binding adds to a script. */
+type Decoding<Keys extends readonly string[], Args extends readonly (string | number)[], Reply> = Pick<
+  Operation<Keys, Args, Reply>,
+  'reply' | 'isGrant' | 'publishedPayload' | 'ifSplit'
+>;
 
-export function defineScript<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
-  definition: ScriptDefinition<Keys, Args, Reply>,
+export function bind<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
+  script: Script<Keys, Args>,
+  decoding: Decoding<Keys, Args, Reply>,
 ): Operation<Keys, Args, Reply> {
-  const { file, source, ...operation } = definition;
-  const sha = createHash('sha1').update(source).digest('hex');
-  return { name: file, script: { source, sha }, ...operation };
+  return { name: script.name, script, notAfter: script.notAfter, ...decoding };
 }
 
 export function defineRead<Args extends readonly string[], Reply, Keys extends readonly string[] = readonly [string]>(

@@ -1,9 +1,5 @@
-import releaseSource from '../../../lua/spin-lock/release.lua';
-import { replyRelease, type ReleaseReply } from './replies.js';
-import { defineScript } from './script.js';
+import { spinLockRelease } from './generated.js';
+import { replyRelease } from './replies.js';
+import { bind } from './script.js';
 
-export const release = defineScript<[lock: string], string[], ReleaseReply>({
-  file: 'spin-lock/release',
-  source: releaseSource,
-  reply: replyRelease,
-});
+export const release = bind(spinLockRelease, { reply: replyRelease });

@@ -46,7 +46,7 @@ test('src has no any and no directives that silence the compiler', () => {
     const loose =
       withoutComments(text)
         .replace(/'[^'\n]*'|`[^`]*`/g, "''")
-        .match(/.*(?:[:<|&=,([]|=>|\bas|\bextends)\s*any\b.*/g) ?? [];
+        .match(/.*(?:[:<|&=,([]|=>|\bas|\bextends)\s*any\b(?!:).*/g) ?? [];
     return [...silenced, ...loose].map((line) => `${path}: ${line.trim()}`);
   });
   expect(offences).toEqual([]);

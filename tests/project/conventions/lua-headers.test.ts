@@ -1,30 +1,23 @@
 import { describe, expect, test } from '@jest/globals';
-import { scriptText } from '../../../.ci/script-text.cjs';
-import { bindingCounts } from '../../support/lua/binding-counts.js';
-import { bodyDepartures, parseLuaHeader } from '../../support/lua/lua-header.js';
+import { bindings } from '../../../.ci/lua/bindings.mjs';
+import { parseLuaHeader } from '../../../.ci/lua/header.mjs';
+import { bodyDepartures } from '../../support/lua/lua-header.js';
 import { INCLUDED_FILES, readScript, SCRIPT_FILES } from '../../support/lua/script-files.js';
 import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
-interface Binding {
-  readonly name: string;
-  readonly notAfter?: 'first' | 'last';
-  readonly script: { readonly source: string };
-}
+const GENERATED = 'src/redis/scripts/generated.ts';
 
-const isBinding = (value: unknown): value is Binding =>
-  typeof value === 'object' && value !== null && 'script' in value && value.script !== undefined;
+test('the generated bindings are those of the headers', async () => {
+  expect(SCRIPT_FILES.length).toBeGreaterThan(40);
+  // `npm run suite -- bindings` writes them.
+  expect(readProjectFile(GENERATED)).toBe(await bindings());
+});
 
-const bindings = new Map<string, Binding>();
-for (const path of projectFiles('src/redis/scripts', '.ts')) {
-  const module = (await import(`../../../${path}`)) as Record<string, unknown>;
-  for (const [name, value] of Object.entries(module)) if (isBinding(value)) bindings.set(`${path} (${name})`, value);
-}
-
-const counts = bindingCounts();
-
-test('every script is bound, and every binding has its script', () => {
-  expect(SCRIPT_FILES.length).toBeGreaterThan(0);
-  expect([...bindings.values()].map(({ name }) => `lua/${name}.lua`).sort()).toEqual(SCRIPT_FILES);
+test('every script has its replies decoded in a file beside the generated one', () => {
+  const users = projectFiles('src/redis/scripts', '.ts').filter((path) => path !== GENERATED);
+  const bound = users.flatMap((path) => [...readProjectFile(path).matchAll(/\bbind\((\w+), \{/g)].map(([, id]) => id!));
+  const ids = [...readProjectFile(GENERATED).matchAll(/^export const (\w+)/gm)].map(([, id]) => id!);
+  expect([...new Set(bound)].sort()).toEqual(ids.sort());
 });
 
 describe.each(SCRIPT_FILES)('%s', (path) => {
@@ -34,23 +27,6 @@ describe.each(SCRIPT_FILES)('%s', (path) => {
     const header = parseLuaHeader(text);
     expect(`lua/${header.name}.lua`).toBe(path);
     expect(bodyDepartures(header)).toEqual([]);
-  });
-
-  test('is bound in the file of its folder, with as many keys and arguments', () => {
-    const { name, keys, args } = parseLuaHeader(text);
-    const users = [...bindings].filter(([, binding]) => binding.name === name).map(([user]) => user);
-    expect(users).toHaveLength(1);
-    for (const user of users) {
-      const binding = bindings.get(user)!;
-      expect(user.startsWith(`src/redis/scripts/${name.split('/')[0]!}.ts`)).toBe(true);
-      expect(binding.script.source).toBe(scriptText(readProjectFile(path)));
-      const { keys: boundKeys, args: boundArgs } = counts.get(user)!;
-      expect(keys.at(-1)?.variable ? 'variable' : keys.length).toBe(boundKeys);
-      const given = args.filter(({ name }) => name !== 'notAfter');
-      expect(given.at(-1)?.variable ? 'variable' : given.length).toBe(boundArgs);
-      const place = args.findIndex(({ name }) => name === 'notAfter');
-      expect(place).toBe(binding.notAfter === undefined ? -1 : binding.notAfter === 'first' ? 0 : given.length);
-    }
   });
 });
 

@@ -8,7 +8,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type * as Library from '../../../src/index.js';
-import { scriptText } from '../../../.ci/script-text.cjs';
+import { scriptText } from '../../../.ci/lua/script-text.cjs';
 import type { SeenCommand } from '../../support/proxy/fault.js';
 import { FaultProxy } from '../../support/proxy/proxy.js';
 import { until } from '../../support/time/until.js';

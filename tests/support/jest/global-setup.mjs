@@ -1,5 +1,5 @@
 // @ts-check
-import { scriptText } from '../../../.ci/script-text.cjs';
+import { scriptText } from '../../../.ci/lua/script-text.cjs';
 import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';

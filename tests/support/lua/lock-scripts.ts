@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { scriptText } from '../../../.ci/script-text.cjs';
+import { scriptText } from '../../../.ci/lua/script-text.cjs';
 
 type Scripts = ReadonlyMap<string, { sha: string; source: string }>;
 

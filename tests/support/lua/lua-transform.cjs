@@ -1,5 +1,5 @@
 const { createHash } = require('node:crypto');
-const { scriptText } = require('../../../.ci/script-text.cjs');
+const { scriptText } = require('../../../.ci/lua/script-text.cjs');
 
 module.exports = {
   process: (text) => ({ code: `export default ${JSON.stringify(scriptText(text))};` }),

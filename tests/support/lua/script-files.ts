@@ -1,4 +1,4 @@
-import { withIncludes } from '../../../.ci/script-text.cjs';
+import { withIncludes } from '../../../.ci/lua/script-text.cjs';
 import { projectFiles, readProjectFile } from '../project/project-files.js';
 
 const LUA_FILES = projectFiles('lua', '.lua');

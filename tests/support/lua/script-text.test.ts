@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { scriptText, withIncludes } from '../../../.ci/script-text.cjs';
+import { scriptText, withIncludes } from '../../../.ci/lua/script-text.cjs';
 import { ALL_SCRIPTS } from './lock-scripts.js';
 import { admin } from '../redis.js';
 

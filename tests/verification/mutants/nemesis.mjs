@@ -18,8 +18,8 @@ export const SABOTAGES = [
   without(
     'nemesis: a refused call leaves nothing to take back',
     'src/redis/requests/refused-request.ts',
-    "isRefusedInside(error) && !isRefusedBeforeWriting(error.message, script?.source ?? '');",
-    'isRefusedInside(error);',
+    'return !line || (script?.writtenAt ?? []).some(([from, to]) => line >= from && line <= to);',
+    'return !line || script !== undefined;',
     NEMESIS,
   ),
   without('nemesis: a watchdog that renews', watchdog, 'void this.#renew(watched);', '', NEMESIS),

@@ -2,7 +2,7 @@
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 
-const SCRIPTS = join(__dirname, '..', 'lua');
+const SCRIPTS = join(__dirname, '..', '..', 'lua');
 /** A line that stands for the text of a file below `lua/lib`. It names the variable that the file defines, if any. */
 const INCLUDE = /^( *)-- include: (.*?)(?: \(defines (\w+)\))?\n/gm;
 

@@ -1,0 +1,706 @@
+// Generated from the headers in lua by npm run suite -- bindings. Do not edit.
+import type { Script } from './script.js';
+import fairLockAcquireSource from '../../../lua/fair-lock/acquire.lua';
+import fairLockHandOffSource from '../../../lua/fair-lock/hand-off.lua';
+import fairLockRefreshSource from '../../../lua/fair-lock/refresh.lua';
+import fairLockReleaseSource from '../../../lua/fair-lock/release.lua';
+import fencedLockAcquireNestedSource from '../../../lua/fenced-lock/acquire-nested.lua';
+import fencedLockAcquireSource from '../../../lua/fenced-lock/acquire.lua';
+import fencedLockHandOffSource from '../../../lua/fenced-lock/hand-off.lua';
+import groupLockAcquireNestedSource from '../../../lua/group-lock/acquire-nested.lua';
+import groupLockAcquireSource from '../../../lua/group-lock/acquire.lua';
+import groupLockReleasePartialSource from '../../../lua/group-lock/release-partial.lua';
+import groupLockReleaseSource from '../../../lua/group-lock/release.lua';
+import groupLockRenewSource from '../../../lua/group-lock/renew.lua';
+import groupLockStateSource from '../../../lua/group-lock/state.lua';
+import latchCountDownSource from '../../../lua/latch/count-down.lua';
+import latchDeleteSource from '../../../lua/latch/delete.lua';
+import latchTrySetSource from '../../../lua/latch/try-set.lua';
+import lockAcquireNestedSource from '../../../lua/lock/acquire-nested.lua';
+import lockAcquireSource from '../../../lua/lock/acquire.lua';
+import lockHandOffSource from '../../../lua/lock/hand-off.lua';
+import lockReleasePartialSource from '../../../lua/lock/release-partial.lua';
+import lockReleaseSource from '../../../lua/lock/release.lua';
+import lockRenewSource from '../../../lua/lock/renew.lua';
+import objectForceUnlockSource from '../../../lua/object/force-unlock.lua';
+import objectInspectAllSource from '../../../lua/object/inspect-all.lua';
+import objectInspectSource from '../../../lua/object/inspect.lua';
+import permitExpirableSemaphoreAcquireSource from '../../../lua/permit-expirable-semaphore/acquire.lua';
+import permitExpirableSemaphoreCountSource from '../../../lua/permit-expirable-semaphore/count.lua';
+import permitExpirableSemaphoreDeleteSource from '../../../lua/permit-expirable-semaphore/delete.lua';
+import permitExpirableSemaphoreExpireSource from '../../../lua/permit-expirable-semaphore/expire.lua';
+import permitExpirableSemaphoreHandOffSource from '../../../lua/permit-expirable-semaphore/hand-off.lua';
+import permitExpirableSemaphoreLeaseSource from '../../../lua/permit-expirable-semaphore/lease.lua';
+import permitExpirableSemaphoreReleaseSource from '../../../lua/permit-expirable-semaphore/release.lua';
+import permitExpirableSemaphoreSetSource from '../../../lua/permit-expirable-semaphore/set.lua';
+import permitExpirableSemaphoreUpdateLeaseSource from '../../../lua/permit-expirable-semaphore/update-lease.lua';
+import readWriteLockAcquireReadSource from '../../../lua/read-write-lock/acquire-read.lua';
+import readWriteLockAcquireWriteSource from '../../../lua/read-write-lock/acquire-write.lua';
+import readWriteLockHandOffSource from '../../../lua/read-write-lock/hand-off.lua';
+import readWriteLockNestReadSource from '../../../lua/read-write-lock/nest-read.lua';
+import readWriteLockNestWriteSource from '../../../lua/read-write-lock/nest-write.lua';
+import readWriteLockOthersWaitSource from '../../../lua/read-write-lock/others-wait.lua';
+import readWriteLockReleasePartialSource from '../../../lua/read-write-lock/release-partial.lua';
+import readWriteLockReleaseSource from '../../../lua/read-write-lock/release.lua';
+import readWriteLockRenewKeySource from '../../../lua/read-write-lock/renew-key.lua';
+import readWriteLockRenewSource from '../../../lua/read-write-lock/renew.lua';
+import requestCancelSource from '../../../lua/request/cancel.lua';
+import semaphoreAcquireSource from '../../../lua/semaphore/acquire.lua';
+import semaphoreAddSource from '../../../lua/semaphore/add.lua';
+import semaphoreCancelSource from '../../../lua/semaphore/cancel.lua';
+import semaphoreDeleteSource from '../../../lua/semaphore/delete.lua';
+import semaphoreDrainSource from '../../../lua/semaphore/drain.lua';
+import semaphoreExpireSource from '../../../lua/semaphore/expire.lua';
+import semaphoreReleaseSource from '../../../lua/semaphore/release.lua';
+import semaphoreTrySetSource from '../../../lua/semaphore/try-set.lua';
+import spinLockReleaseSource from '../../../lua/spin-lock/release.lua';
+
+export const fairLockAcquire: Script<
+  [lock: string, queue: string, timeouts: string, alive: string],
+  [owner: string, leaseMs: number, waitMs: number, waiterTimeoutMs: number, publish: string, channel: string]
+> = {
+  name: 'fair-lock/acquire',
+  source: fairLockAcquireSource,
+  sha: '719bf2e3e8ba752b9f5a36ad8d493b7fec596bbc',
+  notAfter: 'last',
+  writtenAt: [[21, 90]],
+};
+
+export const fairLockHandOff: Script<
+  [lock: string, queue: string, timeouts: string, alive: string],
+  [from: string, to: string, leaseMs: number, waitMs: number, publish: string, channel: string]
+> = {
+  name: 'fair-lock/hand-off',
+  source: fairLockHandOffSource,
+  sha: 'c3cbce344274fadbd371367a6e391c74beddc118',
+  notAfter: 'last',
+  writtenAt: [[27, 70]],
+};
+
+export const fairLockRefresh: Script<
+  [lock: string, queue: string, timeouts: string, alive: string],
+  [waitMs: number, waiterTimeoutMs: number, publish: string, channel: string, ...owners: string[]]
+> = {
+  name: 'fair-lock/refresh',
+  source: fairLockRefreshSource,
+  sha: '6ea46425806edb113122d6f257410a145bbf7dc5',
+  notAfter: 'first',
+  writtenAt: [[11, 73]],
+};
+
+export const fairLockRelease: Script<
+  [lock: string, queue: string, timeouts: string, alive: string],
+  [publish: string, channel: string, waitMs: number, ...owners: string[]]
+> = {
+  name: 'fair-lock/release',
+  source: fairLockReleaseSource,
+  sha: 'a943d25e86d5d1291ade0e8bd4771027d3e95c11',
+  notAfter: undefined,
+  writtenAt: [[22, 48]],
+};
+
+export const fencedLockAcquireNested: Script<
+  [lock: string, token: string],
+  [owner: string, count: number, leaseMs: number, tokens: string, known: string]
+> = {
+  name: 'fenced-lock/acquire-nested',
+  source: fencedLockAcquireNestedSource,
+  sha: '34e4adaacaf26d574cf9958f4e3e03a4d46f66cd',
+  notAfter: 'last',
+  writtenAt: [[13, 22]],
+};
+
+export const fencedLockAcquire: Script<
+  [lock: string, token: string],
+  [owner: string, leaseMs: number, tokens: string]
+> = {
+  name: 'fenced-lock/acquire',
+  source: fencedLockAcquireSource,
+  sha: '2243ec093cf2be7d8a452b3c31ffc5314227bdc9',
+  notAfter: 'last',
+  writtenAt: [[21, 30]],
+};
+
+export const fencedLockHandOff: Script<
+  [lock: string, token: string],
+  [from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number, tokens: string]
+> = {
+  name: 'fenced-lock/hand-off',
+  source: fencedLockHandOffSource,
+  sha: '22f8d93305ef5e86e5889e10c9458d2339da006b',
+  notAfter: 'last',
+  writtenAt: [
+    [19, 21],
+    [23, 34],
+  ],
+};
+
+export const groupLockAcquireNested: Script<
+  [group: string],
+  [owner: string, leaseMs: number, ...values: (string | number)[]]
+> = {
+  name: 'group-lock/acquire-nested',
+  source: groupLockAcquireNestedSource,
+  sha: '4523c2f605e15d4caa3ae35b9a93cca9b77b671f',
+  notAfter: 'first',
+  writtenAt: [[15, 22]],
+};
+
+export const groupLockAcquire: Script<[group: string], [owner: string, leaseMs: number, ...values: string[]]> = {
+  name: 'group-lock/acquire',
+  source: groupLockAcquireSource,
+  sha: '45fff04fab97d967afff50101f16e33d3ad46958',
+  notAfter: 'first',
+  writtenAt: [[39, 58]],
+};
+
+export const groupLockReleasePartial: Script<
+  [group: string],
+  [owner: string, publish: string, channel: string, longest: number, ...values: (string | number)[]]
+> = {
+  name: 'group-lock/release-partial',
+  source: groupLockReleasePartialSource,
+  sha: '029f33dec54c8d515d881674ab75757c1222cdc5',
+  notAfter: 'first',
+  writtenAt: [[18, 33]],
+};
+
+export const groupLockRelease: Script<
+  [group: string],
+  [publish: string, channel: string, owners: number, needed: number, ...names: (string | number)[]]
+> = {
+  name: 'group-lock/release',
+  source: groupLockReleaseSource,
+  sha: '0259cd549bbde6bd49af6e5fedf0f090acf64cc3',
+  notAfter: undefined,
+  writtenAt: [[30, 34]],
+};
+
+export const groupLockRenew: Script<[...groups: string[]], [...holds: (string | number)[]]> = {
+  name: 'group-lock/renew',
+  source: groupLockRenewSource,
+  sha: '24546b49f4de52663d5a351d24823944382de2f6',
+  notAfter: 'first',
+  writtenAt: [[8, 37]],
+};
+
+export const groupLockState: Script<[group: string], [owner: string, ...values: string[]]> = {
+  name: 'group-lock/state',
+  source: groupLockStateSource,
+  sha: '4e8011d37ef100c1f49f6d560ab6c276bd08108b',
+  notAfter: undefined,
+  writtenAt: [],
+};
+
+export const latchCountDown: Script<
+  [latch: string, requests: string, opened: string],
+  [publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'latch/count-down',
+  source: latchCountDownSource,
+  sha: 'b9f9a5b39039d451bf61dbeb0d2843f12ddf82f0',
+  notAfter: 'last',
+  writtenAt: [
+    [23, 33],
+    [38, 39],
+  ],
+};
+
+export const latchDelete: Script<
+  [latch: string, requests: string, opened: string],
+  [publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'latch/delete',
+  source: latchDeleteSource,
+  sha: 'ddd5b08759ab4ce8e0c606723b23506d21dc5dde',
+  notAfter: 'last',
+  writtenAt: [
+    [22, 28],
+    [32, 34],
+  ],
+};
+
+export const latchTrySet: Script<
+  [latch: string, requests: string],
+  [count: number, publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'latch/try-set',
+  source: latchTrySetSource,
+  sha: '55a21e982939e7004ad7dfce52b4dc4663b419aa',
+  notAfter: 'last',
+  writtenAt: [
+    [18, 21],
+    [24, 26],
+  ],
+};
+
+export const lockAcquireNested: Script<[lock: string], [owner: string, count: number, leaseMs: number]> = {
+  name: 'lock/acquire-nested',
+  source: lockAcquireNestedSource,
+  sha: 'dc5bead0cc877b022f9f8aae3d48a791ee53d57e',
+  notAfter: 'last',
+  writtenAt: [[10, 11]],
+};
+
+export const lockAcquire: Script<[lock: string], [owner: string, leaseMs: number]> = {
+  name: 'lock/acquire',
+  source: lockAcquireSource,
+  sha: 'b7cf4e2e98aff652daec46dcb951207d82f8be0d',
+  notAfter: 'last',
+  writtenAt: [
+    [9, 11],
+    [14, 15],
+  ],
+};
+
+export const lockHandOff: Script<
+  [lock: string],
+  [from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number]
+> = {
+  name: 'lock/hand-off',
+  source: lockHandOffSource,
+  sha: 'e6671514f87770406b3afe458d46f0a2cd7bf666',
+  notAfter: 'last',
+  writtenAt: [
+    [19, 21],
+    [23, 25],
+  ],
+};
+
+export const lockReleasePartial: Script<[lock: string], [owner: string, count: number, lease: number]> = {
+  name: 'lock/release-partial',
+  source: lockReleasePartialSource,
+  sha: '42d8fdc4337183cb17a18dca43302a882103f508',
+  notAfter: 'last',
+  writtenAt: [[9, 10]],
+};
+
+export const lockRelease: Script<[lock: string], [publish: string, channel: string, ...owners: string[]]> = {
+  name: 'lock/release',
+  source: lockReleaseSource,
+  sha: '25f31e57eed7175a93f7259eb09ed30bb84d1356',
+  notAfter: undefined,
+  writtenAt: [],
+};
+
+export const lockRenew: Script<[...locks: string[]], [...ownersAndLeases: (string | number)[]]> = {
+  name: 'lock/renew',
+  source: lockRenewSource,
+  sha: '91b0f5f61f11cb0e2efbc63194a6812b9d924169',
+  notAfter: 'first',
+  writtenAt: [
+    [8, 20],
+    [22, 27],
+  ],
+};
+
+export const objectForceUnlock: Script<
+  [lock: string, queue: string, timeouts: string, alive: string, requests: string],
+  [
+    owner: string,
+    publish: string,
+    channel: string,
+    readWrite: string,
+    base: string,
+    waitMs: number,
+    lane: number,
+    sequence: number,
+  ]
+> = {
+  name: 'object/force-unlock',
+  source: objectForceUnlockSource,
+  sha: '199092fead3a48c3da48d87a3125aae8755609df',
+  notAfter: 'last',
+  writtenAt: [
+    [42, 43],
+    [45, 110],
+  ],
+};
+
+export const objectInspectAll: Script<
+  [object: string, queue: string, token: string, taken: string],
+  [...others: (string | number)[]]
+> = {
+  name: 'object/inspect-all',
+  source: objectInspectAllSource,
+  sha: '916eea110745d867251899f56d7bc6ebaec7d4cf',
+  notAfter: undefined,
+  writtenAt: [],
+};
+
+export const objectInspect: Script<[object: string, queue: string, token: string, taken: string], []> = {
+  name: 'object/inspect',
+  source: objectInspectSource,
+  sha: 'ea7ab9b660ad1b42016417ee6fe145c62c61191a',
+  notAfter: undefined,
+  writtenAt: [],
+};
+
+export const permitExpirableSemaphoreAcquire: Script<
+  [semaphore: string, taken: string],
+  [leaseMs: number, publish: string, channel: string, declared: number, ...ids: string[]]
+> = {
+  name: 'permit-expirable-semaphore/acquire',
+  source: permitExpirableSemaphoreAcquireSource,
+  sha: '4d40cd305074ad89b08578a5e394f1ea32e907ed',
+  notAfter: 'first',
+  writtenAt: [
+    [35, 39],
+    [41, 52],
+    [54, 56],
+    [58, 65],
+  ],
+};
+
+export const permitExpirableSemaphoreCount: Script<
+  [semaphore: string, taken: string],
+  [publish: string, channel: string]
+> = {
+  name: 'permit-expirable-semaphore/count',
+  source: permitExpirableSemaphoreCountSource,
+  sha: 'a9337b93a3ff30b5c8c428042c9255860b2ac862',
+  notAfter: undefined,
+  writtenAt: [
+    [11, 12],
+    [14, 17],
+  ],
+};
+
+export const permitExpirableSemaphoreDelete: Script<
+  [semaphore: string, taken: string, requests: string],
+  [publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'permit-expirable-semaphore/delete',
+  source: permitExpirableSemaphoreDeleteSource,
+  sha: '90e94102ff21156a7ff967bc2f3244d1b8b3abad',
+  notAfter: 'last',
+  writtenAt: [
+    [20, 23],
+    [26, 28],
+  ],
+};
+
+export const permitExpirableSemaphoreExpire: Script<
+  [semaphore: string, taken: string, requests: string],
+  [ttlMs: number, lane: number, sequence: number]
+> = {
+  name: 'permit-expirable-semaphore/expire',
+  source: permitExpirableSemaphoreExpireSource,
+  sha: 'f05aada7c5cb831332fd9a9f323e8768bd20eabc',
+  notAfter: 'last',
+  writtenAt: [
+    [16, 19],
+    [22, 25],
+  ],
+};
+
+export const permitExpirableSemaphoreHandOff: Script<
+  [semaphore: string, taken: string],
+  [publish: string, channel: string, ours: number, leaseMs: number, wanted: number, released: number, ...ids: string[]]
+> = {
+  name: 'permit-expirable-semaphore/hand-off',
+  source: permitExpirableSemaphoreHandOffSource,
+  sha: '96b4ef2c99e5cef6b3dad62664df158f02c4200f',
+  notAfter: undefined,
+  writtenAt: [
+    [70, 78],
+    [80, 83],
+  ],
+};
+
+export const permitExpirableSemaphoreLease: Script<
+  [semaphore: string, taken: string],
+  [id: string, publish: string, channel: string]
+> = {
+  name: 'permit-expirable-semaphore/lease',
+  source: permitExpirableSemaphoreLeaseSource,
+  sha: 'c8709375c6829f3268577d7532d55e286d3aec98',
+  notAfter: undefined,
+  writtenAt: [
+    [13, 14],
+    [16, 20],
+  ],
+};
+
+export const permitExpirableSemaphoreRelease: Script<
+  [semaphore: string, taken: string],
+  [publish: string, channel: string, any: number, ...ids: string[]]
+> = {
+  name: 'permit-expirable-semaphore/release',
+  source: permitExpirableSemaphoreReleaseSource,
+  sha: 'a77d4297b2f33b35ede34788645bd2919be695e9',
+  notAfter: undefined,
+  writtenAt: [
+    [29, 33],
+    [35, 38],
+  ],
+};
+
+export const permitExpirableSemaphoreSet: Script<
+  [semaphore: string, taken: string, requests: string],
+  [permits: number, publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'permit-expirable-semaphore/set',
+  source: permitExpirableSemaphoreSetSource,
+  sha: 'f5b9ebe77dcca273443f2fdcd12b3be850325a9e',
+  notAfter: 'last',
+  writtenAt: [
+    [20, 23],
+    [26, 27],
+  ],
+};
+
+export const permitExpirableSemaphoreUpdateLease: Script<
+  [semaphore: string, taken: string],
+  [id: string, leaseMs: number, publish: string, channel: string]
+> = {
+  name: 'permit-expirable-semaphore/update-lease',
+  source: permitExpirableSemaphoreUpdateLeaseSource,
+  sha: 'b5d1bb763a52efa0a79f430f1de714c8ca9304a1',
+  notAfter: 'last',
+  writtenAt: [
+    [15, 16],
+    [18, 25],
+  ],
+};
+
+export const readWriteLockAcquireRead: Script<[lock: string], [base: string, owner: string, leaseMs: number]> = {
+  name: 'read-write-lock/acquire-read',
+  source: readWriteLockAcquireReadSource,
+  sha: '4d62456e1caf249d785f778ec7798480d5b249b7',
+  notAfter: 'last',
+  writtenAt: [[27, 29]],
+};
+
+export const readWriteLockAcquireWrite: Script<[lock: string], [writer: string, leaseMs: number]> = {
+  name: 'read-write-lock/acquire-write',
+  source: readWriteLockAcquireWriteSource,
+  sha: '7d2dc14c41981ef39f77279009ed699e30d617c4',
+  notAfter: 'last',
+  writtenAt: [[18, 19]],
+};
+
+export const readWriteLockHandOff: Script<
+  [lock: string],
+  [base: string, from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number]
+> = {
+  name: 'read-write-lock/hand-off',
+  source: readWriteLockHandOffSource,
+  sha: 'fa4869795bb5046bb65455703121ce39fa25bcb4',
+  notAfter: 'last',
+  writtenAt: [
+    [11, 12],
+    [14, 33],
+  ],
+};
+
+export const readWriteLockNestRead: Script<
+  [lock: string],
+  [base: string, owner: string, count: number, leaseMs: number]
+> = {
+  name: 'read-write-lock/nest-read',
+  source: readWriteLockNestReadSource,
+  sha: '844c4f4de26b792ed02101558f54d6e56dfca0b4',
+  notAfter: 'last',
+  writtenAt: [
+    [21, 22],
+    [24, 29],
+  ],
+};
+
+export const readWriteLockNestWrite: Script<[lock: string], [writer: string, count: number, leaseMs: number]> = {
+  name: 'read-write-lock/nest-write',
+  source: readWriteLockNestWriteSource,
+  sha: '9e8e24157b65014f1840b6d65d17ce6c3aedcf29',
+  notAfter: 'last',
+  writtenAt: [[10, 11]],
+};
+
+export const readWriteLockOthersWait: Script<[lock: string], [publish: string, channel: string, ours: number]> = {
+  name: 'read-write-lock/others-wait',
+  source: readWriteLockOthersWaitSource,
+  sha: '8a448c21f866cced2670633d2f9dffb538f57ca3',
+  notAfter: undefined,
+  writtenAt: [],
+};
+
+export const readWriteLockReleasePartial: Script<
+  [lock: string],
+  [
+    base: string,
+    owner: string,
+    writes: number,
+    lease: number,
+    publish: string,
+    channel: string,
+    ...lefts: (string | number)[],
+  ]
+> = {
+  name: 'read-write-lock/release-partial',
+  source: readWriteLockReleasePartialSource,
+  sha: '992170bf9d11a9ce28a86418f5ede72af8635ee3',
+  notAfter: 'first',
+  writtenAt: [
+    [29, 30],
+    [32, 39],
+    [41, 62],
+  ],
+};
+
+export const readWriteLockRelease: Script<
+  [lock: string],
+  [base: string, publish: string, channel: string, ...owners: string[]]
+> = {
+  name: 'read-write-lock/release',
+  source: readWriteLockReleaseSource,
+  sha: '6358a4c150512e714456fe2a8fc446841a3f5ed9',
+  notAfter: undefined,
+  writtenAt: [
+    [35, 36],
+    [38, 47],
+  ],
+};
+
+export const readWriteLockRenewKey: Script<[key: string], [owner: string, leaseMs: number]> = {
+  name: 'read-write-lock/renew-key',
+  source: readWriteLockRenewKeySource,
+  sha: '7926eebfe6f76553340e3b0f0f7fc181c62a3d74',
+  notAfter: 'last',
+  writtenAt: [[11, 11]],
+};
+
+export const readWriteLockRenew: Script<[...locks: string[]], [...holds: (string | number)[]]> = {
+  name: 'read-write-lock/renew',
+  source: readWriteLockRenewSource,
+  sha: 'ada47d7b8187a947738f1e2e070382a74e431b2b',
+  notAfter: 'first',
+  writtenAt: [[19, 56]],
+};
+
+export const requestCancel: Script<[requests: string], [lane: number, sequence: number]> = {
+  name: 'request/cancel',
+  source: requestCancelSource,
+  sha: 'c449edae5daba6ea81688097f2c07b62d143422c',
+  notAfter: undefined,
+  writtenAt: [[10, 12]],
+};
+
+export const semaphoreAcquire: Script<
+  [semaphore: string, requests: string],
+  [permits: number, declared: number, publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'semaphore/acquire',
+  source: semaphoreAcquireSource,
+  sha: '0cce8fcf83f7997585c50450ff22aa5c82faed20',
+  notAfter: 'last',
+  writtenAt: [
+    [26, 29],
+    [32, 35],
+  ],
+};
+
+export const semaphoreAdd: Script<
+  [semaphore: string, requests: string],
+  [permits: number, declared: number, publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'semaphore/add',
+  source: semaphoreAddSource,
+  sha: '1754bcdfb48186d6768fcd436c113a78c02d4e53',
+  notAfter: 'last',
+  writtenAt: [
+    [20, 23],
+    [26, 27],
+  ],
+};
+
+export const semaphoreCancel: Script<
+  [semaphore: string, requests: string],
+  [permits: number, publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'semaphore/cancel',
+  source: semaphoreCancelSource,
+  sha: '2202929582b4b91492f483e127bf62dc7a455267',
+  notAfter: undefined,
+  writtenAt: [
+    [17, 21],
+    [23, 24],
+  ],
+};
+
+export const semaphoreDelete: Script<
+  [semaphore: string, requests: string],
+  [publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'semaphore/delete',
+  source: semaphoreDeleteSource,
+  sha: 'da43a563459202ab5da39a1df34d762ce11293de',
+  notAfter: 'last',
+  writtenAt: [
+    [19, 22],
+    [25, 27],
+  ],
+};
+
+export const semaphoreDrain: Script<
+  [semaphore: string, requests: string],
+  [declared: number, lane: number, sequence: number]
+> = {
+  name: 'semaphore/drain',
+  source: semaphoreDrainSource,
+  sha: 'b1cfab1331f08c13beadde9144ec8a0c755dbb92',
+  notAfter: 'last',
+  writtenAt: [
+    [19, 23],
+    [26, 27],
+  ],
+};
+
+export const semaphoreExpire: Script<
+  [semaphore: string, requests: string],
+  [ttlMs: number, lane: number, sequence: number]
+> = {
+  name: 'semaphore/expire',
+  source: semaphoreExpireSource,
+  sha: '88019a059cdf77f94a1bda6db071dd9c41363251',
+  notAfter: 'last',
+  writtenAt: [
+    [15, 18],
+    [21, 23],
+  ],
+};
+
+export const semaphoreRelease: Script<
+  [semaphore: string, requests: string],
+  [permits: number, missing: number, publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'semaphore/release',
+  source: semaphoreReleaseSource,
+  sha: 'b9fe85936c00733b005c2cbe9b66608c0842bb34',
+  notAfter: undefined,
+  writtenAt: [
+    [16, 20],
+    [22, 25],
+  ],
+};
+
+export const semaphoreTrySet: Script<
+  [semaphore: string, requests: string],
+  [permits: number, ttlMs: number, publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'semaphore/try-set',
+  source: semaphoreTrySetSource,
+  sha: 'f1fe097bc70cb4fb12d2f273e3bac14fc283adb5',
+  notAfter: 'last',
+  writtenAt: [
+    [16, 19],
+    [22, 25],
+  ],
+};
+
+export const spinLockRelease: Script<[lock: string], [...owners: string[]]> = {
+  name: 'spin-lock/release',
+  source: spinLockReleaseSource,
+  sha: 'c0f06de2e94ef030512c5acb4b9ae46f3feb05e1',
+  notAfter: undefined,
+  writtenAt: [],
+};
