@@ -39,6 +39,11 @@ export const TRY_PAUSES: Pauses = { first: 100, longest: 1_000, factor: 2 };
  * spreads the probes of many heads that were disconnected together.
  */
 export const PROBE_MS = { least: 1_000, most: 2_000 };
+/**
+ * Time after which the head asks Redis whether a hold of its own client still has the lock. Another program may have
+ * deleted the key. Most sections are shorter, and a hand-over then saves the request.
+ */
+export const OWN_HOLD_PROBE_MS = { least: 100, most: 200 };
 /** A subscription outlives its last waiter. Otherwise a busy lock would subscribe once per section. */
 export const LINGER_MS = 500;
 /**

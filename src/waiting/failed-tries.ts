@@ -45,14 +45,13 @@ export class FailedTries {
   }
 
   #withError(waiter: Waiter, error: LockError, isProbe: boolean): void {
-    waiter.unavailable = error;
     // This was only a probe by a parked waiter: an outage must not fail a waiter that would have slept through it.
     if (isProbe) return;
     if (!(error instanceof RedisUnavailableError)) {
       this.line.remove(waiter);
       return waiter.reject(error);
     }
-    this.#pause(waiter, error);
+    this.#pause(waiter);
     // Waiting calls without a time limit also fail after one command deadline in which Redis did not reply.
     for (const other of [...this.line]) {
       // Readers try at the same time. A pending try or hand-over settles its own call.
@@ -64,7 +63,7 @@ export class FailedTries {
 
   /** Releases what the try acquired, or may have acquired: the caller does not get it. */
   releaseTaken(waiter: Waiter, { request, isProbe }: Try, taken: boolean): void {
-    if (request.error === undefined && !taken) waiter.unavailable = waiter.lateSince = undefined;
+    if (request.error === undefined && !taken) waiter.lateSince = undefined;
     if (!taken && request.doubt === undefined) return;
     waiter.addDoubt(request.doubt);
     const takenBack = waiter.releaseInBackground(request);
@@ -92,14 +91,14 @@ export class FailedTries {
   #grantedTooLate(waiter: Waiter): void {
     const now = this.services.clock.now();
     waiter.lateSince ??= now;
-    this.#pause(waiter, answeredTooLate());
+    this.line.unavailable = answeredTooLate();
+    this.#pause(waiter);
     if (waiter.limit.kind !== 'unlimited' || now - waiter.lateSince < this.services.options.commandTimeout) return;
     this.line.remove(waiter);
     waiter.reject(answeredTooLate());
   }
 
-  #pause(waiter: Waiter, error: LockError): void {
-    waiter.unavailable = error;
+  #pause(waiter: Waiter): void {
     waiter.retry();
     this.schedule.pause();
   }

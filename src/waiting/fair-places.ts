@@ -1,4 +1,5 @@
 import type { LeaseClock, Timer } from '../clock.js';
+import { RedisUnavailableError, type LockError } from '../errors.js';
 import { LightSet } from '../light-set.js';
 import type { WaitQueue } from '../protocols/lock-protocol.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
@@ -13,6 +14,8 @@ export interface QueuedTurn {
   wake(): void;
   /** The hand-over to the waiter gave it nothing. Makes the line step, because a message may have come meanwhile. */
   resume(): void;
+  /** A refresh of the place has settled. `unavailable`: why it failed. */
+  refreshed(unavailable?: LockError): void;
   /** Gives the waiter the lock that another line has handed over. */
   grant(grant: Grant): void;
 }
@@ -100,8 +103,9 @@ export class FairPlaces {
   async #refresh(): Promise<void> {
     this.#refreshing = true;
     const asked = [...this.#waiters.values()];
-    const { reply } = await this.queue.refresh(asked.map(({ waiter }) => waiter.owner)).done;
+    const { error, reply } = await this.queue.refresh(asked.map(({ waiter }) => waiter.owner)).done;
     this.#refreshing = false;
+    for (const { turn } of asked) turn.refreshed(error instanceof RedisUnavailableError ? error : undefined);
     for (const at of reply?.toTry ?? []) {
       const told = asked[at];
       if (told !== undefined && this.#waiters.has(told.waiter)) told.turn.wake();

@@ -158,6 +158,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
         ? this.#notHanded(waiter, request, ours)
         : this.#notHandedInQueue(waiter, request, turn);
     this.line.removeHolder(tenure);
+    this.line.settled();
     this.#streak.count();
     // From here on, sections may follow without a request again: Redis has just seen that no other client waits.
     if (ours !== 'not counted' && extraLeaseMs(this.services.options.handOff, waiter.protocol) > 0)
@@ -293,6 +294,10 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
 
   resume(): void {
     this.host.changed();
+  }
+
+  refreshed(unavailable?: LockError): void {
+    this.line.settled(unavailable);
   }
 
   tenureEnded(tenure: Tenure, how: Ended): void {

@@ -1,4 +1,5 @@
 import type { LeaseClock, LeaseClockMs } from '../clock.js';
+import type { LockError } from '../errors.js';
 import type { Reports } from '../diagnostics/reports.js';
 import { LightSet } from '../light-set.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
@@ -27,6 +28,10 @@ export class LocalLine {
   #passing: Waiter | undefined;
   /** No waiter asks for fewer permits. */
   #fewest = Infinity;
+  /** Number of requests for this lock that have settled. */
+  news = 0;
+  /** Why the newest of them failed. Absent: Redis replied. */
+  unavailable: LockError | undefined;
   /** Tenures of this client that have the lock. */
   readonly holders = new LightSet<Tenure>();
 
@@ -80,8 +85,15 @@ export class LocalLine {
   }
 
   add(waiter: Waiter): void {
+    waiter.newsAtJoin = this.news;
     this.#waiters.add(waiter);
     if (waiter.permits < this.#fewest) this.#fewest = waiter.permits;
+  }
+
+  /** A request for this lock has settled. `unavailable`: why it failed. */
+  settled(unavailable?: LockError): void {
+    this.news += 1;
+    this.unavailable = unavailable;
   }
 
   /** Called when the call starts to wait. `turn`: its line. */

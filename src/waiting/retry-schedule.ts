@@ -1,7 +1,13 @@
 import type { LeaseClock, Timer, LeaseClockMs } from '../clock.js';
 import type { Busy } from '../redis/scripts/replies.js';
 import { BackOff } from '../back-off.js';
-import { AFTER_LEASE_MS, PROBE_MS, TRY_PAUSES, TTL_ZERO_MS, YIELD_AFTER_MESSAGE_MS, YIELD_MS } from '../timing.js';
+import { AFTER_LEASE_MS, TRY_PAUSES, TTL_ZERO_MS, YIELD_AFTER_MESSAGE_MS, YIELD_MS } from '../timing.js';
+
+/** Between these times, in ms, a parked head probes. */
+export interface ProbeMs {
+  readonly least: number;
+  readonly most: number;
+}
 
 /**
  * Decides when the head of a line tries again. The head tries at once while a wake-up is pending or the holder's TTL is
@@ -16,7 +22,7 @@ export class RetrySchedule {
   #lookAt: LeaseClockMs | undefined;
   /** Number of permits that the newest try found too many. 0: fewer would be too many as well. */
   tooMany = 0;
-  /** Time of the next probe while no message can arrive. `Infinity`: no probe is scheduled. */
+  /** Time of the next probe of a parked head. `Infinity`: no probe is scheduled. */
   #probeAt: LeaseClockMs = Infinity;
   /** Sequence number of the newest try. */
   newestTry = 0;
@@ -97,24 +103,25 @@ export class RetrySchedule {
   }
 
   /**
-   * Schedules the next step for the end of the lease. `needsProbes`: no message can arrive. Returns `false` if none could
-   * arrive for 1 to 2 s: the head then probes.
+   * Schedules the next step for the end of the lease, or of the hold of this client that has the lock. `probeMs`: the time
+   * after which the head probes, if it has to. Returns `false` if that time has passed.
    */
-  park(now: LeaseClockMs, needsProbes: boolean): boolean {
-    const { least, most } = PROBE_MS;
-    if (!needsProbes) this.#probeAt = Infinity;
-    else if (this.#probeAt === Infinity) this.#probeAt = now + least + Math.random() * (most - least);
+  park(now: LeaseClockMs, heldUntil: LeaseClockMs, probeMs: ProbeMs | undefined): boolean {
+    if (probeMs === undefined) this.#probeAt = Infinity;
+    else if (this.#probeAt === Infinity)
+      this.#probeAt = now + probeMs.least + Math.random() * (probeMs.most - probeMs.least);
     if (now >= this.#probeAt) {
       this.#probeAt = Infinity;
       return false;
     }
-    this.wakeAt(Math.min(this.#lookAt ?? Infinity, this.#probeAt));
+    this.wakeAt(Math.min(heldUntil > 0 ? heldUntil : (this.#lookAt ?? Infinity), this.#probeAt));
     return true;
   }
 
   /** Called when a waiter was granted: the known TTL no longer applies. */
   granted(): void {
     this.#lookAt = undefined;
+    this.#probeAt = Infinity;
     this.#pauses?.reset();
   }
 

@@ -5,6 +5,7 @@
  *   try -> busy: subscribe -> confirmed: try again -> busy: park
  *   The head parks until a message, the end of the holder's lease, the end of its own time limit, or its signal.
  *   While no message can arrive, the head parks for at most 1 to 2 s.
+ *   Behind a hold of its own client, a head that no reply has told of that hold parks for at most 100 to 200 ms.
  *
  * A wake-up is pending until the head tries, whichever waiter is the head by then. Sending a try clears the wake-up and
  * forgets the holder's TTL. Only the reply to the newest try makes the TTL known again. No waiter parks while a wake-up
@@ -12,7 +13,7 @@
  * pending. tests/verification/model/Waiting.tla models both files.
  */
 import type { LeaseClockMs } from '../clock.js';
-import { ClientClosedError, type LockError } from '../errors.js';
+import { ClientClosedError, LockTimeoutError, RedisUnavailableError, type LockError } from '../errors.js';
 import type { ChannelSource } from '../redis/connections/channel-source.js';
 import { WakeUps } from './wake-ups.js';
 import { FailedTries } from './failed-tries.js';
@@ -21,13 +22,14 @@ import { Grants, type GrantingLine, type GrantServices } from './grants.js';
 import { LightSet } from '../light-set.js';
 import { LocalLine, type LineServices } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
-import { RetrySchedule } from './retry-schedule.js';
+import { RetrySchedule, type ProbeMs } from './retry-schedule.js';
 import type { FairPlaces } from './fair-places.js';
 import { SharedGrants } from './shared-grants.js';
 import { SharedWaiter } from './shared-waiter.js';
 import type { Tenure } from '../holding/tenure.js';
 import { LockWaiter } from './lock-waiter.js';
 import type { Try, Waiter } from './waiter.js';
+import { OWN_HOLD_PROBE_MS, PROBE_MS } from '../timing.js';
 
 /** The services of the client that its lines use. */
 export interface WaitServices extends LineServices, GrantServices, FollowingServices {
@@ -54,6 +56,8 @@ export class WaitLine implements GrantingLine {
   readonly #wakeUps: WakeUps;
   /** Waiters with a pending try. */
   readonly #trying = new LightSet<Waiter>();
+  /** Calls whose time is up while no reply has said whether the lock is busy. The reply to a pending try settles them. */
+  readonly #undecided = new LightSet<Waiter>();
   readonly #following: FollowingTries;
   #onIdle: (() => void) | undefined;
 
@@ -92,6 +96,10 @@ export class WaitLine implements GrantingLine {
 
   get holders(): LightSet<Tenure> {
     return this.#line.holders;
+  }
+
+  get unavailable(): LockError | undefined {
+    return this.#line.unavailable;
   }
 
   beside(protocol: LockProtocol): WaitLine | undefined {
@@ -136,6 +144,28 @@ export class WaitLine implements GrantingLine {
     if (waiter.startWaiting()) this.#line.waitBegins(waiter, this.#grants);
   }
 
+  /**
+   * The time limit of the waiter has passed. The call fails as busy only if Redis has said so: what the client believes
+   * of its own holds is no reply.
+   */
+  timeIsUp(waiter: Waiter): void {
+    const busy = new LockTimeoutError(waiter.name, waiter.limit.waitTime);
+    if (waiter.isBusy || this.#isInformed(waiter)) return this.leave(waiter, busy);
+    this.#line.remove(waiter);
+    // The reply to a try for more permits would say nothing about this call.
+    if ([...this.#trying].some(({ permits }) => permits <= waiter.permits)) this.#undecided.add(waiter);
+    else this.#try(waiter);
+    waiter.settleLater(busy);
+    queueMicrotask(() => this.step());
+    this.#scheduleRemoval();
+  }
+
+  /** Whether the client knows from Redis, since the call came, that the lock is busy, or why it cannot know. */
+  #isInformed({ newsAtJoin }: Waiter): boolean {
+    const { news, unavailable } = this.#line;
+    return news > newsAtJoin || this.#schedule.isTtlKnown || (this.#schedule.isPaused && unavailable !== undefined);
+  }
+
   /** Removes a waiter whose time limit has passed, whose signal has aborted, or whose line rejects all waiters. */
   leave(waiter: Waiter, reason: LockError): void {
     this.#line.remove(waiter);
@@ -172,7 +202,8 @@ export class WaitLine implements GrantingLine {
     // reading the deadline.
     if (!this.concurrent) this.#line.checkHolders();
     if (head.isBusy) return;
-    const heldUntil = this.concurrent ? 0 : this.#line.holdersDeadline(now);
+    // A waiter that polls asks Redis, whatever the client believes of its own holds.
+    const heldUntil = this.concurrent || this.#polls(head) ? 0 : this.#line.holdersDeadline(now);
     const isKnownBusy = schedule.isTtlKnown || heldUntil > 0;
     if (schedule.wakeUpPending || head.state === 'retrying' || !isKnownBusy) return this.#try(head);
     // What is too little for the head may be enough for a call behind it.
@@ -184,14 +215,27 @@ export class WaitLine implements GrantingLine {
   /** The head waits for a message, for the end of the lease, or for its next probe. */
   #park(head: Waiter, now: LeaseClockMs, heldUntil: LeaseClockMs): void {
     this.registry.attend(this, true);
-    const polls = head instanceof LockWaiter && head.protocol.polls !== undefined;
-    if (!this.isSubscribed && !polls) this.#wakeUps.begin();
+    if (!this.isSubscribed && !this.#polls(head)) this.#wakeUps.begin();
     // The tenure of this client that has the lock causes a step when it ends.
-    if (heldUntil > 0) return this.#schedule.wakeAt(heldUntil);
-    // A waiter in a Redis queue needs no probes: the reply to its regular refresh says when to try. A kind that polls is
-    // not subscribed, and tries anyway.
-    const needsProbes = this.isSubscribed && this.queue === undefined && !this.#wakeUps.isConfirmed;
-    if (!this.#schedule.park(now, needsProbes)) this.#try(head, true);
+    const probeMs = heldUntil > 0 ? this.#ownHoldProbe(head) : this.#silenceProbe();
+    if (!this.#schedule.park(now, heldUntil, probeMs)) this.#try(head, true);
+  }
+
+  #polls(head: Waiter): boolean {
+    return head instanceof LockWaiter && head.protocol.polls !== undefined;
+  }
+
+  /** A head that waits for a hold of its own client asks Redis once whether that hold still has the lock. */
+  #ownHoldProbe(head: Waiter): ProbeMs | undefined {
+    return this.#isInformed(head) ? undefined : OWN_HOLD_PROBE_MS;
+  }
+
+  /**
+   * While no message can arrive, the head probes. A waiter in a Redis queue needs no probes: the reply to its regular
+   * refresh says when to try. A kind that polls is not subscribed, and tries anyway.
+   */
+  #silenceProbe(): ProbeMs | undefined {
+    return this.isSubscribed && this.queue === undefined && !this.#wakeUps.isConfirmed ? PROBE_MS : undefined;
   }
 
   #tryAll(): void {
@@ -207,10 +251,21 @@ export class WaitLine implements GrantingLine {
       // close() rejects the waiters of the line. A call with a single try is not among them.
       if (this.services.client.closed) waiter.leave(new ClientClosedError());
       waiter.tried();
+      const { error } = sent.request;
+      this.#line.settled(isProbe || error instanceof RedisUnavailableError ? error : undefined);
       this.#tried(waiter, sent);
       waiter.onTryOver();
+      if (this.#undecided.size > 0) this.#settleUndecided();
       this.changed();
     });
+  }
+
+  /** A reply has said whether the lock is busy, or the try has failed: `Waiter.reject()` knows which. */
+  #settleUndecided(): void {
+    for (const waiter of [...this.#undecided]) {
+      this.#undecided.delete(waiter);
+      waiter.reject(waiter.reason as LockError);
+    }
   }
 
   #tried(waiter: Waiter, sent: Try): void {

@@ -60,11 +60,8 @@ export abstract class Waiter extends LimitedWait {
   #hasBegunToWait = false;
   /** Why the waiter has given up. The call may not have settled yet. */
   #reason: LockError | undefined;
-  /**
-   * The error of the last try, if that try failed. A timeout then reports this error, because the client does not know
-   * whether the lock is busy.
-   */
-  unavailable: LockError | undefined;
+  /** The number of settled tries of its line when the call came. */
+  newsAtJoin = 0;
   /** When the current series of late grants began: their leases had ended when the replies came. */
   lateSince: LeaseClockMs | undefined;
   /**
@@ -150,10 +147,15 @@ export abstract class Waiter extends LimitedWait {
 
   /** The waiter gives up. Its pending request settles the call, because the call may still be granted until then. */
   leave(reason: LockError): void {
+    if (this.isBusy) this.settleLater(reason);
+    else this.reject(reason);
+  }
+
+  /** The waiter gives up, and the reply to a pending request settles the call. */
+  settleLater(reason: LockError): void {
     this.unwatch();
     this.#reason ??= reason;
-    if (this.isBusy) this.#become('leaving');
-    else this.reject(reason);
+    this.#become('leaving');
   }
 
   protected abstract send(): ScriptRequest<AcquireReply>;
@@ -190,12 +192,15 @@ export abstract class Waiter extends LimitedWait {
     if (doubt !== undefined) (this.#doubts ??= []).push(doubt);
   }
 
-  /** Rejects the call when no request that was sent for the call can still take effect. */
+  /**
+   * Rejects the call when no request that was sent for the call can still take effect. A timeout reports why the newest
+   * try of the line failed, because the client then does not know whether the lock is busy.
+   */
   reject(error: LockError): void {
     this.unwatch();
     this.#reason ??= error;
     this.#become('leaving');
-    const reason = error instanceof LockTimeoutError && this.unavailable !== undefined ? this.unavailable : error;
+    const reason = error instanceof LockTimeoutError ? (this.unavailable ?? error) : error;
     const fail = (): void => {
       this.#become('settled');
       this.onRejected(reason);

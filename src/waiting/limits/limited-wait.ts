@@ -1,11 +1,14 @@
 import type { LeaseClockMs } from '../../clock.js';
-import { LockTimeoutError, type LockError } from '../../errors.js';
+import type { LockError } from '../../errors.js';
 import type { LimitedCall, TimeLimits } from './time-limits.js';
 import { abortedBy, unwatchAbort, watchAbort, type WaitLimit } from './wait-limit.js';
 
 /** Where the call waits. */
 interface WaitingPlace {
+  /** Why the client does not know whether the lock is busy: its newest try failed. */
+  readonly unavailable: LockError | undefined;
   leave(call: LimitedWait, reason: LockError): void;
+  timeIsUp(call: LimitedWait): void;
 }
 
 /**
@@ -42,12 +45,17 @@ export abstract class LimitedWait implements LimitedCall {
     limits.add(this);
   }
 
+  /** Why the place where the call waits does not know whether the lock is busy. */
+  protected get unavailable(): LockError | undefined {
+    return this.#line?.unavailable;
+  }
+
   get until(): LeaseClockMs {
     return this.limit.until ?? Infinity;
   }
 
   timeIsUp(): void {
-    this.#line?.leave(this, new LockTimeoutError(this.name, this.limit.waitTime));
+    this.#line?.timeIsUp(this);
   }
 
   unwatch(): void {

@@ -65,9 +65,9 @@ describe('the spine', () => {
     expect(files.length).toBeLessThanOrEqual(14);
   });
 
-  test('has fewer than 2,000 lines', () => {
+  test('has fewer than 2,100 lines', () => {
     const lines = files.map((path) => readProjectFile(fileOf(path)).split('\n').length - 1);
-    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThan(2_000);
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThan(2_100);
   });
 });
 

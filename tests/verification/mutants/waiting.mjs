@@ -68,7 +68,7 @@ export const WAITING = [
   without(
     'a second try after the subscription',
     entry,
-    'if (!this.isSubscribed && !polls) this.#wakeUps.begin();',
+    'if (!this.isSubscribed && !this.#polls(head)) this.#wakeUps.begin();',
     '',
     WAKING,
     PROPERTIES,
@@ -84,8 +84,8 @@ export const WAITING = [
   without(
     'the end of the lease as a wake-up',
     look,
-    'this.wakeAt(Math.min(this.#lookAt ?? Infinity, this.#probeAt));',
-    '',
+    'heldUntil : (this.#lookAt ?? Infinity), this',
+    'heldUntil : Infinity, this',
     'tests/integration/waiting',
     PROPERTIES,
   ),
@@ -199,9 +199,9 @@ export const WAITING = [
   ),
   without(
     'R18: a look that fails and says so when the time is up',
-    failedTries,
-    '    waiter.unavailable = error;\n    // This was only',
-    '    // This was only',
+    entry,
+    'isProbe || error instanceof RedisUnavailableError',
+    '!isProbe && error instanceof RedisUnavailableError',
     SUBSCRIPTIONS,
   ),
   without(
@@ -214,15 +214,30 @@ export const WAITING = [
   without(
     'R18: a head that sends no probes while messages can arrive',
     entry,
-    'this.queue === undefined && !this.#wakeUps.isConfirmed;',
-    'this.queue === undefined;',
+    'this.queue === undefined && !this.#wakeUps.isConfirmed ?',
+    'this.queue === undefined ?',
     SUBSCRIPTIONS,
+  ),
+  without(
+    'a head that asks Redis whether a hold of its own client still has the lock',
+    entry,
+    'heldUntil > 0 ? this.#ownHoldProbe(head) :',
+    'heldUntil > 0 ? undefined :',
+    'tests/integration/deleted-holds',
+  ),
+  without(
+    'a call that reports a busy lock only if Redis has said so',
+    entry,
+    'if (waiter.isBusy || this.#isInformed(waiter)) return',
+    'return',
+    'tests/integration/outage-outcomes',
+    'tests/integration/deleted-holds',
   ),
   without(
     'R18: a spin lock that listens to nothing',
     entry,
-    'const needsProbes = this.isSubscribed && this.queue',
-    'const needsProbes = this.queue',
+    'return this.isSubscribed && this.queue',
+    'return this.queue',
     SUBSCRIPTIONS,
   ),
   without(
