@@ -58,9 +58,9 @@ export const FAIR_REFRESH_MS = 1_000;
 
 /* ---- How a lock is held and released ---- */
 
-/** The client ends a hold at least this time before its lease ends in Redis. Of a long lease, it takes 1 %. */
-export const MIN_MARGIN_MS = 5;
-/** A shorter lease could never be used, because of {@link MIN_MARGIN_MS}. */
+/** The client ends a hold before its lease ends in Redis: by 1 % of the lease, within these limits. */
+export const MARGIN_MS = { least: 5, most: 1_000 };
+/** A shorter lease could never be used, because of {@link MARGIN_MS}. */
 export const MIN_LEASE_MS = 10;
 /** The watchdog repeats a renewal that got no reply. */
 export const RENEWAL_RETRY_MS = 1_000;

@@ -5,10 +5,10 @@ import type { CallSite } from '../ownership/call-site.js';
 import type { Side, LockProtocol } from '../protocols/lock-protocol.js';
 import type { LightSet } from '../light-set.js';
 import { runOutside } from '../ownership/flow.js';
-import { MIN_MARGIN_MS } from '../timing.js';
+import { MARGIN_MS } from '../timing.js';
 
-/** Time, in ms, by which the client ends a hold before its lease ends in Redis: 1 % of the lease, at least 5 ms. */
-const marginMs = (leaseMs: number): number => Math.max(MIN_MARGIN_MS, leaseMs / 100);
+/** Time, in ms, by which the client ends a hold before its lease ends in Redis. */
+const marginMs = (leaseMs: number): number => Math.max(MARGIN_MS.least, Math.min(leaseMs / 100, MARGIN_MS.most));
 
 const marginOf = (leaseMs: number, drift: HoldTerms['drift']): number =>
   drift === undefined ? marginMs(leaseMs) : Math.max(marginMs(leaseMs), drift(leaseMs));

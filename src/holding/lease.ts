@@ -10,7 +10,7 @@ import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HeldReply, RenewalReply } from '../redis/scripts/replies.js';
 import { latestEnd } from './compensations.js';
 import type { HoldRecord } from './hold-record.js';
-import { confirmLeft, sendRemaining } from './left-holds.js';
+import { confirmLeft, hasCaller, sendRemaining } from './left-holds.js';
 import type { LockProtocol, RenewalItem } from '../protocols/lock-protocol.js';
 import type { RequestTurns } from './request-turns.js';
 
@@ -78,6 +78,14 @@ export class Lease {
   /** The deadline plus the jump of the clock since the last confirmation: by then the lease has ended by any clock. */
   get deadlineByAnyClock(): LeaseClockMs {
     return this.deadline + this.services.clock.jumpedSince(this.#confirmedAtJump);
+  }
+
+  /** When the leases that callers gave end. 0 if they have ended by the lease clock, or if no caller gave one. */
+  get givenEnd(): MonotonicMs {
+    const { clock } = this.services;
+    let end = -Infinity;
+    for (const hold of this.tenure.holds) if (!hold.watched && hasCaller(hold)) end = Math.max(end, hold.leaseEnd);
+    return end > clock.now() ? clock.monotonicAt(end) : 0;
   }
 
   /** Whether the watchdog renews the tenure. */

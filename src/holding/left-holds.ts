@@ -72,7 +72,8 @@ export function releaseLeft(tenure: LeavingTenure, owners: readonly string[], un
 }
 
 /**
- * Releases, in the background, owners that no caller still has. `notBefore` and `until` are those of a compensation.
+ * Releases, in the background, owners that no caller still has. `notBefore`, `until` and `optional` are those of a
+ * compensation.
  * A hold that Redis keeps is released at its end, whether or not the request for that has run.
  */
 export async function releaseInBackground(
@@ -80,6 +81,7 @@ export async function releaseInBackground(
   owners: readonly string[],
   notBefore: number,
   until: number,
+  optional = false,
 ): Promise<void> {
   const { compensations } = tenure.services;
   const leftUntil = lastLeftUntil(tenure);
@@ -92,5 +94,5 @@ export async function releaseInBackground(
     return releaseLeft(tenure, owners, until);
   }
   const send = () => tenure.protocol.release(owners);
-  return compensations.add({ send, notBefore, until: Math.max(tenure.lease.lastEnd, until) });
+  return compensations.add({ send, notBefore, until: Math.max(tenure.lease.lastEnd, until), optional });
 }

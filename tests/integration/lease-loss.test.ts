@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
+import type { Lock } from '../../src/locks/lock.js';
 import { LockLostError } from '../../src/errors.js';
 import type { LockEvents } from '../../src/events.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
@@ -27,6 +28,8 @@ const RENEW = scripts.renew.script!.sha;
 const SLACK_MS = 250;
 
 afterEach(() => closeClients());
+
+const marginOf = (leaseMs: number): number => Math.max(5, Math.min(leaseMs / 100, 1_000));
 
 /** The loss reports of the client and of the hold, with their times. */
 class LossReports {
@@ -64,10 +67,10 @@ describe('R11: a loss is reported once, with its cause, no later than the local 
     const before = performance.now();
     const hold = await holdElsewhere(client.getLock(freshName()), leaseMs);
     const told = new LossReports(client, hold);
-    expect(hold.validFor()).toBeLessThanOrEqual(leaseMs - Math.max(5, leaseMs / 100));
+    expect(hold.validFor()).toBeLessThanOrEqual(leaseMs - marginOf(leaseMs));
     await told.once(hold, 'expired');
-    expect(elapsed(before, told.at)).toBeLessThanOrEqual(leaseMs - Math.max(5, leaseMs / 100) + SLACK_MS);
-    expect(told.at - before).toBeGreaterThan(leaseMs - Math.max(5, leaseMs / 100) - 20);
+    expect(elapsed(before, told.at)).toBeLessThanOrEqual(leaseMs - marginOf(leaseMs) + SLACK_MS);
+    expect(told.at - before).toBeGreaterThan(leaseMs - marginOf(leaseMs) - 20);
   });
 
   test('R11: unanswered renewals', async () => {
@@ -145,6 +148,53 @@ describe('R11: a loss is reported once, with its cause, no later than the local 
       for (const hold of holds) expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
       expect(events).toHaveLength(3);
     });
+  });
+});
+
+describe('R11: a waiter of another client gets a lock that expires, although it has seen a longer lease', () => {
+  const SHORT_MS = 1_500;
+
+  async function expectWoken(
+    lock: Lock,
+    startShort: () => Promise<unknown>,
+    endLong: () => Promise<void>,
+  ): Promise<void> {
+    const waiting = inFlow(() => lock.acquire());
+    await pause(PARKED_MS);
+    const began = performance.now();
+    await startShort();
+    await endLong();
+    const next = await waiting;
+    expect(elapsed(began)).toBeLessThan(SHORT_MS + SLACK_MS);
+    expect(performance.now() - began).toBeGreaterThan(SHORT_MS - 30);
+    await next.release();
+  }
+
+  test('the lease of a nested hold, after the release of the outer one', async () => {
+    const [client, other] = [await openClient(), await openClient()];
+    const lock = client.getLock(freshName());
+    const outer = await holdElsewhere(lock);
+    const nest = (): Promise<Hold> => outer.run(() => lock.acquire({ leaseTime: SHORT_MS }));
+    await expectWoken(other.getLock(lock.name), nest, () => outer.release());
+  });
+
+  test('the lease of a reader, after the release of another reader', async () => {
+    const [client, other] = [await openClient(), await openClient()];
+    const { name } = client.getLock(freshName());
+    const read = client.getReadWriteLock(name).readLock();
+    const long = await holdElsewhere(read);
+    const short = (): Promise<Hold> => holdElsewhere(read, SHORT_MS);
+    await expectWoken(other.getReadWriteLock(name).writeLock(), short, () => long.release());
+  });
+
+  test('the lease of a lock that may stay in its process', async () => {
+    const [client, other] = [await openClient({ handOff: { local: 5_000 } }), await openClient()];
+    const lock = client.getLock(freshName());
+    const began = performance.now();
+    await holdElsewhere(lock, SHORT_MS);
+    const next = await inFlow(() => other.getLock(lock.name).acquire());
+    expect(elapsed(began)).toBeLessThan(SHORT_MS + SLACK_MS);
+    await next.release();
   });
 });
 

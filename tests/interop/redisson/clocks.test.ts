@@ -211,7 +211,7 @@ describe.each(CLOCKS)(`a JVM whose clock is %s, with Redisson ${version}`, (_, a
       await thread.call(waiting, 'unlock');
 
       function expectLease(freeAt: number, taken: { from: number; until: number }): void {
-        // We give up a lease when 1 % of it is left.
+        // The JVM counts in another clock.
         expect(freeAt - taken.from).toBeGreaterThan(0.98 * LEASE_MS);
         expect(freeAt - taken.until).toBeLessThan(LEASE_MS + TURN_MS);
       }

@@ -166,8 +166,8 @@ export const TENURES = [
   without(
     'a compensation after a last deadline',
     tenure,
-    "if (reason === 'expired' || this",
-    'if (this',
+    'if (expired !== undefined) void',
+    'if (false) void',
     PROPERTIES,
     'tests/faults/clock-jumps',
   ),
@@ -302,7 +302,7 @@ export const TENURES = [
   without(
     'a margin before the lease ends',
     'src/holding/hold-record.ts',
-    'Math.max(MIN_MARGIN_MS, leaseMs / 100)',
+    'Math.max(MARGIN_MS.least, Math.min(leaseMs / 100, MARGIN_MS.most))',
     '0',
     CONTRACT,
     LOSS,
