@@ -3,14 +3,16 @@
  * extends it. The client releases it at its end, because waiters may know of a longer lease from their last try, and only
  * a message wakes them sooner. If this process exits, the lease in Redis ends the hold.
  */
-import type { LeaseClock } from '../clock.js';
+import type { LeaseClock, MonotonicMs } from '../clock.js';
+import type { LossReason } from '../errors.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { Compensations } from './compensations.js';
 import type { HoldRecord } from './hold-record.js';
+import type { Lease } from './lease.js';
 import { wholeMs } from '../lease-time.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HeldReply } from '../redis/scripts/replies.js';
-import { LEASE_BEYOND_MS } from '../timing.js';
+import { LEASE_BEYOND_MS, MARGIN_MS } from '../timing.js';
 
 /** The holds of a tenure, for the request that keeps them in Redis. */
 interface RemainingTenure {
@@ -71,18 +73,59 @@ export function releaseLeft(tenure: LeavingTenure, owners: readonly string[], un
   });
 }
 
+/** A release of a tenure that no caller still has. */
+export interface BackgroundRelease {
+  /** Further owners that may have the lock. */
+  readonly alsoOwners?: readonly string[];
+  /** Until when a request of one of the owners may still run. */
+  readonly doubtUntil?: MonotonicMs;
+  /** When the lease of the further owners has ended. */
+  readonly leaseEnd?: MonotonicMs;
+  /** As of a {@link Compensation}. */
+  readonly optional?: boolean;
+}
+
+/** A tenure, at the moment of its loss. */
+interface LosingTenure extends RemainingTenure {
+  readonly lease: Pick<Lease, 'givenEnd' | 'hasRenewed' | 'watched' | 'recordLease'>;
+  readonly confirmation?: object | undefined;
+  readonly acquireIsDoubtful: boolean;
+}
+
 /**
- * Releases, in the background, owners that no caller still has. `notBefore`, `until` and `optional` are those of a
- * compensation.
- * A hold that Redis keeps is released at its end, whether or not the request for that has run.
+ * The release of a tenure that is lost now; `undefined`: none is needed. `doubtUntil`: until when a request of the owner
+ * may still run, and `undefined` if the acquire was its only one.
+ */
+export function releaseAfterLoss(
+  { acquireIsDoubtful, confirmation, lease, protocol }: LosingTenure,
+  reason: LossReason,
+  doubtUntil: MonotonicMs | undefined,
+): BackgroundRelease | undefined {
+  if (reason !== 'expired') {
+    // An owner that has lost one part of the lock may still have the other parts.
+    if (protocol.lockedValues !== undefined) return { doubtUntil: doubtUntil ?? 0 };
+    return acquireIsDoubtful ? {} : undefined;
+  }
+  // An unanswered request may have set a longer lease than this client knows of, and the key of a lock that other sections
+  // may follow outlasts the lease of each hold.
+  const inDoubt = lease.watched || lease.hasRenewed || (doubtUntil ?? 0) > 0 || acquireIsDoubtful;
+  const optional = lease.givenEnd > 0 && !inDoubt && confirmation === undefined;
+  // Redis ends the lease that the caller gave, and waiters know when.
+  const isShared = protocol.concurrent || protocol.lockedValues !== undefined;
+  if (optional && !isShared && doubtUntil === undefined) return undefined;
+  // A waiter may have seen a longer lease. Only a message wakes it in time, so the release comes right before the end.
+  return { doubtUntil: Math.max(doubtUntil ?? 0, lease.givenEnd - MARGIN_MS.least), optional };
+}
+
+/**
+ * Releases the owner of the tenure in the background. A hold that Redis keeps is released at its end, whether or not the
+ * request for that has run.
  */
 export async function releaseInBackground(
   tenure: LeavingTenure,
-  owners: readonly string[],
-  notBefore: number,
-  until: number,
-  optional = false,
+  { alsoOwners = [], doubtUntil: notBefore = 0, leaseEnd: until = 0, optional = false }: BackgroundRelease,
 ): Promise<void> {
+  const owners = [tenure.owner, ...alsoOwners];
   const { compensations } = tenure.services;
   const leftUntil = lastLeftUntil(tenure);
   if (leftUntil > 0) {

@@ -7,7 +7,8 @@
 import type { JumpedMs, LeaseClockMs, MonotonicMs } from '../clock.js';
 import { ClientClosedError, LockLostError, type LockError, type LossReason } from '../errors.js';
 import { forgetWhenReleased, HoldRecord, type HoldTerms } from './hold-record.js';
-import { countOpen, hasCaller, releaseInBackground, releaseLeft } from './left-holds.js';
+import type { BackgroundRelease } from './left-holds.js';
+import { countOpen, hasCaller, releaseAfterLoss, releaseInBackground, releaseLeft } from './left-holds.js';
 import { Lease, type LeasedTenure } from './lease.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import { ReleasesInTurn, type ReleasingTenure } from './release-in-turn.js';
@@ -15,7 +16,6 @@ import { failedEnd, isRefused, whenFreed, type FailedEnd, type TenureEnd } from 
 import { lossOf, loseHolds, tellLoss, tellReleased } from './tenure-events.js';
 import type { Confirmation, ServicesOf, TenureHost } from './tenure-host.js';
 import { RequestTurns, type TurnsTenure } from './request-turns.js';
-import { MARGIN_MS } from '../timing.js';
 
 /** The parts of a client that its tenures share. */
 export type TenureServices = ServicesOf<Tenure>;
@@ -258,36 +258,15 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     if (this.loss !== undefined) return this.loss;
     const loss = (this.loss = lossOf(this, reason, cause));
     this.state = 'over';
-    const expired = reason === 'expired' ? this.#expiredRelease() : undefined;
+    const release = releaseAfterLoss(this, reason, this.#turns?.doubtUntil);
     // Redis has also lost the holds that it kept, unless only the leases of the open holds have ended.
     if (reason !== 'expired') this.holds = this.holds.filter(hasCaller);
     this.services.watchdog.remove(this);
     this.host.tenureEnded(this, 'lost');
     loseHolds(this, loss);
     this.reportReleased();
-    if (expired !== undefined) void this.#compensate(expired);
-    // An owner that has lost one part of the lock may still have the other parts.
-    else if (reason !== 'expired' && this.protocol.lockedValues !== undefined)
-      void this.#compensate({ doubtUntil: this.#turns?.doubtUntil ?? 0 });
-    else if (this.acquireIsDoubtful) void this.#compensate();
+    if (release !== undefined) void this.#compensate(release);
     return loss;
-  }
-
-  /**
-   * The release of a tenure whose last deadline has passed. Redis ends a lease that a caller gave. But the lease may have
-   * become shorter after the last try of a waiter: only a message right before its end wakes that waiter. And an unanswered
-   * request may have set a longer lease than this client knows of.
-   */
-  #expiredRelease(): { readonly doubtUntil: MonotonicMs; readonly optional: boolean } | undefined {
-    const { givenEnd, hasRenewed, watched } = this.lease;
-    const { concurrent, lockedValues } = this.protocol;
-    const doubtUntil = this.#turns?.doubtUntil ?? 0;
-    const isAnswered = !watched && !hasRenewed && doubtUntil === 0 && !this.acquireIsDoubtful;
-    // The key of a lock that other sections may follow outlasts the lease of each hold.
-    const isKnown = givenEnd > 0 && isAnswered && this.confirmation === undefined;
-    const isShared = concurrent || lockedValues !== undefined;
-    if (isKnown && !isShared && this.#turns === undefined) return undefined;
-    return { doubtUntil: Math.max(doubtUntil, givenEnd - MARGIN_MS.least), optional: isKnown };
   }
 
   leave(): void {
@@ -327,14 +306,9 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   }
 
   /** Releases the owner, and the other owners that may have its lock, in the background. */
-  #compensate({
-    alsoOwners = [],
-    doubtUntil = 0,
-    leaseEnd = 0,
-    optional = false,
-  }: Partial<FailedEnd> & { readonly optional?: boolean } = {}): Promise<void> {
-    const notBefore = Math.max(this.doubtUntil, doubtUntil);
-    return releaseInBackground(this, [this.owner, ...alsoOwners], notBefore, leaseEnd, optional);
+  #compensate(release: BackgroundRelease = {}): Promise<void> {
+    const doubtUntil = Math.max(this.doubtUntil, release.doubtUntil ?? 0);
+    return releaseInBackground(this, { ...release, doubtUntil });
   }
 
   /** Whether another attempt of the first acquire may still run, and create the key again. */
