@@ -8,7 +8,6 @@ import type { LossReason } from '../errors.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { Compensations } from './compensations.js';
 import type { HoldRecord } from './hold-record.js';
-import type { Lease } from './lease.js';
 import { wholeMs } from '../lease-time.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HeldReply } from '../redis/scripts/replies.js';
@@ -87,7 +86,12 @@ export interface BackgroundRelease {
 
 /** A tenure, at the moment of its loss. */
 interface LosingTenure extends RemainingTenure {
-  readonly lease: Pick<Lease, 'givenEnd' | 'hasRenewed' | 'watched' | 'recordLease'>;
+  readonly lease: {
+    readonly givenEnd: MonotonicMs;
+    readonly hasRenewed: boolean;
+    readonly watched: boolean;
+    recordLease(leaseMs: number): void;
+  };
   readonly confirmation?: object | undefined;
   readonly acquireIsDoubtful: boolean;
 }
