@@ -4,6 +4,7 @@ import { RedisUnavailableError, type ClientClosedError, type LockLostError } fro
 import type { CallSite } from '../ownership/call-site.js';
 import type { Side, LockProtocol } from '../protocols/lock-protocol.js';
 import type { LightSet } from '../light-set.js';
+import type { KeptTogether } from './kept-together.js';
 import { runOutside } from '../ownership/flow.js';
 import { MARGIN_MS } from '../timing.js';
 
@@ -28,6 +29,8 @@ export interface HoldTerms {
   readonly askedAt: number;
   /** The owner id of the first request. The members of a multi-lock share it. Absent: a new one. */
   readonly owner?: string | undefined;
+  /** For a member of a lock over several locks: equal for all locks over the same members. */
+  readonly joint?: string | undefined;
   /**
    * Time, in ms, by which the client ends a hold before its lease ends at the server, for servers whose clocks drift.
    */
@@ -91,6 +94,8 @@ export class HoldRecord extends LossSignal {
   hold: object | undefined;
   /** The hold of several locks that this hold is a member of. It checks all its members when this hold is lost. */
   jointHold: { check(): void } | undefined;
+  /** The client may keep the lock after this hold. A member of several locks is kept together with the others only. */
+  mayBeKept: boolean | KeptTogether;
   /** Fencing token of the acquire of a fenced lock. */
   token: bigint | undefined;
 
@@ -108,6 +113,7 @@ export class HoldRecord extends LossSignal {
     this.byUnlock = terms.byUnlock;
     this.site = terms.site;
     this.drift = terms.drift;
+    this.mayBeKept = terms.joint === undefined;
     this.leaseEnd = sentAt + terms.leaseMs;
     this.longestLeaseMs = terms.leaseMs;
   }

@@ -185,12 +185,14 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
    * lock for certain. `leaseEnd`: when the lease ends in Redis. The deadline is only a margin earlier, so it may stand in.
    */
   releaseOrHandOver(hold: HoldRecord | undefined, deadline: LeaseClockMs, leaseEnd = deadline): Promise<void> {
+    // A kept lock had no hold. Its time is over for other clients, too.
+    const othersFirst = this.state === 'kept';
     this.state = 'releasing';
     if (hold !== undefined) hold.state = 'releasing';
-    const successor = (hold?.protocol ?? this.protocol).handsOff ? this.host.successorFor(leaseEnd) : undefined;
-    if (successor === undefined && hold !== undefined && this.host.keepIfAllowed(this)) return this.#keep(hold);
+    const successor = this.#successorOf(hold, leaseEnd);
+    if (successor === undefined && hold !== undefined && this.#keepIfAllowed(hold)) return this.#keep(hold);
     if (successor === undefined) return this.#sendRelease([this.owner], hold, deadline);
-    const handed = this.host.handOff(this, successor, () => this.reportReleased(hold));
+    const handed = this.host.handOff(this, successor, () => this.reportReleased(hold), othersFirst);
     this.services.watchdog.remove(this);
     return handed.then((end) => {
       if (isRefused(end)) return this.#sendRelease([this.owner, ...end.alsoOwners], hold, deadline);
@@ -198,6 +200,21 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
       if (error !== undefined) throw error;
       return undefined;
     });
+  }
+
+  #successorOf(hold: HoldRecord | undefined, leaseEnd: LeaseClockMs): ReturnType<TenureHost<Tenure>['successorFor']> {
+    return (hold?.protocol ?? this.protocol).handsOff ? this.host.successorFor(leaseEnd) : undefined;
+  }
+
+  #keepIfAllowed({ mayBeKept }: HoldRecord): boolean {
+    if (mayBeKept === false) return false;
+    return this.host.keepIfAllowed(this, mayBeKept === true ? undefined : mayBeKept);
+  }
+
+  /** Whether a release of this hold would keep the lock, if the hold allows that. */
+  wouldKeep(hold: HoldRecord): boolean {
+    if (!this.#hasNothingElse(hold) || this.lease.check() !== 'valid') return false;
+    return this.#successorOf(hold, hold.deadline) === undefined && this.host.mayKeep(this);
   }
 
   /** No request follows the release of the last hold for now. The caller gets no error of a later release. */

@@ -25,6 +25,8 @@ import { isForeign } from '../protocols/plain-lock-protocol.js';
 /** @internal The call that acquires a lock as a member of a lock over several locks. */
 export interface MemberCall extends Omit<LockCall, 'byUnlock' | 'release'> {
   readonly owner: string;
+  /** Equal for all locks over the same members. */
+  readonly joint: string;
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
@@ -155,17 +157,18 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal Acquires the lock as a member of a lock over several locks. No flow enters the hold. */
   takeAsMember(member: MemberCall, settle: Settle): void {
-    const { owner, drift } = member;
-    this.#acquire({ ...member, byUnlock: false, release: undefined }, { owner, drift }, settle);
+    const { owner, joint, drift } = member;
+    this.#acquire({ ...member, byUnlock: false, release: undefined }, { owner, joint, drift }, settle);
   }
 
-  #acquire(call: LockCall, member: Pick<HoldTerms, 'owner' | 'drift'>, settle: Settle): void {
+  #acquire(call: LockCall, member: Pick<HoldTerms, 'owner' | 'joint' | 'drift'>, settle: Settle): void {
     const { runtime, protocol, makeHold } = this;
     const { leaseTime, waitTime, signal, context, byUnlock, site } = call;
-    const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
+    const leaseMs = this.#leaseMs(leaseTime);
     const askedAt = runtime.reports.now();
     const watched = leaseTime === undefined;
-    const terms = { owner: member.owner, drift: member.drift, leaseMs, watched, byUnlock, site, askedAt };
+    const { owner, joint, drift } = member;
+    const terms = { owner, joint, drift, leaseMs, watched, byUnlock, site, askedAt };
     acquire(
       runtime,
       { protocol, terms, limit: waitLimitOf(runtime.clock, waitTime, signal), context, makeHold },
@@ -173,26 +176,38 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
     );
   }
 
+  #leaseMs(leaseTime: number | undefined): number {
+    return leaseTime ?? this.runtime.options.lockWatchdogTimeout;
+  }
+
   /**
-   * @internal Whether other calls of this client have the lock, wait for it, or occupy the hold around the caller. A
-   * try would then fail.
+   * @internal Whether the call should stand in line at once: as far as this client knows, its other calls have the lock,
+   * wait for it, or occupy the hold around the caller, or the lock is kept and the call may not follow, or other clients
+   * try first. Redis may know better: this orders the calls of a client, and is no reason to fail one.
    */
-  wouldHaveToWait(context: LockContext | undefined): boolean {
-    const parent = innermostHold(this.runtime, this.protocol, context);
-    const { protocol } = this;
+  wouldHaveToWait({ leaseTime, context, joint, drift }: Omit<MemberCall, 'owner'>): boolean {
+    const { runtime, protocol } = this;
+    const parent = innermostHold(runtime, protocol, context);
     if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(protocol);
-    const line = this.runtime.lines.lineFor(protocol);
-    return line.waiterCount > 0 || (!protocol.concurrent && [...line.holders].some(({ isInUse }) => isInUse));
+    const relation = runtime.kept.relationTo(protocol);
+    if (relation === 'same side' || relation === 'other side') {
+      const terms = { leaseMs: this.#leaseMs(leaseTime), joint, drift };
+      return !runtime.kept.mayFollow(protocol.key, { protocol, terms });
+    }
+    const line = runtime.lines.lineFor(protocol);
+    return (
+      line.waiterCount > 0 || line.yields || (!protocol.concurrent && [...line.holders].some(({ isInUse }) => isInUse))
+    );
   }
 
   /**
    * @internal Whether the lock is known to be busy, or becomes busy if a pending request of another call of this client
    * succeeds.
    */
-  mightHaveToWait(context: LockContext | undefined): boolean {
-    if (this.wouldHaveToWait(context)) return true;
+  mightHaveToWait(call: Omit<MemberCall, 'owner'>): boolean {
+    if (this.wouldHaveToWait(call)) return true;
     const { hasPending: isComing } = this.runtime.lines.lineFor(this.protocol);
-    return isComing && innermostHold(this.runtime, this.protocol, context) === undefined;
+    return isComing && innermostHold(this.runtime, this.protocol, call.context) === undefined;
   }
 
   /**

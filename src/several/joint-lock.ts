@@ -25,7 +25,8 @@ const SEVERAL = 'several';
 export abstract class JointLock extends Lock<MultiHold> {
   /** @internal In the order in which every process locks these members. */
   protected readonly members: Members;
-  readonly #identity: string;
+  /** @internal Equal for all locks over the same members. */
+  protected readonly identity: string;
   readonly #name: string;
   /** Whether at least two members belong to the same client. */
   readonly #ofOneClient: boolean;
@@ -40,7 +41,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   ) {
     super(context);
     this.members = members;
-    this.#identity = members.map(identityOf).join('\n');
+    this.identity = members.map(identityOf).join('\n');
     this.#name = members.map(({ name }) => name).join(', ');
     this.#ofOneClient = new Set(members.map(({ runtime }) => runtime)).size < members.length;
   }
@@ -166,7 +167,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   #takeFor(context: LockContext, call: LockCall): Promise<MultiHold> {
     // Refuses a second call of the context meanwhile. A member knows only of its own requests: it would not notice a call
     // that is at another member.
-    const identity = `${SEVERAL} ${this.#identity}`;
+    const identity = `${SEVERAL} ${this.identity}`;
     const contextCall = { lockName: this.name, identity, lockedValues: undefined, list: SEVERAL };
     const taken = (): Promise<MultiHold> =>
       new Promise((granted, failed) => this.takeMembers(call, { granted: granted as (taken: Hold) => void, failed }));
@@ -195,7 +196,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   protected hold(members: readonly SingleHold[], { byUnlock }: LockCall): MultiHold {
     return new MultiHold(
       {
-        identity: this.#identity,
+        identity: this.identity,
         lockName: this.name,
         of: this.members.length,
         quorum: this.quorum,
@@ -221,8 +222,9 @@ export abstract class JointLock extends Lock<MultiHold> {
   }
 
   /** @internal */
-  protected takeMember(member: Member, call: MemberCall): Promise<SingleHold> {
-    return new Promise((granted, failed) => member.takeAsMember(call, { granted, failed }));
+  protected takeMember(member: Member, call: Omit<MemberCall, 'joint'>): Promise<SingleHold> {
+    const joint = this.identity;
+    return new Promise((granted, failed) => member.takeAsMember({ ...call, joint }, { granted, failed }));
   }
 
   /** @internal */
@@ -234,7 +236,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   protected innermost(context: LockContext | undefined, accepts: (hold: MultiHold) => boolean): MultiHold | undefined {
     return innermostOf(
       context === undefined ? currentHolds() : holdsUnder(context, SEVERAL),
-      (hold): hold is MultiHold => hold instanceof MultiHold && hold.isOf(this.#identity) && accepts(hold),
+      (hold): hold is MultiHold => hold instanceof MultiHold && hold.isOf(this.identity) && accepts(hold),
     );
   }
 

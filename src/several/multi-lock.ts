@@ -55,7 +55,10 @@ export class MultiLock extends JointLock {
     const settleBy = now + waitTimeLeft(limit, now) + longestDeadline(this.members);
     // Without a wait time, limit the round that tries all members at once to one command deadline.
     const atOnceBy = settleBy === Infinity ? now + longestDeadline(this.members) : settleBy;
-    if (this.members.length > 1 && !this.members.some((member) => member.wouldHaveToWait(call.context))) {
+    const joint = { ...call, joint: this.identity };
+    // Only Redis says that a lock is busy, so a call that does not wait asks in any case.
+    const isOneTry = limit.kind === 'one try';
+    if (this.members.length > 1 && (isOneTry || !this.members.some((member) => member.wouldHaveToWait(joint)))) {
       const hold = await this.#atOnce(call, limit, atOnceBy);
       if (hold !== undefined) return hold;
     }

@@ -20,6 +20,8 @@ const OVER = 'the round is over';
 export interface RoundTerms {
   readonly members: readonly [Member, ...Member[]];
   readonly quorum: number;
+  /** Equal for all locks over the same members. */
+  readonly identity: string;
   readonly call: LockCall;
   readonly owners: () => (member: Member) => string;
   readonly drift: (leaseMs: number) => number;
@@ -167,13 +169,13 @@ export class QuorumRound {
   }
 
   #send(vote: ServerVote, waitTime: number): void {
-    const { drift, call, requests } = this.#terms;
+    const { identity, drift, call, requests } = this.#terms;
     const { leaseTime, context, site } = call;
     const signal = this.#abort === undefined ? call.signal : this.#abort.signal;
     const owner = this.#owner(vote.member);
     vote.sent = true;
     requests.begin(vote.member);
-    vote.member.takeAsMember({ leaseTime, waitTime, signal, context, site, owner, drift }, vote);
+    vote.member.takeAsMember({ leaseTime, waitTime, signal, context, site, owner, joint: identity, drift }, vote);
   }
 
   granted(vote: ServerVote, hold: SingleHold): void {

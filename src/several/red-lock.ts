@@ -77,12 +77,12 @@ export class RedLock extends JointLock {
   /** @internal */
   protected override takeMembers(call: LockCall, settle: LockSettle): void {
     const { clock } = this.#first.runtime;
-    const { context, waitTime } = call;
-    const limit = waitLimitOf(clock, waitTime, call.signal);
+    const limit = waitLimitOf(clock, call.waitTime, call.signal);
     const requests = new PendingRequests();
     // If calls of this client want a majority already, stand in line: concurrent rounds would only split the servers.
     let wanted = 0;
-    for (const member of this.members) if (member.mightHaveToWait(context)) wanted += 1;
+    const joint = { ...call, joint: this.identity, drift: this.#drift };
+    for (const member of this.members) if (member.mightHaveToWait(joint)) wanted += 1;
     if (limit.kind !== 'one try' && wanted > this.members.length - this.quorum) {
       const gate = this.members.find((member) => !isUnresponsive(member)) ?? this.#first;
       this.#settle(this.#waitAtServers(call, requests, limit, gate, undefined), call, requests, settle);
@@ -206,9 +206,9 @@ export class RedLock extends JointLock {
   }
 
   #round(call: LockCall, requests: PendingRequests, terms: GateTerms): QuorumRound {
-    const { members, quorum } = this;
+    const { members, quorum, identity } = this;
     const owners = (): ((member: Member) => string) => this.owners();
-    return new QuorumRound({ members, quorum, call, owners, drift: this.#drift, requests, ...terms });
+    return new QuorumRound({ members, quorum, identity, call, owners, drift: this.#drift, requests, ...terms });
   }
 
   async #conclude(round: QuorumRound, call: LockCall): Promise<Round> {

@@ -11,10 +11,11 @@ import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import { latestEnd, releaseGoesOn, type Compensations } from '../holding/compensations.js';
 import type { WakeUps } from './wake-ups.js';
 import type { HandOffStreak } from './hand-overs/hand-off-streak.js';
-import type { KeptLocks } from './hand-overs/kept-locks.js';
+import type { FollowingCall, KeptLocks, KeptTimes } from './hand-overs/kept-locks.js';
 import { extraLeaseMs, FOLLOWED, type LocalHandOvers } from './hand-overs/local-hand-over.js';
 import { streakOf } from './hand-overs/reader-streak.js';
 import { grantDeadline } from '../holding/hold-record.js';
+import type { KeptTogether } from '../holding/kept-together.js';
 import { LightSet } from '../light-set.js';
 import type { LocalLine } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -24,6 +25,7 @@ import { failedEnd, type TenureEnd } from '../holding/tenure-end.js';
 import { tellAcquired } from '../holding/tenure-events.js';
 import type { Ended, TenureHost } from '../holding/tenure-host.js';
 import { Tenure, type TenureServices } from '../holding/tenure.js';
+import { YIELD_AFTER_MESSAGE_MS } from '../timing.js';
 import type { QueuedTurn } from './fair-places.js';
 import { LockWaiter, type Grant } from './lock-waiter.js';
 import type { Try } from './waiter.js';
@@ -134,12 +136,12 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
    * - In every other case the successor stays in line with a new owner id, because an attempt may still write the old
    *   one to Redis. `#notHanded()` names these outcomes. In a Redis queue the successor keeps its owner id and its place.
    */
-  async handOff(tenure: Tenure, waiter: LockWaiter, released: () => void): Promise<TenureEnd> {
+  async handOff(tenure: Tenure, waiter: LockWaiter, released: () => void, othersFirst: boolean): Promise<TenureEnd> {
     const { clock } = this.services;
     this.#streak.start();
     if (this.#mayFollow(tenure, waiter) && (await this.#followLocally(tenure, waiter, released)))
       return { kind: 'handed' };
-    const ours = this.#streak.pastFairShare() ? this.#ownSubscribers(waiter.protocol) : 'not counted';
+    const ours = othersFirst || this.#streak.pastFairShare() ? this.#ownSubscribers(waiter.protocol) : 'not counted';
     waiter.receive();
     this.successors.add(waiter);
     // A waiter in a Redis queue has a line of its own. It may leave the queue before the reply.
@@ -168,7 +170,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     return { kind: 'handed' };
   }
 
-  #mayFollow(tenure: Tenure, { protocol, terms }: LockWaiter): boolean {
+  #mayFollow(tenure: Tenure, { protocol, terms }: FollowingCall): boolean {
     return this.#streak.withinLocalLimit() && this.services.localHandOvers.mayFollow(tenure, protocol, terms);
   }
 
@@ -199,26 +201,36 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     this.grant({ waiter, before, reply: FOLLOWED, sentAt: now, jumped: this.services.clock.jumped, now });
   }
 
-  keepIfAllowed(tenure: Tenure): boolean {
-    const { client, kept, localHandOvers, options } = this.services;
-    if ((options.handOff?.keepMs ?? 0) === 0) return false;
-    // A reader that waits has a try pending, and needs no other reader to end.
-    const isWanted = !this.concurrent && this.line.waiterCount > 0;
-    if (client.closed || client.draining || isWanted || this.#waitersBeside(tenure.protocol) > 0) return false;
-    this.#streak.start();
-    const times = localHandOvers.keepsUntil(tenure, this.#streak);
-    if (times !== undefined) kept.add(tenure, times, (waiter) => this.#followKept(tenure, waiter));
-    return times !== undefined;
+  mayKeep(tenure: Tenure): boolean {
+    return this.#keepsUntil(tenure) !== undefined;
   }
 
-  #followKept(tenure: Tenure, waiter: LockWaiter): boolean {
-    if (!this.#mayFollow(tenure, waiter)) return false;
+  keepIfAllowed(tenure: Tenure, together: KeptTogether | undefined): boolean {
+    this.#streak.start();
+    const times = this.#keepsUntil(tenure);
+    if (times === undefined) return false;
+    const mayFollow = (call: FollowingCall): boolean =>
+      call.terms.joint === together?.identity && this.#mayFollow(tenure, call);
+    const follow = (waiter: LockWaiter): void => this.#followKept(tenure, waiter);
+    this.services.kept.add(tenure, times, { mayFollow, follow }, together);
+    return true;
+  }
+
+  #keepsUntil(tenure: Tenure): KeptTimes | undefined {
+    const { client, localHandOvers, options } = this.services;
+    if ((options.handOff?.keepMs ?? 0) === 0) return undefined;
+    // A reader that waits has a try pending, and needs no other reader to end.
+    const isWanted = !this.concurrent && this.line.waiterCount > 0;
+    if (client.closed || client.draining || isWanted || this.#waitersBeside(tenure.protocol) > 0) return undefined;
+    return localHandOvers.keepsUntil(tenure, this.#streak);
+  }
+
+  #followKept(tenure: Tenure, waiter: LockWaiter): void {
     this.services.kept.forget(tenure);
     tenure.state = 'over';
     this.line.removeHolder(tenure);
     waiter.owner = tenure.owner;
     this.#grantLocally(waiter, tenure);
-    return true;
   }
 
   /** See {@link LocalHandOvers.endStreaks}. A new reader excludes writers, but not other readers. */
@@ -302,8 +314,10 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
 
   tenureEnded(tenure: Tenure, how: Ended): void {
     this.line.removeHolder(tenure);
-    this.services.kept.forget(tenure);
+    this.services.kept.ended(tenure);
     if (how !== 'handed') {
+      const { options } = this.services;
+      const hasStayed = (options.handOff?.keepMs ?? 0) > 0 && this.#streak.hasFollowers;
       this.#streak.reset();
       // The pending try of the head followed this release on the same connection, so its reply describes the time after.
       const isFollowed = tenure.isLeaving && this.line.head?.isBusy === true;
@@ -312,7 +326,11 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
       // The head has waited for this reply: it gets no advantage over the other clients.
       else if (tenure.isLeaving && waits) this.schedule.wakeUpPending = true;
       // The script has published a message. Let the other clients try first: they get it a round trip later.
-      else if (waits && this.line.holders.size === 0 && !this.concurrent) this.schedule.yield();
+      else if (this.line.holders.size === 0 && !this.concurrent) {
+        if (waits) this.schedule.yield();
+        // Sections have followed one another here for `local` ms or so: before the next one, other clients get a chance.
+        else if (hasStayed && !isFollowed) this.schedule.yield(YIELD_AFTER_MESSAGE_MS);
+      }
     }
     this.host.changed();
   }

@@ -136,10 +136,15 @@ export class RetrySchedule {
    * Pauses after a published release. The local head knows of the release one round trip before other clients. The
    * pause gives those clients a chance.
    */
-  yield(): void {
+  yield(ms = YIELD_MS): void {
     this.#yielding = true;
     this.wakeUpPending = true;
-    this.#pausedUntil = this.#yieldUntil = this.clock.now() + YIELD_MS;
+    this.#pausedUntil = this.#yieldUntil = this.clock.now() + ms;
+  }
+
+  /** Whether the other clients try first. */
+  get yields(): boolean {
+    return this.#pausedUntil === this.#yieldUntil && this.clock.now() < this.#pausedUntil;
   }
 
   /**

@@ -301,6 +301,11 @@ export class WaitLine implements GrantingLine {
     return left;
   }
 
+  /** Whether the other clients try first after a release of this client. */
+  get yields(): boolean {
+    return this.#schedule.yields;
+  }
+
   /** Called when no other client received the message of a release. */
   noOtherSubscriber(): void {
     this.#schedule.noOtherSubscriber();

@@ -20,6 +20,11 @@ export class HandOffStreak {
     protected readonly clock: LeaseClock,
   ) {}
 
+  /** Whether a section of this process has followed another one. */
+  get hasFollowers(): boolean {
+    return this.#sections > 0;
+  }
+
   /** When the time for sections without a request ends. */
   get endsAt(): LeaseClockMs {
     return (this.#startedAt ?? this.clock.now()) + (this.limit?.maxTimeMs ?? 0);

@@ -94,7 +94,11 @@ export class LocalHandOvers {
   }
 
   /** Whether a hold with these terms may follow the tenure under the same owner now. */
-  mayFollow({ confirmation, hasOnlyAcquired, protocol }: Tenure, next: LockProtocol, terms: HoldTerms): boolean {
+  mayFollow(
+    { confirmation, hasOnlyAcquired, protocol }: Tenure,
+    next: LockProtocol,
+    terms: Pick<HoldTerms, 'leaseMs' | 'drift'>,
+  ): boolean {
     const { clock, options, sessionOf } = this.services;
     if (confirmation === undefined || !hasOnlyAcquired) return false;
     if (!next.followsLocally || next.side !== protocol.side) return false;
