@@ -68,6 +68,18 @@ describe('the sections of a RedLock with three servers', () => {
     expect(await holders(name)).toEqual([1, 1, 1]);
   });
 
+  test('keep nothing of a call without a majority', async () => {
+    const { clients: opened, lock, name } = await open({ handOff: KEPT });
+    const { clients: others } = await open({ name });
+    const busy = await Promise.all(others.slice(0, 2).map((client) => inFlow(() => client.getLock(name).acquire())));
+    for (let i = 0; i < SECTIONS; i += 1) {
+      expect(await inFlow(() => lock.tryLock())).toBe(false);
+      await Promise.all(opened.map(answered));
+      expect(await holders(name)).toEqual([1, 1, 0]);
+    }
+    await Promise.all(busy.map((hold) => hold.release()));
+  });
+
   test('exclude another RedLock when one server has lost the key, and do not when two servers have', async () => {
     const { clients: opened, lock, name } = await open({ handOff: KEPT });
     const { lock: other, clients: others } = await open({ name });

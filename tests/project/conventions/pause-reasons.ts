@@ -25,6 +25,7 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
       'tests/integration/renewal.test.ts': ['random.below(20)', 'tick / 4'],
       'tests/integration/sharing.test.ts': ['random.below(30)'],
       'tests/integration/kept-readers.test.ts': ['1', '20 * Math.random()'],
+      'tests/integration/kept-several.test.ts': ['restMs'],
       'tests/integration/local-hand-over.test.ts': ['5 * SHORT_MS', 'WORK_MS', 'WORK_MS'],
       'tests/integration/waiting.test.ts': ['heldMs'],
       'tests/topologies/cluster-messages.test.ts': ['1'],

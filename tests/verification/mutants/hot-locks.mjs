@@ -5,6 +5,7 @@ import { grants, lease, lockWaiter, tenure } from './names.mjs';
 const BACKGROUND = 'tests/faults/background-releases';
 const CONTRACT = 'tests/contracts/lock.test';
 const KEPT = 'tests/integration/kept-locks';
+const KEPT_SEVERAL = 'tests/integration/kept-several';
 const keptLocks = 'src/waiting/hand-overs/kept-locks.ts';
 const READERS = 'tests/integration/kept-readers';
 const readerStreak = 'src/waiting/hand-overs/reader-streak.ts';
@@ -53,7 +54,13 @@ export const HOT_LOCKS = [
     'if (holder === undefined) {',
     BACKGROUND,
   ),
-  without('no second wake-up by a release that a try has followed', grants, ' && !isFollowed', '', BACKGROUND),
+  without(
+    'no second wake-up by a release that a try has followed',
+    grants,
+    'waiterCount > 0 && !isFollowed',
+    'waiterCount > 0',
+    BACKGROUND,
+  ),
   without(
     'a known loss that a release in the background rejects with',
     'src/holding/hold.ts',
@@ -174,7 +181,7 @@ export const HOT_LOCKS = [
   without(
     'keep: an end of the time',
     keptLocks,
-    'setTimer(until, () => void this.#end(kept));',
+    'setTimer(until, release);',
     'setTimer(until, () => undefined);',
     KEPT,
   ),
@@ -191,6 +198,34 @@ export const HOT_LOCKS = [
     '(this.#startedAt ?? this.clock.now()) + (this.limit?.maxTimeMs ?? 0)',
     'Infinity',
     KEPT,
+  ),
+  without(
+    'keep: no part of a hold of several locks',
+    'src/holding/hold-record.ts',
+    'this.mayBeKept = terms.joint === undefined;',
+    'this.mayBeKept = true;',
+    KEPT_SEVERAL,
+  ),
+  without(
+    'keep: a hold of several locks only if all of them may be kept',
+    'src/several/joint-hold.ts',
+    'members.every(({ wouldBeKept }) => wouldBeKept)',
+    'members.some(({ wouldBeKept }) => wouldBeKept)',
+    KEPT_SEVERAL,
+  ),
+  without(
+    'keep: a release of all locks of a hold of several locks',
+    keptLocks,
+    'this.forget(tenure)?.release();',
+    'this.forget(tenure);',
+    KEPT_SEVERAL,
+  ),
+  without(
+    'keep: a turn of other clients when a call may not follow any more',
+    'src/locks/single-lock.ts',
+    'return !runtime.kept.mayFollow(',
+    'return runtime.kept.mayFollow(',
+    KEPT_SEVERAL,
   ),
   without('keep: a release at close()', 'src/client/closing.ts', '  kept.releaseAll();\n', '', KEPT),
   without('keep: a release when close() begins to drain', 'src/client/drain.ts', '  kept.releaseAll();\n', '', KEPT),

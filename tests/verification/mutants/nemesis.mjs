@@ -111,7 +111,7 @@ export const SABOTAGES = [
   without(
     'nemesis: hot: a release of a kept lock',
     keptLocks,
-    'setTimer(until, () => void this.#end(kept));',
+    'setTimer(until, release);',
     'setTimer(until, () => undefined);',
     HOT,
   ),

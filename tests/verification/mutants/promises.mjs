@@ -155,8 +155,8 @@ export const PROMISES = [
   without(
     'one of several concurrent calls of a RedLock sends requests to every server',
     'src/several/red-lock.ts',
-    'member.mightHaveToWait(context)',
-    'member.wouldHaveToWait(context)',
+    'member.mightHaveToWait(joint)',
+    'member.wouldHaveToWait(joint)',
     ANSWERS,
   ),
   without(

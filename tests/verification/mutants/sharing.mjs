@@ -193,8 +193,8 @@ export const SHARING = [
   without(
     'R33: room for others after a hand-off streak',
     grants,
-    '!this.concurrent) this.schedule.yield();',
-    '!this.concurrent) this.schedule.wakeUpPending = true;',
+    'if (waits) this.schedule.yield();',
+    'if (waits) this.schedule.wakeUpPending = true;',
     'tests/integration/sharing',
   ),
   without(
