@@ -4,7 +4,7 @@ import { RedisUnavailableError, type ClientClosedError, type LockLostError } fro
 import type { CallSite } from '../ownership/call-site.js';
 import type { Side, LockProtocol } from '../protocols/lock-protocol.js';
 import type { LightSet } from '../light-set.js';
-import type { KeptTogether } from './kept-together.js';
+import type { MayBeKept } from './kept-together.js';
 import { runOutside } from '../ownership/flow.js';
 import { MARGIN_MS } from '../timing.js';
 
@@ -94,8 +94,7 @@ export class HoldRecord extends LossSignal {
   hold: object | undefined;
   /** The hold of several locks that this hold is a member of. It checks all its members when this hold is lost. */
   jointHold: { check(): void } | undefined;
-  /** The client may keep the lock after this hold. A member of several locks is kept together with the others only. */
-  mayBeKept: boolean | KeptTogether;
+  mayBeKept: MayBeKept;
   /** Fencing token of the acquire of a fenced lock. */
   token: bigint | undefined;
 
@@ -113,7 +112,7 @@ export class HoldRecord extends LossSignal {
     this.byUnlock = terms.byUnlock;
     this.site = terms.site;
     this.drift = terms.drift;
-    this.mayBeKept = terms.joint === undefined;
+    this.mayBeKept = terms.joint === undefined ? 'alone' : 'never';
     this.leaseEnd = sentAt + terms.leaseMs;
     this.longestLeaseMs = terms.leaseMs;
   }

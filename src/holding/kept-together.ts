@@ -31,3 +31,6 @@ export class KeptTogether {
     for (const release of releases) release();
   }
 }
+
+/** Whether a lock may be kept after a hold: alone, or with the other members of a hold of several locks. */
+export type MayBeKept = 'never' | 'alone' | KeptTogether;

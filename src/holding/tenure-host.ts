@@ -1,7 +1,7 @@
 import type { JumpedMs, LeaseClock, LeaseClockMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import type { Compensations } from './compensations.js';
-import type { KeptTogether } from './kept-together.js';
+import type { MayBeKept } from './kept-together.js';
 import type { TenureEnd } from './tenure-end.js';
 
 /** A local waiter that can get the lock by a hand-over. */
@@ -35,13 +35,13 @@ export interface TenureHost<T> {
   /**
    * One script moves the lock from the tenure to the successor. `released` emits the release of the tenure's hold,
    * before the client emits the acquisition of the successor. `othersFirst`: if other clients wait, the script frees the
-   * lock in any case.
+   * lock in any case, because no caller has had it.
    */
   handOff(tenure: T, successor: Successor, released: () => void, othersFirst: boolean): Promise<TenureEnd>;
   /** Whether the options allow to keep the lock with its owner after the last hold, and no call of this client waits. */
   mayKeep(tenure: T): boolean;
-  /** Keeps the lock for a while, if that is allowed. Returns whether it does. `together`: with these other locks. */
-  keepIfAllowed(tenure: T, together: KeptTogether | undefined): boolean;
+  /** Keeps the lock for a while, if that and the hold allow it. Returns whether it does. */
+  keepIfAllowed(tenure: T, mayBeKept: MayBeKept): boolean;
   /** Called when the tenure no longer has the lock. */
   tenureEnded(tenure: T, how: Ended): void;
 }

@@ -185,14 +185,13 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
    * lock for certain. `leaseEnd`: when the lease ends in Redis. The deadline is only a margin earlier, so it may stand in.
    */
   releaseOrHandOver(hold: HoldRecord | undefined, deadline: LeaseClockMs, leaseEnd = deadline): Promise<void> {
-    // A kept lock had no hold. Its time is over for other clients, too.
-    const othersFirst = this.state === 'kept';
     this.state = 'releasing';
     if (hold !== undefined) hold.state = 'releasing';
-    const successor = this.#successorOf(hold, leaseEnd);
-    if (successor === undefined && hold !== undefined && this.#keepIfAllowed(hold)) return this.#keep(hold);
+    const successor = (hold?.protocol ?? this.protocol).handsOff ? this.host.successorFor(leaseEnd) : undefined;
+    if (successor === undefined && hold !== undefined && this.host.keepIfAllowed(this, hold.mayBeKept))
+      return this.#keep(hold);
     if (successor === undefined) return this.#sendRelease([this.owner], hold, deadline);
-    const handed = this.host.handOff(this, successor, () => this.reportReleased(hold), othersFirst);
+    const handed = this.host.handOff(this, successor, () => this.reportReleased(hold), hold === undefined);
     this.services.watchdog.remove(this);
     return handed.then((end) => {
       if (isRefused(end)) return this.#sendRelease([this.owner, ...end.alsoOwners], hold, deadline);
@@ -202,19 +201,11 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     });
   }
 
-  #successorOf(hold: HoldRecord | undefined, leaseEnd: LeaseClockMs): ReturnType<TenureHost<Tenure>['successorFor']> {
-    return (hold?.protocol ?? this.protocol).handsOff ? this.host.successorFor(leaseEnd) : undefined;
-  }
-
-  #keepIfAllowed({ mayBeKept }: HoldRecord): boolean {
-    if (mayBeKept === false) return false;
-    return this.host.keepIfAllowed(this, mayBeKept === true ? undefined : mayBeKept);
-  }
-
   /** Whether a release of this hold would keep the lock, if the hold allows that. */
   wouldKeep(hold: HoldRecord): boolean {
     if (!this.#hasNothingElse(hold) || this.lease.check() !== 'valid') return false;
-    return this.#successorOf(hold, hold.deadline) === undefined && this.host.mayKeep(this);
+    const mayKeep = !hold.protocol.handsOff || this.host.successorFor(hold.deadline) === undefined;
+    return mayKeep && this.host.mayKeep(this);
   }
 
   /** No request follows the release of the last hold for now. The caller gets no error of a later release. */

@@ -157,14 +157,13 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal Acquires the lock as a member of a lock over several locks. No flow enters the hold. */
   takeAsMember(member: MemberCall, settle: Settle): void {
-    const { owner, joint, drift } = member;
-    this.#acquire({ ...member, byUnlock: false, release: undefined }, { owner, joint, drift }, settle);
+    this.#acquire({ ...member, byUnlock: false, release: undefined }, member, settle);
   }
 
   #acquire(call: LockCall, member: Pick<HoldTerms, 'owner' | 'joint' | 'drift'>, settle: Settle): void {
     const { runtime, protocol, makeHold } = this;
     const { leaseTime, waitTime, signal, context, byUnlock, site } = call;
-    const leaseMs = this.#leaseMs(leaseTime);
+    const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
     const askedAt = runtime.reports.now();
     const watched = leaseTime === undefined;
     const { owner, joint, drift } = member;
@@ -174,48 +173,6 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
       { protocol, terms, limit: waitLimitOf(runtime.clock, waitTime, signal), context, makeHold },
       settle,
     );
-  }
-
-  #leaseMs(leaseTime: number | undefined): number {
-    return leaseTime ?? this.runtime.options.lockWatchdogTimeout;
-  }
-
-  /**
-   * @internal Whether the call should stand in line at once: as far as this client knows, its other calls have the lock,
-   * wait for it, or occupy the hold around the caller, or the lock is kept and the call may not follow, or other clients
-   * try first. Redis may know better: this orders the calls of a client, and is no reason to fail one.
-   */
-  wouldHaveToWait({ leaseTime, context, joint, drift }: Omit<MemberCall, 'owner'>): boolean {
-    const { runtime, protocol } = this;
-    const parent = innermostHold(runtime, protocol, context);
-    if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(protocol);
-    const relation = runtime.kept.relationTo(protocol);
-    if (relation === 'same side' || relation === 'other side') {
-      const terms = { leaseMs: this.#leaseMs(leaseTime), joint, drift };
-      return !runtime.kept.mayFollow(protocol.key, { protocol, terms });
-    }
-    const line = runtime.lines.lineFor(protocol);
-    return (
-      line.waiterCount > 0 || line.yields || (!protocol.concurrent && [...line.holders].some(({ isInUse }) => isInUse))
-    );
-  }
-
-  /**
-   * @internal Whether the lock is known to be busy, or becomes busy if a pending request of another call of this client
-   * succeeds.
-   */
-  mightHaveToWait(call: Omit<MemberCall, 'owner'>): boolean {
-    if (this.wouldHaveToWait(call)) return true;
-    const { hasPending: isComing } = this.runtime.lines.lineFor(this.protocol);
-    return isComing && innermostHold(this.runtime, this.protocol, call.context) === undefined;
-  }
-
-  /**
-   * @internal Checks a call from `site` that has waited long for the lock. Returns the time until the next check, in
-   * ms.
-   */
-  waitedLong(site: CallSite | undefined): number {
-    return this.runtime.longWaits.look({ protocol: this.protocol, site });
   }
 
   /** @internal */

@@ -1,8 +1,11 @@
 /* The member locks of a multi-lock or RedLock. */
+import type { CallSite } from '../ownership/call-site.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
 import { GroupMultiLock } from '../locks/group-lock.js';
-import { SingleLock } from '../locks/single-lock.js';
+import { innermostHold } from '../holding/innermost-hold.js';
+import { SingleHold } from '../holding/single-hold.js';
+import { SingleLock, type MemberCall } from '../locks/single-lock.js';
 
 export type Member = SingleLock;
 export type Members = readonly [Member, ...Member[]];
@@ -92,6 +95,40 @@ export function contextOf(members: Members, own: LockContext | undefined): LockC
   }
   return context;
 }
+
+/** A call that wants a member. */
+type WantedBy = Omit<MemberCall, 'owner'>;
+
+/**
+ * Whether the call should stand in the line of the member at once: as far as its client knows, its other calls have the
+ * lock, wait for it, or occupy the hold around the caller, or the lock is kept and the call may not follow, or other clients
+ * try first. Redis may know better: this orders the calls of a client, and is no reason to fail one.
+ */
+export function wouldHaveToWait({ runtime, protocol }: Member, call: WantedBy): boolean {
+  const { leaseTime, context, joint, drift } = call;
+  const parent = innermostHold(runtime, protocol, context);
+  if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(protocol);
+  const relation = runtime.kept.relationTo(protocol);
+  if (relation === 'same side' || relation === 'other side') {
+    const terms = { leaseMs: leaseTime ?? runtime.options.lockWatchdogTimeout, joint, drift };
+    return !runtime.kept.mayFollow(protocol.key, { protocol, terms });
+  }
+  const line = runtime.lines.lineFor(protocol);
+  if (line.waiterCount > 0 || line.yields) return true;
+  return !protocol.concurrent && [...line.holders].some(({ isInUse }) => isInUse);
+}
+
+/** The same. Also if the lock becomes busy when a pending request of another call of the client succeeds. */
+export function mightHaveToWait(member: Member, call: WantedBy): boolean {
+  if (wouldHaveToWait(member, call)) return true;
+  const { runtime, protocol } = member;
+  const { hasPending: isComing } = runtime.lines.lineFor(protocol);
+  return isComing && innermostHold(runtime, protocol, call.context) === undefined;
+}
+
+/** Checks a call from `site` that has waited long for the member. Returns the time until the next check, in ms. */
+export const waitedLong = ({ runtime, protocol }: Member, site: CallSite | undefined): number =>
+  runtime.longWaits.look({ protocol, site });
 
 /** The ids of the clients of the members, separated by commas. */
 export const clientIdsOf = (members: Members): string =>

@@ -9,7 +9,7 @@ import { LockAbortedError, LockLostError, LockTimeoutError } from '../errors.js'
 import { JointLock, longestDeadline } from './joint-lock.js';
 import { isMisuse } from './member-errors.js';
 import { settleAs, type LockCall, type LockSettle } from '../locks/lock-call.js';
-import { checkMembers, contextOf, orderedMembers } from './members.js';
+import { checkMembers, contextOf, orderedMembers, wouldHaveToWait } from './members.js';
 
 /**
  * Several locks as one: Redisson's `RedissonMultiLock`. The members may have different names, kinds and clients. A
@@ -58,7 +58,7 @@ export class MultiLock extends JointLock {
     const joint = { ...call, joint: this.identity };
     // Only Redis says that a lock is busy, so a call that does not wait asks in any case.
     const isOneTry = limit.kind === 'one try';
-    if (this.members.length > 1 && (isOneTry || !this.members.some((member) => member.wouldHaveToWait(joint)))) {
+    if (this.members.length > 1 && (isOneTry || !this.members.some((member) => wouldHaveToWait(member, joint)))) {
       const hold = await this.#atOnce(call, limit, atOnceBy);
       if (hold !== undefined) return hold;
     }

@@ -16,7 +16,7 @@ import { JointLock } from './joint-lock.js';
 import { isMisuse, isOfOneServer } from './member-errors.js';
 import type { LockCall, LockSettle } from '../locks/lock-call.js';
 import { readFromMajority } from './majority-read.js';
-import { checkMembers, contextOf, orderedMembers, type Member } from './members.js';
+import { checkMembers, contextOf, mightHaveToWait, orderedMembers, waitedLong, type Member } from './members.js';
 import { releaseHolds } from './multi-lock.js';
 import { PendingRequests } from './pending-requests.js';
 import { QuorumRound, type GateTerms } from './quorum-round.js';
@@ -82,7 +82,7 @@ export class RedLock extends JointLock {
     // If calls of this client want a majority already, stand in line: concurrent rounds would only split the servers.
     let wanted = 0;
     const joint = { ...call, joint: this.identity, drift: this.#drift };
-    for (const member of this.members) if (member.mightHaveToWait(joint)) wanted += 1;
+    for (const member of this.members) if (mightHaveToWait(member, joint)) wanted += 1;
     if (limit.kind !== 'one try' && wanted > this.members.length - this.quorum) {
       const gate = this.members.find((member) => !isUnresponsive(member)) ?? this.#first;
       this.#settle(this.#waitAtServers(call, requests, limit, gate, undefined), call, requests, settle);
@@ -140,7 +140,7 @@ export class RedLock extends JointLock {
     let longAt = clock.now() + LONG_WAIT_MS;
     for (;;) {
       // The call stands in each line for less time than what counts as long there.
-      if (clock.now() >= longAt) longAt = clock.now() + gate.waitedLong(call.site);
+      if (clock.now() >= longAt) longAt = clock.now() + waitedLong(gate, call.site);
       const through = await this.#throughGate(gate, call, requests, limit);
       // The gate stayed busy, so the newest result of the other servers is that of the previous round.
       if (through === undefined && waitTimeLeft(limit, clock.now()) <= 0)

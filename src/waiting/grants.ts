@@ -15,7 +15,7 @@ import type { FollowingCall, KeptLocks, KeptTimes } from './hand-overs/kept-lock
 import { extraLeaseMs, FOLLOWED, type LocalHandOvers } from './hand-overs/local-hand-over.js';
 import { streakOf } from './hand-overs/reader-streak.js';
 import { grantDeadline } from '../holding/hold-record.js';
-import type { KeptTogether } from '../holding/kept-together.js';
+import { KeptTogether, type MayBeKept } from '../holding/kept-together.js';
 import { LightSet } from '../light-set.js';
 import type { LocalLine } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -205,10 +205,11 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     return this.#keepsUntil(tenure) !== undefined;
   }
 
-  keepIfAllowed(tenure: Tenure, together: KeptTogether | undefined): boolean {
+  keepIfAllowed(tenure: Tenure, mayBeKept: MayBeKept): boolean {
     this.#streak.start();
-    const times = this.#keepsUntil(tenure);
+    const times = mayBeKept === 'never' ? undefined : this.#keepsUntil(tenure);
     if (times === undefined) return false;
+    const together = mayBeKept instanceof KeptTogether ? mayBeKept : undefined;
     const mayFollow = (call: FollowingCall): boolean =>
       call.terms.joint === together?.identity && this.#mayFollow(tenure, call);
     const follow = (waiter: LockWaiter): void => this.#followKept(tenure, waiter);
@@ -316,8 +317,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     this.line.removeHolder(tenure);
     this.services.kept.ended(tenure);
     if (how !== 'handed') {
-      const { options } = this.services;
-      const hasStayed = (options.handOff?.keepMs ?? 0) > 0 && this.#streak.hasFollowers;
+      const { hasStayed } = this.#streak;
       this.#streak.reset();
       // The pending try of the head followed this release on the same connection, so its reply describes the time after.
       const isFollowed = tenure.isLeaving && this.line.head?.isBusy === true;

@@ -20,9 +20,9 @@ export class HandOffStreak {
     protected readonly clock: LeaseClock,
   ) {}
 
-  /** Whether a section of this process has followed another one. */
-  get hasFollowers(): boolean {
-    return this.#sections > 0;
+  /** Whether the lock may be kept, and sections of this process have followed one another. */
+  get hasStayed(): boolean {
+    return (this.limit?.keepMs ?? 0) > 0 && this.#sections > 0;
   }
 
   /** When the time for sections without a request ends. */

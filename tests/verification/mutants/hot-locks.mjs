@@ -202,8 +202,8 @@ export const HOT_LOCKS = [
   without(
     'keep: no part of a hold of several locks',
     'src/holding/hold-record.ts',
-    'this.mayBeKept = terms.joint === undefined;',
-    'this.mayBeKept = true;',
+    "terms.joint === undefined ? 'alone' : 'never';",
+    "'alone';",
     KEPT_SEVERAL,
   ),
   without(
@@ -222,7 +222,7 @@ export const HOT_LOCKS = [
   ),
   without(
     'keep: a turn of other clients when a call may not follow any more',
-    'src/locks/single-lock.ts',
+    'src/several/members.ts',
     'return !runtime.kept.mayFollow(',
     'return runtime.kept.mayFollow(',
     KEPT_SEVERAL,
