@@ -96,11 +96,11 @@ export function contextOf(members: Members, own: LockContext | undefined): LockC
   return context;
 }
 
-/** A call that wants a member. */
+/** @internal A call that wants a member. */
 type WantedBy = Omit<MemberCall, 'owner'>;
 
 /**
- * Whether the call should stand in the line of the member at once: as far as its client knows, its other calls have the
+ * @internal Whether the call should stand in the line of the member at once: as far as its client knows, its other calls have the
  * lock, wait for it, or occupy the hold around the caller, or the lock is kept and the call may not follow, or other clients
  * try first. Redis may know better: this orders the calls of a client, and is no reason to fail one.
  */
@@ -118,7 +118,7 @@ export function wouldHaveToWait({ runtime, protocol }: Member, call: WantedBy): 
   return !protocol.concurrent && [...line.holders].some(({ isInUse }) => isInUse);
 }
 
-/** The same. Also if the lock becomes busy when a pending request of another call of the client succeeds. */
+/** @internal The same. Also if the lock becomes busy when a pending request of another call of the client succeeds. */
 export function mightHaveToWait(member: Member, call: WantedBy): boolean {
   if (wouldHaveToWait(member, call)) return true;
   const { runtime, protocol } = member;
@@ -126,7 +126,7 @@ export function mightHaveToWait(member: Member, call: WantedBy): boolean {
   return isComing && innermostHold(runtime, protocol, call.context) === undefined;
 }
 
-/** Checks a call from `site` that has waited long for the member. Returns the time until the next check, in ms. */
+/** @internal Checks a call from `site` that has waited long for the member. Returns the time until the next check, in ms. */
 export const waitedLong = ({ runtime, protocol }: Member, site: CallSite | undefined): number =>
   runtime.longWaits.look({ protocol, site });
 
