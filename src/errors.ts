@@ -1,3 +1,5 @@
+import { quoted, shortened, visible } from './visible.js';
+
 /** The stable `code` of each error class. Match errors by code or by class, never by message. */
 export type LockErrorCode =
   | 'ERR_LOCK_TIMEOUT'
@@ -21,7 +23,8 @@ export type LockErrorCode =
 export abstract class LockError extends Error {
   abstract readonly code: LockErrorCode;
   constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
+    // A message may contain what a user or a server chose.
+    super(visible(message), options);
     this.name = new.target.name;
   }
 
@@ -41,7 +44,7 @@ export class LockTimeoutError extends LockError {
     readonly lockName: string,
     /** The `waitTime` of the call, in milliseconds. */
     readonly waitTime: number,
-    message = `"${lockName}" was not free within ${waitTime} ms; increase waitTime or try again later`,
+    message = `${quoted(lockName)} was not free within ${waitTime} ms; increase waitTime or try again later`,
   ) {
     super(message);
   }
@@ -86,7 +89,7 @@ export class LockLostError extends LockError {
     readonly reason: LossReason,
     options?: ErrorOptions & { result?: unknown },
   ) {
-    super(`the hold of "${lockName}" (owner ${owner}) was lost: ${LOSSES[reason]}`, options);
+    super(`the hold of ${quoted(lockName)} (owner ${owner}) was lost: ${LOSSES[reason]}`, options);
     this.result = options?.result;
   }
 }
@@ -107,7 +110,7 @@ export class LockAbortedError extends LockError {
     readonly lockName: string,
     reason: unknown,
   ) {
-    super(`the wait for "${lockName}" was aborted`, { cause: reason });
+    super(`the wait for ${quoted(lockName)} was aborted`, { cause: reason });
     this.name = 'AbortError';
   }
 }
@@ -170,7 +173,7 @@ export class InvalidArgumentError extends LockError {
 }
 
 function shown(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'string') return JSON.stringify(shortened(value));
   if (typeof value === 'function') return 'a function';
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value !== 'object' || value === null) return String(value);
@@ -232,7 +235,7 @@ export class ConcurrentContextError extends LockError {
     readonly lockName: string,
     readonly contextId: string,
   ) {
-    super(`context ${contextId} is already acquiring "${lockName}"; use a separate LockContext for each flow`);
+    super(`context ${contextId} is already acquiring ${quoted(lockName)}; use a separate LockContext for each flow`);
   }
 }
 
@@ -250,7 +253,7 @@ export class LockUpgradeError extends LockError {
     readonly lockName: string,
     why = 'a read hold cannot become a write hold; release it first, or begin with the write lock',
   ) {
-    super(`"${lockName}": ${why}`);
+    super(`${quoted(lockName)}: ${why}`);
   }
 }
 
@@ -258,7 +261,9 @@ export class LockUpgradeError extends LockError {
 export class NonReentrantError extends LockError {
   readonly code = 'ERR_LOCK_NON_REENTRANT';
   constructor(readonly lockName: string) {
-    super(`"${lockName}" is not reentrant and this flow already holds it; release the hold first, or use getLock()`);
+    super(
+      `${quoted(lockName)} is not reentrant and this flow already holds it; release the hold first, or use getLock()`,
+    );
   }
 }
 
@@ -282,9 +287,9 @@ export class MultiUnlockError extends LockError {
     readonly lockName: string,
     readonly failures: readonly MemberFailure[],
   ) {
-    const each = failures.map(({ lockName, error }) => `"${lockName}": ${messageOf(error)}`).join('; ');
+    const each = failures.map(({ lockName, error }) => `${quoted(lockName)}: ${messageOf(error)}`).join('; ');
     const count = failures.length === 1 ? '1 member' : `${failures.length} members`;
-    super(`the release of ${count} of "${lockName}" failed: ${each}`, {
+    super(`the release of ${count} of ${quoted(lockName)} failed: ${each}`, {
       cause: failures[0]?.error,
     });
   }
@@ -319,7 +324,7 @@ export class NoQuorumError extends LockError {
       return `${server + 1} ${outcome}${error === undefined ? '' : ` (${messageOf(error)})`}`;
     });
     super(
-      `"${lockName}" needs ${quorum} of ${results.length} servers; check the others or try again later: ${each.join(', ')}`,
+      `${quoted(lockName)} needs ${quorum} of ${results.length} servers; check the others or try again later: ${each.join(', ')}`,
     );
   }
 }
@@ -340,8 +345,8 @@ export class UnknownPermitError extends LockError {
   ) {
     super(
       permitIds.length === 1
-        ? `permit ${permitIds[0]} of "${lockName}" is not taken: it was released before, or its lease ended; ${STOP}`
-        : `not all of the permits ${permitIds.join(', ')} of "${lockName}" are taken: one was released before, or its ` +
+        ? `permit ${shortened(permitIds[0] as string)} of ${quoted(lockName)} is not taken: it was released before, or its lease ended; ${STOP}`
+        : `not all of the permits ${shortened(permitIds.join(', '))} of ${quoted(lockName)} are taken: one was released before, or its ` +
             `lease ended; ${STOP}`,
     );
   }

@@ -1,6 +1,6 @@
 import { doctor as examine, type Finding } from '../index.js';
-import { visible } from '../integrations/shared/inspection-words.js';
 import { EXIT, type Session } from './session.js';
+import { shown } from './words.js';
 
 const STYLES = { ok: 'green', note: 'blue', warning: 'yellow', error: 'red' } as const satisfies Record<
   Finding['level'],
@@ -16,11 +16,11 @@ export async function doctor({ client, terminal }: Session): Promise<number> {
       await terminal.object(found);
       continue;
     }
-    if (found.server !== server) await terminal.lines(terminal.style('bold', found.server ?? 'permissions'));
+    if (found.server !== server) await terminal.lines(terminal.style('bold', shown(found.server ?? 'permissions')));
     server = found.server;
     const level = terminal.style(STYLES[found.level], found.level.padEnd(7));
-    await terminal.lines(`  ${level}  ${found.check.padEnd(11)}  ${visible(found.message)}`);
-    if (found.advice !== undefined) await terminal.lines(`${' '.repeat(24)}${visible(found.advice)}`);
+    await terminal.lines(`  ${level}  ${found.check.padEnd(11)}  ${shown(found.message)}`);
+    if (found.advice !== undefined) await terminal.lines(`${' '.repeat(24)}${shown(found.advice)}`);
   }
   return findings.some(({ level }) => level === 'error') ? EXIT.no : EXIT.ok;
 }

@@ -1,8 +1,7 @@
 import type { ListEntry } from '../index.js';
-import { visible } from '../integrations/shared/inspection-words.js';
 import { numberOption } from './arguments.js';
 import { EXIT, type Session } from './session.js';
-import { holdersText, leaseText, table, waitersText } from './words.js';
+import { holdersText, leaseText, shown, table, waitersText } from './words.js';
 
 /** Rows whose widths decide those of the columns. Later rows are printed as they come. */
 const PAGE = 500;
@@ -17,7 +16,7 @@ export async function ls({ args, client, terminal, signal }: Session): Promise<n
   let count = 0;
   const flush = async (): Promise<void> => {
     const rows = page.map((entry) => [
-      visible(entry.name),
+      shown(entry.name),
       entry.kind,
       leaseText(entry.remaining),
       waitersText(entry),

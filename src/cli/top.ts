@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisUnavailableError, type ListEntry } from '../index.js';
 import { numberOption } from './arguments.js';
 import { EXIT, type Session } from './session.js';
-import { duration, visible } from '../integrations/shared/inspection-words.js';
-import { holdersText, leaseText, table, waitersText } from './words.js';
+import { duration } from '../integrations/shared/inspection-words.js';
+import { holdersText, leaseText, shown, table, waitersText } from './words.js';
 
 const HEAD = ['NAME', 'KIND', 'WAITERS', 'HELD FOR', 'LEASE', 'HELD BY'];
 
@@ -45,18 +45,18 @@ export async function top({ args, client, terminal, signal }: Session): Promise<
   const limit = numberOption(args, 'limit', 50, 1);
   const sightings = new Sightings();
   if (terminal.isRich) await terminal.screen([]);
-  for (let shown = 0; shown < count && !signal.aborted;) {
+  for (let tables = 0; tables < count && !signal.aborted;) {
     try {
       const entries: ListEntry[] = [];
       for await (const entry of client.list({ match: args.operand ?? '*', signal })) entries.push(entry);
       await show(terminal, entries, sightings.rows(entries, performance.now()), limit);
     } catch (error) {
-      if (shown === 0 || !(error instanceof RedisUnavailableError)) throw error;
+      if (tables === 0 || !(error instanceof RedisUnavailableError)) throw error;
       if (terminal.json) await terminal.object({ at: new Date().toISOString(), what: 'unavailable' });
       else await terminal.screen([terminal.style('red', 'Redis is unavailable')]);
     }
-    shown += 1;
-    if (shown < count) await sleep(intervalMs, undefined, { signal }).catch(() => undefined);
+    tables += 1;
+    if (tables < count) await sleep(intervalMs, undefined, { signal }).catch(() => undefined);
   }
   return signal.aborted ? EXIT.interrupted : EXIT.ok;
 }
@@ -81,7 +81,7 @@ async function show(
 
 function lines(rows: readonly Row[], columns: number): string[] {
   const cells = rows.map(({ entry, heldMs }) => [
-    visible(entry.name),
+    shown(entry.name),
     entry.kind,
     waitersText(entry),
     entry.owners.length === 0 ? '-' : `≥ ${duration(heldMs)}`,

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisUnavailableError } from '../index.js';
 import { changesBetween, type Change } from '../integrations/shared/changes.js';
-import { visible } from '../integrations/shared/inspection-words.js';
 import { numberOption } from './arguments.js';
 import { describe } from './inspect.js';
 import { EXIT, type Session } from './session.js';
-import { changeText } from './words.js';
+import { changeText, shown } from './words.js';
 
 const STYLES = {
   acquired: 'green',
@@ -46,7 +45,7 @@ export async function watch({ args, client, terminal, signal }: Session): Promis
       const [what, text] = [change.what, changeText(change, after)];
       if (terminal.json) await terminal.object({ at, what, text, ...after });
       else
-        await terminal.lines(`${at.slice(11, 23)}  ${terminal.style(STYLES[what], what.padEnd(11))}  ${visible(text)}`);
+        await terminal.lines(`${at.slice(11, 23)}  ${terminal.style(STYLES[what], what.padEnd(11))}  ${shown(text)}`);
     }
     [before, lookedAt] = [after, now];
   }

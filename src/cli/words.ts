@@ -2,7 +2,13 @@
 import { hostname, userInfo } from 'node:os';
 import type { ListedOwner, ListEntry } from '../index.js';
 import type { Change } from '../integrations/shared/changes.js';
-import { duration, visible } from '../integrations/shared/inspection-words.js';
+import { duration, shortened, visible } from '../integrations/shared/inspection-words.js';
+
+/** The largest number of characters that a text from Redis has on the screen. `--json` has the whole text. */
+const LONGEST = 1_000;
+
+/** A text from Redis, on one line and of a limited length. */
+export const shown = (text: string): string => shortened(visible(text), LONGEST);
 
 /** The user of the command, for the event `forceUnlocked`: `alice@web-1`. */
 export function userText(): string {
@@ -26,11 +32,11 @@ export function ownerText({ owner, process, mode, holdCount }: ListedOwner): str
   const extra = [mode === 'exclusive' ? '' : mode, holdCount > 1 ? `${holdCount} holds` : ''].filter(
     (each) => each !== '',
   );
-  return visible(extra.length === 0 ? who : `${who} (${extra.join(', ')})`);
+  return shown(extra.length === 0 ? who : `${who} (${extra.join(', ')})`);
 }
 
 export function processText({ clientName, host, pid }: NonNullable<ListedOwner['process']>): string {
-  return visible(`${clientName === '' ? '' : `${clientName} `}${host}:${pid}`);
+  return shown(`${clientName === '' ? '' : `${clientName} `}${host}:${pid}`);
 }
 
 /** A change of the entry that was read last. */
@@ -57,8 +63,8 @@ export function holdersText({ kind, owners, value, permits }: ListEntry): string
   const [first, ...others] = owners;
   if (first !== undefined)
     return others.length === 0 ? ownerText(first) : `${ownerText(first)} and ${others.length} more`;
-  if (kind === 'permits') return `${permits.length} taken, ${value ?? '0'} free`;
-  if (kind === 'counter') return `stands at ${value ?? '0'}`;
+  if (kind === 'permits') return `${permits.length} taken, ${shown(value ?? '0')} free`;
+  if (kind === 'counter') return `stands at ${shown(value ?? '0')}`;
   return '-';
 }
 
@@ -66,11 +72,14 @@ export const waitersText = ({ waiters }: ListEntry): string => (waiters === unde
 
 /** Widths below which a column gives way no further on a narrow terminal. */
 const LEAST = { first: 16, last: 16 };
+/** The largest width of a column without a terminal, where each row would be padded to it. Longer cells stick out. */
+const WIDEST = 100;
 
 /** Rows as lines, each column as wide as its widest cell. On a narrow terminal the last and the first column give way. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[], columns: number): string[] {
-  const all = [head, ...rows];
-  const widths = head.map((_, at) => Math.max(...all.map((row) => Array.from(row[at] ?? '').length)));
+  const all = [head, ...rows].map((row) => row.map((cell) => Array.from(cell)));
+  const isTerminal = columns !== Infinity;
+  const widths = head.map((_, at) => all.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), 0));
   for (const [at, least] of [
     [widths.length - 1, LEAST.last],
     [0, LEAST.first],
@@ -81,13 +90,15 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   }
   return all.map((row) =>
     row
-      .map((cell, at) => fit(cell, widths[at] as number))
+      .map((cell, at) =>
+        fit(cell, isTerminal ? (widths[at] as number) : Math.min(widths[at] as number, WIDEST), isTerminal),
+      )
       .join('  ')
       .trimEnd(),
   );
 }
 
-function fit(text: string, width: number): string {
-  const chars = Array.from(text);
-  return chars.length > width ? `${chars.slice(0, width - 1).join('')}…` : text + ' '.repeat(width - chars.length);
+function fit(chars: readonly string[], width: number, mayCut: boolean): string {
+  if (chars.length > width && mayCut) return `${chars.slice(0, width - 1).join('')}…`;
+  return chars.join('') + ' '.repeat(Math.max(0, width - chars.length));
 }

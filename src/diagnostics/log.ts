@@ -1,6 +1,7 @@
 import { debuglog } from 'node:util';
 import { InvalidArgumentError } from '../errors.js';
 import type { EventBus, LockEvents } from '../events.js';
+import { quoted, visible } from '../visible.js';
 
 type Level = keyof ConsoleLogger;
 
@@ -33,25 +34,28 @@ type Entry<K extends keyof LockEvents> = readonly [
 
 /** The level and the message of each event. A lost lock needs attention. What the client repeats by itself is a warning. */
 const ENTRIES: { readonly [K in keyof LockEvents]: Entry<K> } = {
-  acquired: ['debug', ({ lockName }) => `acquired "${lockName}"`],
+  acquired: ['debug', ({ lockName }) => `acquired ${quoted(lockName)}`],
   notAcquired: [
     ({ outcome }) => (outcome === 'failed' ? 'warn' : 'debug'),
-    ({ lockName, outcome }) => `did not acquire "${lockName}": ${outcome}`,
+    ({ lockName, outcome }) => `did not acquire ${quoted(lockName)}: ${outcome}`,
   ],
-  released: ['debug', ({ lockName }) => `released "${lockName}"`],
-  waiting: ['debug', ({ lockName }) => `waiting for "${lockName}"`],
-  renewed: ['debug', ({ lockName }) => `renewed "${lockName}"`],
-  renewFailed: ['warn', ({ lockName }) => `could not renew "${lockName}"; the client tries again`],
-  leaseLost: ['error', ({ lockName, reason }) => `lost "${lockName}": ${reason}`],
-  permitsAcquired: ['debug', ({ lockName, permits }) => `acquired ${permits} permit(s) of "${lockName}"`],
-  permitsReleased: ['debug', ({ lockName, permits }) => `released ${permits} permit(s) of "${lockName}"`],
-  latchPassed: ['debug', ({ lockName }) => `passed latch "${lockName}"`],
-  latchCountedDown: ['debug', ({ lockName }) => `counted down latch "${lockName}"`],
-  releaseFailed: ['warn', ({ lockName }) => `could not release "${lockName}"; the release continues in the background`],
+  released: ['debug', ({ lockName }) => `released ${quoted(lockName)}`],
+  waiting: ['debug', ({ lockName }) => `waiting for ${quoted(lockName)}`],
+  renewed: ['debug', ({ lockName }) => `renewed ${quoted(lockName)}`],
+  renewFailed: ['warn', ({ lockName }) => `could not renew ${quoted(lockName)}; the client tries again`],
+  leaseLost: ['error', ({ lockName, reason }) => `lost ${quoted(lockName)}: ${reason}`],
+  permitsAcquired: ['debug', ({ lockName, permits }) => `acquired ${permits} permit(s) of ${quoted(lockName)}`],
+  permitsReleased: ['debug', ({ lockName, permits }) => `released ${permits} permit(s) of ${quoted(lockName)}`],
+  latchPassed: ['debug', ({ lockName }) => `passed latch ${quoted(lockName)}`],
+  latchCountedDown: ['debug', ({ lockName }) => `counted down latch ${quoted(lockName)}`],
+  releaseFailed: [
+    'warn',
+    ({ lockName }) => `could not release ${quoted(lockName)}; the release continues in the background`,
+  ],
   forceUnlocked: [
     'warn',
     ({ lockName, owner, by = 'an unnamed user', result }) =>
-      `${by} wanted to free "${lockName}" of ${owner}: ${result}`,
+      `${visible(by)} wanted to free ${quoted(lockName)} of ${owner}: ${result}`,
   ],
   connectionError: ['warn', ({ connection }) => `the ${connection} connection failed; the client connects again`],
   clockUnavailable: ['warn', () => 'Redis refuses TIME, so it cannot recognize a request that arrives too late'],

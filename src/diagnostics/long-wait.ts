@@ -8,6 +8,7 @@ import type { CallSite } from '../ownership/call-site.js';
 import type { LockedValues } from '../ownership/lock-context.js';
 import { processHolds, warned, type ProcessHold } from '../ownership/process-holds.js';
 import { LONG_WAIT_MS, LONG_WAITS_TOGETHER_MS } from '../timing.js';
+import { quoted } from '../visible.js';
 
 export interface WaitingCall {
   /** What the call asks for. `lockedValues`: the values of a group; absent for a kind that locks its whole key. */
@@ -139,7 +140,7 @@ export function warnLongWait(
       ? 'In this runtime the code that awaited acquire() is outside of its hold: use withLock() or hold.run(). '
       : '';
   process.emitWarning(
-    `waiting ${LONG_WAIT_MS / 1000} s for lock "${name}"${where}, held in this process${by}${since}. ${outside}` +
+    `waiting ${LONG_WAIT_MS / 1000} s for lock ${quoted(name)}${where}, held in this process${by}${since}. ${outside}` +
       'If the holder waits for this call, the wait never ends: see docs/ownership.md.',
     { code: 'HOLDFAST_LONG_WAIT' },
   );

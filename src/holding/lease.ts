@@ -5,6 +5,7 @@
  */
 import { NotOwnerError, type LockError, type LockLostError, type LossReason } from '../errors.js';
 import type { LeaseClock, JumpedMs, LeaseClockMs, MonotonicMs } from '../clock.js';
+import { quoted } from '../visible.js';
 import { orByKey } from '../redis/server-error.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HeldReply, RenewalReply } from '../redis/scripts/replies.js';
@@ -246,7 +247,7 @@ export class Lease {
       await turns.ready();
       hold.throwIfLost();
       if (hold.state !== 'open') {
-        throw new NotOwnerError(protocol.name, `extend(): this hold of "${protocol.name}" was released before.`);
+        throw new NotOwnerError(protocol.name, `extend(): this hold of ${quoted(protocol.name)} was released before.`);
       }
       const ticket = this.takeRenewalTicket(leaseMs);
       const item = this.renewalItem(leaseMs, hold);

@@ -6,6 +6,7 @@ import { countOpen } from './left-holds.js';
 import type { Tenure } from './tenure.js';
 import { isHandedOff } from './tenure-events.js';
 import { checkLease } from '../lease-time.js';
+import { quoted } from '../visible.js';
 
 /**
  * Warns when the caller has dropped a hold without a release. The client only warns, because to keep a lock for the
@@ -15,7 +16,7 @@ const leaked = new FinalizationRegistry<HoldRecord>((record) => {
   if (record.state !== 'open') return;
   const since = record.site === undefined ? '' : ` taken at ${record.site.toString()}`;
   process.emitWarning(
-    `the hold of lock "${record.protocol.name}"${since} was dropped without a release, so no code can release it. ` +
+    `the hold of lock ${quoted(record.protocol.name)}${since} was dropped without a release, so no code can release it. ` +
       'The client renews it until close(). Keep the Hold and call its release() in a finally block.',
     { code: 'HOLDFAST_HOLD_LEAKED' },
   );

@@ -1,8 +1,9 @@
 import type { HoldRecord } from '../holding/hold-record.js';
+import { quoted } from '../visible.js';
 
 /** Returns the message for an `unlock()` without a hold: the reason, and the way to fix the call. */
 export function notOwnerText(name: string, held: HoldRecord | undefined, family = held?.protocol.family): string {
-  let message = `unlock(): this flow does not hold lock "${name}".`;
+  let message = `unlock(): this flow does not hold lock ${quoted(name)}.`;
   if (held !== undefined && held.protocol.family !== family) {
     message += ` It is held in this process as another kind of lock (${held.protocol.family}).`;
   } else if (held !== undefined) {

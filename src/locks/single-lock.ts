@@ -13,6 +13,7 @@ import { waitLimitOf } from '../waiting/limits/wait-limit.js';
 import type { Settle } from '../waiting/waiter.js';
 import { ClientClosedError, InvalidArgumentError, RefusedError } from '../errors.js';
 import type { ReleaseMode } from '../options.js';
+import { quoted } from '../visible.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import { timeLeftNumber, type TimeLeft } from '../lease-time.js';
 import * as reads from '../redis/scripts/reads.js';
@@ -92,13 +93,11 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal The result of a `forceUnlock()` that found no owner to release. Throws if the key holds another hash. */
   protected notHeld(fields: readonly string[]): false {
-    if (isForeign(fields)) {
-      throw new RefusedError(
-        `forceUnlock() left "${this.name}" as it is: its key holds a hash that is not a lock; use another name, or a keyPrefix`,
-        undefined,
-      );
-    }
-    return false;
+    if (!isForeign(fields)) return false;
+    throw new RefusedError(
+      `forceUnlock() left ${quoted(this.name)} as it is: its key holds a hash that is not a lock; use another name, or a keyPrefix`,
+      undefined,
+    );
   }
 
   /** @internal Monotonic time, in ms, by which a call with several consecutive requests settles. */

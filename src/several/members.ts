@@ -2,6 +2,7 @@
 import type { CallSite } from '../ownership/call-site.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
+import { quoted } from '../visible.js';
 import { GroupMultiLock } from '../locks/group-lock.js';
 import { innermostHold } from '../holding/innermost-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
@@ -62,13 +63,13 @@ function checkBeside(a: Member, b: Member, groups: 'together' | 'refused'): void
       'locks',
       'locks that do not exclude one another',
       b.name,
-      `locks must not exclude one another: "${a.name}" is given twice; pass each name once`,
+      `locks must not exclude one another: ${quoted(a.name)} is given twice; pass each name once`,
     );
   }
   if (groups === 'refused' || a.runtime !== b.runtime) {
     throw new InvalidArgumentError(
       'locks',
-      `one lock for each group and server; use one getMultiLock("${a.name}", values) with all the values`,
+      `one lock for each group and server; use one getMultiLock(${quoted(a.name)}, values) with all the values`,
       b.name,
     );
   }
@@ -89,7 +90,7 @@ export function contextOf(members: Members, own: LockContext | undefined): LockC
     if (named === context || (own !== undefined && named === undefined)) continue;
     throw new InvalidArgumentError(
       'locks',
-      `locks with the same context, or without one; the context of "${name}" differs`,
+      `locks with the same context, or without one; the context of ${quoted(name)} differs`,
       named,
     );
   }

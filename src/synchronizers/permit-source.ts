@@ -7,6 +7,7 @@ import { timeLeftNumber } from '../lease-time.js';
 import type { PermitsProtocol } from '../protocols/semaphore-protocol.js';
 import { OwnerlessObject, type Granted, type MakeWaiter, type OwnerlessServices } from './ownerless-object.js';
 import { LONG_WAIT_MS } from '../timing.js';
+import { quoted } from '../visible.js';
 
 /** The options of `getSemaphore` and `getPermitExpirableSemaphore`. */
 export interface SemaphoreOptions {
@@ -212,7 +213,7 @@ export abstract class PermitSource extends OwnerlessObject {
   #warnOfOther(declared: number, found: string): void {
     this.#warn(
       'HOLDFAST_OTHER_PERMITS',
-      `a handle of semaphore "${this.name}" declares { permits: ${declared} }, but ${found}; the option changes no ` +
+      `a handle of semaphore ${quoted(this.name)} declares { permits: ${declared} }, but ${found}; the option changes no ` +
         'semaphore that exists: call addPermits(difference) once, or declare the same number everywhere',
     );
   }
@@ -220,7 +221,7 @@ export abstract class PermitSource extends OwnerlessObject {
   #warnOfNone(): void {
     this.#warn(
       'HOLDFAST_NOT_SET_UP',
-      `a call got no permits of semaphore "${this.name}", because the semaphore is not in Redis; ${HOW_TO_SET_UP}`,
+      `a call got no permits of semaphore ${quoted(this.name)}, because the semaphore is not in Redis; ${HOW_TO_SET_UP}`,
     );
   }
 
@@ -229,7 +230,7 @@ export abstract class PermitSource extends OwnerlessObject {
     if (this.protocol.declared !== undefined) return;
     this.#warn(
       'HOLDFAST_NOT_SET_UP',
-      `Redis has lost semaphore "${this.name}", and a release has created it again with no more than ${permits} ` +
+      `Redis has lost semaphore ${quoted(this.name)}, and a release has created it again with no more than ${permits} ` +
         `permits; add the others with addPermits(n), and create every handle with the option { permits: n }`,
     );
   }
@@ -322,7 +323,7 @@ export abstract class PermitSource extends OwnerlessObject {
     else
       this.#warn(
         'HOLDFAST_NOT_SET_UP',
-        `a call has waited ${LONG_WAIT_MS / 1000} s for permits of semaphore "${this.name}", which is not in Redis; ` +
+        `a call has waited ${LONG_WAIT_MS / 1000} s for permits of semaphore ${quoted(this.name)}, which is not in Redis; ` +
           HOW_TO_SET_UP,
       );
   }

@@ -16,7 +16,7 @@ interface Report {
 
 const waits = {
   inLine: freshName(),
-  inTurn: freshName(),
+  inTurn: freshName('two\nlines \x1b[2J'),
   handedOn: freshName(),
   elsewhere: freshName(),
   overSeveral: freshName(),
@@ -28,7 +28,7 @@ const waits = {
   away: freshName(),
 };
 const holds = {
-  leaked: freshName(),
+  leaked: freshName('two\nlines \x1b[2J'),
   leakedPart: freshName(),
   leakedLater: freshName(),
   leakedSignal: freshName(),
@@ -36,6 +36,7 @@ const holds = {
   lost: freshName(),
   kept: freshName(),
 };
+const shown = (name: string): string => name.replace('\n', '\\n').replace('\x1b', '\\u{1b}');
 let longWait: Promise<Report>;
 let leakedHold: Promise<Report>;
 
@@ -70,7 +71,7 @@ describe('warnings', () => {
     const own = [inLine, inTurn, handedOn, byWriter];
     const ofOthers = [elsewhere, otherCopy, byKind, byGroup, `${overSeveral}:1`];
     for (const name of [...own, ...ofOthers]) {
-      const about = warnings.filter(({ message }) => message.includes(`"${name}"`));
+      const about = warnings.filter(({ message }) => message.includes(`"${shown(name)}"`));
       expect(about.map(({ message }) => message)).toEqual([
         expect.stringMatching(/at .*long-wait\.mjs:\d+, held in this process.* since .*long-wait\.mjs:\d+/),
       ]);
@@ -86,9 +87,10 @@ describe('warnings', () => {
     const { leaked, leakedPart, leakedLater, leakedSignal } = holds;
     const ofTwo = [leakedPart, leakedLater, leakedSignal].flatMap((name) => [name, `${name}:2`]);
     for (const name of [leaked, ...ofTwo]) {
-      const about = result.warnings.filter(({ message }) => message.includes(`"${name}"`));
+      const about = result.warnings.filter(({ message }) => message.includes(`"${shown(name)}"`));
       expect(about.map(({ code }) => code)).toEqual(['HOLDFAST_HOLD_LEAKED']);
-      expect(about[0]?.message).toMatch(new RegExp(`"${name}" taken at .*leaked-hold\\.mjs:\\d+`));
+      const [, since] = about[0]!.message.split(`"${shown(name)}" taken at `);
+      expect(since).toMatch(/^.*leaked-hold\.mjs:\d+/);
     }
     expect(result.warnings).toHaveLength(7);
   });

@@ -1,5 +1,7 @@
-/* The words that the command and the page have in common. The page runs in a browser, so this file imports types only. */
+/* The words that the command and the page have in common. The page runs in a browser, so this file imports types, and a leaf that runs anywhere. */
 import type { ListEntry } from '../../index.js';
+
+export { escapeOf, shortened, visible } from '../../visible.js';
 
 export const KIND_NAMES: Readonly<Record<ListEntry['kind'], string>> = {
   free: 'free',
@@ -24,17 +26,3 @@ export function duration(ms: number): string {
 
 /** The client id in an owner id: `<client id>:<number>`. */
 export const clientIdOf = (owner: string): string => owner.slice(0, owner.lastIndexOf(':'));
-
-/** Control characters, format characters such as those that reverse the direction of text, and halves of characters. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u;
-const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
-
-/** The escape of a character that would hide a part of a text or change how it is shown; `undefined` for the others. */
-export const escapeOf = (char: string): string | undefined =>
-  INVISIBLE.test(char) ? (SHORT[char] ?? `\\u{${(char.codePointAt(0) as number).toString(16)}}`) : undefined;
-
-/**
- * A text that comes from Redis, on one line: a name must not move the cursor of a terminal, change colours or hide a part
- * of itself.
- */
-export const visible = (text: string): string => Array.from(text, (char) => escapeOf(char) ?? char).join('');

@@ -4,6 +4,7 @@ import { redirectionIn, type Redirection } from '../cluster-slots.js';
 import type { ChannelListener, ChannelSource } from './channel-source.js';
 import { connect, keepTrying } from './own-connection.js';
 import { failureKind, isCredentialsError, refusal, withoutArguments } from '../server-error.js';
+import { shortened } from '../../visible.js';
 import { PING_MS, RESUBSCRIBE_MS, UNSUBSCRIBE_MS } from '../../timing.js';
 
 export interface SubscriberReports {
@@ -238,7 +239,7 @@ export class Subscriber implements ChannelSource {
   }
 
   #refused(name: string, error: Error): void {
-    const refused = refusal(`the subscription to ${name}`, error, { channel: name });
+    const refused = refusal(`the subscription to ${shortened(name)}`, error, { channel: name });
     for (const listener of [...(this.#channels.get(name)?.listeners ?? [])]) listener.refused(refused);
   }
 

@@ -41,6 +41,20 @@ describe('ls', () => {
     await held.release();
   });
 
+  test('a very long name makes no other row longer, and every command cuts it', async () => {
+    const long = freshName('x'.repeat(1_000_000));
+    await admin().hset(long, JVM, '1');
+    for (let at = 0; at < 400; at++) await admin().hset(freshName(), JVM, '1');
+    const listed = await runCommand(['ls'], { env });
+    expect(listed.out.trimEnd().split('\n')).toHaveLength(402);
+    expect(listed.out.length).toBeLessThan(200_000);
+    expect(listed.out).toContain('x'.repeat(900));
+    expect((await runCommand(['ls'], { env, terminal: wide })).out.length).toBeLessThan(200_000);
+    expect((await runCommand(['top', '--count', '1'], { env })).out.length).toBeLessThan(200_000);
+    const [json] = (await runCommand(['ls', '*xxxx*', '--json'], { env })).out.trimEnd().split('\n');
+    expect(JSON.parse(json!)).toMatchObject({ name: long });
+  });
+
   test('says that nothing is locked, and prints nothing as JSON', async () => {
     expect(await runCommand(['ls'], { env })).toEqual({ code: 0, out: 'nothing is locked\n', err: '' });
     expect(await runCommand(['ls', '--json'], { env })).toEqual({ code: 0, out: '', err: '' });

@@ -71,6 +71,7 @@ const LEAVES = new Set(
     'light-set',
     'back-off',
     'timing',
+    'visible',
   ].map((name) => `src/${name}.ts`),
 );
 
@@ -89,7 +90,7 @@ export function folderOf(path: string): string {
 }
 
 /** The build copies these files into each subpath that imports them, so they declare no class. */
-const isCopied = (path: string): boolean => path.startsWith('src/integrations/shared/');
+const isCopied = (path: string): boolean => path.startsWith('src/integrations/shared/') || path === 'src/visible.ts';
 
 /** The subpath of the package that a file belongs to, such as `decorators`. */
 const subpathOf = (path: string): string | undefined => /^src\/integrations\/([^/]+)\//.exec(path)?.[1];
