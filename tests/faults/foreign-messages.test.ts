@@ -87,7 +87,7 @@ async function parked(client: LockClient, channel: string): Promise<void> {
   await answered(client);
 }
 
-test.each(Object.entries(KINDS))('issue 20.1: a foreign message grants no waiter: %s', async (_, kind) => {
+test.each(Object.entries(KINDS))('a foreign message grants no waiter: %s', async (_, kind) => {
   const { proxy, url } = await openProxy();
   const [client, other] = [await openClient({ url }), await openClient()];
   const name = freshName();
@@ -112,7 +112,7 @@ test.each(Object.entries(KINDS))('issue 20.1: a foreign message grants no waiter
   if (typeof hold === 'object') await (hold as { release(): Promise<void> }).release();
 });
 
-test('issue 20.1: a foreign message grants no fair waiter', async () => {
+test('a foreign message grants no fair waiter', async () => {
   const { proxy, url } = await openProxy();
   const [client, other] = [await openClient({ url }), await openClient()];
   const name = freshName();
@@ -137,7 +137,7 @@ test('issue 20.1: a foreign message grants no fair waiter', async () => {
   await waiting;
 });
 
-test('issue 20.1: a latch that opens in another database opens no latch of the same name here', async () => {
+test('a latch that opens in another database opens no latch of the same name here', async () => {
   const { proxy, url } = await openProxy();
   const elsewhere = new URL(testRedisUrl());
   elsewhere.pathname = '/15';

@@ -27,7 +27,7 @@ test.each([
   ['a read lock', 'del', read],
   ['a fair lock', 'hdel', fair],
 ] as const)(
-  'issue 20.29: %s whose release is refused without +%s is free when the command is allowed',
+  '%s whose release is refused without +%s is free when the command is allowed',
   async (_, command, lockOf) => {
     await allow();
     const client = await openClient();
@@ -42,7 +42,7 @@ test.each([
 );
 
 test.each(['del', 'pexpire', 'hdel'])(
-  'issue 20.29: a read lock beside another reader whose release is refused without +%s is released when allowed',
+  'a read lock beside another reader whose release is refused without +%s is released when allowed',
   async (command) => {
     await allow();
     const [client, other] = [await openClient(), await openClient()];
@@ -74,7 +74,7 @@ async function isRefused(command: string): Promise<boolean> {
 }
 
 test.each(['lrem', 'zrem'])(
-  'issue 20.29: a fair waiter that leaves without +%s leaves no place behind when the command is allowed',
+  'a fair waiter that leaves without +%s leaves no place behind when the command is allowed',
   async (command) => {
     await allow();
     const [client, other] = [await openClient(), await openClient()];
@@ -95,7 +95,7 @@ test.each(['lrem', 'zrem'])(
 );
 
 test.each(['ltrim', 'rpush'])(
-  'issue 20.20: when many fair waiters leave without +%s, the others stay queued once and in order',
+  'when many fair waiters leave without +%s, the others stay queued once and in order',
   async (command) => {
     await allow();
     const [client, other] = [await openClient(), await openClient()];
@@ -126,7 +126,7 @@ test.each(['ltrim', 'rpush'])(
 );
 
 test.each(['zadd', 'rpush'])(
-  'issue 20.29: a fair waiter whose place is refused without +%s leaves nothing behind',
+  'a fair waiter whose place is refused without +%s leaves nothing behind',
   async (command) => {
     await allow();
     const [client, other] = [await openClient(), await openClient()];

@@ -297,26 +297,23 @@ async function prepare({ free, expires, permit }: Case, name: string): Promise<A
   return counts(name);
 }
 
-test.each(rows(REFUSED))(
-  'issue 20.29: %s, without +%s: nothing changes, and a repeat runs once',
-  async (_, command, each) => {
-    await allow();
-    const client = await openClient();
-    const name = freshName();
-    const before = await prepare(each, name);
-    await allow(command);
-    expect(await outcome(each.call(client, name))).toBe('ERR_LOCK_REFUSED');
-    await until(async () => (await counts(name)).join() === before.join(), 'nothing has happened');
-    await allow();
-    expect(await each.call(client, name)).toEqual(each.reply);
-    // The work in the background has ended by then.
-    await client.close();
-    expect(await counts(name)).toEqual(each.after);
-  },
-);
+test.each(rows(REFUSED))('%s, without +%s: nothing changes, and a repeat runs once', async (_, command, each) => {
+  await allow();
+  const client = await openClient();
+  const name = freshName();
+  const before = await prepare(each, name);
+  await allow(command);
+  expect(await outcome(each.call(client, name))).toBe('ERR_LOCK_REFUSED');
+  await until(async () => (await counts(name)).join() === before.join(), 'nothing has happened');
+  await allow();
+  expect(await each.call(client, name)).toEqual(each.reply);
+  // The work in the background has ended by then.
+  await client.close();
+  expect(await counts(name)).toEqual(each.after);
+});
 
 test.each(rows(RELEASES))(
-  'issue 20.29: the release of %s, without +%s, is done once when it is allowed',
+  'the release of %s, without +%s, is done once when it is allowed',
   async (_, command, each) => {
     await allow();
     const client = await openClient();
@@ -332,7 +329,7 @@ test.each(rows(RELEASES))(
   },
 );
 
-describe('issue 20.29: the effect of an acquire of unknown outcome', () => {
+describe('the effect of an acquire of unknown outcome', () => {
   test.each(['publish', 'hset', 'pexpire', 'incrby'])(
     'is released once although +%s is missing for a while',
     async (command) => {
@@ -360,7 +357,7 @@ describe('issue 20.29: the effect of an acquire of unknown outcome', () => {
 });
 
 test.each(['publish', 'hset', 'pexpire', 'set', 'del'])(
-  'issue 20.29: no waiter passes a latch whose opening is refused without +%s',
+  'no waiter passes a latch whose opening is refused without +%s',
   async (command) => {
     await allow();
     const client = await openClient();
@@ -389,7 +386,7 @@ const HANDED = 2;
 const HAND_OVER_WRITES = ['publish', 'zrem', 'incrby', 'zadd'];
 
 test.each(HAND_OVER_WRITES)(
-  'issue 20.29: a hand-over of permits without +%s changes nothing, and the permits are released once',
+  'a hand-over of permits without +%s changes nothing, and the permits are released once',
   async (command) => {
     await allow();
     const { proxy, url } = await openProxy();
@@ -419,7 +416,7 @@ test.each(HAND_OVER_WRITES)(
   },
 );
 
-test('issue 20.29: a semaphore whose value is a text for a while gets its permits back once', async () => {
+test('a semaphore whose value is a text for a while gets its permits back once', async () => {
   await allow();
   const client = await openClient();
   const name = freshName();
@@ -431,7 +428,7 @@ test('issue 20.29: a semaphore whose value is a text for a while gets its permit
   expect(await admin().get(name)).toBe('5');
 });
 
-test('issue 20.29: permits stay unchanged while the key of their ids has another type', async () => {
+test('permits stay unchanged while the key of their ids has another type', async () => {
   await allow();
   const client = await openClient();
   const name = freshName();

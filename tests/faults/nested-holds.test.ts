@@ -350,7 +350,7 @@ test('R2: a call that is aborted between two attempts sends nothing more', async
   expect(proxy.log.filter(({ args }) => args.includes(name))).toHaveLength(count);
 });
 
-test('issue 20.5: a hold whose lease ends right after the release of a nested hold leaves nothing to wait for', async () => {
+test('a hold whose lease ends right after the release of a nested hold leaves nothing to wait for', async () => {
   const { client, name } = await bench();
   // A kind whose waiters are not woken by messages.
   const lock = client.getSpinLock(name);

@@ -28,7 +28,7 @@ const CALLS: Record<string, (client: LockClient, name: string) => Promise<unknow
   'permits with ids': (client, name) => client.getPermitExpirableSemaphore(name).tryAcquire(0, HOUR_MS),
 };
 
-describe.each(Object.entries(CALLS))('issue 20.8: %s whose key holds another type', (_, call) => {
+describe.each(Object.entries(CALLS))('%s whose key holds another type', (_, call) => {
   test('is refused, sends nothing more, and close() does not wait', async () => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });

@@ -279,7 +279,7 @@ test('R13: a reply that arrived while the event loop was blocked for a command d
   expect(await connections()).toEqual(before);
 });
 
-test('issue 20.26: a reply that is read after the command deadline starts no further attempt', async () => {
+test('a reply that is read after the command deadline starts no further attempt', async () => {
   const own = await serverWith({});
   const client = await clientAt(own.url, { commandTimeout: 300 });
   const lock = client.getLock(freshName());
@@ -293,7 +293,7 @@ test('issue 20.26: a reply that is read after the command deadline starts no fur
   expect((error.cause as Error).message).toMatch(/NOSCRIPT/);
 });
 
-test('issue 20.21: a key that an ACL forbids does not lose the other locks of its renewal batch', async () => {
+test('a key that an ACL forbids does not lose the other locks of its renewal batch', async () => {
   const own = await serverWith({ users: [`app on >one ~* ${allChannels()} +@all`] });
   const lockWatchdogTimeout = 900;
   const client = await clientAt(own.url.replace('//', '//app:one@'), { lockWatchdogTimeout });
@@ -314,7 +314,7 @@ test('issue 20.21: a key that an ACL forbids does not lose the other locks of it
 });
 
 test.each(['getLock', 'getFencedLock', 'getNonReentrantLock'] as const)(
-  'issue 20.23: %s: at maxmemory an unlock frees the lock although a hand-over was planned',
+  '%s: at maxmemory an unlock frees the lock although a hand-over was planned',
   async (kind) => {
     const own = await serverWith({});
     const client = await clientAt(own.url);
@@ -343,7 +343,7 @@ const NESTING: Readonly<Record<string, (client: LockClient, name: string) => Loc
   'a group multi-lock': (client, name) => client.getMultiLock(name, ['a', 'b']),
 };
 test.each(Object.entries(NESTING))(
-  'issue 20.29: %s: at maxmemory a nested unlock succeeds, and the remaining holds are renewed',
+  '%s: at maxmemory a nested unlock succeeds, and the remaining holds are renewed',
   async (_, lockOf) => {
     const own = await serverWith({});
     const lockWatchdogTimeout = 900;
@@ -368,7 +368,7 @@ test.each(Object.entries(NESTING))(
   },
 );
 
-test('issue 20.29: at maxmemory permits are released, also those of an acquire of unknown outcome', async () => {
+test('at maxmemory permits are released, also those of an acquire of unknown outcome', async () => {
   const own = await serverWith({});
   const proxy = await FaultProxy.start({ host: own.host, port: own.port });
   proxies.push(proxy);

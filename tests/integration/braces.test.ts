@@ -54,7 +54,7 @@ async function contend(names: readonly string[], section: (name: string, body: (
   return [...most.values()];
 }
 
-describe.each(Object.entries(LOCKS))('issue 20.2: %s locks named x and {x} in one client', (kind, lockOf) => {
+describe.each(Object.entries(LOCKS))('%s locks named x and {x} in one client', (kind, lockOf) => {
   test('do not keep each other out', async () => {
     const client = await openClient();
     const name = freshName();
@@ -78,7 +78,7 @@ describe.each(Object.entries(LOCKS))('issue 20.2: %s locks named x and {x} in on
   });
 });
 
-test('issue 20.2: flows that acquire x and {x} in either order do not deadlock', async () => {
+test('flows that acquire x and {x} in either order do not deadlock', async () => {
   const client = await openClient();
   const name = freshName();
   const [plain, braced] = [client.getLock(name), client.getLock(`{${name}}`)];
@@ -86,7 +86,7 @@ test('issue 20.2: flows that acquire x and {x} in either order do not deadlock',
   await Promise.all(Array.from({ length: 10 }, () => inFlow(both)));
 });
 
-test('issue 20.2: semaphores named x and {x} with one permit each admit one flow each and keep their permits', async () => {
+test('semaphores named x and {x} with one permit each admit one flow each and keep their permits', async () => {
   const client = await openClient();
   const name = freshName();
   const names = [name, `{${name}}`];

@@ -58,7 +58,7 @@ const RELEASES = {
 } as const;
 
 test.each(Object.entries(RELEASES))(
-  'issue 20.29: close() sends a refused release of %s once more and does not wait for its command deadline',
+  'close() sends a refused release of %s once more and does not wait for its command deadline',
   async (_, [{ script }, take]) => {
     const { proxy, url } = await openProxy();
     const clock = new TestClock();
@@ -233,7 +233,7 @@ const SECTIONS = {
   'a RedLock': (client: LockClient, name: string) => client.getRedLock(client.getLock(name)),
 };
 
-describe.each(Object.entries(SECTIONS))('issue 20.3: %s whose section runs at close()', (_, lockOf) => {
+describe.each(Object.entries(SECTIONS))('%s whose section runs at close()', (_, lockOf) => {
   test.each([true, false])(
     'aborts the signal of the section before the lock is released, releaseHolds: %s',
     async (releaseHolds) => {
@@ -386,7 +386,7 @@ test('R32: no timer of an idle client that holds locks keeps the process alive',
 });
 
 test.each(['withPermits', 'withPermit', 'withPermit with a lease'])(
-  '20.3: a %s whose body outlasts close() rejects with the result of the body, and its permits stay taken',
+  'a %s whose body outlasts close() rejects with the result of the body, and its permits stay taken',
   async (form) => {
     const client = await openClient();
     const name = freshName();

@@ -70,7 +70,7 @@ const KINDS: Record<string, (client: LockClient, name: string) => Lock> = {
   red: (client, name) => client.getRedLock(client.getLock(name)),
 };
 
-describe('issue 23.1: holdfast:acquire and holdfast:hold', () => {
+describe('holdfast:acquire and holdfast:hold', () => {
   test.each(Object.keys(KINDS))('a section under a %s lock is one acquisition and one hold', async (kind) => {
     const client = await openClient();
     const lock = KINDS[kind]!(client, freshName());
@@ -244,7 +244,7 @@ describe('issue 23.1: holdfast:acquire and holdfast:hold', () => {
   });
 });
 
-describe('issue 23.1: stores that are bound to the tracing channels', () => {
+describe('stores that are bound to the tracing channels', () => {
   test('the request runs in that of the acquisition, the body in that of the hold, and the caller in neither', async () => {
     const asked = new AsyncLocalStorage<string>();
     const inside = new AsyncLocalStorage<string>();
@@ -291,7 +291,7 @@ describe('issue 23.1: stores that are bound to the tracing channels', () => {
   });
 });
 
-describe('issue 23.1: client.stats()', () => {
+describe('client.stats()', () => {
   test('counts acquisitions by kind and outcome, waits, hand-overs, losses, and what is held and waits now', async () => {
     const client = await openClient();
     const lock = client.getLock(freshName());
@@ -345,7 +345,7 @@ describe('issue 23.1: client.stats()', () => {
   });
 });
 
-test('issue 23.1: no channel, event or statistic shows the password of a connection', async () => {
+test('no channel, event or statistic shows the password of a connection', async () => {
   const user = `diagnostics-${freshName().replace(/\W/g, '-')}`;
   await admin().call('ACL', 'SETUSER', user, 'on', '>geheim', '+@all', '~*', '&*');
   const shown: unknown[] = [];

@@ -28,7 +28,7 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
 const isWaiting = (client: LockClient, waits: number): Promise<void> =>
   until(() => client.stats().waits === waits, 'a call waits');
 
-describe('issue 23.5: close({ drain })', () => {
+describe('close({ drain })', () => {
   test('waits for an open hold, whose section can acquire it again and acquire other locks', async () => {
     const clock = new TestClock();
     const client = await openClient({ clock });

@@ -13,7 +13,7 @@ function heard<K extends keyof LockEvents>(client: LockClient, type: K): LockEve
   return events;
 }
 
-describe('issue 23.1: events say enough for metrics', () => {
+describe('events say enough for metrics', () => {
   test('`acquired` has the waiting time, and `released` the time of the hold', async () => {
     const client = await openClient();
     const lock = client.getReadWriteLock(freshName()).writeLock();

@@ -38,7 +38,7 @@ function listen(client: LockClient): string[] {
 
 const count = (told: readonly string[], type: string): number => told.filter((each) => each.startsWith(type)).length;
 
-describe('issue 20.22: events', () => {
+describe('events', () => {
   test('a hand-over emits `released` of the previous owner before `acquired` of the next', async () => {
     const client = await openClient();
     const lock = client.getLock(freshName());
@@ -225,7 +225,7 @@ function abortable(): { signal: AbortSignal; abort: () => void } {
   return { signal: controller.signal, abort: () => controller.abort() };
 }
 
-test('issue 20.18: a nested call that is aborted in the same turn as the release of its parent fails', async () => {
+test('a nested call that is aborted in the same turn as the release of its parent fails', async () => {
   const client = await openClient();
   const lock = client.getLock(freshName());
   /** Inside `hold`, and the caller is not. */

@@ -65,7 +65,7 @@ async function costOfLeaving(client: LockClient, name: string, count: number): P
   return micros;
 }
 
-test('issue 20.20: n waiters that leave a fair lock together cost the server O(n)', async () => {
+test('n waiters that leave a fair lock together cost the server O(n)', async () => {
   for (const { script } of [acquire, release]) await server.command('SCRIPT', 'LOAD', script!.source);
   const client = await openClient({ url: server.url });
   const few: number[] = [];
@@ -75,7 +75,7 @@ test('issue 20.20: n waiters that leave a fair lock together cost the server O(n
   expect(Math.min(...many) / Math.min(...few)).toBeLessThan(LINEAR_AT_MOST);
 });
 
-test('issue 20.20: more waiters than fit into one request leave together and leave nothing behind', async () => {
+test('more waiters than fit into one request leave together and leave nothing behind', async () => {
   const client = await openClient({ url: server.url });
   const name = 'crowd';
   const leaves = new AbortController();

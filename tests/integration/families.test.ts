@@ -112,7 +112,7 @@ async function within(
 type Body = (outer: Lock, hold: Hold, options: { context: LockContext } | undefined) => Promise<void>;
 
 test.each(pairs)(
-  'issue 20.29: a context that acquires %s and %s of one name at the same time gets an error',
+  'a context that acquires %s and %s of one name at the same time gets an error',
   async (second, first) => {
     const [client, other] = [await openClient(), await openClient()];
     const name = freshName();
@@ -127,7 +127,7 @@ test.each(pairs)(
   },
 );
 
-test('issue 20.29: a context may acquire disjoint values of one group at the same time', async () => {
+test('a context may acquire disjoint values of one group at the same time', async () => {
   const [client, other] = [await openClient(), await openClient()];
   const name = freshName();
   const context = new LockContext();
@@ -140,7 +140,7 @@ test('issue 20.29: a context may acquire disjoint values of one group at the sam
   await Promise.all([begun, beside].map(async (each) => (await each).release()));
 });
 
-describe.each(['flow', 'context'] as const)('issue 20.7: inside a hold of a %s', (owner) => {
+describe.each(['flow', 'context'] as const)('inside a hold of a %s', (owner) => {
   test.each(pairs)(
     '%s in %s re-enters within one family, and is refused at once in another family',
     async (inner, outer) => {
@@ -179,7 +179,7 @@ describe.each(['flow', 'context'] as const)('issue 20.7: inside a hold of a %s',
 });
 
 test.each(pairs)(
-  'issue 20.7: for a stranger %s is busy while %s is held, except for readers and values of a group',
+  'for a stranger %s is busy while %s is held, except for readers and values of a group',
   async (inner, outer) => {
     const [client, other] = [await openClient(), await openClient()];
     const name = freshName();
@@ -196,7 +196,7 @@ test.each(pairs)(
   },
 );
 
-test('issue 20.7: two readers both fail to acquire the plain lock of the same name', async () => {
+test('two readers both fail to acquire the plain lock of the same name', async () => {
   const client = await openClient();
   const name = freshName();
   let both: () => void;
@@ -217,7 +217,7 @@ test('issue 20.7: two readers both fail to acquire the plain lock of the same na
   expect(await Promise.all([reader(), reader()])).toEqual(['ERR_LOCK_UPGRADE', 'ERR_LOCK_UPGRADE']);
 });
 
-test('issue 20.7: inside a lost hold, another kind of lock of that name is refused with the loss', async () => {
+test('inside a lost hold, another kind of lock of that name is refused with the loss', async () => {
   const client = await openClient();
   const name = freshName();
   const write = client.getReadWriteLock(name).writeLock();
@@ -231,7 +231,7 @@ test('issue 20.7: inside a lost hold, another kind of lock of that name is refus
   });
 });
 
-test('issue 20.7: a multi-lock with a member of another kind than the hold around it acquires nothing', async () => {
+test('a multi-lock with a member of another kind than the hold around it acquires nothing', async () => {
   const client = await openClient();
   const [name, free] = [freshName(), freshName()];
   const write = client.getReadWriteLock(name).writeLock();
@@ -245,7 +245,7 @@ test('issue 20.7: a multi-lock with a member of another kind than the hold aroun
   });
 });
 
-test('issue 20.7: the error names the held kind and says what to do', async () => {
+test('the error names the held kind and says what to do', async () => {
   const client = await openClient();
   const name = freshName();
   await client

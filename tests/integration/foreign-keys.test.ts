@@ -36,61 +36,58 @@ const ACQUIRING: Readonly<Record<string, (lock: Lock) => Promise<unknown>>> = {
   withLock: (lock) => lock.withLock(() => undefined),
 };
 
-describe.each(Object.entries(LOCKS))(
-  'issue 20.11: a %s lock of a name whose key is a hash of the user',
-  (kind, get) => {
-    test.each(Object.entries(ACQUIRING))('%s is refused at once, and writes nothing', async (_, call) => {
-      const name = freshName();
-      const lock = get(await openClient(), name);
-      await admin().hset(name, OF_THE_USER);
-      expect(await outcome(inFlow(() => call(lock)))).toBe(REFUSED);
-      await expect(inFlow(() => call(lock))).rejects.toThrow(/not a lock.*use another name/);
-      await closeClients();
-      expect(await admin().hgetall(name)).toEqual(OF_THE_USER);
-      expect(await admin().pttl(name)).toBe(-1);
-      expect(await admin().keys('*')).toEqual([name]);
-      await admin().del(name);
-    });
+describe.each(Object.entries(LOCKS))('a %s lock of a name whose key is a hash of the user', (kind, get) => {
+  test.each(Object.entries(ACQUIRING))('%s is refused at once, and writes nothing', async (_, call) => {
+    const name = freshName();
+    const lock = get(await openClient(), name);
+    await admin().hset(name, OF_THE_USER);
+    expect(await outcome(inFlow(() => call(lock)))).toBe(REFUSED);
+    await expect(inFlow(() => call(lock))).rejects.toThrow(/not a lock.*use another name/);
+    await closeClients();
+    expect(await admin().hgetall(name)).toEqual(OF_THE_USER);
+    expect(await admin().pttl(name)).toBe(-1);
+    expect(await admin().keys('*')).toEqual([name]);
+    await admin().del(name);
+  });
 
-    test("a user's hash with a field named mode is refused, too", async () => {
-      const name = freshName();
-      const lock = get(await openClient(), name);
-      const settings = { mode: 'dark', size: '12' };
-      await admin().hset(name, settings);
-      expect(await outcome(inFlow(() => lock.tryLock()))).toBe(REFUSED);
-      expect(await outcome(inFlow(() => lock.forceUnlock()))).toBe(REFUSED);
-      expect(await admin().hgetall(name)).toEqual(settings);
-      await admin().del(name);
-    });
+  test("a user's hash with a field named mode is refused, too", async () => {
+    const name = freshName();
+    const lock = get(await openClient(), name);
+    const settings = { mode: 'dark', size: '12' };
+    await admin().hset(name, settings);
+    expect(await outcome(inFlow(() => lock.tryLock()))).toBe(REFUSED);
+    expect(await outcome(inFlow(() => lock.forceUnlock()))).toBe(REFUSED);
+    expect(await admin().hgetall(name)).toEqual(settings);
+    await admin().del(name);
+  });
 
-    test.each([
-      ['for ever', -1],
-      ['for a while', 60_000],
-    ])('forceUnlock() leaves a hash that lasts %s', async (_, ttl) => {
-      const name = freshName();
-      const lock = get(await openClient(), name);
-      await admin().hset(name, OF_THE_USER);
-      if (ttl > 0) await admin().pexpire(name, ttl);
-      expect(await outcome(inFlow(() => lock.forceUnlock()))).toBe(REFUSED);
-      expect(await admin().hgetall(name)).toEqual(OF_THE_USER);
-      await admin().del(name);
-    });
+  test.each([
+    ['for ever', -1],
+    ['for a while', 60_000],
+  ])('forceUnlock() leaves a hash that lasts %s', async (_, ttl) => {
+    const name = freshName();
+    const lock = get(await openClient(), name);
+    await admin().hset(name, OF_THE_USER);
+    if (ttl > 0) await admin().pexpire(name, ttl);
+    expect(await outcome(inFlow(() => lock.forceUnlock()))).toBe(REFUSED);
+    expect(await admin().hgetall(name)).toEqual(OF_THE_USER);
+    await admin().del(name);
+  });
 
-    test('a lock that Redisson holds without a lease is busy and not refused', async () => {
-      const name = freshName();
-      const lock = get(await openClient(), name);
-      await admin().hset(
-        name,
-        ['read', 'write'].includes(kind) ? { mode: 'write', [`${JVM}:write`]: '1' } : { [JVM]: '1' },
-      );
-      // A group looks at its own values alone, as Redisson's does.
-      expect(await inFlow(() => lock.tryLock())).toBe(kind === 'group');
-      await admin().del(name);
-    });
-  },
-);
+  test('a lock that Redisson holds without a lease is busy and not refused', async () => {
+    const name = freshName();
+    const lock = get(await openClient(), name);
+    await admin().hset(
+      name,
+      ['read', 'write'].includes(kind) ? { mode: 'write', [`${JVM}:write`]: '1' } : { [JVM]: '1' },
+    );
+    // A group looks at its own values alone, as Redisson's does.
+    expect(await inFlow(() => lock.tryLock())).toBe(kind === 'group');
+    await admin().del(name);
+  });
+});
 
-test('issue 20.11: inspect() names the type of a key that is not an object of this package', async () => {
+test('inspect() names the type of a key that is not an object of this package', async () => {
   const client = await openClient();
   const name = freshName();
   await admin().hset(name, OF_THE_USER);
@@ -122,7 +119,7 @@ const CALLS: Readonly<Record<string, (client: LockClient, name: string) => Promi
   'latch.delete()': (client, name) => client.getCountDownLatch(name).delete(),
 };
 
-describe.each(Object.entries(CALLS))('issue 20.11: %s', (what, call) => {
+describe.each(Object.entries(CALLS))('%s', (what, call) => {
   test('refuses a string of the user that is not a number, and leaves it as it is', async () => {
     const client = await openClient();
     const name = freshName();

@@ -37,7 +37,7 @@ const kept = <C extends { disconnect(): void }>(connection: C): C => {
   return connection;
 };
 
-describe('issue 20.5: an address is refused when the client is created', () => {
+describe('an address is refused when the client is created', () => {
   test.each([
     ['a path that is no number', '/mydb'],
     ['two slashes', '//0'],
@@ -66,7 +66,7 @@ describe('issue 20.5: an address is refused when the client is created', () => {
     ['an @ and a slash', 'redis://me:p@ge/heim@host'],
     ['a question mark', 'redis://me:p@ge?heim@host'],
     ['a hash', 'redis://me:p@ge#heim@host'],
-  ])('issue 20.26: for a password with an unescaped %s, without showing any part of it', (_, url) => {
+  ])('for a password with an unescaped %s, without showing any part of it', (_, url) => {
     const error = refusal({ url });
     expect(error).toBeInstanceOf(InvalidArgumentError);
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/"ge|heim|host"/);
@@ -118,7 +118,7 @@ describe('issue 20.5: an address is refused when the client is created', () => {
   });
 });
 
-describe('issue 20.13: a value that is not an ioredis connection is refused, and the error says what to pass instead', () => {
+describe('a value that is not an ioredis connection is refused, and the error says what to pass instead', () => {
   const settings = { url: 'redis://:geheim@127.0.0.1:1' };
   const nodes = { rootNodes: [settings] };
   test.each<[string, () => unknown]>([
@@ -169,7 +169,7 @@ describe('issue 20.13: a value that is not an ioredis connection is refused, and
   });
 });
 
-describe('issue 20.17: a name with a lone surrogate, which UTF-8 cannot carry, is refused', () => {
+describe('a name with a lone surrogate, which UTF-8 cannot carry, is refused', () => {
   const bad = ['\ud800', 'order:\udc00', 'a\ud83d', '\ude00\ud83d', `{x}\ud800`];
   const entrances: Record<string, (client: LockClient, name: string) => unknown> = {
     getLock: (client, name) => client.getLock(name),

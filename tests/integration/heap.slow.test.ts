@@ -14,7 +14,7 @@ interface Heap {
 const LIMIT_MS = 150_000;
 
 test(
-  'issue 22.4: a waiting call takes at most 2 KiB of heap, and a renewed lock 2.5 KiB',
+  'a waiting call takes at most 2 KiB of heap, and a renewed lock 2.5 KiB',
   async () => {
     const prefix = freshName();
     const heap = await runFixture<Heap>('heap-of-calls.mjs', [testRedisUrl(), prefix], ['--expose-gc'], LIMIT_MS);

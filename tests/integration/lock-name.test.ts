@@ -46,7 +46,7 @@ const KINDS: Record<string, (client: LockClient, name: string | LockName) => Loc
   group: (client, name) => client.getMultiLock(name, ['a', 'b']),
 };
 
-describe('issue 23.3: a lock with a name of lockName', () => {
+describe('a lock with a name of lockName', () => {
   test.each(Object.keys(KINDS))('is the %s lock of that name, and its events have the group', async (kind) => {
     const client = await openClient();
     const id = freshName();
@@ -152,7 +152,7 @@ describe('issue 23.3: a lock with a name of lockName', () => {
   });
 });
 
-test('issue 23.3: semaphores, permits and latches take a name of lockName, and report its group', async () => {
+test('semaphores, permits and latches take a name of lockName, and report its group', async () => {
   const client = await openClient();
   const id = freshName();
   const seen = groupsIn(client);
@@ -171,7 +171,7 @@ test('issue 23.3: semaphores, permits and latches take a name of lockName, and r
   await admin().del(semaphore.name, licenses.name);
 });
 
-test('issue 23.3: inspect, forceUnlock and locked functions take a name of lockName', async () => {
+test('inspect, forceUnlock and locked functions take a name of lockName', async () => {
   const client = await openClient();
   const id = freshName();
   const name = lockName`order:${id}`;

@@ -11,7 +11,7 @@ import { freshName, testRedisUrl } from '../support/redis.js';
 
 afterEach(() => closeClients());
 
-describe('issue 23.1: logTo', () => {
+describe('logTo', () => {
   test('writes to pino: a lost lock as an error, with the fields of the event', async () => {
     const lines: Record<string, unknown>[] = [];
     const logger = pino(
@@ -67,7 +67,7 @@ describe('issue 23.1: logTo', () => {
   });
 });
 
-test('issue 23.1: NODE_DEBUG=holdfast writes the events to stderr, and nothing else does', async () => {
+test('NODE_DEBUG=holdfast writes the events to stderr, and nothing else does', async () => {
   const program = `
     const { createClient } = await import(${JSON.stringify(pathToFileURL(join(PROJECT_ROOT, 'dist/index.mjs')).href)});
     const client = createClient({ url: ${JSON.stringify(testRedisUrl())} });

@@ -360,7 +360,7 @@ describe('unlock()', () => {
   });
 });
 
-describe('issue 20.6: a multi-lock acts for the context that its members name', () => {
+describe('a multi-lock acts for the context that its members name', () => {
   const joints = {
     'of plain locks': (client: LockClient, names: readonly string[], context?: LockContext) =>
       names.map((name) => client.getLock(name, { context })),
@@ -419,7 +419,7 @@ describe('issue 20.6: a multi-lock acts for the context that its members name', 
   });
 });
 
-describe('issue 20.16: several group multi-locks of one group', () => {
+describe('several group multi-locks of one group', () => {
   test('are locked together, with one script and one owner', async () => {
     const group = freshName();
     const { proxy, url } = await openProxy();
@@ -476,7 +476,7 @@ describe('issue 20.16: several group multi-locks of one group', () => {
     expect(() => client.getRedLock(a, b)).toThrow(/with all the values/);
   });
 
-  test('issue 20.16: the order of members at several servers does not depend on the kind of lock', async () => {
+  test('the order of members at several servers does not depend on the kind of lock', async () => {
     const name = freshName();
     const client = await openClient();
     const rival = await openClient();

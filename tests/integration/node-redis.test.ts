@@ -38,7 +38,7 @@ const settings = (): {
   return { socket: { host: hostname, port: Number(port) }, username: user, password: PASSWORD, database };
 };
 
-describe('issue 23.6: a client of the package redis or its options, or a connection of iovalkey, is accepted', () => {
+describe('a client of the package redis or its options, or a connection of iovalkey, is accepted', () => {
   test.each<[string, () => CreateClientOptions['redis']]>([
     ['a client of redis 6, with a url', () => nodeRedis.createClient({ url })],
     ['a client of redis 6, with a socket', () => nodeRedis.createClient(settings())],

@@ -51,7 +51,7 @@ test('R11: while one of two updates of a lease is unanswered, a permit is valid 
   await permit.release();
 });
 
-test('issue 20.29: a background release of permits does not wait for the end of another lease', async () => {
+test('a background release of permits does not wait for the end of another lease', async () => {
   const { proxy, url } = await openProxy();
   const { name, semaphore, other } = await semaphoreOf(3, await openClient({ url }));
   await semaphore.withPermit(() => undefined); // the server has the scripts

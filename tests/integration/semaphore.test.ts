@@ -345,7 +345,7 @@ describe('count-down latch', () => {
     },
   );
 
-  test('issue 20.15: a reply that was pending when the latch was closed again resumes no later call', async () => {
+  test('a reply that was pending when the latch was closed again resumes no later call', async () => {
     const name = freshName('latch');
     const { client, proxy } = await proxied();
     const [latch, other] = [client.getCountDownLatch(name), open().getCountDownLatch(name)];

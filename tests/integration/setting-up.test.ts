@@ -51,7 +51,7 @@ const warnings = () => {
 };
 
 describe.each(Object.entries(KINDS))('%s', (_, make) => {
-  test('issue 20.14: a wait of 5 s for permits that were never set warns once and says what to call', async () => {
+  test('a wait of 5 s for permits that were never set warns once and says what to call', async () => {
     const warned = warnings();
     const [clock, name] = [new WaitedLong(), freshName('permits')];
     const { proxy, url } = await openProxy();
@@ -74,7 +74,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     expect(warned()).toHaveLength(1);
   });
 
-  test('issue 20.14: a wait for taken permits does not warn, and a settled wait sends no request', async () => {
+  test('a wait for taken permits does not warn, and a settled wait sends no request', async () => {
     const warned = warnings();
     const [clock, name] = [new WaitedLong(), freshName('permits')];
     const { proxy, url } = await openProxy();
@@ -94,7 +94,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     expect([before, warned()]).toEqual([0, []]);
   });
 
-  test('issue 20.14: the declared permits of a handle are set once, at the first use, unless the semaphore exists', async () => {
+  test('the declared permits of a handle are set once, at the first use, unless the semaphore exists', async () => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url });
     const [name, other] = [freshName('permits'), freshName('permits')];
@@ -108,18 +108,15 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     expect(await make(client, other, { permits: 3 }).semaphore.availablePermits()).toBe(1);
   });
 
-  test.each(['availablePermits', 'addPermits', 'release'] as const)(
-    'issue 20.14: %s may be the first use',
-    async (call) => {
-      const client = await openClient();
-      const { semaphore } = make(client, freshName('permits'), { permits: 3 });
-      if (call === 'addPermits') await semaphore.addPermits(1);
-      else if (call === 'release' && 'drainPermits' in semaphore) await semaphore.release(1);
-      expect(await semaphore.availablePermits()).toBe(call === 'addPermits' ? 4 : 3);
-    },
-  );
+  test.each(['availablePermits', 'addPermits', 'release'] as const)('%s may be the first use', async (call) => {
+    const client = await openClient();
+    const { semaphore } = make(client, freshName('permits'), { permits: 3 });
+    if (call === 'addPermits') await semaphore.addPermits(1);
+    else if (call === 'release' && 'drainPermits' in semaphore) await semaphore.release(1);
+    expect(await semaphore.availablePermits()).toBe(call === 'addPermits' ? 4 : 3);
+  });
 
-  test('issue 20.14: a first use that cannot set the permits rejects, and the next one sets them', async () => {
+  test('a first use that cannot set the permits rejects, and the next one sets them', async () => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url, commandTimeout: 400 });
     const { take } = make(client, freshName('permits'), { permits: 1 });
@@ -129,7 +126,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     await until(async () => (await outcome(take())) === 'ok', 'it is set up');
   });
 
-  test('issue 20.14: declared permits that were deleted are set again for a call that has waited 5 s', async () => {
+  test('declared permits that were deleted are set again for a call that has waited 5 s', async () => {
     const warned = warnings();
     const clock = new WaitedLong();
     const client = await openClient({ clock });
@@ -244,7 +241,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
   });
 
   test.each([{ permits: -1 }, { permits: 1.5 }, { permits: '2' }, { permit: 1 }, 5, null, []])(
-    'issue 20.14: the options %j are refused',
+    'the options %j are refused',
     async (options) => {
       const client = await openClient();
       expect(() => make(client, 'never', options as never)).toThrow(

@@ -14,7 +14,7 @@ const CALLS = [
   'inspect',
 ];
 
-describe.each(CONNECTIONS)('issue 20.10: with a %s that cannot be reached', (kind) => {
+describe.each(CONNECTIONS)('with a %s that cannot be reached', (kind) => {
   test('the process lives until each call has settled', async () => {
     const outcomes = await Promise.all(
       CALLS.map((call) => runFixture<{ outcome: string }>('unreachable.mjs', [kind, call])),

@@ -16,7 +16,7 @@ const notImplemented = (): never => {
 const RUNTIMES: Record<string, object | undefined> = {
   'has no promise hooks': undefined,
   'never calls its promise hooks': { onInit: noHook, onBefore: noHook },
-  'refuses to enable its promise hooks (issue 20.12)': { onInit: notImplemented, onBefore: notImplemented },
+  'refuses to enable its promise hooks': { onInit: notImplemented, onBefore: notImplemented },
 };
 
 type Make = (client: LockClient, name: string, options?: ContextOptions) => Lock;
@@ -61,7 +61,7 @@ describe.each(Object.entries(RUNTIMES))('R3: where the runtime %s', (_, promiseH
     }
   });
 
-  test('issue 20.12: the first calls of a process, during the runtime check, end like all later calls', async () => {
+  test('the first calls of a process, during the runtime check, end like all later calls', async () => {
     jest.resetModules();
     const fresh = await import('../../src/index.js');
     const first = fresh.createClient(reach(testRedisUrl()));

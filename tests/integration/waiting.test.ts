@@ -37,7 +37,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-test('issue 20.19: calls that one signal aborts reject with one error for each lock', async () => {
+test('calls that one signal aborts reject with one error for each lock', async () => {
   const client = await openClient();
   const other = await openClient();
   const names = [freshName(), freshName()];

@@ -275,7 +275,7 @@ describeScript(acquire, {
       await take(bench, 'a');
       expect(await queue(bench)).toEqual({ b: left(W), j: left(2 * W), k: left(3 * W), a: left(4 * W) });
     },
-    'any number of dead waiters are removed at once, and the others keep their order (issue 20.20)': async (bench) => {
+    'any number of dead waiters are removed at once, and the others keep their order': async (bench) => {
       const dead = Array.from({ length: 20 }, (_, at) => ({ owner: `d${at}`, aliveFor: DEAD }));
       const [first, second] = [dead.slice(0, 5), dead.slice(5)];
       await given(bench, 'h', { owner: 'b', aliveFor: LIVE }, ...first, { owner: 'j' }, ...second, { owner: 'k' });
@@ -469,31 +469,30 @@ describeScript(release, {
       expect(await alive(bench)).toEqual(['b', 'c']);
       expect(await bench.published()).toEqual([]);
     },
-    'leaving together has the same result as leaving one by one, and wakes the head of a free lock (issue 20.20)':
-      async (bench) => {
-        const random = new Random('leaving together');
-        for (let round = 0; round < 60; round += 1) {
-          const { waiters, leaving } = randomQueue(random);
-          const holder = random.below(2) === 0 ? 'h' : undefined;
-          const now = await bench.notAfter(0);
-          const results: unknown[] = [];
-          let told: Message[] = [];
-          for (const groups of [leaving.map((owner) => [owner]), [leaving]]) {
-            await Promise.all((await admin().keys(`*${bench.name}*`)).map((key) => admin().del(key)));
-            await givenAt(now, bench, holder, ...waiters);
-            await bench.published();
-            const answers: unknown[] = [];
-            for (const owners of groups) answers.push(await releasedBy(bench, ...owners));
-            told = await bench.published();
-            results.push({ state: await wholeState(bench), freed: answers.includes(1) });
-          }
-          const [head] = await admin().lrange(fairQueueKey(bench.name), 0, 0);
-          const isFree = (await admin().exists(bench.name)) === 0;
-          expect(told.map(({ channel }) => channel)).toEqual(isFree && head ? [channelOf(bench, head)] : []);
-          expect([round, results[1]]).toEqual([round, results[0]]);
+    'leaving together has the same result as leaving one by one, and wakes the head of a free lock': async (bench) => {
+      const random = new Random('leaving together');
+      for (let round = 0; round < 60; round += 1) {
+        const { waiters, leaving } = randomQueue(random);
+        const holder = random.below(2) === 0 ? 'h' : undefined;
+        const now = await bench.notAfter(0);
+        const results: unknown[] = [];
+        let told: Message[] = [];
+        for (const groups of [leaving.map((owner) => [owner]), [leaving]]) {
+          await Promise.all((await admin().keys(`*${bench.name}*`)).map((key) => admin().del(key)));
+          await givenAt(now, bench, holder, ...waiters);
+          await bench.published();
+          const answers: unknown[] = [];
+          for (const owners of groups) answers.push(await releasedBy(bench, ...owners));
+          told = await bench.published();
+          results.push({ state: await wholeState(bench), freed: answers.includes(1) });
         }
-      },
-    'a queue longer than the limit of one command keeps the other waiters in order (issue 20.20)': async (bench) => {
+        const [head] = await admin().lrange(fairQueueKey(bench.name), 0, 0);
+        const isFree = (await admin().exists(bench.name)) === 0;
+        expect(told.map(({ channel }) => channel)).toEqual(isFree && head ? [channelOf(bench, head)] : []);
+        expect([round, results[1]]).toEqual([round, results[0]]);
+      }
+    },
+    'a queue longer than the limit of one command keeps the other waiters in order': async (bench) => {
       const waiters = Array.from({ length: 2_500 }, (_, at) => ({ owner: `o:${at}`, aliveFor: LIVE }));
       await given(bench, 'h', ...waiters);
       const owners = waiters.map(({ owner }) => owner);

@@ -59,7 +59,7 @@ test('R32: during close() the release is sent at once, and again after short pau
   expect([compensations.size, clock.timers]).toEqual([0, 0]);
 });
 
-test('issue 20.29: during close() a refused release ends, and an unanswered one does not', async () => {
+test('during close() a refused release ends, and an unanswered one does not', async () => {
   const clock = new FakeClock();
   const compensations = new Compensations(new LeaseClock(clock));
   let sent = 0;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { InvalidArgumentError } from '../../src/errors.js';
 import { lockName, type LockNameValue } from '../../src/lock-name.js';
 
-describe('issue 23.3: lockName', () => {
+describe('lockName', () => {
   test('builds the name, and remembers the template as the group', () => {
     const name = lockName`order:${42}:${'eu'}`;
     expect(name).toMatchObject({ name: 'order:42:eu', group: 'order:{}:{}' });
@@ -55,7 +55,7 @@ describe('issue 23.3: lockName', () => {
 const text = fc.string({ unit: fc.constantFrom('{', '}', '%', ':', '7', 'B', '2', '5', 'D', '€', 'x'), minLength: 1 });
 const value = fc.oneof(text, fc.integer(), fc.boolean(), fc.bigInt());
 
-test('issue 23.3: different values give different names, whatever text is between them', () => {
+test('different values give different names, whatever text is between them', () => {
   const strings = (parts: readonly string[]): TemplateStringsArray => Object.assign([...parts], { raw: parts });
   const between = text.filter((part) => !part.startsWith('%'));
   const shape = fc.record({
@@ -75,6 +75,6 @@ test('issue 23.3: different values give different names, whatever text is betwee
   );
 });
 
-test('issue 23.3: a value has no brace in the name', () => {
+test('a value has no brace in the name', () => {
   fc.assert(fc.property(text, (id) => !/[{}]/.test(lockName`a:${id}:b`.name)));
 });

@@ -33,7 +33,7 @@ function growth(work: (count: number) => void): number {
 
 const LINEAR_AT_MOST = 3 * TIMES;
 
-test('issue 20.19: the cost of a lane does not depend on the number of taken lanes', () => {
+test('the cost of a lane does not depend on the number of taken lanes', () => {
   const clock = new LeaseClock(new FakeClock());
   const takeAndFree = (count: number): void => {
     const lanes = new Lanes(clock, new Compensations(clock));
@@ -44,7 +44,7 @@ test('issue 20.19: the cost of a lane does not depend on the number of taken lan
   expect(growth(takeAndFree)).toBeLessThan(LINEAR_AT_MOST);
 });
 
-test('issue 20.19: a number is taken once at a time, and never more numbers than concurrent lanes exist', () => {
+test('a number is taken once at a time, and never more numbers than concurrent lanes exist', () => {
   const clock = new LeaseClock(new FakeClock());
   const lanes = new Lanes(clock, new Compensations(clock));
   const [a, b, c] = [lanes.take('key'), lanes.take('key'), lanes.take('key')];
@@ -57,7 +57,7 @@ test('issue 20.19: a number is taken once at a time, and never more numbers than
   expect(lanes.size).toBe(5);
 });
 
-test('issue 20.19: the cost of leaving a line does not depend on the number of earlier leavers', () => {
+test('the cost of leaving a line does not depend on the number of earlier leavers', () => {
   const leave = (count: number): void => {
     const line = new LightSet<object>();
     const waiters = Array.from({ length: count }, () => ({}));
@@ -70,7 +70,7 @@ test('issue 20.19: the cost of leaving a line does not depend on the number of e
   expect(growth(leave)).toBeLessThan(LINEAR_AT_MOST);
 });
 
-test('issue 20.19: calls for one lock that a signal aborts share one error, as they share its reason', () => {
+test('calls for one lock that a signal aborts share one error, as they share its reason', () => {
   const controller = new AbortController();
   const seen = new Map<string, Set<LockAbortedError>>([
     ['a', new Set()],
@@ -107,7 +107,7 @@ test.each<[string, (n: number, count: number) => number, (calls: LimitedCall[]) 
   ['with limits in no order', (n, count) => (n * 7_919) % count, (calls) => calls],
   ['with the same limit', () => 0, (calls) => calls],
 ])(
-  'issue 20.19: a time limit is compared with few of the others, however many there are: calls that leave %s',
+  'a time limit is compared with few of the others, however many there are: calls that leave %s',
   (_, spread, order) => {
     const readsOfACall = (count: number): number => {
       const limits = new TimeLimits(new LeaseClock(new FakeClock()));

@@ -34,7 +34,7 @@ const WAYS: Record<string, () => SendCommand> = {
   'its rewritten text': rewritten,
 };
 
-test.each(Object.entries(WAYS))('issue 20.1: %s in its place is detected at once, and so is its removal', (_, make) => {
+test.each(Object.entries(WAYS))('%s in its place is detected at once, and so is its removal', (_, make) => {
   for (const place of [Redis.prototype, redis]) {
     expect(isObserved(redis)).toBe(false);
     place.sendCommand = make();
@@ -46,7 +46,7 @@ test.each(Object.entries(WAYS))('issue 20.1: %s in its place is detected at once
   }
 });
 
-test.each(['start', 'end', 'asyncStart', 'asyncEnd', 'error'])('issue 20.1: listeners for %s are counted', (event) => {
+test.each(['start', 'end', 'asyncStart', 'asyncEnd', 'error'])('listeners for %s are counted', (event) => {
   const listener = (): void => undefined;
   subscribe(`tracing:ioredis:command:${event}`, listener);
   expect(isObserved(redis)).toBe(true);

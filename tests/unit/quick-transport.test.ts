@@ -42,7 +42,7 @@ test('the reply goes to the named receiver, with the attempt, and as text', () =
   ]);
 });
 
-test('issue 20.1: other code may call the function that ends a command on its own, as agents do', () => {
+test('other code may call the function that ends a command on its own, as agents do', () => {
   const told: unknown[] = [];
   const attempt = { name: 'attempt' };
   const { resolve, reject } = new AnsweredCommand(

@@ -66,7 +66,7 @@ async function waitFor(ms: number): Promise<void> {
   await until(() => performance.now() - since > ms, `${ms} ms have passed`);
 }
 
-describe('issue 23.2: spans', () => {
+describe('spans', () => {
   test('the body of withLock is a child of the hold, and the hold a child of the span of the caller', async () => {
     const lock = client.getLock(freshName());
     const tracer = tracers.getTracer('test');
@@ -155,7 +155,7 @@ describe('issue 23.2: spans', () => {
   });
 });
 
-describe('issue 23.2: metrics', () => {
+describe('metrics', () => {
   test('are in seconds, have the group and never the name, and count what is held and pending', async () => {
     const lock = client.getLock(`order:${freshName()}`);
     await Promise.all([lock.withLock(() => undefined), lock.withLock(() => undefined)]);
@@ -205,7 +205,7 @@ describe('issue 23.2: metrics', () => {
   });
 });
 
-test('issue 23.3: the group is that of lockName, unless groupOf returns one; spans have it beside the name', async () => {
+test('the group is that of lockName, unless groupOf returns one; spans have it beside the name', async () => {
   instrumentation.setConfig({ groupOf: (name) => (name.startsWith('user:') ? 'users' : undefined) });
   const id = freshName();
   await client.getLock(lockName`order:${id}`).withLock(() => undefined);
@@ -221,7 +221,7 @@ test('issue 23.3: the group is that of lockName, unless groupOf returns one; spa
   ]);
 });
 
-test('issue 23.2: an invalid option is refused', () => {
+test('an invalid option is refused', () => {
   expect(() => new HoldfastInstrumentation({ minWait: -1 })).toThrow('a number of at least 0 (ms)');
   expect(() => new HoldfastInstrumentation({ groupOf: 'order' as never })).toThrow('a function of the lock name');
 });

@@ -33,7 +33,7 @@ async function scrape(): Promise<Map<string, number>> {
 
 const groupOf = (name: string): string | undefined => name.split(':')[0];
 
-test('issue 23.2: a scrape has times in seconds, totals, gauges and groups, and never a name of a lock', async () => {
+test('a scrape has times in seconds, totals, gauges and groups, and never a name of a lock', async () => {
   collectMetrics({ client, register, groupOf });
   const lock = client.getLock(`order:${freshName()}`);
   await Promise.all([lock.withLock(() => undefined), lock.withLock(() => undefined)]);
@@ -75,7 +75,7 @@ test('issue 23.2: a scrape has times in seconds, totals, gauges and groups, and 
   expect([...series.keys()].filter((name) => name.includes(lock.name))).toEqual([]);
 });
 
-test('issue 23.2: permits and latches are measured, too, and the group is empty without groupOf', async () => {
+test('permits and latches are measured, too, and the group is empty without groupOf', async () => {
   collectMetrics({ client, register });
   const semaphore = client.getSemaphore(freshName(), { permits: 1 });
   await semaphore.withPermits(() => undefined);
@@ -89,7 +89,7 @@ test('issue 23.2: permits and latches are measured, too, and the group is empty 
   await admin().del(semaphore.name);
 });
 
-test('issue 23.3: the group is that of lockName, unless groupOf returns one', async () => {
+test('the group is that of lockName, unless groupOf returns one', async () => {
   const stop = collectMetrics({ client, register });
   const id = freshName();
   await client.getLock(lockName`order:${id}`).withLock(() => undefined);
@@ -104,7 +104,7 @@ test('issue 23.3: the group is that of lockName, unless groupOf returns one', as
   }
 });
 
-test('issue 23.2: clients in one registry add up, and a client that is stopped no longer counts', async () => {
+test('clients in one registry add up, and a client that is stopped no longer counts', async () => {
   const other = await openClient();
   collectMetrics({ client, register });
   const stop = collectMetrics({ client: other, register });
@@ -117,7 +117,7 @@ test('issue 23.2: clients in one registry add up, and a client that is stopped n
   expect((await scrape()).get(`holdfast_hold_seconds_count{${of}}`)).toBe(1);
 });
 
-test('issue 23.2: the global registry is the default, and a cleared registry gets the metrics again', async () => {
+test('the global registry is the default, and a cleared registry gets the metrics again', async () => {
   for (let i = 0; i < 2; i += 1) {
     collectMetrics({ client })();
     expect(globalRegister.getSingleMetric('holdfast_waiting')).toBeDefined();
@@ -125,7 +125,7 @@ test('issue 23.2: the global registry is the default, and a cleared registry get
   }
 });
 
-test('issue 23.2: an invalid option is refused', () => {
+test('an invalid option is refused', () => {
   for (const [options, message] of [
     [undefined, 'an object with client'],
     [{}, 'a client, as createClient() returns it'],

@@ -114,7 +114,7 @@ const listens = (url: string): Promise<boolean> =>
     socket.once('connect', () => socket.destroy());
   });
 
-describe.each(Object.entries(RUNNERS))('issue 23.5: holdfast/testing under %s', (name, runner) => {
+describe.each(Object.entries(RUNNERS))('holdfast/testing under %s', (name, runner) => {
   test.each([
     ['each file has a server of its own', false],
     ['a run has one server, if a global setup shares it', true],

@@ -5,10 +5,10 @@ import { faultsUnder } from './watch.mjs';
 
 afterEach(() => admin().del('permits', '{permits}:requests'));
 
-test('issue 20.1: locks work under OpenTelemetry, and their commands are spans of the calling request', async () => {
+test('locks work under OpenTelemetry, and their commands are spans of the calling request', async () => {
   expect(await faultsUnder('opentelemetry', PROJECT_ROOT, testRedisUrl())).toEqual([]);
 });
 
-test('issue 20.1: OpenTelemetry that is enabled later sees existing clients until it is disabled', async () => {
+test('OpenTelemetry that is enabled later sees existing clients until it is disabled', async () => {
   expect(await faultsUnder('opentelemetry', PROJECT_ROOT, testRedisUrl(), 'late')).toEqual([]);
 });

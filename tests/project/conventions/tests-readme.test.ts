@@ -44,3 +44,20 @@ test('every script that the page names exists', () => {
   expect(named.length).toBeGreaterThan(5);
   expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
 });
+
+test('no title cites a number that nothing in the repository explains', () => {
+  const number = /['"`](?:issue )?\d{2}\.\d{1,2}\b[^'"`\n]*: |['"`(]issue \d/;
+  expect(
+    ["'issue 20.7: a title'", "'20.7: a title'", "'a title (issue 20.7)'"].every((each) => number.test(each)),
+  ).toBe(true);
+  const own = 'tests/project/conventions/tests-readme.test.ts';
+  const titled = ['ts', 'mjs'].flatMap((ending) => projectFiles('tests', `.${ending}`)).filter((path) => path !== own);
+  expect(titled.length).toBeGreaterThan(300);
+  const citing = titled.flatMap((path) =>
+    readProjectFile(path)
+      .split('\n')
+      .filter((line) => number.test(line))
+      .map((line) => `${path}: ${line.trim()}`),
+  );
+  expect(citing).toEqual([]);
+});

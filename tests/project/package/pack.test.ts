@@ -43,7 +43,7 @@ const shipped = (file: string): string => readFileSync(join(project, 'node_modul
 const bytesOf = (files: readonly string[]): number => files.reduce((sum, file) => sum + shipped(file).length, 0);
 const rootEsm = (): string[] => packed.filter((path) => ROOT_ESM.includes(path) || SHARED.test(path));
 
-test('issue 20.27: the package has both builds with their types and the licences, and no unused file', () => {
+test('the package has both builds with their types and the licences, and no unused file', () => {
   const expected = [
     ...ROOT_ESM,
     ...['index.cjs', 'index.d.mts', 'index.d.cts'].map((file) => `dist/${file}`),
@@ -58,7 +58,7 @@ test('issue 20.27: the package has both builds with their types and the licences
   expect(packed.filter((path) => !expected.includes(path) && !SHARED.test(path) && !CLI.test(path))).toEqual([]);
 });
 
-test('issue 23: subpaths do not make the root larger, and each of them is small', () => {
+test('subpaths do not make the root larger, and each of them is small', () => {
   const names = Object.keys(SUBPATHS);
   expect(bytesOf(rootEsm())).toBeLessThan(466_000);
   expect(bytesOf(['dist/index.cjs'])).toBeLessThan(473_000);
@@ -69,7 +69,7 @@ test('issue 23: subpaths do not make the root larger, and each of them is small'
   expect(pack.bytes).toBeLessThan(312_000 + names.length * 12_000);
 });
 
-test('issue 23: the root loads no subpath, no peer besides ioredis, and no further module of Node', () => {
+test('the root loads no subpath, no peer besides ioredis, and no further module of Node', () => {
   const loaded = (files: readonly string[]): string[] => {
     const specifiers = files.flatMap((file) => readImports(shipped(file)).map(({ specifier }) => specifier));
     return [...new Set(specifiers)].filter((specifier) => !specifier.startsWith('./')).sort();
@@ -81,7 +81,7 @@ test('issue 23: the root loads no subpath, no peer besides ioredis, and no furth
   expect(loaded(['dist/index.cjs'])).toEqual(['ioredis', ...modules]);
 });
 
-test('issue 24: the command runs as installed, and names ioredis where it is missing', async () => {
+test('the command runs as installed, and names ioredis where it is missing', async () => {
   const folder = await pack.project('command', []);
   const holdfast = join(folder, 'node_modules/.bin/holdfast');
   const { stdout } = await exec(holdfast, ['--help']);
@@ -93,7 +93,7 @@ test('issue 24: the command runs as installed, and names ioredis where it is mis
   });
 }, 60_000);
 
-test('issue 20.27: the packaged scripts have no comments', () => {
+test('the packaged scripts have no comments', () => {
   const comments = projectFiles('lua', '.lua').flatMap(
     (path) => readFileSync(join(PROJECT_ROOT, path), 'utf8').match(/-- .{20,}/g) ?? [],
   );
@@ -108,7 +108,7 @@ test.each([
   ['LockTimeoutError', 2_000],
   ['InvalidArgumentError, RedisUnavailableError, MultiUnlockError, NoQuorumError', 12_000],
   ['lockContext', 12_000],
-])('issue 20.27: a bundler takes only the needed part of %s, without the client', async (names, most) => {
+])('a bundler takes only the needed part of %s, without the client', async (names, most) => {
   const entry = join(project, 'alone.mjs');
   writeFileSync(entry, `import { ${names} } from 'holdfast';\nconsole.log([${names}]);\n`);
   const bundled = await build({ entryPoints: [entry], bundle: true, platform: 'node', format: 'esm', write: false });

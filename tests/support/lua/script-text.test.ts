@@ -3,7 +3,7 @@ import { scriptText, withIncludes } from '../../../.ci/lua/script-text.cjs';
 import { ALL_SCRIPTS } from './lock-scripts.js';
 import { admin } from '../redis.js';
 
-test('issue 20.27: a script is sent without comments, indentation and blank lines', () => {
+test('a script is sent without comments, indentation and blank lines', () => {
   const source = '-- lock/x: says\n\nlocal a = 1 -- why\nif a then\n  -- more\n  return a -- b\nend\n';
   expect(scriptText(source)).toBe('local a = 1\nif a then\nreturn a\nend');
 });
@@ -14,16 +14,16 @@ test.each([
   ['an escaped quote before dashes', `return 'it\\'s -- one'`],
   ['an apostrophe in a comment', `-- it's\nreturn '--'`],
   ['a number less a negative one', `return 5 - -3`],
-])('issue 20.27: a script replies the same with %s', async (_, source) => {
+])('a script replies the same with %s', async (_, source) => {
   expect(await admin().eval(scriptText(source), 0)).toEqual(await admin().eval(source, 0));
 });
 
-test('issue 20.27: a long bracket, which may span lines, is refused', () => {
+test('a long bracket, which may span lines, is refused', () => {
   expect(() => scriptText('return [[--]]')).toThrow('long bracket');
   expect(() => scriptText('--[==[ a ]==]')).toThrow('long bracket');
 });
 
-test('issue 20.27: Redis can load every script as it is sent', async () => {
+test('Redis can load every script as it is sent', async () => {
   expect(ALL_SCRIPTS.size).toBeGreaterThan(40);
   for (const { source, sha } of ALL_SCRIPTS.values()) {
     expect(source).not.toMatch(/^\s*--|^\s*$/m);
@@ -31,7 +31,7 @@ test('issue 20.27: Redis can load every script as it is sent', async () => {
   }
 });
 
-describe('issue 21: an include', () => {
+describe('an include', () => {
   const included = (
     source: string,
     files: Record<string, string> = { 'lib/a.lua': "-- lib/a: does it\nif x then\n  b('c')\nend\n" },

@@ -223,21 +223,21 @@ export const PROMISES = [
     'tests/faults/late-delivery',
   ),
   without(
-    '20.18: a nested call that changes to another hold looks at its signal',
+    'a nested call that changes to another hold looks at its signal',
     'src/waiting/acquire.ts',
     'if (limit.signal?.aborted === true) throw abortedBy(limit.signal, protocol.name);',
     '',
     'tests/integration/events',
   ),
   without(
-    '20.22: at a hand-over the release is reported first',
+    'at a hand-over the release is reported first',
     'src/waiting/grants.ts',
     'released();\n    (turn ?? this).grant({ waiter, request,',
     '(turn ?? this).grant({ waiter, request,',
     'tests/integration/events',
   ),
   without(
-    '20.22: a hold whose release finds the loss is reported',
+    'a hold whose release finds the loss is reported',
     'src/holding/tenure.ts',
     'if (error instanceof LockLostError) this.#lostAtRelease(hold, error);\n    else if',
     'if',
@@ -245,7 +245,7 @@ export const PROMISES = [
     'tests/verification/properties',
   ),
   without(
-    '20.22: a hold that its caller does not get is reported to no listener',
+    'a hold that its caller does not get is reported to no listener',
     'src/holding/nested-hold.ts',
     'if (signal?.aborted !== true) tellAcquired(tenure, hold, terms.askedAt);',
     'tellAcquired(tenure, hold, terms.askedAt);',
