@@ -5,7 +5,9 @@ import type { LockContext } from '../ownership/lock-context.js';
 import { MultiHold } from './joint-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
 import type { Tenure } from '../holding/tenure.js';
-import { LockAbortedError, LockLostError, LockTimeoutError } from '../errors.js';
+import { LockAbortedError, LockLostError, LockTimeoutError, RedisUnavailableError } from '../errors.js';
+import { pauseAfter } from '../back-off.js';
+import { OUTAGE_PAUSES } from '../timing.js';
 import { JointLock, longestDeadline } from './joint-lock.js';
 import { isMisuse } from './member-errors.js';
 import { settleAs, type LockCall, type LockSettle } from '../locks/lock-call.js';
@@ -55,18 +57,26 @@ export class MultiLock extends JointLock {
     const settleBy = now + waitTimeLeft(limit, now) + longestDeadline(this.members);
     // Without a wait time, limit the round that tries all members at once to one command deadline.
     const atOnceBy = settleBy === Infinity ? now + longestDeadline(this.members) : settleBy;
+    let unavailable: RedisUnavailableError | undefined;
     const joint = { ...call, joint: this.identity };
     // Only Redis says that a lock is busy, so a call that does not wait asks in any case.
     const isOneTry = limit.kind === 'one try';
     if (this.members.length > 1 && (isOneTry || !this.members.some((member) => wouldHaveToWait(member, joint)))) {
       const hold = await this.#atOnce(call, limit, atOnceBy);
-      if (hold !== undefined) return hold;
+      if (hold instanceof MultiHold) return hold;
+      unavailable = hold;
     }
     const isOver = (): boolean => waitTimeLeft(limit, clock.now()) <= 0;
-    if (this.members.length > 1 && isOver()) throw new LockTimeoutError(this.name, call.waitTime);
-    for (let lateMs = 0; ;) {
+    if (this.members.length > 1 && isOver()) throw unavailable ?? new LockTimeoutError(this.name, call.waitTime);
+    for (let lateMs = 0, outages = 0; ;) {
       const hold = await this.#inOrder(call, limit, settleBy);
       if (hold instanceof MultiHold) return hold;
+      if (hold instanceof RedisUnavailableError) {
+        const leftMs = waitTimeLeft(limit, clock.now());
+        if (limit.kind !== 'limited' || leftMs <= 0) throw hold;
+        await pause(clock, Math.min(pauseAfter(OUTAGE_PAUSES, (outages += 1)), leftMs), call.signal);
+        continue;
+      }
       lateMs += hold;
       // Leases that ended before their replies for a whole command deadline are too short for the way to Redis.
       const gaveUp = limit.kind === 'unlimited' ? lateMs >= longestDeadline(this.members) : isOver();
@@ -76,9 +86,14 @@ export class MultiLock extends JointLock {
 
   /**
    * Tries all members at the same time: one round trip if all are free. Returns `undefined`, and holds nothing, if some
-   * members are busy or a lease ended before the last grant arrived.
+   * members are busy or a lease ended before the last grant arrived. Returns the error, and holds nothing, if Redis did not
+   * reply to a call with a time limit: such a call waits through an outage.
    */
-  async #atOnce(call: LockCall, limit: WaitLimit, settleBy: number): Promise<MultiHold | undefined> {
+  async #atOnce(
+    call: LockCall,
+    limit: WaitLimit,
+    settleBy: number,
+  ): Promise<MultiHold | RedisUnavailableError | undefined> {
     const owner = this.owners();
     const results = await Promise.allSettled(
       this.members.map((member) => this.takeMember(member, { ...call, waitTime: 0, owner: owner(member) })),
@@ -90,6 +105,7 @@ export class MultiLock extends JointLock {
     if (all && waitTimeLeft(limit, this.members[0].runtime.clock.now()) <= 0) throw answeredTooLate();
     const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     const failure = errors.find(isMisuse) ?? errors.find((error) => !(error instanceof LockTimeoutError));
+    if (limit.kind === 'limited' && failure instanceof RedisUnavailableError) return failure;
     if (failure !== undefined) throw this.#named(failure, call);
     return undefined;
   }
@@ -97,9 +113,13 @@ export class MultiLock extends JointLock {
   /**
    * Waits for one member after the other. Returns a number if the call holds nothing in the end: 0 if a member was
    * lost while the call waited for another one, or the time, in ms, after which all leases had begun and one had
-   * already ended.
+   * already ended. Returns the error if Redis did not reply.
    */
-  async #inOrder(call: LockCall, limit: WaitLimit, settleBy: number): Promise<MultiHold | number> {
+  async #inOrder(
+    call: LockCall,
+    limit: WaitLimit,
+    settleBy: number,
+  ): Promise<MultiHold | RedisUnavailableError | number> {
     const { clock } = this.members[0].runtime;
     const owner = this.owners();
     const taken: SingleHold[] = [];
@@ -137,6 +157,7 @@ export class MultiLock extends JointLock {
       const late = error instanceof LockLostError && error.reason === 'expired' ? lateMs() : 0;
       await releaseHolds(taken, settleBy);
       if (error instanceof LockLostError && wasTakenHere(taken, error)) return late;
+      if (error instanceof RedisUnavailableError) return error;
       throw this.#named(error, call);
     }
   }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
+import { createLocking } from '../../src/integrations/decorators/index.js';
 import type { Hold } from '../../src/holding/hold.js';
 import { LockContext } from '../../src/ownership/lock-context.js';
 import { LockLostError, MultiUnlockError } from '../../src/errors.js';
@@ -133,6 +134,117 @@ describe('a multi-lock', () => {
     await lock.unlock();
     expect(await outcome(lock.unlock())).toBe('ERR_LOCK_NOT_OWNER');
   });
+});
+
+describe('a call that does not wait asks Redis, whatever this client believes to hold', () => {
+  type End = (names: readonly string[]) => Promise<unknown>;
+  const ends: readonly [string, End][] = [
+    ['a loss of data', (names) => admin().del(...names)],
+    [
+      'a forced unlock by another client',
+      async (names) => {
+        const client = await openClient();
+        await client.getMultiLock(...names.map((name) => client.getLock(name))).forceUnlock();
+      },
+    ],
+  ];
+
+  test.each(ends)('tryLock() gets the lock after %s', async (_, end) => {
+    const names = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const both = client.getMultiLock(...names.map((name) => client.getLock(name)));
+    const stuck = await inFlow(() => both.acquire());
+    expect(await inFlow(() => both.tryLock())).toBe(false);
+    await end(names);
+    expect(
+      await inFlow(async () => {
+        const taken = await both.tryLock();
+        if (taken) await both.unlock();
+        return taken;
+      }),
+    ).toBe(true);
+    expect(await outcome(stuck.release())).toBe('ERR_LOCK_LOST');
+  });
+
+  test.each(ends)('locked() with several keys runs after %s', async (_, end) => {
+    const names = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const { locked } = createLocking(client);
+    const sections: (() => void)[] = [];
+    const body = (): Promise<string> => new Promise((done) => sections.push(() => done('ran')));
+    const run = locked({ key: names, onBusy: 'skip' }, body);
+    const stuck = inFlow(() => run());
+    await until(() => sections.length === 1, 'the first call is in its section');
+    expect(await inFlow(() => run())).toBeUndefined();
+    await end(names);
+    const second = inFlow(() => run());
+    await until(() => sections.length === 2, 'the second call is in its section');
+    for (const finish of sections) finish();
+    expect(await second).toBe('ran');
+    expect(await outcome(stuck)).toBe('ERR_LOCK_LOST');
+  });
+});
+
+describe('a call with a wait time waits through an outage', () => {
+  const forms: readonly [string, { waitTime: number; leaseTime?: number }][] = [
+    ['whose lease the client renews', { waitTime: 10_000 }],
+    ['with a lease of its own', { waitTime: 10_000, leaseTime: 20_000 }],
+  ];
+
+  test.each(forms)('of one server (a hold %s)', async (_, form) => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const { away, lock } = await beside(client, a, b);
+    await other.pause();
+    let ended = false;
+    const call = inFlow(() => lock.acquire(form)).finally(() => (ended = true));
+    // Longer than two command deadlines.
+    await pause(700);
+    expect(ended).toBe(false);
+    other.resume();
+    const hold = await call;
+    expect(hold.validFor()).toBeGreaterThan(0);
+    await hold.release();
+    await away.close();
+  });
+
+  test('while the lease of the hold begins', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout: 300 });
+    const busy = await holdElsewhere((await openClient()).getLock(b));
+    const lock = client.getMultiLock(client.getLock(a), client.getLock(b));
+    const call = inFlow(() => lock.acquire({ waitTime: 10_000, leaseTime: 20_000 }));
+    await until(() => client.stats().waiting === 1, 'it waits for the second lock');
+    const lost = proxy.swallow({ sha: releasePartial.script!.sha, times: Infinity });
+    await busy.release();
+    await lost.applied;
+    await pause(700);
+    lost.lift();
+    const hold = await call;
+    expect(await held(a, b)).toEqual([true, true]);
+    await hold.release();
+  });
+
+  test('and rejects with the reason when the outage outlasts the wait', async () => {
+    const [a, b] = [freshName('a'), freshName('b')];
+    const client = await openClient();
+    const { away, lock } = await beside(client, a, b);
+    await other.pause();
+    const began = performance.now();
+    expect(await inFlow(() => outcome(lock.acquire({ waitTime: 1_000 })))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+    expect(elapsed(began)).toBeGreaterThan(800);
+    expect(await held(a)).toEqual([false]);
+    other.resume();
+    await until(async () => (await other.command('EXISTS', b)) === 0, 'nothing is left');
+    await away.close();
+  });
+
+  async function beside(client: LockClient, a: string, b: string): Promise<{ away: LockClient; lock: Lock }> {
+    const away = createClient({ url: other.url, commandTimeout: 300 });
+    await ready(away);
+    return { away, lock: client.getMultiLock(client.getLock(a), away.getLock(b)) };
+  }
 });
 
 describe('R27: the lease', () => {

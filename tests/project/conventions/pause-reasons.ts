@@ -103,7 +103,7 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
       'tests/faults/waking.test.ts': ['waitTime + 20'],
       'tests/integration/closing.test.ts': ['3_500'],
       'tests/integration/fair-lock.slow.test.ts': ['fairWaiterTimeout + 50'],
-      'tests/integration/multi-lock.test.ts': ['120'],
+      'tests/integration/multi-lock.test.ts': ['120', '700', '700'],
       'tests/integration/red-lock-turns.slow.test.ts': ['800'],
       'tests/topologies/cluster-messages.test.ts': ['1_500'],
       'tests/topologies/cluster.test.ts': ['7_000'],

@@ -153,6 +153,20 @@ export const PROMISES = [
     RED,
   ),
   without(
+    'a multi-lock that asks Redis for a call that does not wait',
+    'src/several/multi-lock.ts',
+    '(isOneTry || !this.members',
+    '(!this.members',
+    'tests/integration/multi-lock',
+  ),
+  without(
+    'a multi-lock whose calls with a wait time wait through an outage',
+    'src/several/multi-lock.ts',
+    "if (limit.kind === 'limited' && failure instanceof RedisUnavailableError) return failure;",
+    '',
+    'tests/integration/multi-lock',
+  ),
+  without(
     'one of several concurrent calls of a RedLock sends requests to every server',
     'src/several/members.ts',
     'return isComing && ',
