@@ -29,3 +29,22 @@ test(
   },
   LIMIT_MS,
 );
+
+interface HeapOfAborts {
+  readonly locks: number;
+  readonly semaphores: number;
+  readonly isAborted: boolean;
+}
+
+test(
+  'a call on an aborted signal leaves nothing on the heap, whatever the name of its lock',
+  async () => {
+    const args = [testRedisUrl(), freshName()];
+    const heap = await runFixture<HeapOfAborts>('heap-of-aborts.mjs', args, ['--expose-gc'], LIMIT_MS);
+    expect(heap.isAborted).toBe(true);
+    // An error that stays takes about 1,000 bytes.
+    expect(heap.locks).toBeLessThan(100);
+    expect(heap.semaphores).toBeLessThan(200);
+  },
+  LIMIT_MS,
+);

@@ -71,12 +71,17 @@ export function onAbort(signal: AbortSignal, fn: () => void): () => void {
 const aborted = new WeakMap<AbortSignal, Map<string, LockAbortedError>>();
 
 /**
- * Returns the error with which calls for this lock reject when the signal has aborted. All of them share one error: if
- * many calls wait on one signal, an error with a stack for each call would block the event loop for long.
+ * Returns the error with which calls for this lock reject when the signal has aborted. All calls that the signal ends
+ * together share one error: if many calls wait on one signal, an error with a stack for each call would block the event
+ * loop for long. Later calls get another error: a signal may live as long as the process, and an error for each name that
+ * was ever used with it would, too.
  */
 export function abortedBy(signal: AbortSignal, lockName: string): LockAbortedError {
-  const errors = aborted.get(signal) ?? new Map<string, LockAbortedError>();
-  aborted.set(signal, errors);
+  let errors = aborted.get(signal);
+  if (errors === undefined) {
+    aborted.set(signal, (errors = new Map()));
+    queueMicrotask(() => aborted.delete(signal));
+  }
   const error = errors.get(lockName) ?? new LockAbortedError(lockName, signal.reason);
   errors.set(lockName, error);
   return error;
