@@ -19,10 +19,12 @@ try {
   console.log(`${error.name} (${error.code}), because ${String(error.cause)}`);
 }
 
-// Combined signals: the first one that aborts ends the wait.
-const signal = AbortSignal.any([new AbortController().signal, AbortSignal.timeout(100)]);
+// Combined signals: the first one that aborts ends the wait. Keep the parts in variables that you use later: on Node.js 20,
+// the garbage collector may remove a timeout that only AbortSignal.any() refers to.
+const [left, limit] = [new AbortController().signal, AbortSignal.timeout(100)];
+const signal = AbortSignal.any([left, limit]);
 const outcome = await lock.withLock({ signal }, () => 'inside').catch((error: unknown) => (error as Error).name);
-console.log(`with a time limit: ${outcome}`);
+console.log(`with a time limit: ${outcome}, timed out: ${limit.aborted}`);
 
 // The aborted calls leave nothing behind: the released lock stays free.
 await hold.release();

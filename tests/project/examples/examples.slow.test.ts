@@ -7,7 +7,7 @@ import { admin, testRedisUrl } from '../../support/redis.js';
 const FACTS: Record<string, readonly RegExp[]> = {
   abort: [
     /^AbortError \(ERR_LOCK_ABORTED\), because Error: the browser has gone$/,
-    /^with a time limit: AbortError$/,
+    /^with a time limit: AbortError, timed out: true$/,
     /^locked afterwards: false$/,
   ],
   'await-using': [
