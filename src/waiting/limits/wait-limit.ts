@@ -79,7 +79,7 @@ const aborted = new WeakMap<AbortSignal, Map<string, LockAbortedError>>();
 export function abortedBy(signal: AbortSignal, lockName: string): LockAbortedError {
   let errors = aborted.get(signal);
   if (errors === undefined) {
-    aborted.set(signal, (errors = new Map()));
+    aborted.set(signal, (errors = new Map<string, LockAbortedError>()));
     queueMicrotask(() => aborted.delete(signal));
   }
   const error = errors.get(lockName) ?? new LockAbortedError(lockName, signal.reason);
