@@ -7,7 +7,7 @@ import { lockOf } from '../shared/kinds.js';
 import { checkClient } from '../shared/route-checks.js';
 import { RequestBusyError } from './request-busy-error.js';
 import type { HoldOptions } from './request-options.js';
-import { ResponseEnd, type ClosableResponse } from './response-end.js';
+import { endOf, type ClosableResponse } from '../shared/response-end.js';
 
 /** The lock that a request holds. */
 export class RequestLock {
@@ -65,6 +65,8 @@ export function requestLock(request: object): RequestLock | undefined {
  * - The client disconnects while `run` works: the lock is released although the work continues. The signal of
  *   {@link requestLock} aborts. For work that must always complete, acquire the lock once more with `withLock`: that
  *   hold outlives the request.
+ * - The request is pipelined, and requests before it on its connection are not answered: the lock is released when the
+ *   response is ended. Its bytes are sent later.
  *
  * @param request - the `IncomingMessage`. Two calls with the same request have the same owner.
  * @param response - the `ServerResponse`.
@@ -91,7 +93,7 @@ export async function holdForRequest(
   const lock = lockOf(checkClient(client), kind, key);
   const context = contexts.get(request) ?? new LockContext();
   contexts.set(request, context);
-  const end = new ResponseEnd(response);
+  const end = endOf(request, response);
   let running = false;
   try {
     await lock.withLock({ waitTime, leaseTime, context, signal: end.signal }, (hold) => {

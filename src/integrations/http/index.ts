@@ -1,5 +1,5 @@
 export { holdForRequest, requestLock, RequestLock } from './hold-for-request.js';
-export type { ClosableResponse } from './response-end.js';
+export type { ClosableResponse } from '../shared/response-end.js';
 export { RequestBusyError } from './request-busy-error.js';
 export type {
   BusyOptions,

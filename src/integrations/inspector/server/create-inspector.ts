@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { IncomingMessage } from 'node:http';
+import { endOf } from '../../shared/response-end.js';
 import { EventStream } from '../live/event-stream.js';
 import { Hub, MAX_PAGES } from '../live/hub.js';
 import { readView } from '../live/view.js';
@@ -116,7 +117,8 @@ class InspectorServer {
     const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     response.writeHead(200, headers);
     if (request.method === 'HEAD') return void response.end();
-    if (response.destroyed) return;
+    const end = endOf(request, response);
+    if (end.signal.aborted) return;
     const { actions, client } = this.options;
     const hello: Hello = {
       now: Date.now(),
@@ -133,7 +135,7 @@ class InspectorServer {
       return found === true || (typeof found === 'string' && found !== '');
     };
     const closed = this.#hub.open(new EventStream(response), view, isAllowed, hello);
-    response.once('close', closed);
+    void end.reached().then(closed);
   }
 }
 
