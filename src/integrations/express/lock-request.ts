@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import type { LockClient } from '../../index.js';
 import { holdForRequest, RequestBusyError, type RequestLockOptions } from '../http/index.js';
+import { errorOf } from '../shared/error-of.js';
 import { checkClient, checkRequestOptions } from '../shared/route-checks.js';
 
 /** The parameters of a path. A wildcard is a list of strings: annotate the request of `key` in that case. */
@@ -67,6 +68,6 @@ export function lockRequest<Params = PathParams>(options: LockRequestOptions<Par
   };
   return function lockedRequest(request, response, next) {
     // Express 4 ignores a promise that a middleware returns.
-    hold(request as Request<Params>, response as Response, next).catch(next);
+    hold(request as Request<Params>, response as Response, next).catch((reason: unknown) => next(errorOf(reason)));
   };
 }

@@ -5,21 +5,28 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { InvalidArgumentError, type LockClient } from '../../index.js';
 import { holdForRequest, RequestBusyError } from '../http/index.js';
+import { errorOf } from '../shared/error-of.js';
 import { checkRequestOptions } from '../shared/route-checks.js';
 import type { FastifyRouteLock } from './options.js';
+
+/** The hooks that hold the locks of routes. */
+const hooks = new WeakSet<object>();
 
 /** Adds the lock to the routes that are defined from now on in this scope and in the scopes inside of it. */
 export function lockRoutes(app: FastifyInstance, client: LockClient): void {
   const known = new WeakSet<FastifyRouteLock>();
   app.addHook('onRoute', (route: RouteOptions) => {
     const lock = route.config?.lock;
-    // The HEAD route that Fastify derives from a GET route has the hook of the GET route.
-    if (lock === undefined || known.has(lock)) return;
+    if (lock === undefined) return;
     checkRequestOptions(lock, ['onBusy'], 'config.lock');
     const checked = Object.freeze({ ...lock });
     known.add(checked);
     route.config = { ...route.config, lock: checked };
-    route.preHandler = [route.preHandler ?? [], holdLock(client, checked)].flat();
+    // The options of another route may have its hook: Fastify derives a HEAD route from a GET route, and so do plugins.
+    const others = [route.preHandler ?? []].flat().filter((hook) => !hooks.has(hook));
+    const hook = holdLock(client, checked);
+    hooks.add(hook);
+    route.preHandler = [...others, hook];
   });
   // `onRoute` does not see the routes before it. Hooks of requests are read when the application is ready.
   app.addHook('onRequest', (request, _reply, done) => {
@@ -53,6 +60,6 @@ function holdLock(client: LockClient, { key, when, onBusy, ...call }: FastifyRou
   };
   // Not async: Fastify would continue when the promise resolves, which is at the end of the hold.
   return function holdRouteLock(request: FastifyRequest, reply: FastifyReply, done: Done): void {
-    hold(request, reply, done).catch(done);
+    hold(request, reply, done).catch((reason: unknown) => done(errorOf(reason)));
   };
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { connect } from 'node:http2';
 import { Readable } from 'node:stream';
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from 'fastify';
 import { lockName, type LockClient } from '../../../src/index.js';
 import {
   holdfastFastify,
@@ -151,6 +151,29 @@ test('a GET route and its HEAD route take the lock once each', async () => {
   await send(url, { method: 'HEAD' }).answer;
   expect(counts).toEqual([1, 1]);
   await free();
+});
+
+test('a route that is given the config or the options of another route holds the lock that its config names', async () => {
+  const app = await application();
+  const defined: RouteOptions[] = [];
+  app.addHook('onRoute', (route) => void defined.push(route));
+  const handler: Handler = async (request) => requestLock(request.raw)?.hold.lockName ?? 'none';
+  app.post('/', { config: { lock: { key } } }, handler as () => Promise<string>);
+  const [first] = defined as [RouteOptions];
+  app.route({ method: 'POST', url: '/config', config: first.config!, handler: handler as () => Promise<string> });
+  app.route({ ...first, url: '/options' });
+  const lock = { key: `${key}:other` };
+  app.route({ ...first, url: '/other', config: { lock } });
+  const url = await app.listen();
+  const counts: number[] = [];
+  client.events.on('acquired', ({ holdCount }) => counts.push(holdCount));
+  for (const path of ['', '/config', '/options']) {
+    expect([path, (await send(url + path).answer).text]).toEqual([path, key]);
+    await free();
+  }
+  expect((await send(`${url}/other`).answer).text).toBe(lock.key);
+  await until(() => client.holds().length === 0, 'the locks are free');
+  expect(counts).toEqual([1, 1, 1, 1]);
 });
 
 test('a route of another scope has no lock and no app.locks, and a scope inside has both', async () => {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { IncomingMessage } from 'node:http';
+import { errorOf } from '../../shared/error-of.js';
 import { endOf } from '../../shared/response-end.js';
 import { EventStream } from '../live/event-stream.js';
 import { Hub, MAX_PAGES } from '../live/hub.js';
@@ -66,7 +67,7 @@ class InspectorServer {
     } catch (error) {
       if (response.headersSent || response.destroyed) return void response.destroy();
       if (error instanceof Refusal) return sendRefusal(response, error);
-      if (next !== undefined) return next(error);
+      if (next !== undefined) return next(errorOf(error));
       sendRefusal(response, new Refusal(500, 'internal', 'the server has failed; it has written a warning'));
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
       process.emitWarning(`the inspector failed to answer a request: ${reason}`, { code: 'HOLDFAST_INSPECTOR' });

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Refusal } from './refusal.js';
 
 /** A request, as Express and similar servers extend it. */
@@ -42,9 +42,7 @@ function mountOf(inner: string, whole: string): string {
  * @throws {Refusal}
  */
 export function checkHost({ headers }: IncomingMessage, allowed: ReadonlySet<string>): void {
-  const authority = headers[':authority'];
-  const given = headers.host ?? (typeof authority === 'string' ? authority : '');
-  const host = given.replace(/:\d*$/, '').toLowerCase();
+  const host = (hostIn(headers) ?? '').replace(/:\d*$/, '').toLowerCase();
   if (allowed.has(host)) return;
   const message = `the inspector does not answer under the host name ${JSON.stringify(host)}: add it to allowedHosts`;
   throw new Refusal(403, 'wrong host', message);
@@ -59,9 +57,14 @@ export function checkSite({ headers }: IncomingMessage, isPage: boolean): void {
   const site = headers['sec-fetch-site'];
   const { origin } = headers;
   const isLink = isPage && headers['sec-fetch-mode'] === 'navigate';
-  const isOwnOrigin = origin === undefined || (origin !== 'null' && hostOf(origin) === headers.host);
+  const isOwnOrigin = origin === undefined || (origin !== 'null' && hostOf(origin) === hostIn(headers));
   const isOwn = site === undefined ? isOwnOrigin : site === 'same-origin' || site === 'none';
   if (!isOwn && !isLink) throw new Refusal(403, 'cross-site', 'the request comes from another site');
+}
+
+/** The host and the port that the client has named. HTTP/2 has them in `:authority`. */
+function hostIn({ host, ':authority': authority }: IncomingHttpHeaders): string | undefined {
+  return host ?? (typeof authority === 'string' ? authority : undefined);
 }
 
 const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined);
