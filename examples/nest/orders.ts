@@ -57,7 +57,7 @@ export async function start(url: string): Promise<Started> {
     imports: [
       // At the shutdown each client waits for the sections that have begun.
       HoldfastModule.forRoot({ isGlobal: true, filter: { retryAfter: 2 }, url, close: { drain: 5_000 } }),
-      HoldfastModule.forRoot({ isGlobal: true, filter: false, name: 'audit', url, close: { drain: 5_000 } }),
+      HoldfastModule.forRoot({ isGlobal: true, name: 'audit', url, close: { drain: 5_000 } }),
     ],
     controllers: [OrdersController],
     providers: [Ledger],

@@ -13,7 +13,7 @@ import { getLockClientToken, lockProviders } from './inject.js';
 import { LockTimeoutFilter } from './lock-timeout-filter.js';
 import type { HoldfastModuleExtras, HoldfastModuleOptions } from './options.js';
 
-const EXTRAS: HoldfastModuleExtras = { isGlobal: false, name: undefined, filter: true };
+const EXTRAS: HoldfastModuleExtras = { isGlobal: false, name: undefined, filter: undefined };
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<HoldfastModuleOptions>({
   moduleName: 'Holdfast',
@@ -78,7 +78,8 @@ function withClient(definition: DynamicModule, { isGlobal, name, filter }: Holdf
       inject: [client],
     },
   ];
-  if (filter !== false) {
+  // The filter is of the application: that of a second client would answer for the first one, too.
+  if (filter ?? (name ?? '') === '') {
     const busy = typeof filter === 'object' ? filter : {};
     checkBusyOptions(busy);
     providers.push({

@@ -35,9 +35,9 @@ export interface HoldfastModuleExtras {
   name?: string | undefined;
   /**
    * The response to a request that fails with a `LockTimeoutError`, or `false` to leave that error to the filters of the
-   * application. With several clients, set it at one of them: the filter is of the application.
+   * application. The filter answers for the locks of all clients: set it at one of them.
    *
-   * @defaultValue 423 with `Retry-After: 1`
+   * @defaultValue 423 with `Retry-After: 1`; `false` for a client with a name
    */
   filter?: BusyOptions | boolean | undefined;
 }
