@@ -3,6 +3,7 @@ import { runOutside } from '../ownership/flow.js';
 import { InvalidArgumentError } from '../errors.js';
 import { resolveOptions, type ClientOptions } from '../options.js';
 import { LockClient } from './lock-client.js';
+import { countClient } from './open-clients.js';
 import { detached } from '../redis/connections/detached.js';
 import {
   checkDatabase,
@@ -56,9 +57,10 @@ export function createClient(options: CreateClientOptions, parts: ClientParts = 
   const given = connectionIn(options);
   const resolved = resolveOptions(options, prefixOf(given), nameOf(given));
   // The timers and sockets of the client outlive this call, so they must not be inside a hold of the caller.
-  return runOutside(() =>
-    LockClient.open(given, resolved, parts.clock ?? systemClock((fn) => detached(() => runOutside(fn)))),
-  );
+  return runOutside(() => {
+    const clock = parts.clock ?? systemClock((fn) => detached(() => runOutside(fn)));
+    return LockClient.open(given, resolved, clock, countClient(options));
+  });
 }
 
 const A_CONNECTION =

@@ -73,9 +73,11 @@ export class LockClient implements AsyncDisposable {
   readonly #wiring: Wiring;
   readonly #inspector: Inspector;
   readonly #leaveProcess: () => void;
+  readonly #onClose: () => void;
   #closing: Promise<CloseResult> | undefined;
 
-  private constructor(given: UserConnection, options: ResolvedOptions, clock: Clock) {
+  private constructor(given: UserConnection, options: ResolvedOptions, clock: Clock, onClose: () => void) {
+    this.#onClose = onClose;
     this.#wiring = wire(this.id, given, options, clock);
     this.events = this.#wiring.reports.events;
     keepWiring(this, this.#wiring);
@@ -85,8 +87,8 @@ export class LockClient implements AsyncDisposable {
   }
 
   /** @internal */
-  static open(given: UserConnection, options: ResolvedOptions, clock: Clock): LockClient {
-    return new LockClient(given, options, clock);
+  static open(given: UserConnection, options: ResolvedOptions, clock: Clock, onClose: () => void): LockClient {
+    return new LockClient(given, options, clock, onClose);
   }
 
   /**
@@ -386,7 +388,9 @@ export class LockClient implements AsyncDisposable {
     } catch (error) {
       return boundRejection(error);
     }
-    this.#closing ??= runOutside(() => closeClient(this.#wiring, options).finally(this.#leaveProcess));
+    if (this.#closing !== undefined) return this.#closing;
+    this.#onClose();
+    this.#closing = runOutside(() => closeClient(this.#wiring, options).finally(this.#leaveProcess));
     return this.#closing;
   }
 

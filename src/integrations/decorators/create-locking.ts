@@ -29,6 +29,8 @@ export interface Locking<T = unknown> {
    *
    * - `fn` fails: the call rejects with the error of `fn`, unchanged.
    * - The lock stays busy for all of `waitTime`: see `onBusy`.
+   * - `fn` returns an Observable: the call rejects with an `InvalidArgumentError`. The work of an Observable begins when it
+   *   is subscribed to, and by then the lock is free.
    * - `fn` succeeds, but the hold was lost: the call rejects with a `LockLostError` whose `result` is the value of
    * `fn`.
    *

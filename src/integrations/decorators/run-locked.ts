@@ -58,13 +58,33 @@ async function runLocked(
   try {
     return await lock.withLock({ waitTime, leaseTime, signal: abort }, (hold) => {
       entered = true;
-      return atLeast === 0 ? body.apply(self, args) : runAtLeast(hold, atLeast, () => body.apply(self, args));
+      const run = (): unknown => runToEnd(() => body.apply(self, args));
+      return atLeast === 0 ? run() : runAtLeast(hold, atLeast, run);
     });
   } catch (error) {
     // A busy lock inside of `body` is an error of `body`.
     if (entered || onBusy === 'throw' || !isTimeout(error)) throw error;
     return onBusy === 'skip' ? undefined : onBusy.call(self, error, ...args);
   }
+}
+
+/** Refuses a result whose work begins after the call, when the lock is free again. */
+async function runToEnd(work: () => unknown): Promise<unknown> {
+  const result = await work();
+  if (!isObservable(result)) return result;
+  throw new InvalidArgumentError(
+    'fn',
+    'a function that ends its work before it returns',
+    undefined,
+    'the locked function returned an Observable, whose work begins at its subscription, after the release of the lock; ' +
+      'return a promise of its last value, such as lastValueFrom(observable)',
+  );
+}
+
+function isObservable(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { subscribe, pipe } = value as { subscribe?: unknown; pipe?: unknown };
+  return typeof subscribe === 'function' && typeof pipe === 'function';
 }
 
 /**

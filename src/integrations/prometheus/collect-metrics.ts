@@ -1,6 +1,6 @@
 import { register as globalRegister, type Registry } from 'prom-client';
 import { InvalidArgumentError, type ClientStats, type EventBus } from '../../index.js';
-import { metricsOf } from './metrics.js';
+import { metricsOf, type HoldfastMetrics } from './metrics.js';
 
 /** A client, as {@link collectMetrics} uses it. */
 export interface MeasuredClient {
@@ -29,9 +29,11 @@ export interface CollectMetricsOptions {
 }
 
 /**
- * Adds the metrics of a client to a registry of prom-client. Times are in seconds.
+ * Adds the metrics of a client to a registry of prom-client. Times are in seconds. Another call for the same client and
+ * registry counts nothing twice: the `groupOf` of the first call applies.
  *
- * @returns a function that stops the measurement of this client. The metrics stay in the registry.
+ * @returns a function that stops the measurement of this client, after as many calls of `collectMetrics` when each of their
+ *   functions was called. The metrics stay in the registry.
  * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
  * @example
  * collectMetrics({ client, register });
@@ -39,8 +41,12 @@ export interface CollectMetricsOptions {
  */
 export function collectMetrics(options: CollectMetricsOptions): () => void {
   const { client, register = globalRegister, groupOf } = checkOptions(options);
-  const { events } = client;
   const metrics = metricsOf(register);
+  return metrics.measure(client, () => listen(client.events, metrics, groupOf));
+}
+
+/** Notes what the events of a client say. Returns a function that ends this. */
+function listen(events: EventBus, metrics: HoldfastMetrics, groupOf: CollectMetricsOptions['groupOf']): () => void {
   const label = (lockName: string, group: string | undefined): string => groupOf?.(lockName) ?? group ?? '';
   const stops = [
     events.on('acquired', ({ lockName, group, kind, mode, waited, handedOff }) => {
@@ -74,10 +80,8 @@ export function collectMetrics(options: CollectMetricsOptions): () => void {
     events.on('renewFailed', () => metrics.renewals.inc({ result: 'failed' })),
     events.on('connectionError', ({ connection }) => metrics.connectionErrors.inc({ connection })),
   ];
-  const stopReading = metrics.read(client);
   return () => {
     for (const stop of stops) stop();
-    stopReading();
   };
 }
 

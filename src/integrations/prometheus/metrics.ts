@@ -19,8 +19,11 @@ export interface HoldfastMetrics {
   readonly lost: Counter<(typeof LOCK)[number] | 'reason'>;
   readonly renewals: Counter<'result'>;
   readonly connectionErrors: Counter<'connection'>;
-  /** Adds a client to the gauges. Returns a function that removes it. */
-  read(client: ReadClient): () => void;
+  /**
+   * Measures a client: adds it to the gauges, and calls `start`, which returns a function that ends what it starts. A client
+   * that is measured already stays so, until each returned function was called.
+   */
+  measure(client: ReadClient, start: () => () => void): () => void;
 }
 
 /** A registry refuses a second metric of the same name, and several clients may use one registry. */
@@ -38,10 +41,10 @@ export function metricsOf(register: Registry): HoldfastMetrics {
 
 function create(register: Registry): HoldfastMetrics {
   const registers = [register];
-  const clients = new Set<ReadClient>();
+  const clients = new Map<ReadClient, { readonly stop: () => void; uses: number }>();
   const sum = (count: (stats: ClientStats) => number): number => {
     let total = 0;
-    for (const client of clients) total += count(client.stats());
+    for (const client of clients.keys()) total += count(client.stats());
     return total;
   };
   const gauge = (name: string, help: string, count: (stats: ClientStats) => number): unknown =>
@@ -99,9 +102,19 @@ function create(register: Registry): HoldfastMetrics {
       labelNames: ['connection'],
       registers,
     }),
-    read(client) {
-      clients.add(client);
-      return () => clients.delete(client);
+    measure(client, start) {
+      const measured = clients.get(client) ?? { stop: start(), uses: 0 };
+      clients.set(client, measured);
+      measured.uses += 1;
+      let ended = false;
+      return () => {
+        if (ended) return;
+        ended = true;
+        measured.uses -= 1;
+        if (measured.uses > 0) return;
+        clients.delete(client);
+        measured.stop();
+      };
     },
   };
 }

@@ -160,7 +160,7 @@ test('a route that is given the config or the options of another route holds the
   const handler: Handler = async (request) => requestLock(request.raw)?.hold.lockName ?? 'none';
   app.post('/', { config: { lock: { key } } }, handler as () => Promise<string>);
   const [first] = defined as [RouteOptions];
-  app.route({ method: 'POST', url: '/config', config: first.config!, handler: handler as () => Promise<string> });
+  app.route({ method: 'POST', url: '/config', config: first.config!, handler: handler });
   app.route({ ...first, url: '/options' });
   const lock = { key: `${key}:other` };
   app.route({ ...first, url: '/other', config: { lock } });

@@ -29,6 +29,10 @@ afterEach(async () => {
 /** What a function may reject with, and what Express and Fastify take for no error. */
 const NO_ERRORS = [undefined, null, 0, '', 'route', 'router'];
 
+const rejecting = (reason: unknown) => (): Promise<never> =>
+  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- this is what the tests are about
+  Promise.reject(reason);
+
 /** The options of a route, one of whose functions rejects with a value. */
 const FUNCTIONS = {
   key: (rejects: () => Promise<never>) => ({ key: rejects }),
@@ -48,7 +52,7 @@ describe.each([
     for (const reason of NO_ERRORS) {
       const app = express();
       const causes: unknown[] = [];
-      const lock = lockRequest({ client, ...FUNCTIONS[name](() => Promise.reject(reason)) });
+      const lock = lockRequest({ client, ...FUNCTIONS[name](rejecting(reason)) });
       app.post('/', lock, handler);
       app.use(handler);
       app.use(((error: Error, _request, response, _next) => {
@@ -66,7 +70,7 @@ describe.each([
     const handler = jest.fn((_request, response: express5.Response) => void response.end());
     for (const reason of NO_ERRORS) {
       const app = express();
-      app.use('/locks', createInspector({ client, authorize: () => Promise.reject(reason) }));
+      app.use('/locks', createInspector({ client, authorize: rejecting(reason) }));
       app.use(handler);
       app.use(((_error, _request, response, _next) => {
         response.status(500).end();
@@ -86,7 +90,7 @@ test.each(names)(
     const app = fastify({ forceCloseConnections: true });
     await app.register(holdfastFastify, { client });
     for (const [i, reason] of NO_ERRORS.entries()) {
-      app.post(`/${i}`, { config: { lock: FUNCTIONS[name](() => Promise.reject(reason)) } }, handler);
+      app.post(`/${i}`, { config: { lock: FUNCTIONS[name](rejecting(reason)) } }, handler);
     }
     const url = await app.listen({ host: '127.0.0.1', port: 0 });
     for (const [i, reason] of NO_ERRORS.entries()) {

@@ -1,7 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
-import type { AddressInfo, Server } from 'node:net';
-import { Controller, Module, Post, UseFilters, type DynamicModule, type INestApplication } from '@nestjs/common';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  Controller,
+  Post,
+  UseFilters,
+  type DynamicModule,
+  type INestApplication,
+  type NestApplicationOptions,
+} from '@nestjs/common';
 import { ExternalContextCreator, NestFactory } from '@nestjs/core';
 import { ClientProxyFactory, MessagePattern, Transport } from '@nestjs/microservices';
 import { IoAdapter } from '@nestjs/platform-socket.io';
@@ -21,7 +29,7 @@ import { until } from '../../support/time/until.js';
 let client: LockClient;
 let key: string;
 let hold: Hold;
-const apps: INestApplication[] = [];
+const apps: INestApplication<Server>[] = [];
 
 beforeEach(async () => {
   client = await openClient();
@@ -53,14 +61,18 @@ function decorate(target: PayingClass, ...decorators: (MethodDecorator | ClassDe
   return target;
 }
 
+const OPTIONS: unknown = { logger: false, forceCloseConnections: true };
+/** Nest declares its options as a class, and everybody passes a literal. */
+const options = (): NestApplicationOptions => OPTIONS as NestApplicationOptions;
+
 async function start(
   imports: DynamicModule[],
   controller: PayingClass,
   provider?: PayingClass,
-): Promise<INestApplication> {
-  class AppModule {}
-  Module({ imports, controllers: [controller], providers: provider === undefined ? [] : [provider] })(AppModule);
-  const app = await NestFactory.create(AppModule, { logger: false, forceCloseConnections: true });
+): Promise<INestApplication<Server>> {
+  const providers = provider === undefined ? [] : [provider];
+  const module = { module: payingClass(), imports, controllers: [controller], providers };
+  const app: INestApplication<Server> = await NestFactory.create(module, options());
   apps.push(app);
   return app;
 }
@@ -71,7 +83,7 @@ function controller(): PayingClass {
   return target;
 }
 
-const listen = async (app: INestApplication): Promise<string> => {
+const listen = async (app: INestApplication<Server>): Promise<string> => {
   await app.listen(0, '127.0.0.1');
   return `127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
 };
@@ -105,8 +117,8 @@ const filter = { retryAfter: 3 };
 
 test('a message to a microservice gets an error with the message, which does not name the lock', async () => {
   const app = await start([HoldfastModule.forRoot({ client, filter })], controller());
-  const options = { host: '127.0.0.1', port: 0 };
-  const service = app.connectMicroservice({ transport: Transport.TCP, options }, { inheritAppConfig: true });
+  const address = { host: '127.0.0.1', port: 0 };
+  const service = app.connectMicroservice({ transport: Transport.TCP, options: address }, { inheritAppConfig: true });
   await app.startAllMicroservices();
   const { port } = service.unwrap<Server>().address() as AddressInfo;
   const proxy = ClientProxyFactory.create({ transport: Transport.TCP, options: { host: '127.0.0.1', port } });
@@ -122,7 +134,7 @@ test('a resolver of GraphQL gets an error whose message does not name the lock',
   // As @nestjs/graphql calls it. GraphQL takes an error that a resolver returns as the error of its field.
   const resolve = app
     .get(ExternalContextCreator)
-    .create(target, target.pay as never, 'pay', undefined, undefined, undefined, undefined, undefined, 'graphql');
+    .create(target, target.pay, 'pay', undefined, undefined, undefined, undefined, undefined, 'graphql');
   expect(await resolve()).toMatchObject({ message: MESSAGE, code: 'ERR_LOCK_TIMEOUT', retryAfter: 3 });
 });
 
@@ -136,7 +148,7 @@ describe('a message to a gateway with the filter gets the event `exception`, whi
   };
 
   async function gateway(Adapter: typeof WsAdapter | typeof IoAdapter): Promise<string> {
-    const target = decorate(payingClass(), SubscribeMessage('pay'), UseFilters(LockTimeoutFilter) as MethodDecorator);
+    const target = decorate(payingClass(), SubscribeMessage('pay'), UseFilters(LockTimeoutFilter));
     WebSocketGateway()(target);
     const app = await start([HoldfastModule.forRoot({ client, filter })], controller(), target);
     app.useWebSocketAdapter(new Adapter(app));

@@ -117,6 +117,20 @@ test('clients in one registry add up, and a client that is stopped no longer cou
   expect((await scrape()).get(`holdfast_hold_seconds_count{${of}}`)).toBe(1);
 });
 
+test('a client that is measured twice counts once, until both are stopped', async () => {
+  const stops = [collectMetrics({ client, register }), collectMetrics({ client, register })];
+  const held = 'holdfast_hold_seconds_count{kind="lock",mode="exclusive",group="",end="released"}';
+  expect((await client.getLock(freshName()).withLock(scrape)).get('holdfast_holding')).toBe(1);
+  expect((await scrape()).get(held)).toBe(1);
+  stops[0]!();
+  stops[0]!();
+  expect((await client.getLock(freshName()).withLock(scrape)).get('holdfast_holding')).toBe(1);
+  expect((await scrape()).get(held)).toBe(2);
+  stops[1]!();
+  expect((await client.getLock(freshName()).withLock(scrape)).get('holdfast_holding')).toBe(0);
+  expect((await scrape()).get(held)).toBe(2);
+});
+
 test('the global registry is the default, and a cleared registry gets the metrics again', async () => {
   for (let i = 0; i < 2; i += 1) {
     collectMetrics({ client })();

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { defer, lastValueFrom, type Observable } from 'rxjs';
 import type { LockClient } from '../../../src/index.js';
 import { InvalidArgumentError, LockTimeoutError } from '../../../src/index.js';
 import { createLocking } from '../../../src/integrations/decorators/index.js';
@@ -47,6 +48,23 @@ describe('a locked function', () => {
     const fail = locked({ key: freshName(), onBusy: 'skip' }, async () => Promise.reject(error));
     await expect(fail()).rejects.toBe(error);
     expect(client.holds()).toEqual([]);
+  });
+
+  test.each([
+    ['returns', (result: Observable<number>) => result],
+    ['resolves with', async (result: Observable<number>) => result],
+  ])('that %s an Observable rejects, and nobody subscribes to it', async (_title, body) => {
+    const client = await openClient();
+    let subscribed = 0;
+    const work = defer(async () => (subscribed += 1));
+    const call = createLocking(client).locked({ key: freshName() }, () => body(work));
+    await expect(call()).rejects.toMatchObject({
+      code: 'ERR_LOCK_INVALID_ARGUMENT',
+      message: expect.stringContaining('lastValueFrom(observable)'),
+    });
+    expect([subscribed, client.holds()]).toEqual([0, []]);
+    const { locked } = createLocking(client);
+    expect(await locked({ key: freshName() }, () => lastValueFrom(work))()).toBe(1);
   });
 
   test('re-enters if it calls itself', async () => {
