@@ -15,7 +15,7 @@ export interface CloseOptions {
   releaseHolds?: boolean | undefined;
   /**
    * Time, in milliseconds, for which `close()` waits until the open holds are released and the bodies of `withPermits` and
-   * `withPermit` have ended. Meanwhile the client rejects new and waiting calls with `ClientClosedError`, except those
+   * `withPermit` have ended. Meanwhile the client rejects new, pending and waiting calls with `ClientClosedError`, except those
    * from inside an open hold or such a body: the work there can still acquire what it needs to end.
    *
    * @defaultValue 0: `close()` does not wait for them

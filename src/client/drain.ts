@@ -1,7 +1,6 @@
 import { ClientClosedError } from '../errors.js';
 import { serves } from '../holding/innermost-hold.js';
 import { holdsOf } from './hold-info.js';
-import { LockWaiter } from '../waiting/lock-waiter.js';
 import { DRAIN_LOOK_MS } from '../timing.js';
 import type { Wiring } from './wiring.js';
 
@@ -14,10 +13,7 @@ export async function drain(wiring: Wiring, ms: number): Promise<void> {
   client.draining = true;
   // From now on, calls from outside of every section are rejected, so nobody can follow a kept lock.
   kept.releaseAll();
-  lines.rejectWaiters(new ClientClosedError(), (waiter) => {
-    const context = waiter instanceof LockWaiter ? waiter.context : undefined;
-    return serves(locks, { around: waiter.around, context });
-  });
+  lines.rejectWaiters(new ClientClosedError(), (waiter) => serves(locks, waiter));
   const until = clock.clock.monotonic() + ms;
   for (;;) {
     const left = until - clock.clock.monotonic();

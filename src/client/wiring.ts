@@ -99,6 +99,7 @@ export function mechanismsOf({
     isOneConnection,
     localHandOvers,
     client,
+    sections,
     clock,
     options,
     reports,

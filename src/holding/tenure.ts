@@ -308,6 +308,20 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     else await this.releaseOrHandOver(undefined, Infinity, leaseEnd).catch(() => undefined);
   }
 
+  /** Releases a kept lock. The next request of this client on the lock is ordered behind the release. */
+  releaseKept(leaseEnd: LeaseClockMs): Promise<void> {
+    const released = this.releaseWithoutCaller(leaseEnd);
+    this.leaveInBackground(released);
+    return released;
+  }
+
+  /** No caller waits for `released`. Returns `false` if the release has not been written yet. */
+  leaveInBackground(released: Promise<void>): boolean {
+    this.isLeaving = this.state === 'releasing' && this.lastRequest?.isWritten === true;
+    if (this.isLeaving) this.services.backgroundReleases.add(this.protocol.key, released);
+    return this.isLeaving;
+  }
+
   throwIfLost(): void {
     const error = this.loss ?? this.#abandoned;
     if (error !== undefined) throw error;

@@ -84,12 +84,15 @@ function startWaiter(services: AcquireServices, acquisition: Acquisition, settle
     if (signal?.aborted === true) waiter.reject(abortedBy(signal, protocol.name));
     else line.join(waiter);
   };
-  if (services.kept.has(protocol.key)) return void followKept(services, waiter, join);
-  // A release that its caller does not wait for is ahead of this call. A single try could overtake it, because Redis may
-  // ask for the script of the release again.
-  const release = services.tenures.backgroundReleases.of(protocol.key);
-  if (release !== undefined && acquisition.limit.kind === 'one try') void release.then(join);
-  else join();
+  // A release that no caller waits for is ahead of this call. A single try could overtake it, because Redis may ask for
+  // the script of the release again.
+  const joinBehindReleases = (): void => {
+    const release = services.tenures.backgroundReleases.of(protocol.key);
+    if (release !== undefined && acquisition.limit.kind === 'one try') void release.then(join);
+    else join();
+  };
+  if (services.kept.has(protocol.key)) void followKept(services, waiter, joinBehindReleases);
+  else joinBehindReleases();
 }
 
 /** The lock is kept. The call enters it, or the client releases it. `join` makes the call join its line. */
@@ -101,10 +104,8 @@ async function followKept({ kept, localHandOvers }: AcquireServices, waiter: Loc
   if (kept.follow(key, waiter)) return;
   const how = kept.relationTo(waiter.protocol);
   if (how === 'beside') return join();
-  // A call that does not wait tries when the lock has been released.
-  if (waiter.limit.kind === 'one try') await kept.release(key);
-  // The try of a call for the other side of the lock goes behind the release.
-  if (how === 'other side') void kept.release(key);
+  // The try of a call that does not wait, or of a call for the other side of the lock, goes behind the release.
+  if (waiter.limit.kind === 'one try' || how === 'other side') void kept.release(key);
   // A call for the same side gets the lock by a hand-over.
   join();
   void kept.release(key);

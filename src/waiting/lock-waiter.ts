@@ -61,8 +61,7 @@ export interface Grant {
 
 /** A call that waits for an outermost hold of a lock. */
 export class LockWaiter extends Waiter {
-  /** The owner that the caller named. */
-  readonly context: LockContext | undefined;
+  override readonly context: LockContext | undefined;
   readonly protocol: LockProtocol;
   readonly terms: HoldTerms;
   readonly #makeHold: MakeHold;

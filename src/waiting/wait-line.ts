@@ -19,6 +19,7 @@ import { WakeUps } from './wake-ups.js';
 import { FailedTries } from './failed-tries.js';
 import { FollowingTries, type FollowingServices } from './hand-overs/following-tries.js';
 import { Grants, type GrantingLine, type GrantServices } from './grants.js';
+import { serves, type ServingClient } from '../holding/innermost-hold.js';
 import { LightSet } from '../light-set.js';
 import { LocalLine, type LineServices } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -32,8 +33,7 @@ import type { Try, Waiter } from './waiter.js';
 import { OWN_HOLD_PROBE_MS, PROBE_MS } from '../timing.js';
 
 /** The services of the client that its lines use. */
-export interface WaitServices extends LineServices, GrantServices, FollowingServices {
-  readonly client: { readonly closed: boolean; readonly draining: boolean };
+export interface WaitServices extends LineServices, GrantServices, FollowingServices, ServingClient {
   readonly options: GrantServices['options'] & { readonly lockWatchdogTimeout: number };
 }
 
@@ -129,8 +129,8 @@ export class WaitLine implements GrantingLine {
 
   /** Adds the waiter to the line. A call that does not wait sends one try beside the line. */
   join(waiter: Waiter): void {
-    // A call over several locks may come here after close() has rejected all waiters. close() does not look again.
-    if (this.services.client.closed) return waiter.reject(new ClientClosedError());
+    // A call may come here after close() has rejected all waiters, or begun to drain. close() does not look again.
+    if (!serves(this.services, waiter)) return waiter.reject(new ClientClosedError());
     waiter.watchSignal(this);
     if (waiter instanceof SharedWaiter) waiter.cameAfter = this.#schedule.newestTry;
     if (waiter.limit.kind === 'one try') return this.#try(waiter);
@@ -249,7 +249,7 @@ export class WaitLine implements GrantingLine {
     waiter.whenTried(sent.request, () => {
       this.#trying.delete(waiter);
       // close() rejects the waiters of the line. A call with a single try is not among them.
-      if (this.services.client.closed) waiter.leave(new ClientClosedError());
+      if (!serves(this.services, waiter)) waiter.leave(new ClientClosedError());
       waiter.tried();
       const { error } = sent.request;
       this.#line.settled(isProbe || error instanceof RedisUnavailableError ? error : undefined);

@@ -8,6 +8,7 @@ import { isGrant, type AcquireReply } from '../redis/scripts/replies.js';
 import { LimitedWait } from './limits/limited-wait.js';
 import type { CallSite } from '../ownership/call-site.js';
 import { currentHolds, type FlowHold } from '../ownership/flow.js';
+import type { LockContext } from '../ownership/lock-context.js';
 import type { SingleHold } from '../holding/single-hold.js';
 
 /** The lock or synchronizer of a waiter. */
@@ -69,6 +70,8 @@ export abstract class Waiter extends LimitedWait {
    * message or a timer causes the try.
    */
   readonly #asCaller = isAnyObserved() ? callerContext() : undefined;
+  /** The owner that the caller named. */
+  readonly context: LockContext | undefined = undefined;
   /** The holds that the caller is inside of. */
   readonly around: readonly FlowHold[] = currentHolds();
   /** The doubts about requests for this call. The call does not fail before they are settled. */

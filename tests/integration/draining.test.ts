@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import { ClientClosedError } from '../../src/errors.js';
+import { acquire, release } from '../../src/redis/scripts/lock.js';
 import { lockContext, LockContext } from '../../src/ownership/lock-context.js';
 import {
   closeClients,
   holdElsewhere,
   inFlow,
   openClient,
+  openProxy,
   outcome,
   TestClock,
 } from '../support/clients/lock-clients.js';
@@ -76,6 +78,41 @@ describe('close({ drain })', () => {
     expect(await client.inspect(hold.lockName)).toMatchObject({ kind: 'lock' });
     await hold.release();
     expect(await closed).toEqual({ drained: true, holds: [] });
+  });
+
+  test('begins no section of a call that waits for a release in the background', async () => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const lock = client.getLock(freshName());
+    const working = await holdElsewhere(client.getLock(freshName()));
+    const hold = await inFlow(() => lock.acquire({ release: 'background' }));
+    const held = proxy.holdReply({ sha: release.script!.sha });
+    await hold.release();
+    const tried = inFlow(() => lock.tryLock());
+    await held.applied;
+    const closed = client.close({ drain: LONG_MS });
+    held.lift();
+    expect(await outcome(tried)).toBe('ERR_LOCK_CLIENT_CLOSED');
+    expect(client.holds()).toHaveLength(1);
+    await working.release();
+    expect(await closed).toEqual({ drained: true, holds: [] });
+  });
+
+  test.each<[string, (client: LockClient, name: string) => Promise<unknown>]>([
+    ['tryLock()', (client, name) => client.getLock(name).tryLock()],
+    ['tryAcquire() with a wait time', (client, name) => client.getLock(name).tryAcquire({ waitTime: LONG_MS })],
+  ])('begins no section of a %s from outside whose request is pending', async (_call, call) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const name = freshName();
+    const held = proxy.holdReply({ sha: acquire.script!.sha });
+    const tried = inFlow(() => call(client, name));
+    await held.applied;
+    const closed = client.close({ drain: LONG_MS });
+    held.lift();
+    expect(await outcome(tried)).toBe('ERR_LOCK_CLIENT_CLOSED');
+    expect(await closed).toEqual({ drained: true, holds: [] });
+    expect(await admin().exists(name)).toBe(0);
   });
 
   test('rejects the calls that wait outside of every hold, and keeps those that wait inside one', async () => {
@@ -165,18 +202,6 @@ describe('close({ drain })', () => {
     await left.release({ after: LONG_MS });
     expect(await client.close({ drain: LONG_MS })).toEqual({ drained: true, holds: [] });
     expect(await admin().del(left.lockName)).toBe(1);
-  });
-
-  test('waits for the section of a try that was pending', async () => {
-    const client = await openClient();
-    const name = freshName();
-    const { opened, open } = gate();
-    const section = client.getLock(name).withLock({ waitTime: 0 }, () => opened);
-    const closed = client.close({ drain: LONG_MS });
-    await until(() => client.holds().length === 1, 'the section runs');
-    open();
-    await section;
-    expect(await closed).toEqual({ drained: true, holds: [] });
   });
 
   test('every call of close() returns the promise of the first', async () => {

@@ -17,6 +17,7 @@ import {
 } from '../support/clients/lock-clients.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import { admin, freshName } from '../support/redis.js';
+import { startServer } from '../support/servers/servers.js';
 import { elapsed } from '../support/time/elapsed.js';
 import { FakeClock } from '../support/time/fake-clock.js';
 import { LONG_QUIET_MS } from '../support/time/pauses.js';
@@ -195,6 +196,31 @@ describe('a kept lock', () => {
     await both.readLock().withLock(() => undefined);
     expect(elapsed(asked)).toBeLessThan(SLACK_MS);
   });
+
+  test.each<[string, (client: LockClient, name: string) => Lock]>([
+    ['lock', (client, name) => client.getLock(name)],
+    ['write lock', (client, name) => client.getReadWriteLock(name).writeLock()],
+  ])(
+    'of a %s is released before the next try, also if Redis asks for the script of the release again',
+    async (_, of) => {
+      const server = await startServer();
+      try {
+        const client = await openClient({ url: server.url, handOff: KEPT });
+        const other = await openClient({ url: server.url });
+        const lock = of(client, freshName());
+        await inFlow(() => lock.withLock(() => undefined));
+        await server.scriptFlush();
+        // Redis knows the script of the acquire again, and not that of the release.
+        const elsewhere = await inFlow(() => of(other, freshName()).acquire());
+        process.emit('beforeExit', 0);
+        expect(await inFlow(() => lock.tryLock())).toBe(true);
+        await elsewhere.release();
+        await client.close({ releaseHolds: true });
+      } finally {
+        await server.stop();
+      }
+    },
+  );
 
   test('is not entered any more when Redis has given the lock to another call of this client', async () => {
     const { proxy, url } = await openProxy();

@@ -13,8 +13,8 @@ import type { LockProtocol } from '../../protocols/lock-protocol.js';
 /** A tenure without a caller that still has the lock. */
 interface KeptTenure {
   readonly protocol: LockProtocol;
-  /** Releases the lock, or hands it over to a waiter of this client. */
-  releaseWithoutCaller(leaseEnd: LeaseClockMs): Promise<void>;
+  /** Releases the lock, or hands it over to a waiter of this client. The next try goes behind that request. */
+  releaseKept(leaseEnd: LeaseClockMs): Promise<void>;
 }
 
 /** Until when a tenure is kept, and when the lease of the hold that Redis confirmed ends. */
@@ -120,7 +120,7 @@ export class KeptLocks<W extends FollowingCall> {
 
   #end({ tenure, leaseEnd }: Kept<W>): Promise<void> {
     this.ended(tenure);
-    return tenure.releaseWithoutCaller(leaseEnd);
+    return tenure.releaseKept(leaseEnd);
   }
 
   releaseAll(): void {
